@@ -19,19 +19,16 @@ let settings: [SwiftSetting] =
 let argumentParser: Target.Dependency = .product(
     name: "ArgumentParser", package: "swift-argument-parser")
 let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
-let crypto: Target.Dependency = .product(name: "Crypto", package: "swift-crypto")
 /// What the viewer's HTTP server is made of.
 let viewerServer: [Target.Dependency] = [
     .product(name: "Hummingbird", package: "hummingbird"),
     .product(name: "HummingbirdHTTP2", package: "hummingbird"),
     .product(name: "HTTPTypes", package: "swift-http-types"),
-    .product(name: "CryptoExtras", package: "swift-crypto"),
     .product(name: "NIOCore", package: "swift-nio"),
     .product(name: "NIOHTTP1", package: "swift-nio"),
     .product(name: "NIOPosix", package: "swift-nio"),
     .product(name: "NIOSSL", package: "swift-nio-ssl"),
     .product(name: "NIOTLS", package: "swift-nio"),
-    .product(name: "NIOCertificateReloading", package: "swift-nio-extras"),
     .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
 ]
 /// What the collector's HTTP server is made of.
@@ -79,83 +76,6 @@ func tests(_ name: String, _ dependencies: Target.Dependency...) -> Target {
         name: "\(name)Tests", dependencies: dependencies, swiftSettings: settings)
 }
 
-/// What browsers load, in `Sources/ViewerCore/Resources/page`; a test holds the list against the folder.
-let pageFiles = [
-    "api.js",
-    "causes.js",
-    "dark.css",
-    "dialog.js",
-    "disk-words.js",
-    "element.js",
-    "events.js",
-    "export.js",
-    "form-dialog.js",
-    "format.js",
-    "health-alerts.js",
-    "health-findings.js",
-    "health-history.js",
-    "health-plot.js",
-    "health.css",
-    "health.js",
-    "icon.svg",
-    "icons.js",
-    "index.html",
-    "keys.js",
-    "live-choice.js",
-    "live-clock.js",
-    "live-commands.js",
-    "live-connection.js",
-    "live-follower.js",
-    "live-frames.js",
-    "live-grid.js",
-    "live-missing.js",
-    "live-painter.js",
-    "live-recorded.js",
-    "live-samples.js",
-    "live-sound.js",
-    "live-thrift.js",
-    "live-tile.js",
-    "live-toolbar.js",
-    "live-wall.js",
-    "live.css",
-    "live.js",
-    "login.js",
-    "main.js",
-    "media-buffer.js",
-    "movie-tracks.js",
-    "page.css",
-    "playback-address.js",
-    "playback-boxes.js",
-    "playback-choice.js",
-    "playback-clock.js",
-    "playback-controls.js",
-    "playback-coverage.js",
-    "playback-follow.js",
-    "playback-index.js",
-    "playback-marks.js",
-    "playback-media.js",
-    "playback-missing.js",
-    "playback-player.js",
-    "playback-samples.js",
-    "playback-sound.js",
-    "playback-tile.js",
-    "playback.css",
-    "playback.js",
-    "sessions-details.js",
-    "sessions-edit.js",
-    "sessions-item.js",
-    "sessions-list.js",
-    "sessions-search.js",
-    "sessions.css",
-    "sessions.js",
-    "shell.js",
-    "theme.js",
-    "timeline-draw.js",
-    "timeline-hover.js",
-    "timeline-scale.js",
-    "timeline.js",
-]
-
 let package = Package(
     name: "tributary",
     products: [
@@ -168,7 +88,6 @@ let package = Package(
         // Exact, not "from": what is built tomorrow is what was tested. Package.resolved names what these need themselves.
         .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
-        .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-protobuf", exact: "1.39.0"),
         // The HTTP servers of collector and viewer. Without traits: no package for configuration files, no more of Foundation than need be.
@@ -196,15 +115,19 @@ let package = Package(
                 ])
             ]),
         .systemLibrary(name: "CChecksum"),
+        .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CPostgreSQL", providers: [.apt(["libpq-dev"])]),
         .systemLibrary(name: "CV4L2"),
+        // What browsers load, and the description of the HTTP interface.
+        .target(name: "CViewerPage", exclude: ["page"]),
         .systemLibrary(name: "CYAML", providers: [.apt(["libyaml-dev"])]),
         .systemLibrary(name: "CZeroMQ", providers: [.apt(["libzmq3-dev"])]),
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
 
         // Level 0: values and handles that know nothing of each other.
         library("FFmpegSupport", "CFFmpeg"),
+        library("Hashing", "COpenSSL"),
         library("Media"),
         library("Messaging", "CZeroMQ"),
         library("PostgreSQL", "CPostgreSQL"),
@@ -214,7 +137,7 @@ let package = Package(
 
         // Level 1: one concern each.
         .target(
-            name: "ObjectStore", dependencies: storeClient + [crypto, "Media"],
+            name: "ObjectStore", dependencies: storeClient + ["Hashing", "Media"],
             swiftSettings: settings),
         library("Operations", "Media", "Terminal"),
         library("Timing", "Media"),
@@ -225,11 +148,11 @@ let package = Package(
         library("Containers", "CFFmpeg", "FFmpegSupport", "Media"),
 
         // Level 2: recordings on disk; who may write them.
-        library("Trust", argumentParser, crypto, logging, "Messaging", "Terminal", "Wire"),
+        library("Trust", argumentParser, "Hashing", logging, "Messaging", "Terminal", "Wire"),
         library("Control", argumentParser, "Media", "Messaging", "Terminal", "Threads", "Wire"),
-        library("Archive", crypto, grdb, "CLinux", "Media", "MP4", "PostgreSQL", "Timing"),
+        library("Archive", "Hashing", grdb, "CLinux", "Media", "MP4", "PostgreSQL", "Timing"),
         library(
-            "CollectorClient", crypto, logging, "Media", "Messaging", "Spooling", "Threads",
+            "CollectorClient", "Hashing", logging, "Media", "Messaging", "Spooling", "Threads",
             "Timing", "Wire"),
         .target(
             name: "OperationsServer", dependencies: httpServer + [logging, "Operations"],
@@ -239,11 +162,11 @@ let package = Package(
         library(
             "Library", argumentParser, "Archive", "CLinux", "Media", "MP4", "ObjectStore",
             "PostgreSQL", "Terminal"),
-        library("Uploading", crypto, "Archive", "CLinux", "Media", "ObjectStore", "Threads"),
+        library("Uploading", "Hashing", "Archive", "CLinux", "Media", "ObjectStore", "Threads"),
 
         // Level 4: the programs' services.
         library(
-            "AgentCore", crypto, logging, "Control", "Devices", "Encoding", "Media", "Messaging",
+            "AgentCore", "Hashing", logging, "Control", "Devices", "Encoding", "Media", "Messaging",
             "CollectorClient", "Spooling", "Threads", "Trust", "Wire"),
         library(
             "CollectorCore", logging, "Archive", "CLinux", "Control", "Library", "Media",
@@ -263,13 +186,13 @@ let package = Package(
         .target(
             name: "ViewerCore",
             dependencies: viewerServer + [
-                crypto, logging, "Archive", "CLinux", "CZlib", "Containers", "Control", "Encoding",
+                "Hashing", logging, "Archive", "CLinux", "CViewerPage", "CZlib", "Containers",
+                "Control", "Encoding",
                 "ExportCore", "Library", "Media", "MP4", "Messaging", "Operations",
                 "OperationsServer",
                 "Terminal", "Threads", "Trust", "Wire",
             ],
-            resources: [.embedInCode("Resources/openapi.yaml")]
-                + pageFiles.map { .embedInCode("Resources/page/\($0)") }, swiftSettings: settings),
+            swiftSettings: settings),
 
         // Level 6: the programs.
         program(
@@ -296,14 +219,14 @@ let package = Package(
             dependencies: [
                 "CLinux", "CollectorClient", "Devices", "Encoding", "Media", "Messaging",
                 "Operations", "Terminal", "Trust", "Wire",
-                argumentParser, crypto,
+                argumentParser, "Hashing",
             ],
             path: "Tests/Benchmarks/Load", swiftSettings: settings),
         // What Tests/Stores uploads with.
         .executableTarget(
             name: "store-check",
             dependencies: [
-                "Archive", "Library", "ObjectStore", "Terminal", argumentParser, crypto,
+                "Archive", "Library", "ObjectStore", "Terminal", argumentParser, "Hashing",
             ],
             path: "Tests/Stores/Check", swiftSettings: settings),
         .target(name: "TestMedia", path: "Tests/TestMedia", swiftSettings: settings),
@@ -319,14 +242,14 @@ let package = Package(
             swiftSettings: settings),
         // An object store in memory, with its faults.
         .target(
-            name: "TestStores", dependencies: [crypto, "Archive", "ObjectStore", "TestSpools"],
+            name: "TestStores", dependencies: ["Hashing", "Archive", "ObjectStore", "TestSpools"],
             path: "Tests/TestStores", swiftSettings: settings),
         // A disk under real files, with its faults.
         .target(
             name: "TestDisks", dependencies: ["Archive", "CLinux", "TestSpools"],
             path: "Tests/TestDisks", swiftSettings: settings),
         tests(
-            "AgentCore", crypto, "AgentCore", "Devices", "Encoding", "Media", "Messaging",
+            "AgentCore", "Hashing", "AgentCore", "Devices", "Encoding", "Media", "Messaging",
             "CollectorClient", "Spooling", "TestMedia", "TestSpools", "Wire"),
         tests(
             "Archive", "Archive", "Library", "Media", "MP4", "PostgreSQL", "TestRecordings",
@@ -341,6 +264,7 @@ let package = Package(
             "Media", "MP4", "TestMedia", "TestRecordings"),
         tests(
             "Library", "Archive", "Library", "Media", "MP4", "ObjectStore", "TestRecordings"),
+        tests("Hashing", "Hashing"),
         tests("Control", "Control", "Messaging", "Wire"),
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),
@@ -352,7 +276,7 @@ let package = Package(
         tests("Messaging", "Messaging"),
         tests("MP4", "MP4", "Media"),
         tests(
-            "ObjectStore", crypto, .product(name: "NIOCore", package: "swift-nio"),
+            "ObjectStore", "Hashing", .product(name: "NIOCore", package: "swift-nio"),
             .product(name: "NIOPosix", package: "swift-nio"), "ObjectStore"),
         tests("Operations", "Operations", "TestMetrics"),
         tests(
@@ -361,7 +285,7 @@ let package = Package(
             .product(name: "NIOTLS", package: "swift-nio"), "Operations", "OperationsServer"),
         tests("CollectorClient", "CollectorClient", "Wire"),
         tests(
-            "ReplayCore", crypto, "Archive", "Library", "Media", "Messaging", "ReplayCore",
+            "ReplayCore", "Hashing", "Archive", "Library", "Media", "Messaging", "ReplayCore",
             "TestRecordings", "Wire"),
         tests("Repository"),
         tests(

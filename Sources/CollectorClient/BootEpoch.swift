@@ -1,5 +1,5 @@
-import Crypto
 import Glibc
+import Hashing
 package import Media
 
 /// The identity of this boot's monotonic clock.
@@ -12,7 +12,7 @@ package enum BootEpoch {
         guard let boot = contents(of: "/proc/sys/kernel/random/boot_id"),
             let namespace = target(of: "/proc/self/ns/time")
         else { return .random() }
-        let digest = SHA256.hash(data: Array("\(boot) \(namespace)".utf8))
+        let digest = HashFunction.sha256.hash(Array("\(boot) \(namespace)".utf8))
         return EpochID(Array(digest.prefix(16))) ?? .random()
     }
 

@@ -1,4 +1,4 @@
-package import Crypto
+package import Hashing
 import NIOCore
 
 /// Bytes for a store. They go to the connection from where they are: the HTTP client gets slices of this memory, not copies. (Of more
@@ -32,9 +32,7 @@ package struct ObjectBytes: Sendable {
 
 extension ObjectBytes {
     /// Their digest by a hash function.
-    package func hash<Function: HashFunction>(with function: Function.Type) -> [UInt8] {
-        var hash = Function()
-        withUnsafeBytes { hash.update(bufferPointer: $0) }
-        return Array(hash.finalize())
+    package func hash(with function: HashFunction) -> [UInt8] {
+        withUnsafeBytes { function.hash($0) }
     }
 }

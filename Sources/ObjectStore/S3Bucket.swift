@@ -1,4 +1,4 @@
-import Crypto
+import Hashing
 import Glibc
 import Media
 import Synchronization
@@ -305,7 +305,7 @@ package final class S3Bucket: ObjectBucket {
         ]
         if !isTold {
             headers.append(
-                ("Content-MD5", ByteText.base64(bytes.hash(with: Insecure.MD5.self))))
+                ("Content-MD5", ByteText.base64(bytes.hash(with: .md5))))
         }
         return headers
     }
@@ -440,7 +440,7 @@ extension S3Bucket {
         let target = address.target
         let path = try path(of: call.key)
         let digest = ByteText.hexadecimal(
-            call.digest?.sha256 ?? call.body.hash(with: SHA256.self))
+            call.digest?.sha256 ?? call.body.hash(with: .sha256))
         var headers = call.headers
         headers.append(("Host", target.host))
         headers.append(("x-amz-content-sha256", digest))

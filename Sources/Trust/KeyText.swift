@@ -1,4 +1,4 @@
-import Crypto
+import Hashing
 package import Messaging
 
 // Keys as people copy them: base32 of RFC 4648 §6 in small letters, without padding, over the key's 32 bytes and 3 bytes
@@ -92,9 +92,6 @@ enum KeyText {
     }
 
     private static func check(_ key: [UInt8], _ kind: Kind) -> [UInt8] {
-        var hash = SHA256()
-        hash.update(data: Array(kind.rawValue.utf8))
-        hash.update(data: key)
-        return Array(hash.finalize().prefix(checkBytes))
+        Array(HashFunction.sha256.hash(Array(kind.rawValue.utf8) + key).prefix(checkBytes))
     }
 }

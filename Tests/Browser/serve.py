@@ -13,7 +13,7 @@ import pathlib
 import re
 import urllib.parse
 
-PAGE = pathlib.Path(__file__).resolve().parents[2] / "Sources/ViewerCore/Resources/page"
+PAGE = pathlib.Path(__file__).resolve().parents[2] / "Sources/CViewerPage/page"
 # As the viewer has it (ViewerRoutes.swift).
 POLICY = (
     "default-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; object-src 'none'; base-uri 'none'; form-action 'self'; "

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-PAGE = HERE.parents[1] / "Sources/ViewerCore/Resources/page"
+PAGE = HERE.parents[1] / "Sources/CViewerPage/page"
 OPTIONS = [
     "--noEmit", "--allowJs", "--checkJs", "--strict", "--noUnusedLocals", "--noImplicitReturns", "--target", "es2022", "--lib", "es2022,dom,dom.iterable",
     "--module", "es2022", "--moduleResolution", "node",

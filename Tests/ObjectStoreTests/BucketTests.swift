@@ -1,4 +1,4 @@
-import Crypto
+import Hashing
 import Synchronization
 import Testing
 
@@ -74,7 +74,7 @@ extension StoreRequest {
     }
 
     private func digest(_ bytes: [UInt8]) -> ObjectDigest {
-        ObjectDigest(sha256: Array(SHA256.hash(data: bytes)))
+        ObjectDigest(sha256: HashFunction.sha256.hash(bytes))
     }
 
     @Test func `what is put carries every digest that some store checks`() throws {
@@ -93,7 +93,7 @@ extension StoreRequest {
         #expect(request.header("x-amz-checksum-sha256") == digest(bytes).base64)
         #expect(
             request.header("content-md5")
-                == ByteText.base64(Array(Insecure.MD5.hash(data: bytes))))
+                == ByteText.base64(HashFunction.md5.hash(bytes)))
         #expect(request.header("if-none-match") == "*")
         // All of them are signed.
         let names =

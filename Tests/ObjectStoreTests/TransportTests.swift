@@ -1,4 +1,4 @@
-import Crypto
+import Hashing
 import Testing
 
 @testable import ObjectStore
@@ -52,7 +52,7 @@ import Testing
         // More than is handed to a connection at once.
         let bytes = [UInt8](repeating: 0x61, count: 700_000)
         _ = try bucket(server).put(
-            bytes, at: "a", digest: ObjectDigest(sha256: Array(SHA256.hash(data: bytes))),
+            bytes, at: "a", digest: ObjectDigest(sha256: HashFunction.sha256.hash(bytes)),
             condition: .none)
         let request = try #require(server.requests.first)
         #expect(request.lowercased().contains("content-length: 700000\r\n"))

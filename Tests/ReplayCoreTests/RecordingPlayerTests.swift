@@ -1,5 +1,5 @@
 import Archive
-import Crypto
+import Hashing
 import Library
 import Media
 import Messaging
@@ -42,7 +42,7 @@ import Wire
             #expect(message.runs.map(\.track) == [.video, .audio])
             #expect(message.runs[0].dtsNanoseconds[0] == Int64(index) * Self.second / 10)
             #expect(message.runs[1].sizes == [3, 3, 3, 3, 3])
-            let digest = message.payload.withUnsafeBytes { Array(SHA256.hash(data: Array($0))) }
+            let digest = message.payload.withUnsafeBytes { HashFunction.sha256.hash($0) }
             #expect(message.digest == digest)
         }
         #expect(messages[10].runs[0].flags(at: 0) == .keyframe)
@@ -58,7 +58,7 @@ import Wire
         #expect(messages.count == 100)
         for (message, other) in zip(messages, expected) {
             #expect(message.runs == other.runs && message.digest == other.digest)
-            let digest = message.payload.withUnsafeBytes { Array(SHA256.hash(data: Array($0))) }
+            let digest = message.payload.withUnsafeBytes { HashFunction.sha256.hash($0) }
             #expect(message.digest == digest)
         }
     }
@@ -77,7 +77,7 @@ import Wire
             .flatMap(\.dtsNanoseconds)
         #expect(packets.first == 5 * Self.second && packets.last == 6_020_000_000)
         for message in messages {
-            let digest = message.payload.withUnsafeBytes { Array(SHA256.hash(data: Array($0))) }
+            let digest = message.payload.withUnsafeBytes { HashFunction.sha256.hash($0) }
             #expect(message.digest == digest)
         }
         #expect(try items(written, from: 20 * Self.second, to: 21 * Self.second).isEmpty)

@@ -1,5 +1,5 @@
 import Archive
-import enum Crypto.Insecure
+import Hashing
 package import ObjectStore
 import Synchronization
 import TestSpools
@@ -375,7 +375,7 @@ package final class SimulatedBucket: ObjectBucket {
     }
 
     private static func tag(_ bytes: [UInt8]) -> String {
-        "\"\(hexadecimal(Insecure.MD5.hash(data: bytes)))\""
+        "\"\(hexadecimal(HashFunction.md5.hash(bytes)))\""
     }
 
     private static func properties(_ object: Object) -> ObjectProperties {

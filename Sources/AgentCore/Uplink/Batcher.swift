@@ -1,4 +1,4 @@
-import Crypto
+import Hashing
 import Media
 import Messaging
 import Wire
@@ -90,11 +90,7 @@ struct Batcher: Sendable {
                 offset += sample.data.count
             }
         }
-        let digest = payload.withUnsafeBytes { bytes in
-            var hash = SHA256()
-            hash.update(bufferPointer: bytes)
-            return Array(hash.finalize())
-        }
+        let digest = payload.withUnsafeBytes { HashFunction.sha256.hash($0) }
         samples.removeAll(keepingCapacity: true)
         sizeBytes = 0
         count = 0

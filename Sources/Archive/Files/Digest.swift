@@ -1,4 +1,4 @@
-import Crypto
+import Hashing
 
 /// A SHA-256 value (FIPS 180-4): 32 bytes.
 package struct Digest: Hashable, Sendable, CustomStringConvertible {
@@ -26,9 +26,7 @@ package struct Digest: Hashable, Sendable, CustomStringConvertible {
 
     /// The digest of memory.
     package init(of bytes: UnsafeRawBufferPointer) {
-        var hash = SHA256()
-        hash.update(bufferPointer: bytes)
-        self.bytes = Array(hash.finalize())
+        self.bytes = HashFunction.sha256.hash(bytes)
     }
 
     package var description: String { hexadecimal(bytes) }

@@ -1,4 +1,4 @@
-import Crypto
+import Hashing
 
 /// Signs requests with AWS Signature Version 4 for the service `s3`: in the `Authorization` header, or in the query (presigned).
 ///
@@ -96,14 +96,12 @@ struct RequestSigner: Sendable {
     private func signature(of request: String, at time: RequestTime) -> String {
         let text = [
             Self.algorithm, time.basic, scope(time),
-            ByteText.hexadecimal(SHA256.hash(data: Array(request.utf8))),
+            ByteText.hexadecimal(HashFunction.sha256.hash(Array(request.utf8))),
         ].joined(separator: "\n")
-        var key = SymmetricKey(data: Array("AWS4\(credentials.secretKey)".utf8))
+        var key = Array("AWS4\(credentials.secretKey)".utf8)
         for part in [time.day, region, "s3", "aws4_request"] {
-            key = SymmetricKey(
-                data: HMAC<SHA256>.authenticationCode(for: Array(part.utf8), using: key))
+            key = AuthenticationCode.code(of: Array(part.utf8), key: key)
         }
-        return ByteText.hexadecimal(
-            HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: key))
+        return ByteText.hexadecimal(AuthenticationCode.code(of: Array(text.utf8), key: key))
     }
 }

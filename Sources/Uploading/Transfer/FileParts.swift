@@ -1,6 +1,6 @@
 import Archive
 import CLinux
-import enum Crypto.Insecure
+import Hashing
 import Glibc
 import ObjectStore
 
@@ -71,7 +71,7 @@ extension UploadedPart {
     func holds(_ bytes: ObjectBytes, digest: Digest) -> Bool {
         guard sizeBytes == Int64(bytes.count) else { return false }
         if let own = self.digest { return own.sha256 == digest.bytes }
-        let md5 = hexadecimal(bytes.hash(with: Insecure.MD5.self))
+        let md5 = hexadecimal(bytes.hash(with: .md5))
         return tag.lowercased() == "\"\(md5)\""
     }
 }

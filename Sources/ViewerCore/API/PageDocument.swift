@@ -33,7 +33,7 @@ enum PageDocument: CaseIterable {
         })
 
     private var bytes: [UInt8] {
-        let text = String(decoding: PackageResources.index_html, as: UTF8.self)
+        let text = String(decoding: PageFile.all["index.html"]?.bytes ?? [], as: UTF8.self)
         guard let place = text.firstRange(of: Self.script)?.lowerBound else {
             preconditionFailure("index.html has no module script")
         }

@@ -1,4 +1,4 @@
-import Crypto
+import Hashing
 
 /// The key that cookies and links are signed with: HMAC-SHA256 (RFC 2104). Who has it can pose as everybody.
 struct AccessKey: Sendable {
@@ -15,26 +15,23 @@ struct AccessKey: Sendable {
     /// Of a key.
     static let byteCount = 32
     /// Of a code.
-    static let codeBytes = SHA256.byteCount
+    static let codeBytes = AuthenticationCode.byteCount
 
-    private let key: SymmetricKey
+    private let key: [UInt8]
 
     init(bytes: [UInt8]) {
         precondition(bytes.count == Self.byteCount, "a key has 32 bytes")
-        key = SymmetricKey(data: bytes)
+        key = bytes
     }
 
     /// The code of a message, 32 bytes.
     func code(of message: [UInt8], for purpose: Purpose) -> [UInt8] {
-        Array(
-            HMAC<SHA256>.authenticationCode(
-                for: Self.labelled(message, purpose), using: key))
+        AuthenticationCode.code(of: Self.labelled(message, purpose), key: key)
     }
 
     /// Whether a code is that of a message. Takes the same time wherever it differs.
     func isValid(_ code: [UInt8], of message: [UInt8], for purpose: Purpose) -> Bool {
-        HMAC<SHA256>.isValidAuthenticationCode(
-            code, authenticating: Self.labelled(message, purpose), using: key)
+        AuthenticationCode.isValid(code, of: Self.labelled(message, purpose), key: key)
     }
 
     /// No label has a zero byte: what is before the first one is the label, whatever the message is.

@@ -1,4 +1,4 @@
-import Crypto
+import Hashing
 
 /// What a script logs in with: 32 random bytes, of which the file of accounts has the SHA-256 only.
 ///
@@ -23,14 +23,14 @@ struct AccessToken: Sendable {
         self.init(bytes: bytes)
     }
 
-    var digest: TokenDigest { TokenDigest(SHA256.hash(data: bytes)) }
+    var digest: TokenDigest { TokenDigest(of: bytes) }
 }
 
 /// The SHA-256 of a token, 32 bytes: what is kept of it.
 struct TokenDigest: Hashable, Sendable {
     private let bytes: [UInt8]
 
-    fileprivate init(_ digest: SHA256.Digest) { bytes = Array(digest) }
+    fileprivate init(of token: [UInt8]) { bytes = HashFunction.sha256.hash(token) }
 
     /// Base64url.
     var text: String { Base64URL.encode(bytes) }
@@ -38,7 +38,7 @@ struct TokenDigest: Hashable, Sendable {
     /// Reads what ``text`` wrote; nil for anything else.
     init?(text: String) {
         guard text.utf8.count <= 64, let bytes = Base64URL.decode(text),
-            bytes.count == SHA256.byteCount
+            bytes.count == HashFunction.sha256.byteCount
         else { return nil }
         self.bytes = bytes
     }

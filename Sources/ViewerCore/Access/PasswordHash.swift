@@ -1,5 +1,4 @@
-import Crypto
-import CryptoExtras
+import Hashing
 
 /// A password as it is kept: scrypt (RFC 7914) over it and a salt.
 ///
@@ -75,7 +74,7 @@ struct PasswordHash: Hashable, Sendable {
         }
         let salt = randomBytes(Self.saltBytes)
         let derived = try Self.derive(bytes, salt: salt, cost)
-        self.init(cost: cost, salt: salt, hash: derived.withUnsafeBytes { Array($0) })
+        self.init(cost: cost, salt: salt, hash: derived)
     }
 
     // MARK: Text
@@ -134,20 +133,17 @@ struct PasswordHash: Hashable, Sendable {
 
     private func isHash(of password: [UInt8]) throws(AccessError) -> Bool {
         guard Self.isVerifiable(password) else { return false }
-        // The comparison of keys takes the same time wherever they differ.
-        return try Self.derive(password, salt: salt, cost) == SymmetricKey(data: hash)
+        return AuthenticationCode.isEqual(try Self.derive(password, salt: salt, cost), hash)
     }
 
     private static func derive(
         _ password: [UInt8], salt: [UInt8], _ cost: Cost
-    ) throws(AccessError) -> SymmetricKey {
-        do {
-            return try KDF.Scrypt.deriveKey(
-                from: password, salt: salt, outputByteCount: hashBytes,
-                rounds: 1 << cost.log2Rounds, blockSize: cost.blockSize,
-                parallelism: cost.parallelism)
-        } catch {
-            throw .hashing(reason: "\(error)")
-        }
+    ) throws(AccessError) -> [UInt8] {
+        guard
+            let key = Scrypt.derive(
+                from: password, salt: salt, rounds: 1 << cost.log2Rounds,
+                blockSize: cost.blockSize, parallelism: cost.parallelism, byteCount: hashBytes)
+        else { throw .hashing(reason: "libcrypto has no \(cost.memoryBytes >> 20) MiB of memory") }
+        return key
     }
 }

@@ -1,38 +1,62 @@
 import Logging
-import NIOCertificateReloading
+import NIOCore
 import NIOSSL
 import ServiceLifecycle
+import Synchronization
 
-/// The viewer's certificate: read again when it has been renewed, so that nobody has to restart anything.
-struct Certificate: Sendable {
-    /// How often the two files are looked at. One that does not fit the other is not taken: they are replaced one after the other.
-    private static let lookSeconds = 10
+/// The viewer's certificate and key. The files are read again every few seconds: a renewed certificate needs no restart.
+final class Certificate: Service {
+    private static let readInterval = Duration.seconds(10)
 
-    /// What servers of this certificate are configured with; connections that come after a renewal have the new one.
+    /// The configuration of servers. Connections that come after a renewal get the new certificate.
     let configuration: TLSConfiguration
-    /// The names and addresses that it is for.
+    /// The names and addresses of the certificate at the start.
     let names: [String]
-    private let reloader: TimedCertificateReloader
+
+    private let files: CertificateFiles
+    private let current: CurrentPair
+    private let logger: Logger
 
     init(_ files: CertificateFiles, logger: Logger) throws(ViewerError) {
+        self.files = files
+        self.logger = logger
         do {
-            reloader = try TimedCertificateReloader.makeReloaderValidatingSources(
-                refreshInterval: .seconds(Self.lookSeconds),
-                certificateSource: .init(location: .file(path: files.chain), format: .pem),
-                privateKeySource: .init(location: .file(path: files.key), format: .pem),
-                logger: logger)
-            var configuration = try TLSConfiguration.makeServerConfiguration(
-                certificateReloader: reloader)
-            configuration.minimumTLSVersion = .tlsv12
+            let pair = try CertificatePair(files)
+            let current = CurrentPair(pair)
+            var configuration = pair.configuration
+            configuration.sslContextCallback = { _, promise in promise.succeed(current.override) }
             self.configuration = configuration
-            names = try NIOSSLCertificate.fromPEMFile(files.chain).first.map(Self.names) ?? []
+            self.current = current
+            names = pair.chain.first.map(Self.names) ?? []
         } catch {
             throw .noCertificate(files, reason: "\(error)")
         }
     }
 
-    /// What looks for a renewed certificate.
-    var service: any Service { reloader }
+    /// Reads the files until the viewer ends.
+    func run() async throws {
+        await cancelWhenGracefulShutdown {
+            while true {
+                do {
+                    try await Task.sleep(for: Self.readInterval)
+                } catch {
+                    return
+                }
+                self.readAgain()
+            }
+        }
+    }
+
+    /// Takes a renewed certificate. The two files are replaced one after the other, so a pair that does not match is read again later.
+    func readAgain() {
+        do {
+            if try current.replace(with: CertificatePair(files)) {
+                logger.info("the certificate \(files.chain) was renewed")
+            }
+        } catch {
+            logger.warning("the certificate \(files.chain) was not read again: \(error)")
+        }
+    }
 
     private static func names(of certificate: NIOSSLCertificate) -> [String] {
         certificate._subjectAlternativeNames().compactMap { name in
@@ -49,5 +73,52 @@ struct Certificate: Sendable {
                 }
             }
         }
+    }
+}
+
+/// A certificate chain and its key.
+private struct CertificatePair: Equatable, Sendable {
+    let chain: [NIOSSLCertificate]
+    let key: NIOSSLPrivateKey
+
+    /// Reads two PEM files.
+    /// - Throws: if one cannot be read, or the key is not that of the certificate.
+    init(_ files: CertificateFiles) throws {
+        chain = try NIOSSLCertificate.fromPEMFile(files.chain)
+        key = try NIOSSLPrivateKey(file: files.key, format: .pem)
+        // A context accepts only a key that matches the certificate.
+        _ = try NIOSSLContext(configuration: configuration)
+    }
+
+    /// TLS 1.2 or later.
+    var configuration: TLSConfiguration {
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: chain.map { .certificate($0) }, privateKey: .privateKey(key))
+        configuration.minimumTLSVersion = .tlsv12
+        return configuration
+    }
+}
+
+/// The pair that new connections get.
+private final class CurrentPair: Sendable {
+    private let pair: Mutex<CertificatePair>
+
+    init(_ pair: CertificatePair) { self.pair = Mutex(pair) }
+
+    /// - Returns: whether it is another pair than before.
+    func replace(with new: CertificatePair) -> Bool {
+        pair.withLock { pair in
+            guard pair != new else { return false }
+            pair = new
+            return true
+        }
+    }
+
+    var override: NIOSSLContextConfigurationOverride {
+        let pair = pair.withLock { $0 }
+        var override = NIOSSLContextConfigurationOverride()
+        override.certificateChain = pair.chain.map { .certificate($0) }
+        override.privateKey = .privateKey(pair.key)
+        return override
     }
 }

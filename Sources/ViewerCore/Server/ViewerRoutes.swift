@@ -53,11 +53,9 @@ struct ViewerRoutes {
         api.post("logout", use: account.logOut)
         api.post("links", use: account.link)
         let site = site
-        let openAPI = StaticFile(
-            PackageResources.openapi_yaml, contentType: "application/yaml")
         get(api, "openapi.yaml") { request, _ in
             _ = try RequestQuery(request, [])
-            return openAPI.response(to: request, in: site.threads)
+            return PageFile.interface.response(to: request, in: site.threads)
         }
         get(api, "account", account.show)
         get(api, "live", LiveAPI(hub: hub, access: access.access).watch)

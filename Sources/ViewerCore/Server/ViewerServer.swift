@@ -111,7 +111,7 @@ package struct ViewerServer: Sendable {
                 // More than the deadlines let stay: who comes displaces who waits.
                 availableConnectionsDelegate: MaximumAvailableConnections(
                     Self.limits.maximumConnections + 500)),
-            services: certificate.map { [$0.service] } ?? [],
+            services: certificate.map { [$0] } ?? [],
             onServerRunning: { channel in
                 ready(UInt16(clamping: channel.localAddress?.port ?? Int(settings.port)))
             },

@@ -1,4 +1,4 @@
-import Crypto
+import Hashing
 import Media
 import Messaging
 import Testing
@@ -48,7 +48,7 @@ import Wire
         #expect(batch.runs.map(\.sizes) == [[3], [2, 1]])
         let payload = batch.payload.withUnsafeBytes { Array($0) }
         #expect(payload == [8, 8, 8, 7, 7, 9])
-        #expect(batch.digest == Array(SHA256.hash(data: payload)))
+        #expect(batch.digest == HashFunction.sha256.hash(payload))
     }
 
     @Test func `a shorter interval holds for the batch under way`() {

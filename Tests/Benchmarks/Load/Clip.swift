@@ -1,4 +1,4 @@
-import Crypto
+import Hashing
 import Devices
 import Encoding
 import Media
@@ -78,7 +78,7 @@ extension Clip.Batch {
                 durationsNanoseconds: samples.map(\.durationNanoseconds),
                 flags: samples.map(\.flags))
         }
-        digest = Array(SHA256.hash(data: bytes))
+        digest = HashFunction.sha256.hash(bytes)
         payload = SharedBytes(bytes)
         endNanoseconds = samples.map(\.dtsNanoseconds).max() ?? 0
     }

@@ -1,6 +1,6 @@
 import Archive
 import ArgumentParser
-import Crypto
+import Hashing
 import Foundation
 import Library
 import ObjectStore
@@ -20,7 +20,7 @@ struct StoreCheck: ParsableCommand {
     static let partBytes = S3Bucket.Limits.minimumPartBytes
 
     static func digest(_ bytes: [UInt8]) -> ObjectDigest {
-        ObjectDigest(sha256: Array(SHA256.hash(data: bytes)))
+        ObjectDigest(sha256: HashFunction.sha256.hash(bytes))
     }
 
     static func bucket(_ options: StoreOptions) throws -> S3Bucket {

@@ -7,7 +7,7 @@ import Testing
 @Suite struct PageTests {
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-        .appending(path: "Sources/ViewerCore/Resources/page")
+        .appending(path: "Sources/CViewerPage/page")
 
     @Test func `every file of the folder is in the program, byte for byte`() throws {
         let names = try FileManager.default.contentsOfDirectory(atPath: Self.folder.path)

@@ -1,0 +1,60 @@
+import COpenSSL
+
+/// A hash function, computed by OpenSSL's libcrypto. Any thread may call.
+package enum HashFunction: Hashable, Sendable {
+    /// SHA-256 (FIPS 180-4): 32 bytes.
+    case sha256
+    /// MD5 (RFC 1321): 16 bytes. For entity tags and `Content-MD5` of object stores, and for nothing that has to resist an attacker.
+    case md5
+
+    /// Length of a hash, bytes.
+    package var byteCount: Int {
+        switch self {
+        case .sha256: 32
+        case .md5: 16
+        }
+    }
+
+    /// The hash of memory.
+    package func hash(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
+        [UInt8](unsafeUninitializedCapacity: byteCount) { hash, count in
+            var size: UInt32 = 0
+            let status = EVP_Digest(
+                bytes.baseAddress, bytes.count, hash.baseAddress, &size, algorithm.pointer, nil)
+            // Memory is all that it needs.
+            precondition(status == 1 && Int(size) == byteCount, "libcrypto computes no \(self)")
+            count = byteCount
+        }
+    }
+
+    /// The hash of bytes.
+    package func hash(_ bytes: [UInt8]) -> [UInt8] {
+        bytes.withUnsafeBytes { hash($0) }
+    }
+
+    private var algorithm: Algorithm {
+        switch self {
+        case .sha256: .sha256
+        case .md5: .md5
+        }
+    }
+}
+
+/// An algorithm of libcrypto. It is looked up once: a lookup takes longer than the hash of a few bytes.
+///
+/// `@unchecked Sendable`: libcrypto counts references to an `EVP_MD` atomically and never changes one (EVP_MD_fetch(3)).
+private struct Algorithm: @unchecked Sendable {
+    static let sha256 = Algorithm("SHA256", properties: nil)
+    /// Also where FIPS mode excludes it by default: it does not protect anything here.
+    static let md5 = Algorithm("MD5", properties: "-fips")
+
+    let pointer: OpaquePointer
+
+    /// - Parameter properties: selects an implementation (property(7)).
+    private init(_ name: String, properties: String?) {
+        guard let pointer = EVP_MD_fetch(nil, name, properties) else {
+            preconditionFailure("libcrypto has no \(name)")
+        }
+        self.pointer = pointer
+    }
+}
