@@ -22,21 +22,13 @@ let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 /// What the viewer's HTTP server is made of.
 let viewerServer: [Target.Dependency] = [
     .product(name: "Hummingbird", package: "hummingbird"),
+    .product(name: "HummingbirdCore", package: "hummingbird"),
     .product(name: "HummingbirdHTTP2", package: "hummingbird"),
     .product(name: "HTTPTypes", package: "swift-http-types"),
     .product(name: "NIOCore", package: "swift-nio"),
     .product(name: "NIOHTTP1", package: "swift-nio"),
     .product(name: "NIOPosix", package: "swift-nio"),
     .product(name: "NIOSSL", package: "swift-nio-ssl"),
-    .product(name: "NIOTLS", package: "swift-nio"),
-    .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
-]
-/// What the collector's HTTP server is made of.
-let httpServer: [Target.Dependency] = [
-    .product(name: "HummingbirdCore", package: "hummingbird"),
-    .product(name: "HTTPTypes", package: "swift-http-types"),
-    .product(name: "NIOCore", package: "swift-nio"),
-    .product(name: "NIOPosix", package: "swift-nio"),
     .product(name: "NIOTLS", package: "swift-nio"),
     .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
 ]
@@ -154,9 +146,7 @@ let package = Package(
         library(
             "CollectorClient", "Hashing", logging, "Media", "Messaging", "Spooling", "Threads",
             "Timing", "Wire"),
-        .target(
-            name: "OperationsServer", dependencies: httpServer + [logging, "Operations"],
-            swiftSettings: settings),
+        library("OperationsServer", logging, "CLinux", "Operations", "Threads"),
 
         // Level 3: the one way to read recordings.
         library(
@@ -280,9 +270,7 @@ let package = Package(
             .product(name: "NIOPosix", package: "swift-nio"), "ObjectStore"),
         tests("Operations", "Operations", "TestMetrics"),
         tests(
-            "OperationsServer", logging, .product(name: "NIOCore", package: "swift-nio"),
-            .product(name: "NIOEmbedded", package: "swift-nio"),
-            .product(name: "NIOTLS", package: "swift-nio"), "Operations", "OperationsServer"),
+            "OperationsServer", logging, "Operations", "OperationsServer"),
         tests("CollectorClient", "CollectorClient", "Wire"),
         tests(
             "ReplayCore", "Hashing", "Archive", "Library", "Media", "Messaging", "ReplayCore",
@@ -299,7 +287,9 @@ let package = Package(
         tests(
             "ViewerCore", .product(name: "Hummingbird", package: "hummingbird"),
             .product(name: "HTTPTypes", package: "swift-http-types"),
-            .product(name: "NIOCore", package: "swift-nio"), logging, "Archive", "Containers",
+            .product(name: "NIOCore", package: "swift-nio"),
+            .product(name: "NIOEmbedded", package: "swift-nio"),
+            .product(name: "NIOTLS", package: "swift-nio"), logging, "Archive", "Containers",
             "ExportCore", "Library", "Media", "MP4", "ObjectStore", "TestMetrics",
             "TestRecordings", "TestSpools", "TestStores", "ViewerCore", "Wire"),
         tests(

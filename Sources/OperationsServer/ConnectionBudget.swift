@@ -2,10 +2,10 @@
 ///
 /// A service manager that gets no answer starts a collector again that records well. So a new connection is always accepted: the one that
 /// has waited longest without a complete request is closed. A probe asks at once, and is not among them.
-struct ConnectionBudget: Hashable, Sendable {
+package struct ConnectionBudget: Hashable, Sendable {
     private let limits: ConnectionLimits
 
-    init(_ limits: ConnectionLimits = .statusPages) {
+    package init(_ limits: ConnectionLimits = .statusPages) {
         self.limits = limits
     }
 
@@ -27,11 +27,11 @@ struct ConnectionBudget: Hashable, Sendable {
     private var entries: [Int: Entry] = [:]
     private var nextID = 0
 
-    var count: Int { entries.count }
+    package var count: Int { entries.count }
 
     /// A connection has come.
     /// - Returns: what it is called here, and which connection must go for it.
-    mutating func opened(now: Int64) -> (id: Int, displaced: Int?) {
+    package mutating func opened(now: Int64) -> (id: Int, displaced: Int?) {
         var displaced: Int?
         if entries.count >= limits.maximumConnections {
             displaced =
@@ -44,19 +44,19 @@ struct ConnectionBudget: Hashable, Sendable {
     }
 
     /// A whole header has come, or a part of what follows it: that does not put the answer off.
-    mutating func asked(_ id: Int, now: Int64) {
+    package mutating func asked(_ id: Int, now: Int64) {
         guard entries[id]?.stage != .asked else { return }
         turn(id, into: .asked, now: now)
     }
 
     /// An answer, or a part of one, has been taken.
-    mutating func answered(_ id: Int, now: Int64) { turn(id, into: .answered, now: now) }
+    package mutating func answered(_ id: Int, now: Int64) { turn(id, into: .answered, now: now) }
 
     /// A connection is gone.
-    mutating func closed(_ id: Int) { entries.removeValue(forKey: id) }
+    package mutating func closed(_ id: Int) { entries.removeValue(forKey: id) }
 
     /// Whether a connection's time is over; one that is not known any more has to go too.
-    func isOverdue(_ id: Int, now: Int64) -> Bool {
+    package func isOverdue(_ id: Int, now: Int64) -> Bool {
         guard let entry = entries[id] else { return true }
         let patience =
             switch entry.stage {

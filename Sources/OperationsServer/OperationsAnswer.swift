@@ -3,7 +3,7 @@ import Operations
 /// What is answered to a request: a value, without sockets.
 struct OperationsAnswer: Hashable, Sendable {
     enum Status: Hashable, Sendable {
-        case ok, notFound, methodNotAllowed, unavailable
+        case ok, badRequest, notFound, methodNotAllowed, headerTooLarge, unavailable
     }
 
     var status: Status
@@ -35,7 +35,7 @@ struct OperationsAnswer: Hashable, Sendable {
         }
     }
 
-    private init(_ status: Status, _ body: String) {
+    init(_ status: Status, _ body: String) {
         self.status = status
         self.body = body
     }

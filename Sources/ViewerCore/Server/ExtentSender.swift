@@ -1,7 +1,6 @@
 import Library
 import NIOCore
 import NIOHTTP1
-import OperationsServer
 
 /// Sends bytes of files over a connection of HTTP/1.1 without TLS: from the page cache to the socket, without a copy in the process.
 ///

@@ -3,7 +3,6 @@ import HummingbirdHTTP2
 import Logging
 import NIOCore
 import NIOSSL
-import OperationsServer
 
 /// HTTP/1.1 and HTTP/2 over TLS, with deadlines that begin with the TCP connection.
 struct TLSServerChannel: ServerChildChannel {

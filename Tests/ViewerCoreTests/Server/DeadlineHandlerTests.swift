@@ -3,7 +3,8 @@ import NIOEmbedded
 import NIOTLS
 import Testing
 
-@testable import OperationsServer
+import OperationsServer
+@testable import ViewerCore
 
 /// Connections over TLS on an event loop whose clock goes on by hand. Of one thread.
 private final class TransportScene {

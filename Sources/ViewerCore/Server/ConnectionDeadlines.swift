@@ -1,8 +1,9 @@
-package import NIOCore
+import NIOCore
+import OperationsServer
 import Synchronization
 
 /// Closes the HTTP connections that exceed a ``ConnectionBudget``. Shared by the handlers of all connections.
-package final class ConnectionDeadlines: Sendable {
+final class ConnectionDeadlines: Sendable {
     private struct State: Sendable {
         var budget: ConnectionBudget
         var channels: [Int: any Channel] = [:]
@@ -10,17 +11,17 @@ package final class ConnectionDeadlines: Sendable {
 
     private let state: Mutex<State>
 
-    package init(_ limits: ConnectionLimits = .statusPages) {
+    init(_ limits: ConnectionLimits = .statusPages) {
         state = Mutex(State(budget: ConnectionBudget(limits)))
     }
 
     /// A handler for one connection, to be placed behind the HTTP decoder.
-    package func handler() -> some RemovableChannelHandler {
+    func handler() -> some RemovableChannelHandler {
         DeadlineHandler(self, .behindDecoder)
     }
 
     /// A handler for one connection over TLS, to be placed directly behind TLS.
-    package func transportHandler() -> some RemovableChannelHandler {
+    func transportHandler() -> some RemovableChannelHandler {
         DeadlineHandler(self, .behindTLS)
     }
 

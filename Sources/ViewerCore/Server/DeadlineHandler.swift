@@ -2,8 +2,8 @@ import NIOCore
 import NIOTLS
 
 /// An outbound event: the peer has taken a part of an answer that was not written through the pipeline.
-package struct AnswerProgress: Sendable {
-    package init() {}
+struct AnswerProgress: Sendable {
+    init() {}
 }
 
 /// Applies ``ConnectionDeadlines`` to one connection. Used on the connection's event loop.
