@@ -18,7 +18,6 @@ let settings: [SwiftSetting] =
 
 let argumentParser: Target.Dependency = .product(
     name: "ArgumentParser", package: "swift-argument-parser")
-let grdb: Target.Dependency = .product(name: "GRDB", package: "GRDB.swift")
 /// What the viewer's HTTP server is made of.
 let viewerServer: [Target.Dependency] = [
     .product(name: "Hummingbird", package: "hummingbird"),
@@ -78,7 +77,6 @@ let package = Package(
     ],
     dependencies: [
         // Exact, not "from": what is built tomorrow is what was tested. Package.resolved names what these need themselves.
-        .package(url: "https://github.com/groue/GRDB.swift", exact: "7.10.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-protobuf", exact: "1.39.0"),
@@ -110,6 +108,7 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CPostgreSQL", providers: [.apt(["libpq-dev"])]),
+        .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CV4L2"),
         // What browsers load, and the description of the HTTP interface.
         .target(name: "CViewerPage", exclude: ["page"]),
@@ -123,6 +122,7 @@ let package = Package(
         library("Media"),
         library("Messaging", "CZeroMQ"),
         library("PostgreSQL", "CPostgreSQL"),
+        library("SQLite", "CSQLite"),
         library("Spooling", "CChecksum", "CLinux"),
         library("Threads", "CLinux"),
         library("Terminal", argumentParser, logging, "CLinux", "CYAML"),
@@ -142,7 +142,8 @@ let package = Package(
         // Level 2: recordings on disk; who may write them.
         library("Trust", argumentParser, "Hashing", logging, "Messaging", "Terminal", "Wire"),
         library("Control", argumentParser, "Media", "Messaging", "Terminal", "Threads", "Wire"),
-        library("Archive", "Hashing", grdb, "CLinux", "Media", "MP4", "PostgreSQL", "Timing"),
+        library(
+            "Archive", "Hashing", "CLinux", "Media", "MP4", "PostgreSQL", "SQLite", "Timing"),
         library(
             "CollectorClient", "Hashing", logging, "Media", "Messaging", "Spooling", "Threads",
             "Timing", "Wire"),
@@ -242,8 +243,8 @@ let package = Package(
             "AgentCore", "Hashing", "AgentCore", "Devices", "Encoding", "Media", "Messaging",
             "CollectorClient", "Spooling", "TestMedia", "TestSpools", "Wire"),
         tests(
-            "Archive", "Archive", "Library", "Media", "MP4", "PostgreSQL", "TestRecordings",
-            "Timing"),
+            "Archive", "Archive", "Library", "Media", "MP4", "PostgreSQL", "SQLite",
+            "TestRecordings", "Timing"),
         tests(
             "CollectorCore", logging, "Archive", "CollectorCore", "Media", "Messaging",
             "Operations",
@@ -259,8 +260,8 @@ let package = Package(
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),
         tests(
-            "EndToEnd", grdb, "Archive", "Devices", "Media", "Messaging", "Operations", "SyncCheck",
-            "TestMedia", "TestMetrics", "Trust", "Wire",
+            "EndToEnd", "Archive", "Devices", "Media", "Messaging", "Operations", "SQLite",
+            "SyncCheck", "TestMedia", "TestMetrics", "Trust", "Wire",
             "tributary", "tributary-agent", "tributary-collector", "tributary-viewer"),
         tests("Media", "Media"),
         tests("Messaging", "Messaging"),
@@ -280,6 +281,7 @@ let package = Package(
             "Simulation", "AgentCore", "Archive", "CollectorClient", "CollectorCore", "Library",
             "Media", "Messaging", "MP4", "ObjectStore", "Spooling", "TestDisks", "TestSpools",
             "TestStores", "Uploading", "Wire"),
+        tests("SQLite", "SQLite"),
         tests("Spooling", "Spooling", "TestSpools"),
         tests("SyncCheck", "Media", "SyncCheck"),
         tests("Terminal", argumentParser, logging, "Terminal"),

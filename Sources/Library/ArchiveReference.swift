@@ -15,6 +15,8 @@ package struct ArchiveReference: Sendable {
     package private(set) var storeOrigin: String?
     /// Whoever reads with it complains no more often of a bucket that is away.
     let interval = ComplaintInterval()
+    /// The same of a catalog that cannot be used.
+    let catalogInterval = ComplaintInterval()
 
     /// An archive in a directory.
     package init(directory: String) {

@@ -16,6 +16,8 @@ package struct RecordingLibrary: Sendable {
     package let hasBucket: Bool
     /// Where the archive has its catalog.
     let catalog: CatalogReference
+    /// How often a catalog that cannot be used is worth a line.
+    let catalogInterval: ComplaintInterval
     /// Nothing is written, the catalog included, and no lock is taken.
     let isReadOnly: Bool
     /// Receives one line for each thing that was wrong and did not prevent an answer.
@@ -56,18 +58,20 @@ package struct RecordingLibrary: Sendable {
             archive.layout ?? ArchiveLayout(root: archive.text), name: archive.text,
             catalog: catalog, isReadOnly: isReadOnly || archive.layout == nil,
             isLocal: archive.layout != nil, bucket: archive.bucket, interval: archive.interval,
-            complain: complain)
+            catalogInterval: archive.catalogInterval, complain: complain)
     }
 
     init(
         _ layout: ArchiveLayout, name: String, catalog: CatalogReference, isReadOnly: Bool = false,
         isLocal: Bool = true, bucket: ObjectSegmentStore? = nil,
         interval: ComplaintInterval = ComplaintInterval(),
+        catalogInterval: ComplaintInterval = ComplaintInterval(),
         complain: @escaping @Sendable (String) -> Void
     ) {
         precondition(isLocal || bucket != nil)
         self.name = name
         self.catalog = catalog
+        self.catalogInterval = catalogInterval
         self.isReadOnly = isReadOnly
         self.layout = layout
         self.isLocal = isLocal

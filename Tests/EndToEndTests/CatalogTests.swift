@@ -1,5 +1,5 @@
 import Foundation
-import GRDB
+import SQLite
 import Testing
 
 extension EndToEnd {
@@ -47,13 +47,9 @@ extension EndToEnd {
                 let collector = try await stage.collector("--once", "--segment", "5s")
                 let agent = try stage.testAgent("camera", "--duration", "40s")
                 try await stage.grows("camera")
-                var configuration = Configuration()
-                configuration.allowsUnsafeTransactions = true
-                let database = try DatabaseQueue(
-                    path: stage.archive + "/tributary.sqlite", configuration: configuration)
-                try await database.writeWithoutTransaction {
-                    try $0.execute(sql: "BEGIN IMMEDIATE")
-                }
+                let database = try SQLiteConnection(
+                    stage.archive + "/tributary.sqlite", for: .writing)
+                try database.run("BEGIN IMMEDIATE")
                 let end = ContinuousClock.now + .seconds(30)
                 var oldest = 0.0
                 while ContinuousClock.now < end {
@@ -66,7 +62,7 @@ extension EndToEnd {
                 }
                 // As long as a slow disk takes: not a half of the time that the lock was held.
                 #expect(oldest < 12)
-                try await database.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
+                try database.run("COMMIT")
                 for program in [agent, collector] { try await program.succeeds() }
                 let check = try await tributary(stage, "index", "--check")
                 #expect(check.status == 0, "\(check.output)\(check.complaints)")
@@ -91,6 +87,35 @@ extension EndToEnd {
                 for program in agents + [second, collector] { try await program.succeeds() }
                 let check = try await tributary(stage, "index", "--check")
                 #expect(check.status == 0, "\(check.output)\(check.complaints)")
+            }
+        }
+
+        /// A backup, a snapshot, a disc: SQLite's files beside the catalog are not there and cannot be made.
+        @Test(.enabled(if: geteuid() == 0, "mounts a directory again"), arguments: [true, false])
+        func `a read-only file system is listed`(hasCatalog: Bool) async throws {
+            try await Stage.with { stage in
+                let collector = try await stage.collector("--once", "--segment", "1s")
+                let agent = try stage.testAgent("camera", "--duration", "3s")
+                for program in [agent, collector] { try await program.succeeds() }
+                let database = stage.archive + "/tributary.sqlite"
+                if hasCatalog {
+                    #expect(try await tributary(stage, "index").status == 0)
+                    for suffix in ["-wal", "-shm"] { unlink(database + suffix) }
+                } else {
+                    for suffix in ["", "-wal", "-shm"] { unlink(database + suffix) }
+                }
+                let script =
+                    "mount --bind \"$0\" \"$0\" && mount -o remount,bind,ro \"$0\" && exec \"$@\""
+                for words in [["ls"], ["ls", "--from", "2020-01-01T00:00:00Z"], ["ls", "latest"]] {
+                    let list = try await stage.start(
+                        at: URL(filePath: "/usr/bin/unshare"),
+                        ["--mount", "sh", "-c", script, stage.archive, Executable.archive.url.path]
+                            + words + ["--archive", stage.archive]
+                    ).outcome()
+                    #expect(list.status == 0, "\(words): \(list.complaints)")
+                    #expect(list.output.contains("camera") && list.complaints.isEmpty)
+                }
+                #expect(!FileManager.default.fileExists(atPath: database + "-wal"))
             }
         }
 

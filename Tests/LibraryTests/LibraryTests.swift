@@ -110,6 +110,36 @@ import Testing
         withExtendedLifetime(lock) {}
     }
 
+    @Test func `what is no catalog is said, and replaced by who may write alone`() throws {
+        try archive.addSession("one", segments: 1)
+        let path = SQLiteCatalog.path(archive.layout)
+        try #require(mkfifo(path, 0o644) == 0)
+        let reading = try RecordingLibrary(readingOnly: archive.layout.root) {
+            [complaints] in complaints.take($0)
+        }
+        #expect(try reading.sessions().map(\.session) == ["one"])
+        #expect(complaints.all.count == 1)
+        #expect(complaints.all[0].contains("reading the files instead: 'tributary index' rebuilds"))
+        // A change of the files is made.
+        let library = try library()
+        try library.setLabels(SessionNotes(tags: ["red"]), of: "one")
+        #expect(complaints.all.count == 2)
+        let lock = try #require(try ArchiveLock.take(archive.layout))
+        #expect(try library.sessions().map(\.tags) == [["red"]])
+        #expect(complaints.all.last?.contains("the collector that records here") == true)
+        #expect(try reading.sessions().map(\.tags) == [["red"]])
+        withExtendedLifetime(lock) {}
+    }
+
+    @Test func `what is no catalog is made one where nobody records`() throws {
+        try archive.addSession("one", segments: 1)
+        let path = SQLiteCatalog.path(archive.layout)
+        try #require(mkfifo(path, 0o644) == 0)
+        #expect(try library().sessions(from: SmallArchive.zero.nanoseconds).count == 1)
+        #expect(complaints.all.last == "rebuilt the catalog from the files of 1 sessions")
+        #expect(try SQLiteCatalog.read(archive.layout)?.sessionNames() == ["one"])
+    }
+
     @Test func `what people change is in the files and in the catalog`() throws {
         try archive.addSession("one", segments: 1)
         let library = try library()

@@ -1,5 +1,8 @@
 /// Updates the catalog from the archive's files.
 package enum CatalogIndexing {
+    /// Sessions per transaction that are removed.
+    private static let removalsTogether = 256
+
     /// The result of an update.
     package struct Summary: Codable, Hashable, Sendable {
         package var sessions = 0
@@ -10,20 +13,43 @@ package enum CatalogIndexing {
         package var problems: [String] = []
     }
 
-    /// Opens an archive's catalog; a damaged one is rebuilt.
-    /// - Returns: the catalog, and one line if it had to be rebuilt.
+    /// Opens an archive's catalog; one that is damaged, or is none, is replaced with an empty one.
+    /// - Returns: the catalog, and one line if it had to be replaced.
     package static func openMended(
         _ layout: ArchiveLayout
     ) throws(ArchiveError) -> (catalog: SQLiteCatalog, complaint: String?) {
         do throws(ArchiveError) {
             let catalog = try SQLiteCatalog.open(layout)
+            try catalog.checkWritable()
+            try catalog.checkSessions(layout.sessionNames().count, isListed: false)
             guard let damage = try catalog.damage() else { return (catalog, nil) }
             throw .malformed(path: catalog.path, reason: "the catalog is damaged: \(damage)")
         } catch {
-            guard case .malformed = error else { throw error }
-            try SQLiteCatalog.remove(layout)
-            return (try SQLiteCatalog.open(layout), "\(error); rebuilt from the files")
+            guard error.isForContent else { throw error }
+            let catalog = try SQLiteCatalog.create(layout) { _ throws(ArchiveError) in }.catalog
+            return (catalog, "\(error); rebuilt from the files")
         }
+    }
+
+    /// Makes an archive's own catalog anew, beside the old one, which it then replaces.
+    package static func rebuild(
+        _ layout: ArchiveLayout
+    ) throws(ArchiveError) -> (catalog: SQLiteCatalog, summary: Summary) {
+        let (catalog, summary) = try SQLiteCatalog.create(layout) { catalog throws(ArchiveError) in
+            try update(catalog, layout, everything: true)
+        }
+        // Labels that were written meanwhile went into the old one.
+        var labels: [CatalogChange] = []
+        for session in try catalog.sessionNames() {
+            do throws(ArchiveError) {
+                labels.append(try Self.labels(of: session, layout))
+            } catch {
+                // A file that cannot be read changes nothing, as when sessions are read.
+                guard case .malformed = error else { throw error }
+            }
+        }
+        try catalog.apply(labels)
+        return (catalog, summary)
     }
 
     /// Applies changes of the files to the catalog. Finished sessions with unchanged file names are assumed to be unchanged.
@@ -39,9 +65,11 @@ package enum CatalogIndexing {
             try catalog.sessions().filter { $0.state == SessionManifest.State.finished.rawValue }
                 .map(\.session))
         let names = try layout.sessionNames()
-        for session in try catalog.indexedSessionNames().subtracting(names).sorted() {
-            try catalog.apply([.sessionRemoved(session)])
-            summary.changed.append(session)
+        let gone = try catalog.indexedSessionNames().subtracting(names).sorted()
+        summary.changed += gone
+        for start in stride(from: 0, to: gone.count, by: removalsTogether) {
+            let part = gone[start..<min(start + removalsTogether, gone.count)]
+            try catalog.apply(part.map { .sessionRemoved($0) })
         }
         for session in names where !isCancelled() {
             summary.sessions += 1
@@ -103,12 +131,15 @@ package enum CatalogIndexing {
         of session: String, _ layout: ArchiveLayout, in catalog: CatalogReference = .sqlite
     ) throws(ArchiveError) {
         guard let catalog = try catalog.existing(layout) else { return }
-        try catalog.apply([
-            .labels(
-                session: session,
-                isProtected: SessionProtection.isProtected(session, in: layout),
-                notes: SessionNotes.read(session, in: layout))
-        ])
+        try catalog.apply([labels(of: session, layout)])
+    }
+
+    private static func labels(
+        of session: String, _ layout: ArchiveLayout
+    ) throws(ArchiveError) -> CatalogChange {
+        .labels(
+            session: session, isProtected: SessionProtection.isProtected(session, in: layout),
+            notes: try SessionNotes.read(session, in: layout))
     }
 
     /// Reads a finished session again, if there is a catalog; a session that is gone is removed from it.

@@ -21,6 +21,24 @@ package enum CatalogReference: Sendable {
         }
     }
 
+    /// Reads all files of an archive into its catalog. One in a file is made anew, whatever the old one was.
+    /// - Returns: the catalog, what was read, and one line if rows of a server had to be replaced.
+    package func rebuild(
+        _ layout: ArchiveLayout
+    ) throws(ArchiveError) -> (
+        catalog: any CatalogStore, summary: CatalogIndexing.Summary, complaint: String?
+    ) {
+        switch self {
+        case .sqlite:
+            let (catalog, summary) = try CatalogIndexing.rebuild(layout)
+            return (catalog, summary, nil)
+        case .postgreSQL(let database):
+            let (catalog, complaint) = try PostgreSQLCatalogPlace(database, layout).open()
+            let summary = try CatalogIndexing.update(catalog, layout, everything: true)
+            return (catalog, summary, complaint)
+        }
+    }
+
     /// Whether it is on a server, which may be away while the files are here.
     package var isServer: Bool {
         switch self {

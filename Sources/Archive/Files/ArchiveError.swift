@@ -11,6 +11,8 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
     case malformed(path: String, reason: String)
     /// The disk has less space left than has to remain free.
     case noRoom(path: String, freeBytes: UInt64, reserveBytes: UInt64)
+    /// A file with more content than a limit allows.
+    case exceeded(path: String, reason: String)
     /// A server that holds an archive's catalog cannot be used now; it may be later, without a change here.
     case unavailable(place: String, reason: String)
     /// An object store that holds recordings does not do what it is asked. The reason names the store and the object.
@@ -23,7 +25,7 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         case .badName(let name):
             "'\(name.prefix(80))' is not a valid name: use letters, digits, '.', '_' and '-', at most 64, and begin "
                 + "with a letter or digit"
-        case .malformed(let path, let reason):
+        case .malformed(let path, let reason), .exceeded(let path, let reason):
             "\(path): \(reason)"
         case .noRoom(let path, _, _):
             "cannot write \(path): \(reason)"
@@ -39,7 +41,9 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         switch self {
         case .system(_, _, let code): systemMessage(code)
         case .badName: "invalid name"
-        case .malformed(_, let reason), .unavailable(_, let reason), .store(let reason): reason
+        case .malformed(_, let reason), .exceeded(_, let reason), .unavailable(_, let reason),
+            .store(let reason):
+            reason
         case .noRoom(_, let free, let reserve):
             "the disk is full: \(byteText(free)) free, \(byteText(reserve)) reserved"
         }
@@ -50,12 +54,20 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         switch self {
         case .noRoom: true
         case .system(_, _, let code): code == ENOSPC || code == EDQUOT
-        case .badName, .malformed, .unavailable, .store: false
+        case .badName, .malformed, .exceeded, .unavailable, .store: false
         }
     }
 
     /// Whether it will pass by itself: another program is using it at present, or its server is away.
     package var isForLock: Bool { code == EBUSY || isForServer }
+
+    /// Whether the file itself is wrong, or more than a limit allows: it stays so until it is written anew.
+    package var isForContent: Bool {
+        switch self {
+        case .malformed, .exceeded: true
+        case .system, .badName, .noRoom, .unavailable, .store: false
+        }
+    }
 
     /// Whether a server is away.
     package var isForServer: Bool {

@@ -70,6 +70,9 @@ package enum FileSystem {
         return stat(path, &status) == 0
     }
 
+    /// Whether permissions and the file system allow to write into a directory. ``checkWritable(_:)`` tries it.
+    package static func isWritable(_ directory: String) -> Bool { access(directory, W_OK) == 0 }
+
     /// Size of a file in bytes.
     package static func size(_ path: String) throws(ArchiveError) -> UInt64 {
         var status = stat()

@@ -44,7 +44,8 @@ extension RecordingLibrary {
         } else {
             let isWhole = from == nil && until == nil
             // Who may write can make a catalog. Who may not, or waits for a server, reads every file instead.
-            guard isWhole || isReadOnly || catalog.isServer else { throw LibraryError.noCatalog }
+            let canMake = !isReadOnly && !catalog.isServer && FileSystem.isWritable(layout.root)
+            guard isWhole || !canMake else { throw LibraryError.noCatalog }
             sessions = try sessionNames().compactMap { name in
                 try listing(name, isCollectorRunning, from: from, until: until)
             }

@@ -1,45 +1,69 @@
 package import Archive
 
 extension RecordingLibrary {
-    /// Asks the catalog; nil where there is none that can be used, with a complaint. A damaged one is rebuilt first, unless a
-    /// collector is recording. Where nothing may be written, a catalog that is damaged, of another version or out of date is not used.
+    /// Asks the catalog; nil where there is none that can be used. One that is damaged, or is no catalog, is replaced first, unless a
+    /// collector is recording or nothing may be written: then it is not used, with a complaint.
     package func askCatalog<Answer>(
         _ question: (any CatalogStore) throws(ArchiveError) -> Answer
     ) throws(ArchiveError) -> Answer? {
         // A bucket is listed: it has no catalog.
         guard isLocal else { return nil }
         if catalog.isServer { return try askServer(question) }
-        if isReadOnly { return try askUnchanged(question) }
-        var isDamaged = false
+        do throws(ArchiveError) {
+            return isReadOnly ? try askUnchanged(question) : try askMended(question)
+        } catch {
+            // Who may not write what SQLite needs reads the files.
+            if error.isForPermission || isReadOnly && error.isForLock { return nil }
+            guard isAboutCatalog(error) else { throw error }
+            if catalogInterval.isDue() {
+                complain("\(error); reading the files instead: 'tributary index' rebuilds it")
+            }
+            return nil
+        }
+    }
+
+    /// Whether it is the archive's own catalog that is wrong.
+    func isAboutCatalog(_ error: ArchiveError) -> Bool {
+        switch error {
+        case .malformed(let path, _), .exceeded(let path, _): path == SQLiteCatalog.path(layout)
+        case .system, .badName, .noRoom, .unavailable, .store: false
+        }
+    }
+
+    private func askMended<Answer>(
+        _ question: (any CatalogStore) throws(ArchiveError) -> Answer
+    ) throws(ArchiveError) -> Answer? {
+        var damage: ArchiveError?
+        let names = try layout.sessionNames()
         do throws(ArchiveError) {
             guard let catalog = try SQLiteCatalog.read(layout) else { return nil }
+            try catalog.checkSessions(names.count, isListed: true)
             // Damage may be anywhere in it: the question itself may find it.
-            if Set(try catalog.sessionNames()) == Set(try layout.sessionNames()) {
+            if Set(try catalog.sessionNames()) == Set(names) {
                 try takeInUnfinished(catalog)
                 return try question(catalog)
             }
         } catch {
-            guard case .malformed(let path, _) = error, path == SQLiteCatalog.path(layout) else {
-                throw error
-            }
-            complain("\(error)")
-            isDamaged = true
+            guard case .malformed = error, isAboutCatalog(error) else { throw error }
+            damage = error
         }
-        guard let lock = try ArchiveLock.take(layout) else {
-            if isDamaged {
+        let taken: ArchiveLock?
+        do throws(ArchiveError) {
+            taken = try ArchiveLock.take(layout)
+        } catch {
+            throw error.isForPermission ? damage ?? error : error
+        }
+        guard let lock = taken else {
+            if let damage, catalogInterval.isDue() {
                 complain(
-                    "the collector that records here rebuilds it at its next start")
+                    "\(damage); reading the files instead: the collector that records here rebuilds it at its next start"
+                )
             }
             return nil
         }
         return try withExtendedLifetime(lock) { () throws(ArchiveError) in
-            if isDamaged { try SQLiteCatalog.remove(layout) }
-            let catalog = try CatalogIndexing.openMended(layout).catalog
-            let summary = try CatalogIndexing.update(catalog, layout)
-            if isDamaged {
-                complain(
-                    "rebuilt the catalog from the files of \(summary.sessions) sessions")
-            }
+            let (catalog, summary) =
+                if let damage { try replaced(damage) } else { try updated() }
             for problem in summary.problems { complain(problem) }
             // A session that cannot be read is not in the catalog: the files are asked then.
             return summary.problems.isEmpty ? try question(catalog) : nil
@@ -71,19 +95,43 @@ extension RecordingLibrary {
         }
     }
 
+    /// Brings the catalog up to date, or makes it anew where damage is found by that.
+    private func updated() throws(ArchiveError) -> (SQLiteCatalog, CatalogIndexing.Summary) {
+        do throws(ArchiveError) {
+            let catalog = try SQLiteCatalog.open(layout)
+            try catalog.checkSessions(layout.sessionNames().count, isListed: false)
+            return (catalog, try CatalogIndexing.update(catalog, layout))
+        } catch {
+            guard case .malformed = error, isAboutCatalog(error) else { throw error }
+            return try replaced(error)
+        }
+    }
+
+    /// Makes the catalog anew.
+    /// - Throws: what was wrong with the old one, where that is not possible.
+    private func replaced(
+        _ damage: ArchiveError
+    ) throws(ArchiveError) -> (SQLiteCatalog, CatalogIndexing.Summary) {
+        let made: (catalog: SQLiteCatalog, summary: CatalogIndexing.Summary)
+        do throws(ArchiveError) {
+            made = try CatalogIndexing.rebuild(layout)
+        } catch {
+            throw .malformed(
+                path: SQLiteCatalog.path(layout),
+                reason: "\(damage.reason), and cannot be replaced: \(error)")
+        }
+        complain("\(damage)")
+        complain("rebuilt the catalog from the files of \(made.summary.sessions) sessions")
+        return made
+    }
+
     private func askUnchanged<Answer>(
         _ question: (any CatalogStore) throws(ArchiveError) -> Answer
     ) throws(ArchiveError) -> Answer? {
-        do throws(ArchiveError) {
-            guard let catalog = try SQLiteCatalog.readUnchanged(layout),
-                Set(try catalog.sessionNames()) == Set(try layout.sessionNames())
-            else { return nil }
-            return try question(catalog)
-        } catch {
-            if case .malformed = error { return nil }
-            guard error.isForPermission || error.isForLock else { throw error }
-            return nil
-        }
+        guard let catalog = try SQLiteCatalog.readUnchanged(layout) else { return nil }
+        let names = try layout.sessionNames()
+        try catalog.checkSessions(names.count, isListed: true)
+        return Set(try catalog.sessionNames()) == Set(names) ? try question(catalog) : nil
     }
 
     /// A collector that was killed may have written more than the catalog has: reads the sessions that it left unfinished. A running

@@ -71,8 +71,8 @@ extension RecordingLibrary {
         }
     }
 
-    /// Changes the catalog, after the files. A catalog that is elsewhere, or whose server is away, does not prevent the change: a running
-    /// collector reads the session again.
+    /// Changes the catalog, after the files. A catalog that is elsewhere, whose server is away, or that is damaged or none, does not
+    /// prevent the change: a running collector reads the session again.
     private func tellCatalog(
         _ change: () throws(ArchiveError) -> Void
     ) throws(ArchiveError) {
@@ -80,12 +80,16 @@ extension RecordingLibrary {
         do throws(ArchiveError) {
             try change()
         } catch {
+            if error.isForContent, isAboutCatalog(error) {
+                complain("\(error); 'tributary index' rebuilds it")
+                return
+            }
             guard error.isForServer else { throw error }
             if try !isCollectorRunning() { complain("\(error); \(advice)") }
             return
         }
         if !catalog.isServer, try ArchiveIdentity.read(layout) != nil, try !isCollectorRunning(),
-            try SQLiteCatalog.read(layout) == nil
+            !FileSystem.exists(SQLiteCatalog.path(layout))
         {
             complain("the catalog of \(name) is on a server that was not named: \(advice)")
         }

@@ -109,6 +109,8 @@ final class ViewerSite: Sendable {
         case .badName: noRecording
         case .malformed:
             Problem(.serviceUnavailable, "the recording is damaged: \(error.reason)")
+        case .exceeded:
+            Problem(.serviceUnavailable, error.reason)
         case .unavailable:
             // Where the server is concerns nobody who watches.
             Problem(.serviceUnavailable, "the catalog is not available")

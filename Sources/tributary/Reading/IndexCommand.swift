@@ -58,29 +58,23 @@ struct IndexCommand: ParsableCommand {
                 )
             }
             try withExtendedLifetime(lock) {
-                let (catalog, complaint) = try reference.place(layout).open()
-                if let complaint { Program.complain(complaint) }
-                let summary = try CatalogIndexing.update(catalog, layout, everything: true)
+                let made = try reference.rebuild(layout)
+                if let complaint = made.complaint { Program.complain(complaint) }
+                let summary = made.summary
                 for problem in summary.problems { Program.complain(problem) }
                 if json { return try JSONOutput.print(summary) }
                 print(
-                    "\(summary.sessions) sessions, \(summary.segments) segments in \(catalog.name)"
+                    "\(summary.sessions) sessions, \(summary.segments) segments in \(made.catalog.name)"
                 )
             }
         }
     }
 
     private func compare(_ layout: ArchiveLayout, _ reference: CatalogReference) throws {
-        guard let catalog = try reference.existing(layout) else {
-            throw Failure("there is no catalog of \(archive.archive): 'tributary index' creates it")
-        }
-        if let damage = try (catalog as? SQLiteCatalog)?.damage() {
-            throw Failure("\(catalog.name) is damaged: \(damage); 'tributary index' rebuilds it")
-        }
         let fresh = try SQLiteCatalog.inMemory()
         let summary = try CatalogIndexing.update(fresh, layout, everything: true)
-        let kept = Set(try catalog.dump())
         let wanted = Set(try fresh.dump())
+        let kept = try rows(layout, reference, expected: wanted.count)
         let missing = wanted.subtracting(kept).sorted()
         let surplus = kept.subtracting(wanted).sorted()
         if json {
@@ -96,6 +90,34 @@ struct IndexCommand: ParsableCommand {
             throw Failure("the catalog does not match the files: 'tributary index' rebuilds it")
         }
         if !json { print("the catalog matches the files of \(summary.sessions) sessions") }
+    }
+
+    /// The catalog's rows, as lines.
+    /// - Parameter expected: how many the files have. Rows of a catalog with far more are not read.
+    private func rows(
+        _ layout: ArchiveLayout, _ reference: CatalogReference, expected: Int
+    ) throws -> Set<String> {
+        do {
+            guard let catalog = try reference.existing(layout) else {
+                throw Failure(
+                    "there is no catalog of \(archive.archive): 'tributary index' creates it")
+            }
+            if let catalog = catalog as? SQLiteCatalog {
+                let count = try catalog.rowCount()
+                guard count <= expected * 2 + 10_000 else {
+                    throw Failure(
+                        "\(catalog.name) has \(count) rows, and the files have content for "
+                            + "\(expected): 'tributary index' rebuilds it")
+                }
+                if let damage = try catalog.damage() {
+                    throw Failure(
+                        "\(catalog.name) is damaged: \(damage); 'tributary index' rebuilds it")
+                }
+            }
+            return Set(try catalog.dump())
+        } catch let error as ArchiveError where error.isForContent {
+            throw Failure("\(error); 'tributary index' rebuilds it")
+        }
     }
 
     private struct Comparison: Encodable {

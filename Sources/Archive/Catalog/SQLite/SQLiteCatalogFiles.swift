@@ -1,0 +1,147 @@
+import CLinux
+import Glibc
+
+/// The files of a catalog: SQLite's database and what SQLite keeps beside it. They are looked at before SQLite opens them, because
+/// the archive may come from a stranger.
+///
+/// They are looked at by name, not opened: closing a descriptor of a database releases all locks that the process has on it
+/// (fcntl(2), "Record locks"), also those that SQLite took on another thread.
+struct SQLiteCatalogFiles: Sendable {
+    private static let name = "tributary.sqlite"
+    /// Where SQLite keeps newer pages, and its index of them.
+    private static let log = "-wal"
+    private static let logIndex = "-shm"
+    /// What SQLite would write back into the database, and could name other files to be deleted. A catalog has none: it is made under
+    /// another name, and has a write-ahead log from then on.
+    private static let journal = "-journal"
+    private static let suffixes = ["", log, logIndex, journal]
+    /// Fifty million segments.
+    static let maximumBytes: Int64 = 16 << 30
+    /// SQLite reads all of the log when it opens a database. Usually it has 4 MB.
+    static let maximumLogBytes: Int64 = 1 << 30
+
+    private let directory: String
+    private let name: String
+    private let disk: any Disk
+    /// The database, as messages name it.
+    var path: String { "\(directory)/\(name)" }
+
+    /// An archive's catalog.
+    init(_ layout: ArchiveLayout) {
+        self.init(directory: layout.root, name: Self.name, disk: layout.disk)
+    }
+
+    private init(directory: String, name: String, disk: any Disk) {
+        self.directory = directory
+        self.name = name
+        self.disk = disk
+    }
+
+    /// The catalog that is to take its place.
+    var next: SQLiteCatalogFiles {
+        SQLiteCatalogFiles(directory: directory, name: "\(name).new", disk: disk)
+    }
+
+    // MARK: Looking
+
+    /// Checks that each is a regular file of one name and of a size that a catalog can have.
+    /// - Returns: false: there is no catalog.
+    /// - Throws: ``ArchiveError/malformed(path:reason:)`` where something else has a name of theirs.
+    func check() throws(ArchiveError) -> Bool {
+        guard let database = try status("") else { return false }
+        try require(database, "", atMost: Self.maximumBytes)
+        guard database.st_size > 0 else { throw .malformed(path: path, reason: "is empty") }
+        for (suffix, limit) in [(Self.log, Self.maximumLogBytes), (Self.logIndex, Int64.max)] {
+            if let file = try status(suffix) { try require(file, suffix, atMost: limit) }
+        }
+        guard try status(Self.journal) == nil else {
+            throw .malformed(
+                path: path,
+                reason: "has a rollback journal (\(name)\(Self.journal)), as no catalog has")
+        }
+        return true
+    }
+
+    private func status(_ suffix: String) throws(ArchiveError) -> stat? {
+        var status = stat()
+        if lstat(path + suffix, &status) == 0 { return status }
+        if errno == ENOENT { return nil }
+        throw .system(operation: "get the status of", path: path + suffix, errno: errno)
+    }
+
+    private func require(
+        _ file: stat, _ suffix: String, atMost limit: Int64
+    ) throws(ArchiveError) {
+        let subject = suffix.isEmpty ? "" : "\(name)\(suffix) "
+        guard file.st_mode & S_IFMT == S_IFREG else {
+            throw .malformed(path: path, reason: "\(subject)is not a regular file")
+        }
+        // SQLite would write into a file of another place.
+        guard file.st_nlink == 1 else {
+            throw .malformed(path: path, reason: "\(subject)has another name, too (a hard link)")
+        }
+        guard file.st_size <= limit else {
+            throw .malformed(path: path, reason: "\(subject)is larger than \(limit >> 30) GiB")
+        }
+    }
+
+    /// Whether nobody can change the database, and all of it is in its one file.
+    func isImmutable() throws(ArchiveError) -> Bool {
+        var system = statvfs()
+        guard statvfs(directory, &system) == 0 else {
+            throw .system(operation: "get the status of", path: directory, errno: errno)
+        }
+        guard system.f_flag & UInt(ST_RDONLY) != 0 else { return false }
+        return try status(Self.log)?.st_size ?? 0 == 0
+    }
+
+    /// The database's path without symbolic links: SQLite follows none, and the archive's own directory may be one.
+    func resolvedPath() throws(ArchiveError) -> String {
+        guard let resolved = realpath(directory, nil) else {
+            throw .system(operation: "open the directory", path: directory, errno: errno)
+        }
+        defer { free(resolved) }
+        let directory = String(cString: resolved)
+        return directory == "/" ? "/\(name)" : "\(directory)/\(name)"
+    }
+
+    // MARK: Changing
+
+    /// Removes all of them, whatever they are. The database goes first: a log is of no use to another database.
+    func remove() throws(ArchiveError) {
+        for suffix in Self.suffixes { try FileSystem.remove(path + suffix, on: disk) }
+    }
+
+    /// Creates an empty database, which must not exist.
+    func create() throws(ArchiveError) {
+        let descriptor = CLinux_open(
+            path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)
+        guard descriptor >= 0 else {
+            throw .system(operation: "create", path: path, errno: errno)
+        }
+        close(descriptor)
+    }
+
+    /// Gives a complete database, which nobody has open, the name of another one.
+    func replace(_ other: SQLiteCatalogFiles) throws(ArchiveError) {
+        guard try status(Self.log) == nil else {
+            throw .malformed(path: path, reason: "its log was not moved into it")
+        }
+        try synchronize()
+        // All of the other one's files first: SQLite would apply its log to this one.
+        try other.remove()
+        guard disk.rename(path, to: other.path) == 0 else {
+            throw .system(operation: "replace", path: other.path, errno: errno)
+        }
+        try FileSystem.synchronizeDirectory(directory, on: disk)
+    }
+
+    private func synchronize() throws(ArchiveError) {
+        let descriptor = CLinux_open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC, 0)
+        guard descriptor >= 0 else { throw .system(operation: "open", path: path, errno: errno) }
+        defer { close(descriptor) }
+        guard disk.synchronize(descriptor) == 0 else {
+            throw .system(operation: "synchronise", path: path, errno: errno)
+        }
+    }
+}
