@@ -34,15 +34,6 @@ let viewerServer: [Target.Dependency] = [
 let logging: Target.Dependency = .product(name: "Logging", package: "swift-log")
 let protobuf: Target.Dependency = .product(name: "SwiftProtobuf", package: "swift-protobuf")
 
-/// What speaks to object stores.
-let storeClient: [Target.Dependency] = [
-    .product(name: "AsyncHTTPClient", package: "async-http-client"),
-    .product(name: "NIOCore", package: "swift-nio"),
-    .product(name: "NIOHTTP1", package: "swift-nio"),
-    .product(name: "NIOPosix", package: "swift-nio"),
-    .product(name: "NIOSSL", package: "swift-nio-ssl"),
-]
-
 /// A Swift library of this package, in `Sources/<name>`.
 func library(_ name: String, _ dependencies: Target.Dependency...) -> Target {
     .target(name: name, dependencies: dependencies, swiftSettings: settings)
@@ -76,20 +67,26 @@ let package = Package(
         .executable(name: "tributary", targets: ["tributary"]),
     ],
     dependencies: [
-        // Exact, not "from": what is built tomorrow is what was tested. Package.resolved names what these need themselves.
+        // Exact, not "from": what is built tomorrow is what was tested.
         .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
         .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
         .package(url: "https://github.com/apple/swift-protobuf", exact: "1.39.0"),
-        // The HTTP servers of collector and viewer. Without traits: no package for configuration files, no more of Foundation than need be.
+        // The viewer's HTTP server. Without traits: no package for configuration files, no more of Foundation than need be.
         .package(
             url: "https://github.com/hummingbird-project/hummingbird", exact: "2.28.1", traits: []),
         .package(url: "https://github.com/apple/swift-http-types", exact: "1.8.0"),
         .package(url: "https://github.com/apple/swift-nio", exact: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-ssl", exact: "2.37.6"),
-        .package(url: "https://github.com/apple/swift-nio-extras", exact: "1.35.2"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
-        // Requests to object stores.
-        .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
+        // What these are built from. No target names them: they are here for their versions, and SwiftPM remarks on it.
+        .package(url: "https://github.com/apple/swift-async-algorithms", exact: "1.1.4"),
+        .package(url: "https://github.com/apple/swift-atomics", exact: "1.3.0"),
+        .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", exact: "1.7.3"),
+        .package(url: "https://github.com/apple/swift-metrics", exact: "2.13.0"),
+        .package(url: "https://github.com/apple/swift-nio-extras", exact: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-nio-http2", exact: "1.46.0"),
+        .package(url: "https://github.com/apple/swift-service-context", exact: "1.5.1"),
     ],
     targets: [
         // Level C: module maps and the thinnest shims.
@@ -105,6 +102,7 @@ let package = Package(
                 ])
             ]),
         .systemLibrary(name: "CChecksum"),
+        .systemLibrary(name: "CCurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CPostgreSQL", providers: [.apt(["libpq-dev"])]),
@@ -128,9 +126,7 @@ let package = Package(
         library("Terminal", argumentParser, logging, "CLinux", "CYAML"),
 
         // Level 1: one concern each.
-        .target(
-            name: "ObjectStore", dependencies: storeClient + ["Hashing", "Media"],
-            swiftSettings: settings),
+        library("ObjectStore", "Hashing", "CCurl", "Media", "Threads"),
         library("Operations", "Media", "Terminal"),
         library("Timing", "Media"),
         library("Wire", protobuf, "Media", "Spooling"),
@@ -197,7 +193,7 @@ let package = Package(
             "Encoding", "ExportCore", "Library", "Media", "Messaging", "MP4", "ObjectStore",
             "Operations", "ReplayCore", "SyncCheck", "Trust", "Uploading", "Wire"),
 
-        // Builds the four programs with one command, side by side.
+        // Builds several programs with one command, side by side: those that record and read, and all four.
         library(
             "Programs", "tributary", "tributary-agent", "tributary-collector", "tributary-viewer"),
         program(
@@ -268,7 +264,7 @@ let package = Package(
         tests("MP4", "MP4", "Media"),
         tests(
             "ObjectStore", "Hashing", .product(name: "NIOCore", package: "swift-nio"),
-            .product(name: "NIOPosix", package: "swift-nio"), "ObjectStore"),
+            .product(name: "NIOPosix", package: "swift-nio"), "ObjectStore", "Threads"),
         tests("Operations", "Operations", "TestMetrics"),
         tests(
             "OperationsServer", logging, "Operations", "OperationsServer"),

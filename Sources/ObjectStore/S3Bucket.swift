@@ -260,7 +260,7 @@ package final class S3Bucket: ObjectBucket {
                 .post, what, key: key, query: [("uploadId", upload)],
                 headers: [("Content-Type", "application/xml")],
                 body: ObjectBytes(StoreAnswers.completion(parts)), condition: condition,
-                deadlineNanoseconds: Limits.completionNanoseconds))
+                deadlineNanoseconds: Limits.completionNanoseconds, isKeptAlive: true))
         // The status was sent before the parts were put together: the error may be in the body.
         if let error = StoreAnswers.error(answer.body) {
             throw refused(
@@ -366,6 +366,7 @@ extension S3Bucket {
         var condition: PutCondition
         var maximumAnswerBytes: Int
         var deadlineNanoseconds: Int64
+        var isKeptAlive: Bool
 
         /// - Parameter slowBytes: how much is sent or received: the deadline is that of the slowest connection that still counts.
         init(
@@ -374,7 +375,7 @@ extension S3Bucket {
             body: ObjectBytes = ObjectBytes([]), digest: ObjectDigest? = nil,
             condition: PutCondition = .none,
             maximumAnswerBytes: Int = 0, slowBytes: Int64 = 0,
-            deadlineNanoseconds: Int64 = Limits.deadlineNanoseconds
+            deadlineNanoseconds: Int64 = Limits.deadlineNanoseconds, isKeptAlive: Bool = false
         ) {
             self.method = method
             self.what = what
@@ -388,6 +389,7 @@ extension S3Bucket {
             self.maximumAnswerBytes = max(maximumAnswerBytes, Limits.answerBytes)
             self.deadlineNanoseconds =
                 deadlineNanoseconds + slowBytes * 1_000_000_000 / Limits.slowestBytesPerSecond
+            self.isKeptAlive = isKeptAlive
         }
     }
 
@@ -461,7 +463,7 @@ extension S3Bucket {
                     method: call.method,
                     address: "\(target.origin)\(path)\(query.isEmpty ? "" : "?\(query)")",
                     headers: signed, body: call.body, maximumAnswerBytes: call.maximumAnswerBytes,
-                    deadlineNanoseconds: call.deadlineNanoseconds))
+                    deadlineNanoseconds: call.deadlineNanoseconds, isKeptAlive: call.isKeptAlive))
         } catch {
             throw broken("\(error)", call.what)
         }

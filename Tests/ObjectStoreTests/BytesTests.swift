@@ -1,5 +1,4 @@
 import Hashing
-import NIOCore
 import Testing
 
 @testable import ObjectStore
@@ -31,11 +30,9 @@ import Testing
 
     @Test func `bytes that somebody still has stay as they are`() {
         let first = bytes(1, count: 70_000)
-        var held = first.buffer
-        let slice = held.readSlice(length: 100)
         let second = bytes(2, count: 70_000, in: first)
         #expect(array(second).allSatisfy { $0 == 2 })
-        #expect(slice?.readableBytesView.allSatisfy { $0 == 1 } == true)
+        #expect(array(first).allSatisfy { $0 == 1 })
     }
 
     @Test func `there are as many as were written, and room for as many as were wanted`() {

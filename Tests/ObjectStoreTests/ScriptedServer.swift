@@ -11,6 +11,8 @@ final class ScriptedServer: Sendable {
         case sendAndClose(String)
         /// Sends this many bytes of an answer that never ends.
         case flood(Int)
+        /// Sends these bytes, and one more every so many milliseconds for ever.
+        case drip(String, milliseconds: Int64)
         /// Never answers.
         case silence
     }
@@ -80,6 +82,15 @@ private final class ScriptHandler: ChannelInboundHandler {
         case .sendAndClose(let answer):
             context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: answer)), promise: nil)
             context.close(promise: nil)
+        case .drip(let answer, let milliseconds):
+            context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: answer)), promise: nil)
+            let channel = context.channel
+            context.eventLoop.scheduleRepeatedTask(
+                initialDelay: .zero, delay: .milliseconds(milliseconds)
+            ) { task in
+                guard channel.isActive else { return task.cancel() }
+                channel.writeAndFlush(ByteBuffer(string: "a"), promise: nil)
+            }
         case .flood(let count):
             context.write(
                 wrapOutboundOut(ByteBuffer(string: "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")),

@@ -1,25 +1,30 @@
+import Glibc
 import Hashing
+import Synchronization
 import Testing
+import Threads
 
 @testable import ObjectStore
 
 /// A bucket over a real connection to a server that does not behave.
 @Suite(.timeLimit(.minutes(1))) struct TransportTests {
     private func bucket(
-        _ server: ScriptedServer, timeouts: HTTPTransport.Timeouts = HTTPTransport.Timeouts()
+        _ server: ScriptedServer, timeouts: TransportTimeouts = TransportTimeouts(),
+        shutdown: Shutdown = Shutdown()
     ) throws -> S3Bucket {
         S3Bucket(
             try StoreAddress(
                 "s3://tributary", endpoint: StoreEndpoint("http://127.0.0.1:\(server.port)")),
             credentials: CredentialsSource(environment: [
                 "AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret",
-            ]), transport: try HTTPTransport(timeouts: timeouts))
+            ]),
+            transport: try HTTPTransport(timeouts: timeouts, shutdown: shutdown))
     }
 
     /// The kind of what goes wrong with the first read.
     private func kind(
         _ steps: [ScriptedServer.Step],
-        timeouts: HTTPTransport.Timeouts = HTTPTransport.Timeouts()
+        timeouts: TransportTimeouts = TransportTimeouts()
     ) throws -> ObjectStoreError.Kind? {
         let server = try ScriptedServer(steps)
         let bucket = try bucket(server, timeouts: timeouts)
@@ -100,7 +105,7 @@ import Testing
     }
 
     @Test func `silence has an end`() throws {
-        var timeouts = HTTPTransport.Timeouts()
+        var timeouts = TransportTimeouts()
         timeouts.silenceNanoseconds = 50_000_000
         #expect(try kind([.silence], timeouts: timeouts) == .unreachable)
         #expect(try kind([.send(Self.partial + "ab")], timeouts: timeouts) == .unreachable)
@@ -108,7 +113,7 @@ import Testing
 
     @Test func `nobody there is said`() throws {
         let port = try ScriptedServer([]).port
-        var timeouts = HTTPTransport.Timeouts()
+        var timeouts = TransportTimeouts()
         // The port may be open for an instant more.
         timeouts.silenceNanoseconds = 50_000_000
         let bucket = S3Bucket(
@@ -124,5 +129,68 @@ import Testing
         #expect(throws: TransportFailure.self) {
             try HTTPTransport(authorities: "/nonexistent/authorities.pem")
         }
+    }
+
+    @Test func `an answer that drips has an end`() throws {
+        var timeouts = TransportTimeouts()
+        timeouts.dripNanoseconds = 100_000_000
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 5000000\r\n\r\n"
+        #expect(
+            try kind([.drip(head, milliseconds: 5)], timeouts: timeouts) == .unreachable)
+    }
+
+    @Test func `a request is not sent again when its connection closes without an answer`() throws {
+        // The second request finds the connection kept, and is the one that nothing answers.
+        let server = try ScriptedServer([
+            .send(Self.partial + "abcde"), .sendAndClose(""), .send(Self.partial + "abcde"),
+        ])
+        let bucket = try bucket(server)
+        #expect(try bucket.read("a", range: 0..<5, tag: nil) == Array("abcde".utf8))
+        #expect(throws: ObjectStoreError.self) {
+            try bucket.read("a", range: 0..<5, tag: nil)
+        }
+        #expect(server.requests.count == 2)
+    }
+
+    @Test func `fields and bodies of one exchange are not those of the next`() throws {
+        let server = try ScriptedServer([
+            .send("HTTP/1.1 200 OK\r\nETag: \"t\"\r\nContent-Length: 0\r\n\r\n"),
+            .send("HTTP/1.1 200 OK\r\nETag: \"t\"\r\nContent-Length: 9\r\n\r\n"),
+            .send("HTTP/1.1 204 N\r\n\r\n"), .send(Self.partial + "abcde"),
+        ])
+        let bucket = try bucket(server)
+        _ = try bucket.put(
+            [1, 2, 3], at: "a", digest: ObjectDigest(sha256: HashFunction.sha256.hash([1, 2, 3])),
+            condition: .absent)
+        #expect(try bucket.properties(of: "a")?.sizeBytes == 9)
+        try bucket.delete("a")
+        #expect(try bucket.read("a", range: 0..<5, tag: nil) == Array("abcde".utf8))
+        let requests = server.requests
+        #expect(requests.map { $0.prefix { $0 != " " } } == ["PUT", "HEAD", "DELETE", "GET"])
+        #expect(requests.filter { $0.contains("If-None-Match: *\r\n") }.count == 1)
+        #expect(requests.filter { $0.lowercased().contains("content-length: 3\r\n") }.count == 1)
+        // What was not signed is not sent.
+        #expect(!requests.contains { $0.contains("\r\nAccept:") || $0.contains("\r\nExpect:") })
+    }
+
+    @Test func `a shutdown ends what waits for an answer, and what comes later`() throws {
+        let server = try ScriptedServer([.silence])
+        let shutdown = Shutdown()
+        let bucket = try bucket(server, shutdown: shutdown)
+        let thread = JoinableThread()
+        let failure = Mutex<ObjectStoreError?>(nil)
+        thread.start("reader") {
+            do throws(ObjectStoreError) {
+                _ = try bucket.read("a", range: 0..<5, tag: nil)
+            } catch {
+                failure.withLock { $0 = error }
+            }
+        }
+        while server.requests.isEmpty { usleep(1_000) }
+        shutdown.begin()
+        thread.join()
+        #expect(failure.withLock { $0?.message }?.hasSuffix("the program ends") == true)
+        #expect(throws: ObjectStoreError.self) { try bucket.properties(of: "a") }
+        #expect(server.requests.count == 1)
     }
 }

@@ -17,6 +17,15 @@ struct StoreRequest: Sendable {
     var maximumAnswerBytes: Int
     /// The whole exchange takes no longer than this.
     var deadlineNanoseconds: Int64
+    /// The store works for long before it answers, and may send a byte now and then to say so.
+    var isKeptAlive = false
+
+    /// `HOST[:PORT]` of the address, for people.
+    var authority: String {
+        guard let scheme = address.firstRange(of: "://") else { return "" }
+        return StoreRefusal.oneLine(
+            String(address[scheme.upperBound...].prefix { $0 != "/" && $0 != "?" }))
+    }
 }
 
 /// A store's answer.
@@ -36,6 +45,6 @@ struct TransportFailure: Error, Hashable, CustomStringConvertible {
 
 /// Sends requests and waits for their answers.
 protocol StoreTransport: Sendable {
-    /// Blocks until there is an answer. Not on a thread of an event loop.
+    /// Blocks until there is an answer.
     func exchange(_ request: StoreRequest) throws(TransportFailure) -> StoreAnswer
 }

@@ -1,0 +1,121 @@
+/// Limits of waiting for a store.
+struct TransportTimeouts: Sendable {
+    /// For finding the host, the connection and the TLS handshake.
+    var connectNanoseconds: Int64 = 5_000_000_000
+    /// Without a byte of the answer, after the request. Stores write keep-alive bytes while they put an object together.
+    var silenceNanoseconds: Int64 = 60_000_000_000
+    /// For taking ``slowestBytesPerSecond`` while the request is sent.
+    var stallNanoseconds: Int64 = 30_000_000_000
+    /// For sending ``slowestBytesPerSecond`` once an answer has begun.
+    var dripNanoseconds: Int64 = 15_000_000_000
+    /// A store that is slower throughout such a time drips: it does not get on, and it is not silent either.
+    var slowestBytesPerSecond: Int64 = 1_024
+}
+
+/// Whether an exchange gets on: what has been sent and received, against the limits of waiting. Has no clock of its own.
+struct ExchangePace: Sendable {
+    private enum Phase {
+        case connecting
+        case sending
+        case waiting
+        case receiving
+    }
+
+    private let timeouts: TransportTimeouts
+    private let deadlineNanoseconds: Int64
+    private let bodyBytes: Int64
+    /// An answer may come a byte at a time: the store says so that it is still at work.
+    private let isKeptAlive: Bool
+    private var phase = Phase.connecting
+    /// Since when ``windowBytes`` are counted.
+    private var windowNanoseconds: Int64
+    private var windowBytes: Int64 = 0
+    /// When the last byte of the answer came, or the request was out.
+    private var heardNanoseconds: Int64
+    private var receivedBytes: Int64 = 0
+
+    init(
+        _ request: StoreRequest, timeouts: TransportTimeouts, nowNanoseconds: Int64
+    ) {
+        self.timeouts = timeouts
+        deadlineNanoseconds = nowNanoseconds + request.deadlineNanoseconds
+        bodyBytes = Int64(request.body.count)
+        isKeptAlive = request.isKeptAlive
+        windowNanoseconds = nowNanoseconds
+        heardNanoseconds = nowNanoseconds
+    }
+
+    /// When to look again, if nothing happens before.
+    var nextNanoseconds: Int64 {
+        switch phase {
+        case .connecting: deadlineNanoseconds
+        case .sending: min(deadlineNanoseconds, windowNanoseconds + timeouts.stallNanoseconds)
+        case .waiting: min(deadlineNanoseconds, heardNanoseconds + timeouts.silenceNanoseconds)
+        case .receiving:
+            min(
+                deadlineNanoseconds, heardNanoseconds + timeouts.silenceNanoseconds,
+                isKeptAlive ? .max : windowNanoseconds + timeouts.dripNanoseconds)
+        }
+    }
+
+    /// Notes how far the exchange is, in bytes of the request's body and of the answer with its head.
+    /// - Returns: why it has to end; nil: it may go on.
+    mutating func note(
+        isConnected: Bool, sentBytes: Int64, receivedBytes: Int64, nowNanoseconds: Int64
+    ) -> TransportFailure? {
+        enter(isConnected: isConnected, sentBytes, receivedBytes, nowNanoseconds)
+        if receivedBytes > self.receivedBytes {
+            self.receivedBytes = receivedBytes
+            heardNanoseconds = nowNanoseconds
+        }
+        if nowNanoseconds >= deadlineNanoseconds { return .late }
+        switch phase {
+        case .connecting: return nil
+        case .sending:
+            return isSlow(sentBytes, timeouts.stallNanoseconds, nowNanoseconds)
+                ? TransportFailure("it stopped taking bytes") : nil
+        case .waiting, .receiving:
+            if nowNanoseconds - heardNanoseconds >= timeouts.silenceNanoseconds { return .late }
+            guard phase == .receiving, !isKeptAlive else { return nil }
+            return isSlow(receivedBytes, timeouts.dripNanoseconds, nowNanoseconds)
+                ? TransportFailure("its answer comes too slowly") : nil
+        }
+    }
+
+    private mutating func enter(
+        isConnected: Bool, _ sentBytes: Int64, _ receivedBytes: Int64, _ nowNanoseconds: Int64
+    ) {
+        let entered: Phase
+        if receivedBytes > 0 {
+            entered = .receiving
+        } else if !isConnected {
+            entered = .connecting
+        } else {
+            entered = sentBytes < bodyBytes ? .sending : .waiting
+        }
+        guard entered != phase else { return }
+        phase = entered
+        heardNanoseconds = nowNanoseconds
+        windowNanoseconds = nowNanoseconds
+        windowBytes = entered == .sending ? sentBytes : receivedBytes
+    }
+
+    /// Whether a window has ended in which fewer bytes moved than count as progress; begins the next one if not.
+    private mutating func isSlow(
+        _ bytes: Int64, _ lengthNanoseconds: Int64, _ nowNanoseconds: Int64
+    ) -> Bool {
+        let passed = nowNanoseconds - windowNanoseconds
+        guard passed >= lengthNanoseconds else { return false }
+        let least = timeouts.slowestBytesPerSecond * lengthNanoseconds / 1_000_000_000
+        if bytes - windowBytes < max(1, least) { return true }
+        windowNanoseconds = nowNanoseconds
+        windowBytes = bytes
+        return false
+    }
+}
+
+extension TransportFailure {
+    static let late = TransportFailure("it did not answer in time")
+    static let closed = TransportFailure("it closed the connection before it had answered")
+    static let cancelled = TransportFailure("the program ends")
+}

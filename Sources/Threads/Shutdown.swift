@@ -1,0 +1,46 @@
+import Synchronization
+
+/// The end of a program, or of a part of it: handed down from where signals arrive to every wait for something remote.
+///
+/// It begins once, and for good. Any thread may call.
+package final class Shutdown: Sendable {
+    private struct State {
+        var next = 0
+        var handlers: [Int: @Sendable () -> Void] = [:]
+    }
+
+    private let begun = Atomic(false)
+    private let state = Mutex(State())
+
+    package init() {}
+
+    package var hasBegun: Bool { begun.load(ordering: .acquiring) }
+
+    /// Ends every wait, and those that begin later.
+    package func begin() {
+        state.withLock { state in
+            begun.store(true, ordering: .releasing)
+            for handler in state.handlers.values { handler() }
+            state.handlers = [:]
+        }
+    }
+
+    /// Runs `body`; a shutdown before or during it calls `handler` once.
+    /// - Parameter handler: wakes `body`. It must neither block nor use this object. It is not called after `body` has ended.
+    package func withHandler<Result, Failure: Error>(
+        _ handler: @escaping @Sendable () -> Void, _ body: () throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        let key: Int? = state.withLock { state in
+            guard !hasBegun else { return nil }
+            state.next += 1
+            state.handlers[state.next] = handler
+            return state.next
+        }
+        guard let key else {
+            handler()
+            return try body()
+        }
+        defer { state.withLock { state in _ = state.handlers.removeValue(forKey: key) } }
+        return try body()
+    }
+}
