@@ -194,8 +194,8 @@ let package = Package(
             "Operations", "ReplayCore", "SyncCheck", "Trust", "Uploading", "Wire"),
 
         // Builds several programs with one command, side by side: those that record and read, and all four.
-        library(
-            "Programs", "tributary", "tributary-agent", "tributary-collector", "tributary-viewer"),
+        library("RecordingPrograms", "tributary", "tributary-agent", "tributary-collector"),
+        library("Programs", "RecordingPrograms", "tributary-viewer"),
         program(
             "tributary-viewer", "CLinux", "Library", "Messaging", "Operations", "Trust",
             "ViewerCore"),
