@@ -158,7 +158,7 @@ def lags(made, seen, zero):
 
 def is_busy(report):
     """Others had so much of this machine that the box may have missed real time."""
-    share = re.search(r"others on the host (\d+)%", report.text("vm.txt"))
+    share = re.search(r"others on the host (\d+) %", report.text("load.txt"))
     return share is not None and int(share[1]) > 30
 
 

@@ -22,20 +22,23 @@ INSTALL = "DEBIAN_FRONTEND=noninteractive apt-get -qq -y install"
 class Site:
     """A server and a camera box."""
 
-    def __init__(self, rig, ours, options):
+    def __init__(self, parts, work, ours, options):
         self.flaws, self.options, self.ours = 0, options, ours
-        self.address = f"10.0.2.2:{options.port}"
-        self.server = rig.machine("server", memory=768, forward=(options.port, 5550), has_devices=False)
-        self.box = rig.machine("box", memory=1280)
-        root = f"{rig.parts}/root"
+        port = machine.free_port()
+        self.address = f"10.0.2.2:{port}"
+        self.server = machine.Machine(
+            parts, f"{work}/server", name="server", disk=f"{work}/server.disk", memory=768, forwards=[(port, 5550)],
+            environment={"DEVICES": "none"})
+        self.box = machine.Machine(parts, f"{work}/box", name="box", disk=f"{work}/box.disk", memory=1280)
         for target, names in (
             (self.server, ("tributary_", "tributary-collector_", "tributary-viewer_")), (self.box, ("tributary-agent_",))
         ):
             mine = [path for path in ours if os.path.basename(path).startswith(names)]
+            for directory in ("files", "later"):
+                os.makedirs(f"{target.share}/{directory}")
             for path in mine:
                 shutil.copy(path, f"{target.share}/files")
-            packages.missing(mine, root, f"{target.share}/files")
-            os.makedirs(f"{target.share}/later")
+            packages.missing(mine, parts.status(), f"{target.share}/files")
             for path in mine:
                 packages.later(path, f"{target.share}/later")
 
@@ -43,6 +46,11 @@ class Site:
         for target in (self.server, self.box):
             if target.process:
                 target.cut()
+
+    def start_box(self):
+        """Switches the box on; then there is something to hear in its room."""
+        self.box.start()
+        self.box.do("tone 440 > /dev/null 2>&1 &")
 
     def say(self, line):
         print(f"   {line}", flush=True)
@@ -119,7 +127,7 @@ class Site:
         print("== a newcomer's evening", flush=True)
         started = time.monotonic()
         self.server.start()
-        self.box.start()
+        self.start_box()
         self.say(f"two machines up in {time.monotonic() - started:.0f} s")
         # The recording is to have several segments, and a picture that an emulated processor can encode.
         started = time.monotonic()
@@ -204,7 +212,7 @@ class Site:
         before = self.pictures()
         self.box.cut()
         time.sleep(5)
-        self.box.start()
+        self.start_box()
         self.wait_until_sent()
         self.server.until("more is recorded", "true", lambda _: self.pictures() >= before + 10 * 15)
         source = self.verify("after the box's power cut", {"restart"})
@@ -231,7 +239,7 @@ class Site:
 
     def lose_camera(self):
         print("== the camera is unplugged", flush=True)
-        self.box.do("rig-cam out")
+        self.box.do("camera out")
         self.box.until("it is missed", f"{STATUS} tributary-agent", lambda text: "no video" in text, 30)
         self.say("agent: " + self.box.do(f"{STATUS} tributary-agent").strip())
         # An agent that starts without its camera says so, and so does the doctor.
@@ -241,7 +249,7 @@ class Site:
         doctor = self.box.do("tributary-agent doctor --config /etc/tributary/agent.yaml", accept=(1,))
         self.expect("PROBLEM" in doctor and "no camera" in doctor, "the doctor finds that there is no camera")
         self.box.do("systemctl stop tributary-agent")
-        self.box.do("rig-cam in")
+        self.box.do("camera in")
         self.box.until("udev starts it", "systemctl is-active tributary-agent", lambda text: text.strip() == "active", 30)
         self.say("plugged in again, it is started by udev: " + self.wait_until_sent())
 
@@ -287,8 +295,8 @@ class Site:
             self.say(f"{left.strip()} bytes are free on the {target.name}")
         for target in (self.box, self.server):
             target.cut()
-        for target in (self.server, self.box):
-            target.start()
+        self.server.start()
+        self.start_box()
         status = self.server.until("it is said", f"{STATUS} tributary-collector", lambda text: "no room on the disk" in text)
         self.expect("not recording" in status, f"collector: {status.strip()}")
         status = self.box.until("it is said", f"{STATUS} tributary-agent", lambda text: "kept in memory only" in text)

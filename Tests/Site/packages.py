@@ -16,10 +16,10 @@ def needed(text):
     return [re.split(r"[ (|:]", part.strip())[0] for part in text.split(",") if part.strip()]
 
 
-def installed(root):
-    """Names of what a root file system has, and of what stands in for more."""
+def installed(status):
+    """Names of what a machine has, by dpkg's status file, and of what stands in for more."""
     names = set()
-    with open(f"{root}/var/lib/dpkg/status") as file:
+    with open(status) as file:
         for entry in file.read().split("\n\n"):
             if "\nStatus: install ok installed" in entry:
                 names |= set(re.findall(r"^Package: (\S+)", entry, re.M))
@@ -28,9 +28,9 @@ def installed(root):
     return names
 
 
-def missing(packages, root, directory):
-    """Fetches what these packages need and the root file system does not have, from this machine's own archive."""
-    present = installed(root) | {field(package, "Package") for package in packages}
+def missing(packages, status, directory):
+    """Fetches what these packages need and a machine does not have, from the archive that this host's apt uses."""
+    present = installed(status) | {field(package, "Package") for package in packages}
     wanted = [name for package in packages for name in needed(field(package, "Depends"))]
     fetched = []
     while wanted:

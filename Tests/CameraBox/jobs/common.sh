@@ -35,6 +35,15 @@ record() {
     wait $collector
     echo "collector rc $?"
 }
+# Waits until one more session has begun: programs start slowly on an emulated processor.
+sessions=0
+until_recording() {
+    for _ in $(seq 240); do
+        [ "$(grep -c 'session .* has begun' collector.log)" -le $sessions ] || break
+        sleep 0.5
+    done
+    sessions=$((sessions + 1))
+}
 # What the archive says of the newest session, and the session itself.
 hand_over() {
     local name=${1:-session}

@@ -1,7 +1,7 @@
 # What capturing costs, beside ffmpeg with the same settings; they take turns.
 . ./common.sh
 control horizontal_movement=5
-rig-tone 440 & tone=$!
+tone 440 & tone=$!
 sleep 1
 size=320x180 rate=10 seconds=20
 for round in 1 2 3; do

@@ -36,12 +36,12 @@ try() {
     words="--video /dev/video0" try forbidden setpriv --reuid 65534 --regid 65534 --clear-groups
     words="--video none --audio hw:CARD=Loopback,DEV=1" try "forbidden microphone" \
         setpriv --reuid 65534 --regid 65534 --clear-groups
-    rig-cam out
+    camera out
     words="--video first" try "no camera at all" env
-    rig-cam in
-    rig-mic out
+    camera in
+    microphone out
     words="--video none --audio first" try "no microphone at all" env
-    rig-mic in
+    microphone in
 } | tee errors.txt
 # And when all is well, nothing is found.
 "$bin/tributary-agent" doctor --json --collector $endpoint --source box --spool none --encoder-preset ultrafast \

@@ -1,12 +1,13 @@
 # Every fault that the drivers can be asked for, in one recording.
 . ./common.sh
 control horizontal_movement=5
-rig-tone 440 & tone=$!
+tone 440 & tone=$!
 sleep 1
 trace_on
 record --video platform:vivid-000 --audio hw:CARD=Loopback,DEV=1 --size 320x180 --fps 15 --video-bitrate 500k &
 agent=$!
-sleep 5
+until_recording
+sleep 3
 mark dropped; control percentage_of_dropped_buffers=20; sleep 6; control percentage_of_dropped_buffers=0
 sleep 2
 for i in 1 2 3; do mark damaged; control inject_v4l2_buf_flag_error=1; sleep 1; done
@@ -32,10 +33,10 @@ sleep 5
 control wrap_timestamp=0
 mark stamped; control inject_fatal_streaming_error=1
 sleep 4
-mark camera_out; rig-cam out; sleep 4; rig-cam in; mark camera_in
+mark camera_out; camera out; sleep 4; camera in; mark camera_in
 sleep 5
-mark microphone_out; rig-mic out; sleep 4; rig-mic in; mark microphone_in
-rig-tone 440 & tone=$!
+mark microphone_out; microphone out; sleep 4; microphone in; mark microphone_in
+tone 440 & tone=$!
 sleep 5
 mark end
 pkill -INT -x tributary-agent || pkill -INT tributary-agent

@@ -6,7 +6,8 @@ record --video /dev/video0 --audio none --size 320x180 --fps 10 --video-bitrate 
     --control-socket $socket &
 agent=$!
 box() { "$bin/tributary-agent" control "$@" --control-socket $socket; }
-sleep 6
+until_recording
+sleep 3
 box controls --json > controls.json
 width=$(python3 -c 'import json; print(next(c["maximum"] for c in json.load(open("controls.json")) if c["name"] == "sensor_width"))')
 box set --control sensor_width=$((width / 2)) > out.txt 2>&1

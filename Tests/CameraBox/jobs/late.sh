@@ -5,7 +5,8 @@ for late in drop keep; do
     record --video /dev/video0 --audio none --size 320x180 --fps 10 --video-bitrate 500k --encoder-preset ultrafast \
         --encoder libx264 --encoder-threads 1 --late $late --duration 20s &
     recording=$!
-    sleep 8
+    until_recording
+    sleep 5
     # The encoder's thread has a processor of its own, which something more urgent then takes for four seconds.
     process=$(pgrep -x tributary-agent || pgrep tributary-agent)
     for thread in /proc/"$process"/task/*; do

@@ -1,7 +1,7 @@
 # A minute at 640×360, 15 pictures per second, with sound, from quiet devices.
 . ./common.sh
 control horizontal_movement=5
-rig-tone 440 & tone=$!
+tone 440 & tone=$!
 sleep 1
 trace_on
 record --video /dev/video0 --audio hw:Loopback,1 --size 640x360 --fps 15 --video-bitrate 1M \

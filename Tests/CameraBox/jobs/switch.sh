@@ -2,8 +2,8 @@
 . ./common.sh
 camera=/dev/video0 control horizontal_movement=5
 camera=/dev/video1 control horizontal_movement=5
-rig-tone 440 hw:Loopback,0,0 & tone=$!
-rig-tone 1000 hw:Loopback,0,1 & other=$!
+tone 440 hw:Loopback,0,0 & tone=$!
+tone 1000 hw:Loopback,0,1 & other=$!
 sleep 1
 socket=/tmp/agent.sock
 record --video /dev/video0 --audio hw:CARD=Loopback,DEV=1,SUBDEV=0 --size 320x180 --fps 15 --video-bitrate 500k \
@@ -21,7 +21,8 @@ change() {
     echo "$name|$?|$(grep -c . out.txt)|$(tail -1 out.txt)" >> changes.txt
 }
 
-sleep 5
+until_recording
+sleep 3
 for round in 1 2 3 4 5; do
     change "other camera" box set --video /dev/video1 --size 640x360
     sleep 2
