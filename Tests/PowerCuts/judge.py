@@ -41,16 +41,6 @@ class Picture:
         return self.presented - self.captured
 
 
-def samples(shown):
-    """Pictures that are recorded, by source, from what `tributary show --json` says."""
-    try:
-        sources = json.loads(shown)["sources"]
-    except (ValueError, KeyError):
-        return {}
-    return {source["name"]: sum(track["samples"] for file in source["files"] for track in file["tracks"]
-                                if track["kind"] == "video") for source in sources}
-
-
 def run(words, accept=(0,)):
     done = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE)
     if done.returncode not in accept:

@@ -5,6 +5,10 @@ import shutil
 import subprocess
 
 
+class ProgramsError(Exception):
+    """A program is not where it was said to be; one line says which and what to do."""
+
+
 def furnish(directory, binaries, names, image):
     """Puts programs into `directory`/bin, and into `directory`/lib the shared libraries that a machine does not have."""
     present, libraries = image.libraries(), {}
@@ -12,6 +16,8 @@ def furnish(directory, binaries, names, image):
     os.makedirs(f"{directory}/lib")
     for name in names:
         path = os.path.join(binaries, name)
+        if not os.access(path, os.X_OK):
+            raise ProgramsError(f"there is no program {path}: run deploy/build programs, or name its directory with --binaries")
         place(path, f"{directory}/bin/{name}")
         listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
         for line in listed.splitlines():
