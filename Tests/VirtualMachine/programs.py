@@ -11,13 +11,15 @@ class ProgramsError(Exception):
 
 def furnish(directory, binaries, names, image):
     """Puts programs into `directory`/bin, and into `directory`/lib the shared libraries that a machine does not have."""
+    for name in names:
+        if not os.access(f"{binaries}/{name}", os.X_OK):
+            raise ProgramsError(f"there is no program {binaries}/{name}: run deploy/build programs, or name its directory "
+                                "with --binaries")
     present, libraries = image.libraries(), {}
     os.makedirs(f"{directory}/bin")
     os.makedirs(f"{directory}/lib")
     for name in names:
-        path = os.path.join(binaries, name)
-        if not os.access(path, os.X_OK):
-            raise ProgramsError(f"there is no program {path}: run deploy/build programs, or name its directory with --binaries")
+        path = f"{binaries}/{name}"
         place(path, f"{directory}/bin/{name}")
         listed = subprocess.run(["ldd", path], capture_output=True, text=True, check=True).stdout
         for line in listed.splitlines():
