@@ -115,9 +115,47 @@ import Testing
         #expect(variable.arguments.dropFirst(2) == ["--host-name=c"])
     }
 
-    @Test(arguments: ["", "# nothing\n", "---\n", "start-at:\n", "start-at: ~\n", "start-at: null"])
-    func `what has no value is not given`(file: String) throws {
+    @Test(arguments: ["", "# nothing\n", "---\n"])
+    func `a file without options gives none`(file: String) throws {
         #expect(try merged(file: file).arguments.count == 2)
+    }
+
+    @Test(arguments: [
+        "start-at:\n", "start-at: ~\n", "start-at: null", "start-at: ''", "start-at: '  '",
+        "start-at: # later\n", "host-name: [~]", "once:",
+    ])
+    func `an option without a value is refused, and its line is named`(file: String) throws {
+        let name = file.prefix { $0 != ":" }
+        #expect(
+            complaint(of: file)
+                == "'\(name)' has no value (FILE, line 1): give it one, or leave it out")
+    }
+
+    @Test(arguments: ["", " ", "\t"])
+    func `a variable without a value is refused`(value: String) throws {
+        #expect(throws: ConfigurationError.empty("start-at", where: "TRIBUTARY_START_AT")) {
+            try merged([], ["TRIBUTARY_START_AT": value])
+        }
+        #expect(throws: ConfigurationError.empty("once", where: "TRIBUTARY_ONCE")) {
+            try merged([], ["TRIBUTARY_ONCE": value])
+        }
+        // What the command line gives, it need not.
+        let given = ["--start-at", "z"]
+        #expect(try merged(given, ["TRIBUTARY_START_AT": value]).arguments == given)
+    }
+
+    @Test(arguments: [
+        ["--start-at="], ["--start-at", ""], ["--once", "--start-at", " ", "--verbose"],
+    ])
+    func `an option of the command line without a value is refused`(arguments: [String]) throws {
+        #expect(throws: ConfigurationError.empty("--start-at", where: nil)) {
+            try merged(arguments)
+        }
+    }
+
+    @Test func `what is no option's value may be empty`() throws {
+        #expect(try merged(["--once", ""]).arguments == ["--once", ""])
+        #expect(try merged(["--", "--start-at="]).arguments == ["--", "--start-at="])
     }
 
     @Test(arguments: [

@@ -12,12 +12,20 @@ package protocol RepeatingCommand: ParsableCommand {
     static var repeatableOptions: Set<String> { get }
 }
 
+/// A command with options whose empty value means something on the command line: that what it sets is removed.
+package protocol ErasingCommand: ParsableCommand {
+    /// Long options, without hyphens in front.
+    static var erasableOptions: Set<String> { get }
+}
+
 /// The long options that a command line understands, as its own help names them.
 package struct CommandOptions: Hashable, Sendable {
     /// `start-at` and the like, without hyphens in front; whether each takes a value.
     package let takesValue: [String: Bool]
     /// Those that can be given several times.
     let repeatable: Set<String>
+    /// Those that must have a value that is not empty, where the command line gives them.
+    private let neverEmpty: Set<String>
 
     /// Those that only the command line can give: they choose what is done, not how.
     private static let notOptions: Set<String> = ["help", "version", "help-hidden"]
@@ -40,6 +48,8 @@ package struct CommandOptions: Hashable, Sendable {
             }
         }
         found = found.filter { !Self.notOptions.contains($0.key) }
+        let erasable = (command as? any ErasingCommand.Type)?.erasableOptions ?? []
+        neverEmpty = Set(found.filter(\.value).keys).subtracting(erasable)
         if let explicit = command as? any ExplicitCommand.Type {
             found = found.filter { explicit.environmentOptions.contains($0.key) }
         }
@@ -56,6 +66,22 @@ package struct CommandOptions: Hashable, Sendable {
             })
         else { return command.configuration.defaultSubcommand ?? command }
         return subcommand(of: chosen, arguments[(place + 1)...])
+    }
+
+    /// Whether a value is none: a path or an address of nothing would be taken for another one.
+    static func isEmpty(_ value: String) -> Bool { value.allSatisfy(\.isWhitespace) }
+
+    /// The first option of a command line that has an empty value and should not.
+    func emptyOption(in arguments: [String]) -> String? {
+        let words = arguments.prefix { $0 != "--" }
+        for (word, next) in zip(words, words.dropFirst().map(Optional.some) + [nil])
+        where word.hasPrefix("--") {
+            let parts = word.dropFirst(2).split(
+                separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+            let value = parts.count > 1 ? String(parts[1]) : next
+            if neverEmpty.contains(String(parts[0])), let value, Self.isEmpty(value) { return word }
+        }
+        return nil
     }
 
     /// The option that somebody who wrote `name` may have meant.

@@ -7,8 +7,8 @@ import Glibc
 ///     segment: 10m
 ///     insecure: no
 ///
-/// Names are those of the command line, without hyphens in front. What has no value counts as not given. An option that can be repeated
-/// may have a list of values.
+/// Names are those of the command line, without hyphens in front. A name without a value is an error: who wrote it meant something. An
+/// option that can be repeated may have a list of values, also an empty one.
 package struct ConfigurationFile: Hashable, Sendable {
     /// One line of it.
     package struct Entry: Hashable, Sendable {
@@ -31,6 +31,11 @@ package struct ConfigurationFile: Hashable, Sendable {
             values = list
             isList = true
             self.line = line
+        }
+
+        /// Whether it has a name, and nothing behind it.
+        var isEmpty: Bool {
+            values.allSatisfy(CommandOptions.isEmpty) && !(isList && values.isEmpty)
         }
 
         /// The value; of a list, the first.
@@ -58,7 +63,7 @@ package struct ConfigurationFile: Hashable, Sendable {
                 throw .repeated(entry.name, path: path, line: entry.line, earlier: earlier)
             }
         }
-        entries = scalars.filter { !$0.values.allSatisfy(\.isEmpty) }
+        entries = scalars
     }
 
     static func bytes(of path: String) throws(ConfigurationError) -> [UInt8] {
@@ -94,6 +99,8 @@ package enum ConfigurationError: Error, Hashable, CustomStringConvertible {
     case unknown(String, path: String, line: Int, nearest: String?)
     case onlyOnCommandLine(String, path: String, line: Int)
     case notYesOrNo(String, value: String, where: String)
+    /// An option without a value, on the command line, in the environment or in a file.
+    case empty(String, where: String?)
 
     package var description: String {
         switch self {
@@ -116,6 +123,8 @@ package enum ConfigurationError: Error, Hashable, CustomStringConvertible {
             "\(path), line \(line): '\(name)' is only for the command line: remove it from the file"
         case .notYesOrNo(let name, let value, let place):
             "'\(name)' must be yes or no, not '\(value)' (\(place))"
+        case .empty(let name, let place):
+            "'\(name)' has no value\(place.map { " (\($0))" } ?? ""): give it one, or leave it out"
         }
     }
 }

@@ -44,9 +44,13 @@ package struct MergedOptions: Hashable, Sendable {
         self.arguments = arguments
         let options = CommandOptions(of: command, chosenBy: arguments)
         let given = Self.given(arguments)
+        if let option = options.emptyOption(in: arguments) {
+            throw .empty(String(option.prefix { $0 != "=" }), where: nil)
+        }
         for name in options.takesValue.keys.sorted() where !given.contains(name) {
             let variable = OptionEnvironment.variable(of: name)
             guard let value = environment[variable] else { continue }
+            guard !CommandOptions.isEmpty(value) else { throw .empty(name, where: variable) }
             values[name] = value
             origins[name] = .environment(variable)
         }
@@ -78,7 +82,7 @@ package struct MergedOptions: Hashable, Sendable {
             // Without a word behind it, the parser complains.
             if argument == option { return arguments.dropFirst(index + 1).first }
         }
-        return values[Self.fileOption].flatMap { $0.isEmpty ? nil : $0 }
+        return values[Self.fileOption]
     }
 
     private mutating func add(
@@ -92,6 +96,9 @@ package struct MergedOptions: Hashable, Sendable {
                 throw .unknown(
                     entry.name, path: file.path, line: entry.line,
                     nearest: options.nearest(to: entry.name))
+            }
+            guard !entry.isEmpty else {
+                throw .empty(entry.name, where: "\(file.path), line \(entry.line)")
             }
             guard !given.contains(entry.name), origins[entry.name] == nil else { continue }
             if entry.isList {
@@ -120,7 +127,7 @@ package struct MergedOptions: Hashable, Sendable {
             case "yes", "true", "on", "1":
                 values[name] = "yes"
                 added.append("--\(name)")
-            case "no", "false", "off", "0", "":
+            case "no", "false", "off", "0":
                 values[name] = nil
             default:
                 throw .notYesOrNo(name, value: value, where: place)

@@ -4,7 +4,8 @@ import Library
 import Terminal
 
 /// `tributary note`: what people say of a session.
-struct NoteCommand: ParsableCommand {
+struct NoteCommand: ErasingCommand {
+    static let erasableOptions: Set = ["name", "note"]
     static let configuration = CommandConfiguration(
         commandName: "note",
         abstract: "Sets the name, tags and note of a session; without options, shows them.")
