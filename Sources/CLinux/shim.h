@@ -7,12 +7,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/openat2.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/syscall.h>
 #include <sys/timex.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -26,6 +28,19 @@ extern ssize_t preadv2(int fd, const struct iovec *pieces, int count, off_t offs
 
 static inline int CLinux_open(const char *path, int flags, mode_t mode) {
     return open(path, flags, mode);
+}
+
+// Opens something for its path alone (open(2)).
+static const int CLinux_O_PATH = __O_PATH;
+
+static inline int CLinux_open_at(int directory, const char *name, int flags, mode_t mode) {
+    return openat(directory, name, flags, mode);
+}
+
+// Opens a path in which no part is a symbolic link; else ELOOP (openat2(2), RESOLVE_NO_SYMLINKS). ENOSYS before Linux 5.6.
+static inline int CLinux_open_linkless(const char *path, int flags) {
+    struct open_how how = {.flags = (unsigned)flags, .resolve = RESOLVE_NO_SYMLINKS};
+    return (int)syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how);
 }
 
 // Names the calling thread (at most 15 bytes and a zero).

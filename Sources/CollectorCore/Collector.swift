@@ -316,7 +316,7 @@ package final class Collector: Sendable {
     /// Names that a new session must not use.
     private func names(of layout: ArchiveLayout) throws(CollectorError) -> Set<String> {
         do throws(ArchiveError) {
-            return Set(try layout.sessionNames())
+            return Set(try FileSystem.names(in: layout.sessions))
         } catch {
             throw .cannotRecord(archive: settings.archive, reason: "\(error)")
         }

@@ -110,9 +110,10 @@ package struct RecordingLibrary: Sendable {
     }
 
     /// Whether there is such a session.
+    /// - Throws: also where something else than a directory has its name.
     package func hasSession(_ name: String) throws(ArchiveError) -> Bool {
         guard ArchiveLayout.isValidName(name) else { return false }
-        if isLocal, FileSystem.isDirectory(layout.session(name)) { return true }
+        if isLocal, try FileSystem.hasDirectory(layout.session(name)) { return true }
         return hasBucket ? try !store.list(.session(name)).isEmpty : false
     }
 

@@ -70,7 +70,7 @@ final class ContainerOutput {
     private func part() throws -> ContainerDestination {
         guard case .file(let path) = destination else { return destination }
         let name = parts == 1 ? path : Self.name(path, part: parts)
-        if parts > 1, !overwrites, FileSystem.exists(name) {
+        if parts > 1, !overwrites, NamedPath.exists(name) {
             throw ReplayError(
                 "\(name) already exists, and the recording continues there in another format: use --overwrite to replace it"
             )

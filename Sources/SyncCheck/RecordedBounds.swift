@@ -25,7 +25,7 @@ package struct RecordedBounds: Sendable {
     /// - Throws: when the file cannot be read.
     package init(readingFile path: String) throws {
         do {
-            try DescriptorSource.withFile(path) { try read($0) }
+            try FileSystem.withFile(path) { try read($0) }
         } catch MP4Error.notARecording {
             return
         }

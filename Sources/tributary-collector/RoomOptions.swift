@@ -79,7 +79,7 @@ struct RoomOptions: ParsableArguments {
     /// The archive's directory, or the nearest above it that is there: the rest is made.
     private static func existingPart(of path: String) -> String {
         var path = path
-        while !FileSystem.exists(path) {
+        while !NamedPath.exists(path) {
             guard let slash = path.lastIndex(of: "/") else { return "." }
             path = slash == path.startIndex ? "/" : String(path[..<slash])
         }

@@ -121,6 +121,7 @@ package enum CatalogIndexing {
             try catalog.apply([.all(CatalogEntry(session, in: layout))])
             return nil
         } catch {
+            if error.isForEntry { return "\(error)" }
             guard case .malformed(let path, _) = error, path != catalog.name else { throw error }
             return "\(error)"
         }

@@ -11,7 +11,7 @@ package struct FinishedFile: Hashable, Sendable {
     /// Nil for a file that grows, is truncated, or cannot be read: `verify` says what is wrong with it.
     init?(_ path: String) {
         do {
-            guard let file = try DescriptorSource.withFile(path, { try Self.read($0) }) else {
+            guard let file = try FileSystem.withFile(path, { try Self.read($0) }) else {
                 return nil
             }
             self = file

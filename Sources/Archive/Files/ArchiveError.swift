@@ -21,7 +21,7 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .system(let operation, let path, let code):
-            "cannot \(operation) \(path): \(systemMessage(code))"
+            "cannot \(operation) \(path): \(Self.message(code))"
         case .badName(let name):
             "'\(name.prefix(80))' is not a valid name: use letters, digits, '.', '_' and '-', at most 64, and begin "
                 + "with a letter or digit"
@@ -39,7 +39,7 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
     /// The error without the path.
     package var reason: String {
         switch self {
-        case .system(_, _, let code): systemMessage(code)
+        case .system(_, _, let code): Self.message(code)
         case .badName: "invalid name"
         case .malformed(_, let reason), .exceeded(_, let reason), .unavailable(_, let reason),
             .store(let reason):
@@ -84,6 +84,27 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
 
     /// Whether the file or directory does not exist.
     package var isForAbsence: Bool { code == ENOENT }
+
+    /// Whether something in the archive is not what its name says: a link, a pipe, a directory instead of a file, or a file that
+    /// may not be read. It will not pass by itself, and says nothing of the rest of the archive.
+    package var isForEntry: Bool {
+        switch code {
+        case ELOOP, EISDIR, ENOTDIR, ENXIO, ENAMETOOLONG, E2BIG, EACCES, EPERM: true
+        default: false
+        }
+    }
+
+    /// The system's message for an errno; for those of ``PlainPath``, what they say of an archive.
+    private static func message(_ code: Int32) -> String {
+        switch code {
+        case ELOOP:
+            "it is a symbolic link, or behind one; an archive may contain none: put there what it points to"
+        case ENXIO: "it is a pipe, socket or device instead of a file: remove it"
+        case E2BIG: "it has more entries than a directory of an archive can have"
+        case EISDIR: "it is a directory instead of a file: remove it"
+        default: systemMessage(code)
+        }
+    }
 
     /// The errno of a failed system call.
     package var code: Int32? {

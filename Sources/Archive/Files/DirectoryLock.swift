@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 
 /// Prevents other programs from doing the same work in a directory at the same time; the kernel releases it when the program
@@ -10,7 +9,7 @@ package struct DirectoryLock: ~Copyable {
 
     /// - Parameter busy: the error text when another program holds it.
     init(_ path: String, busy: String) throws(ArchiveError) {
-        let descriptor = CLinux_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        let descriptor = PlainPath.openDirectory(path, flags: O_RDONLY)
         guard descriptor >= 0 else {
             throw .system(operation: "open the directory", path: path, errno: errno)
         }

@@ -3,11 +3,11 @@ import Glibc
 
 /// The system calls that change a disk's content: an archive is changed by nothing else.
 ///
-/// They have Linux's semantics: each returns what the system call of its name returns, −1 with `errno` on failure. Calls that
-/// only read are not included. So tests can put a simulated disk with torn writes, lost writes, errors and no space under the
+/// They have Linux's semantics: each returns what the system call of its name returns, −1 with `errno` on failure. No symbolic
+/// link is followed in any part of a path. Calls that only read are not included. So tests can put a simulated disk with torn writes, lost writes, errors and no space under the
 /// real files of a real archive, and run the code that records.
 package protocol Disk: Sendable {
-    /// open(2); files that are only read need not be opened this way.
+    /// open(2) of a regular file, and of nothing else; files that are only read need not be opened this way.
     func open(_ path: String, flags: Int32, mode: UInt32) -> Int32
     /// close(2).
     func close(_ descriptor: Int32)
@@ -44,7 +44,7 @@ package struct SystemDisk: Disk {
     package init() {}
 
     package func open(_ path: String, flags: Int32, mode: UInt32) -> Int32 {
-        CLinux_open(path, flags, mode)
+        PlainPath.openFile(path, flags: flags, mode: mode)
     }
 
     package func close(_ descriptor: Int32) { _ = Glibc.close(descriptor) }
@@ -74,7 +74,7 @@ package struct SystemDisk: Disk {
     }
 
     package func synchronizeDirectory(_ path: String) -> Int32 {
-        let descriptor = CLinux_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
+        let descriptor = PlainPath.openDirectory(path, flags: O_RDONLY)
         guard descriptor >= 0 else { return -1 }
         let result = fsync(descriptor)
         let code = errno
@@ -83,8 +83,8 @@ package struct SystemDisk: Disk {
         return result
     }
 
-    package func makeDirectory(_ path: String) -> Int32 { mkdir(path, 0o755) }
-    package func rename(_ path: String, to new: String) -> Int32 { Glibc.rename(path, new) }
-    package func unlink(_ path: String) -> Int32 { Glibc.unlink(path) }
-    package func removeDirectory(_ path: String) -> Int32 { rmdir(path) }
+    package func makeDirectory(_ path: String) -> Int32 { PlainPath.makeDirectory(path) }
+    package func rename(_ path: String, to new: String) -> Int32 { PlainPath.rename(path, to: new) }
+    package func unlink(_ path: String) -> Int32 { PlainPath.unlink(path) }
+    package func removeDirectory(_ path: String) -> Int32 { PlainPath.removeDirectory(path) }
 }

@@ -1,23 +1,62 @@
-import CLinux
 import Glibc
+package import MP4
 
-/// The few whole-path operations that an archive needs; their errors name the path.
+/// The few whole-path operations that an archive needs; their errors name the path. Symbolic links are not followed
+/// (``PlainPath``): for paths that people give, there is ``NamedPath``.
 package enum FileSystem {
-    /// Names in a directory, sorted; none when the directory does not exist.
-    package static func names(in directory: String) throws(ArchiveError) -> [String] {
-        guard let handle = opendir(directory) else {
-            if errno == ENOENT { return [] }
-            throw .system(operation: "read the directory", path: directory, errno: errno)
+    /// Most entries of a directory: a source's segments of ten minutes for ten years, with their proofs.
+    private static let maximumEntries = 1 << 20
+
+    /// Opens a regular file; the caller closes the descriptor.
+    package static func open(
+        _ path: String, flags: Int32 = O_RDONLY, mode: UInt32 = 0
+    ) throws(ArchiveError) -> Int32 {
+        let descriptor = PlainPath.openFile(path, flags: flags, mode: mode)
+        guard descriptor >= 0 else {
+            throw .system(operation: "open", path: path, errno: errno)
         }
-        defer { closedir(handle) }
+        return descriptor
+    }
+
+    /// Opens a file for reading, for as long as `body` runs.
+    package static func withFile<Result>(
+        _ path: String, _ body: (DescriptorSource) throws -> Result
+    ) throws -> Result {
+        let descriptor = try open(path)
+        defer { close(descriptor) }
+        return try body(DescriptorSource(descriptor: descriptor))
+    }
+
+    /// Names in a directory, sorted; none when the directory does not exist. Names that are not UTF-8 are left out: the archive's
+    /// own are ASCII.
+    package static func names(in directory: String) throws(ArchiveError) -> [String] {
         var names: [String] = []
-        while let entry = readdir(handle) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != "." && name != ".." { names.append(name) }
+        try forEachName(in: directory) { _, name, _ in
+            if let name = String(validatingCString: name) { names.append(name) }
+            return true
         }
         return names.sorted()
+    }
+
+    /// Names of the directories in a directory, sorted; none when it does not exist. A link to a directory is not one.
+    package static func directoryNames(in directory: String) throws(ArchiveError) -> [String] {
+        var names: [String] = []
+        try forEachName(in: directory) { descriptor, name, type in
+            if isDirectory(name, type, in: descriptor), let name = String(validatingCString: name) {
+                names.append(name)
+            }
+            return true
+        }
+        return names.sorted()
+    }
+
+    private static func isDirectory(
+        _ name: UnsafePointer<CChar>, _ type: Int32, in directory: Int32
+    ) -> Bool {
+        guard type == DT_UNKNOWN else { return type == DT_DIR }
+        var status = stat()
+        return fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0
+            && status.st_mode & S_IFMT == S_IFDIR
     }
 
     /// What is in a directory.
@@ -35,58 +74,101 @@ package enum FileSystem {
     package static func forEachEntry(
         in directory: String, _ body: (Entry) -> Void
     ) throws(ArchiveError) {
-        guard let handle = opendir(directory) else {
-            if errno == ENOENT { return }
+        try forEachName(in: directory) { descriptor, name, _ in
+            var status = stat()
+            guard fstatat(descriptor, name, &status, AT_SYMLINK_NOFOLLOW) == 0 else { return true }
+            body(
+                Entry(
+                    name: name, inode: UInt64(status.st_ino),
+                    isFolder: status.st_mode & S_IFMT == S_IFDIR,
+                    sizeBytes: Int64(status.st_size),
+                    modifiedNanoseconds: UTCTime(clamping: status.st_mtim).nanoseconds))
+            return true
+        }
+    }
+
+    /// - Parameter body: receives the directory's descriptor, a name, and its type (`DT_UNKNOWN`: the disk does not tell);
+    ///   returns whether to go on.
+    private static func forEachName(
+        in directory: String,
+        _ body: (_ descriptor: Int32, _ name: UnsafePointer<CChar>, _ type: Int32) -> Bool
+    ) throws(ArchiveError) {
+        let descriptor = PlainPath.openDirectory(directory, flags: O_RDONLY)
+        guard descriptor >= 0, let handle = fdopendir(descriptor) else {
+            if descriptor < 0, errno == ENOENT { return }
             throw .system(operation: "read the directory", path: directory, errno: errno)
         }
         defer { closedir(handle) }
-        let descriptor = dirfd(handle)
+        var count = 0
         while let entry = readdir(handle) {
-            withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+            let type = Int32(entry.pointee.d_type)
+            let goesOn = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
                 pointer.withMemoryRebound(to: CChar.self, capacity: 256) { name in
-                    if strcmp(name, ".") == 0 || strcmp(name, "..") == 0 { return }
-                    var status = stat()
-                    guard fstatat(descriptor, name, &status, 0) == 0 else { return }
-                    let modified = status.st_mtim
-                    body(
-                        Entry(
-                            name: name, inode: UInt64(status.st_ino),
-                            isFolder: status.st_mode & S_IFMT == S_IFDIR,
-                            sizeBytes: Int64(status.st_size),
-                            modifiedNanoseconds: Int64(modified.tv_sec) * 1_000_000_000
-                                + Int64(modified.tv_nsec)))
+                    if strcmp(name, ".") == 0 || strcmp(name, "..") == 0 { return true }
+                    return body(descriptor, name, type)
                 }
+            }
+            guard goesOn else { return }
+            count += 1
+            guard count <= maximumEntries else {
+                throw .system(operation: "read the directory", path: directory, errno: E2BIG)
             }
         }
     }
 
     package static func isDirectory(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFDIR
+        PlainPath.status(path).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
     }
 
-    package static func exists(_ path: String) -> Bool {
-        var status = stat()
-        return stat(path, &status) == 0
+    /// Whether there is a directory by that name.
+    /// - Throws: where there is something else.
+    package static func hasDirectory(_ path: String) throws(ArchiveError) -> Bool {
+        guard let status = PlainPath.status(path) else {
+            if errno == ENOENT { return false }
+            throw .system(operation: "open", path: path, errno: errno)
+        }
+        switch status.st_mode & S_IFMT {
+        case S_IFDIR: return true
+        case S_IFLNK: throw .system(operation: "open", path: path, errno: ELOOP)
+        default: throw .system(operation: "open", path: path, errno: ENOTDIR)
+        }
     }
 
     /// Whether permissions and the file system allow to write into a directory. ``checkWritable(_:)`` tries it.
     package static func isWritable(_ directory: String) -> Bool { access(directory, W_OK) == 0 }
 
+    /// Whether there is anything by that name, of whatever kind.
+    package static func exists(_ path: String) -> Bool { PlainPath.status(path) != nil }
+
     /// Size of a file in bytes.
     package static func size(_ path: String) throws(ArchiveError) -> UInt64 {
-        var status = stat()
-        guard stat(path, &status) == 0 else {
-            throw .system(operation: "get the status of", path: path, errno: errno)
-        }
-        return UInt64(status.st_size)
+        UInt64(try existing(path).st_size)
     }
 
-    /// Size and modification time; nil for a file that does not exist.
-    static func status(_ path: String) -> (sizeBytes: UInt64, modified: UTCTime)? {
-        var status = stat()
-        guard stat(path, &status) == 0 else { return nil }
-        return (UInt64(status.st_size), UTCTime(clamping: status.st_mtim))
+    /// What is known of a file without opening it.
+    struct FileStatus {
+        var sizeBytes: UInt64
+        /// What its removal gives back: less than its size where it has holes.
+        var allocatedBytes: UInt64
+        var modified: UTCTime
+    }
+
+    /// Of a regular file; nil where there is none.
+    static func status(_ path: String) -> FileStatus? {
+        guard let status = PlainPath.status(path), status.st_mode & S_IFMT == S_IFREG else {
+            return nil
+        }
+        let sizeBytes = UInt64(status.st_size)
+        return FileStatus(
+            sizeBytes: sizeBytes, allocatedBytes: min(sizeBytes, UInt64(status.st_blocks) * 512),
+            modified: UTCTime(clamping: status.st_mtim))
+    }
+
+    private static func existing(_ path: String) throws(ArchiveError) -> stat {
+        guard let status = PlainPath.status(path) else {
+            throw .system(operation: "get the status of", path: path, errno: errno)
+        }
+        return status
     }
 
     /// Available bytes of the disk that contains `path`, and its size.
@@ -100,24 +182,67 @@ package enum FileSystem {
         return (UInt64(status.f_bavail) * block, UInt64(status.f_blocks) * block)
     }
 
-    /// Removes a directory and its content. Symbolic links are removed, not followed.
+    /// Directories in each other that are removed at most: an archive has fewer than five.
+    private static let maximumDepth = 64
+    /// Names that a removal has in memory at a time.
+    private static let namesAtOnce = 4_096
+
+    /// Removes a directory and its content, or what else has that name. Symbolic links are removed, not followed.
     /// - Parameter kept: the name of a file in the directory that stays, and the directory with it.
     package static func removeTree(
         _ path: String, keeping kept: String? = nil, on disk: any Disk = SystemDisk()
     ) throws(ArchiveError) {
-        for name in try names(in: path) where name != kept {
-            let entry = "\(path)/\(name)"
-            var status = stat()
-            if lstat(entry, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
-                try removeTree(entry, on: disk)
-            } else {
-                try remove(entry, on: disk)
+        guard isDirectory(path) else { return try remove(path, on: disk) }
+        try removeContent(of: path, keeping: kept, depth: 1, on: disk)
+        if kept == nil { try removeDirectory(path, on: disk) }
+    }
+
+    private static func removeContent(
+        of path: String, keeping kept: String?, depth: Int, on disk: any Disk
+    ) throws(ArchiveError) {
+        guard depth <= maximumDepth else {
+            throw .malformed(
+                path: path,
+                reason: "directories are nested more than \(maximumDepth) deep: remove them by hand"
+            )
+        }
+        while true {
+            let (files, directories) = try entries(of: path, except: kept)
+            if files.isEmpty, directories.isEmpty { return }
+            for name in files { try remove("\(path)/\(name)", on: disk) }
+            for name in directories {
+                let inner = "\(path)/\(name)"
+                try removeContent(of: inner, keeping: nil, depth: depth + 1, on: disk)
+                try removeDirectory(inner, on: disk)
             }
         }
-        if kept != nil { return }
+    }
+
+    private static func removeDirectory(_ path: String, on disk: any Disk) throws(ArchiveError) {
         guard disk.removeDirectory(path) == 0 || errno == ENOENT else {
             throw .system(operation: "remove", path: path, errno: errno)
         }
+    }
+
+    /// Some of what is in a directory. A name that is not UTF-8 is replaced by one that is: no path could have it.
+    private static func entries(
+        of directory: String, except kept: String?
+    ) throws(ArchiveError) -> (files: [String], directories: [String]) {
+        var files: [String] = []
+        var directories: [String] = []
+        try forEachName(in: directory) { descriptor, name, type in
+            let isDirectory = isDirectory(name, type, in: descriptor)
+            var valid = String(validatingCString: name)
+            if valid == nil {
+                let replacement = ".unreadable-\(UInt64.random(in: 0 ... .max))"
+                if renameat(descriptor, name, descriptor, replacement) == 0 { valid = replacement }
+            }
+            if let valid, valid != kept {
+                if isDirectory { directories.append(valid) } else { files.append(valid) }
+            }
+            return files.count + directories.count < namesAtOnce
+        }
+        return (files, directories)
     }
 
     /// Removes a file; it is no error if it does not exist.
@@ -127,13 +252,9 @@ package enum FileSystem {
         }
     }
 
-    /// A file's modification time.
+    /// When anything was changed last.
     package static func modified(_ path: String) throws(ArchiveError) -> UTCTime {
-        var status = stat()
-        guard stat(path, &status) == 0 else {
-            throw .system(operation: "get the status of", path: path, errno: errno)
-        }
-        return UTCTime(clamping: status.st_mtim)
+        UTCTime(clamping: try existing(path).st_mtim)
     }
 
     /// Creates a directory and its parents.
@@ -158,12 +279,13 @@ package enum FileSystem {
     /// prevent it.
     package static func checkWritable(_ directory: String) throws(ArchiveError) {
         let probe = "\(directory)/.tributary-\(getpid())"
-        let descriptor = CLinux_open(probe, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
+        let descriptor = PlainPath.openFile(
+            probe, flags: O_CREAT | O_EXCL | O_WRONLY, mode: 0o600)
         guard descriptor >= 0 else {
             throw .system(operation: "write into", path: directory, errno: errno)
         }
         close(descriptor)
-        unlink(probe)
+        _ = PlainPath.unlink(probe)
     }
 
     /// Makes the names in a directory durable.
@@ -178,11 +300,13 @@ package enum FileSystem {
     /// Reads a small file completely.
     /// - Throws: also when it is larger than `limit` bytes.
     package static func read(_ path: String, limit: Int) throws(ArchiveError) -> [UInt8] {
-        let descriptor = CLinux_open(path, O_RDONLY | O_CLOEXEC, 0)
-        guard descriptor >= 0 else {
-            throw .system(operation: "open", path: path, errno: errno)
-        }
+        let descriptor = try open(path)
         defer { close(descriptor) }
+        // Before anything is read of a file that claims to be large.
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_size <= limit else {
+            throw .malformed(path: path, reason: "larger than \(limit) bytes")
+        }
         var bytes: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 65_536)
         while true {

@@ -6,24 +6,30 @@ import Media
 ///     <archive>/sessions/<session>/session.json
 ///     <archive>/sessions/<session>/<source>/<segment origin>.mp4
 ///     <archive>/sessions/<session>/<source>/ledger.jsonl
+///
+/// The archive's directory may be behind symbolic links. What is in it may not (``FileSystem``).
 package struct ArchiveLayout: Sendable {
-    /// The archive's directory.
+    /// The archive's directory, by a path without symbolic links.
     package let root: String
+    /// The archive's directory as it was given: paths of sockets must be short.
+    private let givenRoot: String
     /// The directory that holds the sessions'.
     package let sessions: String
     /// The disk that it is written to.
     package let disk: any Disk
 
     package init(root: String, on disk: any Disk = SystemDisk()) {
-        self.root = root.count > 1 && root.hasSuffix("/") ? String(root.dropLast()) : root
+        givenRoot = root.count > 1 && root.hasSuffix("/") ? String(root.dropLast()) : root
+        self.root = NamedPath.resolved(givenRoot)
         sessions = "\(self.root)/sessions"
         self.disk = disk
     }
 
     /// The layout of one session's directory in any place: for reading.
     private init(holding directory: String) {
-        root = directory
-        sessions = directory
+        givenRoot = directory
+        root = NamedPath.resolved(directory)
+        sessions = root
         disk = SystemDisk()
     }
 
@@ -32,7 +38,7 @@ package struct ArchiveLayout: Sendable {
     package static func session(
         directory: String
     ) -> (layout: ArchiveLayout, name: String)? {
-        guard FileSystem.exists("\(directory)/\(manifestName)") else { return nil }
+        guard NamedPath.exists("\(directory)/\(manifestName)") else { return nil }
         var parts = directory.split(separator: "/", omittingEmptySubsequences: false)
         while parts.count > 1, parts.last == "" { parts.removeLast() }
         guard let name = parts.popLast().map(String.init), name != ".", name != ".." else {
@@ -61,11 +67,11 @@ package struct ArchiveLayout: Sendable {
     package var lock: String { "\(root)/collector.lock" }
 
     /// The control socket of that collector.
-    package var control: String { "\(root)/collector.sock" }
+    package var control: String { "\(givenRoot)/collector.sock" }
     /// The socket on which that collector takes commands from the archive's group, if it is told to.
-    package var commands: String { "\(root)/collector.commands" }
+    package var commands: String { "\(givenRoot)/collector.commands" }
     /// Where a running collector publishes what it takes in.
-    package var feed: String { "\(root)/collector.feed" }
+    package var feed: String { "\(givenRoot)/collector.feed" }
 
     package func session(_ session: String) -> String { "\(sessions)/\(session)" }
 
@@ -119,14 +125,25 @@ package struct ArchiveLayout: Sendable {
     /// Names of the sessions in the archive, oldest first (a session's name is its zero).
     /// - Throws: when the directory exists but cannot be read.
     package func sessionNames() throws(ArchiveError) -> [String] {
-        try FileSystem.names(in: sessions).filter(Self.isValidName)
+        try FileSystem.directoryNames(in: sessions).filter(Self.isValidName)
+    }
+
+    /// A line about entries that have a session's name and are not directories; nil: there are none. A session that was moved
+    /// elsewhere and linked is one.
+    package func strays() throws(ArchiveError) -> String? {
+        let directories = Set(try sessionNames())
+        let strays = try FileSystem.names(in: sessions).filter {
+            Self.isValidName($0) && !directories.contains($0)
+        }
+        guard let first = strays.first else { return nil }
+        let others = strays.count > 1 ? ", and \(strays.count - 1) more like it," : ""
+        let kind = NamedPath.isLink(session(first)) ? "a symbolic link" : "no directory"
+        return "\(session(first)) is \(kind)\(others): it is not read as a session"
     }
 
     /// Names of the sources with a directory in the session, sorted.
     package func sourceNames(_ session: String) throws(ArchiveError) -> [String] {
-        try FileSystem.names(in: self.session(session)).filter {
-            Self.isValidName($0) && FileSystem.isDirectory("\(self.session(session))/\($0)")
-        }
+        try FileSystem.directoryNames(in: self.session(session)).filter(Self.isValidName)
     }
 
     /// Names of a source's segment files, in the order of their origins.

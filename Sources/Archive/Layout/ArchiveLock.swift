@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 
 /// The right to record into an archive: one collector at a time has it, and loses it when its process ends.
@@ -17,16 +16,13 @@ package final class ArchiveLock: Sendable {
 
     /// Takes the lock; nil when another process has it.
     package static func take(_ layout: ArchiveLayout) throws(ArchiveError) -> ArchiveLock? {
-        let descriptor = CLinux_open(layout.lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else {
-            throw .system(operation: "open", path: layout.lock, errno: errno)
-        }
+        let descriptor = try FileSystem.open(layout.lock, flags: O_RDWR | O_CREAT, mode: 0o644)
         return try lock(descriptor, LOCK_EX, layout)
     }
 
     /// Whether a collector is recording into the archive.
     package static func isTaken(_ layout: ArchiveLayout) throws(ArchiveError) -> Bool {
-        let descriptor = CLinux_open(layout.lock, O_RDONLY | O_CLOEXEC, 0)
+        let descriptor = PlainPath.openFile(layout.lock, flags: O_RDONLY)
         guard descriptor >= 0 else {
             if errno == ENOENT { return false }
             throw .system(operation: "open", path: layout.lock, errno: errno)

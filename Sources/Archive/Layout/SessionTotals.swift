@@ -36,7 +36,9 @@ package struct SessionTotals: Hashable, Sendable {
     private static func count(_ path: String, into source: inout Source) throws(ArchiveError) {
         let movie: Movie
         do {
-            movie = try DescriptorSource.withFile(path) { try Movie.read(from: $0) }
+            movie = try FileSystem.withFile(path) { try Movie.read(from: $0) }
+        } catch let error as ArchiveError {
+            throw error
         } catch {
             throw .malformed(path: path, reason: "cannot be counted: \(error)")
         }

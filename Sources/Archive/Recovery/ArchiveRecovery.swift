@@ -27,7 +27,8 @@ package struct ArchiveRecovery {
     /// - Parameter idleTimeoutNanoseconds: a session that nothing has been written into for so long is not resumed; 0: every
     ///   session is.
     /// - Parameter sourcesAtOnce: how many sources are recovered at the same time; no more than there are processors.
-    /// - Throws: when the archive's directories cannot be read or written; an error in one file becomes a note.
+    /// - Throws: when the archive's directories cannot be read or written; an error in one file, and an entry that is not what its
+    ///   name says, become a note.
     package static func run(
         _ layout: ArchiveLayout, now: UTCTime, idleTimeoutNanoseconds: Int64,
         sourcesAtOnce: Int = 1
@@ -37,25 +38,44 @@ package struct ArchiveRecovery {
             sourcesAtOnce: sourcesAtOnce)
         var open: [SessionManifest] = []
         for session in try recovery.sessionsToRead() {
-            guard var manifest = try recovery.manifest(session) else { continue }
-            if manifest.state == .recording, manifest.end == nil, try recovery.isIdle(session) {
-                manifest.end = SessionManifest.End(reason: .idle, at: now)
-            }
-            if manifest.state == .finished {
-                recovery.remember(manifest)
-            } else {
-                open.append(manifest)
+            try recovery.attempt { (recovery) throws(ArchiveError) in
+                guard var manifest = try recovery.manifest(session) else { return }
+                if manifest.state == .recording, manifest.end == nil, try recovery.isIdle(session) {
+                    manifest.end = SessionManifest.End(reason: .idle, at: now)
+                }
+                if manifest.state == .finished {
+                    recovery.remember(manifest)
+                } else {
+                    open.append(manifest)
+                }
             }
         }
         let newest = open.last { $0.end == nil }
         for manifest in open {
-            if manifest.session == newest?.session {
-                try recovery.goOn(with: manifest)
-            } else {
-                try recovery.finish(manifest)
+            try recovery.attempt { (recovery) throws(ArchiveError) in
+                if manifest.session == newest?.session {
+                    try recovery.goOn(with: manifest)
+                } else {
+                    try recovery.finish(manifest)
+                }
             }
         }
+        if let strays = try layout.strays() {
+            recovery.archive.notes.append(RecoveryNote(.warning, strays))
+        }
         return recovery.archive
+    }
+
+    /// Does something for one session. An entry that is not what its name says costs this session, and not the archive.
+    private mutating func attempt(
+        _ work: (inout ArchiveRecovery) throws(ArchiveError) -> Void
+    ) throws(ArchiveError) {
+        do throws(ArchiveError) {
+            try work(&self)
+        } catch {
+            guard error.isForEntry else { throw error }
+            archive.notes.append(RecoveryNote(.error, "\(error); its session is left alone"))
+        }
     }
 
     private init(
@@ -238,12 +258,19 @@ package struct ArchiveRecovery {
         func run() throws(ArchiveError) -> DoneSource {
             guard isFound else { return DoneSource() }
             var recovery = recovery
-            let source = try recovery.run(entry)
-            let layout = recovery.layout
-            try FileSystem.synchronizeDirectory(
-                layout.source(recovery.session, recovery.name), on: layout.disk)
-            return DoneSource(
-                source: source, spools: recovery.spools, notes: recovery.notes)
+            do throws(ArchiveError) {
+                let source = try recovery.run(entry)
+                let layout = recovery.layout
+                try FileSystem.synchronizeDirectory(
+                    layout.source(recovery.session, recovery.name), on: layout.disk)
+                return DoneSource(
+                    source: source, spools: recovery.spools, notes: recovery.notes)
+            } catch {
+                guard error.isForEntry else { throw error }
+                let text = "\(error); the source is left alone"
+                let note = RecoveryNote(.error, source: recovery.name, text)
+                return DoneSource(notes: recovery.notes + [note])
+            }
         }
     }
 

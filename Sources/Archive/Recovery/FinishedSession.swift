@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 
 /// A finished session, recognised by the end of its description: four system calls per session, because an archive may have a
@@ -16,7 +15,7 @@ struct FinishedSession {
 
     /// Checks a session's description; nil when it does not mark the session as finished, or cannot be read.
     init?(_ path: String) {
-        let descriptor = CLinux_open(path, O_RDONLY | O_CLOEXEC, 0)
+        let descriptor = PlainPath.openFile(path, flags: O_RDONLY)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         var status = stat()

@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 import MP4
 import Media
@@ -24,8 +23,7 @@ enum SegmentRecovery {
 
     /// Whether a file has its final index: 16 bytes show it.
     static func isFinished(_ path: String) throws(ArchiveError) -> Bool {
-        let descriptor = CLinux_open(path, O_RDONLY | O_CLOEXEC, 0)
-        guard descriptor >= 0 else { throw .system(operation: "open", path: path, errno: errno) }
+        let descriptor = try FileSystem.open(path)
         defer { close(descriptor) }
         var type = [UInt8](repeating: 0, count: 4)
         let count = pread(descriptor, &type, 4, off_t(FragmentedHeader.placeholderOffset) + 4)

@@ -30,7 +30,7 @@ package struct ArchiveSurvey: Sendable {
     }
 
     /// Surveys an archive.
-    /// - Throws: when a directory cannot be read.
+    /// - Throws: when a directory cannot be read. A session with something in it that an archive does not contain is left alone.
     package init(of layout: ArchiveLayout) throws(ArchiveError) {
         var moved = MovedSegments()
         try self.init(of: layout, moved: &moved)
@@ -42,7 +42,14 @@ package struct ArchiveSurvey: Sendable {
     ) throws(ArchiveError) {
         var found = MovedSegments()
         for session in try layout.sessionNames() {
-            try survey(session, layout, known: moved, &found)
+            let before = self
+            do throws(ArchiveError) {
+                try survey(session, layout, known: moved, &found)
+            } catch {
+                // It keeps what it has, and the others' limits go on.
+                guard error.isForEntry else { throw error }
+                self = before
+            }
         }
         moved = found
     }
@@ -73,12 +80,12 @@ package struct ArchiveSurvey: Sendable {
             }
             for name in recordings {
                 let path = "\(directory)/\(name)"
-                // Removed by another program since the directory was read.
+                // Removed by another program since the directory was read, or no file.
                 guard let status = FileSystem.status(path) else { continue }
                 segments.append(
                     ArchivedSegment(
                         session: session, source: source, path: path,
-                        sizeBytes: status.sizeBytes, ended: status.modified,
+                        sizeBytes: status.allocatedBytes, ended: status.modified,
                         isProtected: isProtected,
                         // Names sort by time: all but the last segment are followed by another one, so they are finished.
                         isOpen: name == recordings.last,

@@ -30,7 +30,7 @@ package struct LocalCachePolicy: Hashable, Sendable {
         now: UTCTime?
     ) -> [ArchivedSegment] {
         let local = segments.filter { $0.place != .store }
-        var total = local.reduce(0) { $0 + $1.sizeBytes }
+        var total = local.lazy.map(\.sizeBytes).clampedSum
         var free = freeBytes
         var evicted: [ArchivedSegment] = []
         let candidates = local.filter {
@@ -48,8 +48,8 @@ package struct LocalCachePolicy: Hashable, Sendable {
                 isOld || maximumBytes.map({ total > $0 }) ?? false
                     || minimumFreeBytes.map({ free < $0 }) ?? false
             else { break }
-            total -= segment.sizeBytes
-            free += segment.sizeBytes
+            total = total.clampedSubtracting(segment.sizeBytes)
+            free.addClamped(segment.sizeBytes)
             evicted.append(segment)
         }
         return evicted

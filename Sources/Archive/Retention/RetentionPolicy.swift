@@ -35,7 +35,7 @@ package struct RetentionPolicy: Hashable, Sendable {
     package func expired(
         of segments: [ArchivedSegment], freeBytes: UInt64, now: UTCTime
     ) -> [ExpiredSegment] {
-        var total = segments.reduce(0) { $0 + $1.sizeBytes }
+        var total = segments.lazy.map(\.sizeBytes).clampedSum
         var free = freeBytes
         var expired: [ExpiredSegment] = []
         let candidates = segments.filter { !$0.isProtected && !$0.isOpen }
@@ -45,8 +45,8 @@ package struct RetentionPolicy: Hashable, Sendable {
                 // The limits in bytes are met, and all others are younger.
                 break
             }
-            total -= segment.sizeBytes
-            if segment.place != .store { free += segment.sizeBytes }
+            total = total.clampedSubtracting(segment.sizeBytes)
+            if segment.place != .store { free.addClamped(segment.sizeBytes) }
             expired.append(ExpiredSegment(segment: segment, cause: cause))
         }
         return expired

@@ -11,7 +11,7 @@ struct SegmentNumbers {
     /// Reads a file; an error is in ``flaw``.
     static func read(_ path: String) -> SegmentNumbers {
         var numbers = SegmentNumbers()
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = PlainPath.openFile(path, flags: O_RDONLY)
         guard descriptor >= 0 else {
             numbers.flaw = systemMessage(errno)
             return numbers
@@ -27,7 +27,7 @@ struct SegmentNumbers {
 
     /// The first record of a file, from its first fragment; nil when it cannot be read.
     static func first(of path: String) -> (spool: SpoolID, first: UInt64)? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        let descriptor = PlainPath.openFile(path, flags: O_RDONLY)
         guard descriptor >= 0 else { return nil }
         defer { close(descriptor) }
         do throws(MP4Error) {

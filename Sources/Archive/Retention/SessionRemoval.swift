@@ -27,14 +27,21 @@ package enum SessionRemoval {
     package static func complete(
         in layout: ArchiveLayout, hasStore: Bool = false
     ) throws(ArchiveError) {
+        var failure: ArchiveError?
         for name in try FileSystem.names(in: layout.sessions) where name.hasPrefix(stagedPrefix) {
             let staged = "\(layout.sessions)/\(name)"
-            if hasStore {
-                try empty(staged, layout)
-            } else {
-                try FileSystem.removeTree(staged, on: layout.disk)
+            do throws(ArchiveError) {
+                if hasStore {
+                    try empty(staged, layout)
+                } else {
+                    try FileSystem.removeTree(staged, on: layout.disk)
+                }
+            } catch {
+                // One that cannot be removed does not keep the others.
+                failure = failure ?? error
             }
         }
+        if let failure { throw failure }
     }
 
     /// Sessions that have been removed here, and that a store has something of.

@@ -1,4 +1,3 @@
-import CLinux
 import Glibc
 import MP4
 
@@ -9,10 +8,8 @@ struct IndexEditor: ~Copyable {
 
     init(path: String) throws(ArchiveError) {
         self.path = path
-        descriptor = CLinux_open(path, O_RDWR | O_CLOEXEC, 0)
-        guard descriptor >= 0 else {
-            throw .system(operation: "open", path: path, errno: errno)
-        }
+        try RecordingFile(reopening: path).separate()
+        descriptor = try FileSystem.open(path, flags: O_RDWR)
     }
 
     deinit {

@@ -154,7 +154,7 @@ private func withEvidence<Result>(
     _ body: (DescriptorSource, ClockEvidence) throws -> Result
 ) throws(ArchiveError) -> Result {
     do {
-        return try DescriptorSource.withFile(path) { source in
+        return try FileSystem.withFile(path) { source in
             try body(source, ClockEvidence(source, path: path))
         }
     } catch let error as ArchiveError {

@@ -46,8 +46,7 @@ package struct SegmentContent: Sendable {
         let finished = FinishedFile(path)
         revision = finished?.revision ?? 0
         lengthNanoseconds = finished.map { max(0, $0.lengthNanoseconds) }
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .system(operation: "open", path: path, errno: errno) }
+        let descriptor = try FileSystem.open(path)
         defer { close(descriptor) }
         do throws(MP4Error) {
             let source = try DescriptorSource(descriptor: descriptor)

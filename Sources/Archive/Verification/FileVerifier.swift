@@ -57,12 +57,15 @@ package struct FileVerifier {
     /// - Parameter ledger: its source's; nil: there is none.
     static func examine(_ path: String, ledger: [LedgerEntry]?) -> FileVerifier {
         do {
-            return try DescriptorSource.withFile(path) { source in
+            return try FileSystem.withFile(path) { source in
                 examine(path, in: source, ledger: ledger)
             }
         } catch {
             var verifier = FileVerifier(path: path)
-            verifier.damage(error is MP4Error ? "\(error)" : "cannot be read: \(error)")
+            verifier.damage(
+                error is MP4Error
+                    ? "\(error)"
+                    : "cannot be read: \((error as? ArchiveError)?.reason ?? "\(error)")")
             return verifier
         }
     }

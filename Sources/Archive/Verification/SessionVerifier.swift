@@ -12,7 +12,7 @@ package struct SessionVerifier {
         _ session: String, in layout: ArchiveLayout
     ) throws(ArchiveError) -> SessionReport {
         let files = SessionDirectory(layout: layout, session: session)
-        guard FileSystem.isDirectory(files.path) else {
+        guard try FileSystem.hasDirectory(files.path) else {
             throw .system(operation: "open the session", path: files.path, errno: 2)
         }
         return try verify(session, files)
@@ -41,8 +41,15 @@ package struct SessionVerifier {
             findings.append(Finding(.damage, files.manifestPath, error.reason))
         }
         var sources: [SessionReport.Source] = []
-        for name in try files.sourceNames() {
-            sources.append(try source(name, isFinished: manifest?.state == .finished))
+        var names: [String] = []
+        try attempt(files.path) { (verifier) throws(ArchiveError) in
+            names = try verifier.files.sourceNames()
+        }
+        for name in names {
+            try attempt(files.path(of: name)) { (verifier) throws(ArchiveError) in
+                sources.append(
+                    try verifier.source(name, isFinished: manifest?.state == .finished))
+            }
         }
         for source in manifest?.sources ?? []
         where !sources.contains(where: { $0.name == source.name }) {
@@ -51,6 +58,18 @@ package struct SessionVerifier {
         return SessionReport(
             session: session, zero: manifest?.zero, state: manifest?.state.rawValue,
             sources: sources, findings: findings)
+    }
+
+    /// Checks a part. An entry that is not what its name says is damage, and does not keep the rest from being checked.
+    private mutating func attempt(
+        _ path: String, _ check: (inout SessionVerifier) throws(ArchiveError) -> Void
+    ) throws(ArchiveError) {
+        do throws(ArchiveError) {
+            try check(&self)
+        } catch {
+            guard error.isForEntry else { throw error }
+            damage(path, "cannot be read: \(error.reason)")
+        }
     }
 
     /// - Parameter isFinished: whether nothing more will arrive. Until then a hole is only data that is still to come: no later
@@ -156,7 +175,10 @@ package struct SessionVerifier {
 
     private mutating func ledger(_ source: String) throws(ArchiveError) -> Ledger.Contents {
         let path = files.ledgerPath(of: source)
-        let contents = try files.ledger(of: source)
+        var contents = Ledger.Contents.empty
+        try attempt(path) { (verifier) throws(ArchiveError) in
+            contents = try verifier.files.ledger(of: source)
+        }
         for line in contents.damagedLines { damage(path, "line \(line) is damaged") }
         if contents.hasTornTail {
             findings.append(Finding(.note, path, "the last line is incomplete: a crash"))

@@ -1,4 +1,5 @@
 import Glibc
+import MP4
 
 /// A growing file: the only code that writes recordings.
 ///
@@ -14,8 +15,12 @@ package final class RecordingFile {
     /// because Linux reports a lost page once and then treats it as clean.
     package private(set) var hasLostPages = false
     private let disk: any Disk
-    private let descriptor: Int32
+    private var descriptor: Int32
     private var writebackStart: UInt64 = 0
+    /// The file has other names (hard links), which may be outside of the archive: before its first change it is replaced by a copy.
+    private var hasOtherNames = false
+    /// How much is copied at a time.
+    private static let copiedBytes = 1 << 20
 
     /// Creates a file; an existing file is an error, and is never overwritten.
     package convenience init(
@@ -56,6 +61,8 @@ package final class RecordingFile {
         sizeBytes = UInt64(end)
         durableBytes = sizeBytes
         writebackStart = sizeBytes
+        var status = stat()
+        hasOtherNames = fstat(descriptor, &status) == 0 && status.st_nlink > 1
     }
 
     deinit {
@@ -65,6 +72,7 @@ package final class RecordingFile {
     /// Removes everything after `size` bytes.
     package func cut(to size: UInt64) throws(ArchiveError) {
         precondition(size <= sizeBytes, "a file can only be shortened")
+        try separate()
         guard disk.truncate(descriptor, to: Int64(size)) == 0 else {
             throw .system(operation: "cut", path: path, errno: errno)
         }
@@ -73,11 +81,40 @@ package final class RecordingFile {
         writebackStart = min(writebackStart, size)
     }
 
-    /// The file's descriptor, for reading back what was written; valid as long as this object.
+    /// Replaces a file that has other names by a copy of it, which has one name: what has the others stays as it is.
+    func separate() throws(ArchiveError) {
+        guard hasOtherNames else { return }
+        let unfinished = path + SegmentWriter.unnamedSuffix
+        try FileSystem.remove(unfinished, on: disk)
+        let copy = try RecordingFile(creating: unfinished, on: disk)
+        while copy.sizeBytes < sizeBytes {
+            let count = min(UInt64(Self.copiedBytes), sizeBytes - copy.sizeBytes)
+            let bytes: [UInt8]
+            do throws(MP4Error) {
+                bytes = try DescriptorSource(descriptor: descriptor).read(
+                    at: Int64(copy.sizeBytes), count: Int(count))
+            } catch {
+                throw .malformed(path: path, reason: "cannot be copied: \(error)")
+            }
+            try copy.append(bytes)
+        }
+        try copy.synchronize()
+        guard disk.rename(unfinished, to: path) == 0 else {
+            throw .system(operation: "replace", path: path, errno: errno)
+        }
+        let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        try FileSystem.synchronizeDirectory(directory, on: disk)
+        // The other descriptor is closed with the copy.
+        swap(&descriptor, &copy.descriptor)
+        hasOtherNames = false
+    }
+
+    /// The file's descriptor, for reading back what was written; valid until the file is changed next.
     package var readDescriptor: Int32 { descriptor }
 
     /// Appends memory regions, in order, in as few calls as possible and without copying them.
     package func append(_ parts: [UnsafeRawBufferPointer]) throws(ArchiveError) {
+        try separate()
         var rest = parts[...]
         let total = parts.reduce(0) { $0 + $1.count }
         var written = 0
@@ -109,6 +146,7 @@ package final class RecordingFile {
     /// Overwrites bytes of the file.
     package func overwrite(_ bytes: [UInt8], at offset: UInt64) throws(ArchiveError) {
         precondition(offset + UInt64(bytes.count) <= sizeBytes, "only existing bytes change")
+        try separate()
         let count = bytes.withUnsafeBytes { disk.write(descriptor, [$0], at: Int64(offset)) }
         guard count == bytes.count else {
             throw .system(operation: "write", path: path, errno: count < 0 ? errno : ENOSPC)

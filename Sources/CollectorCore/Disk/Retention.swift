@@ -76,6 +76,10 @@ final class Retention: Sendable {
         var policy = policy()
         do throws(ArchiveError) {
             try SessionRemoval.complete(in: layout, hasStore: store != nil)
+        } catch {
+            logger.error("a removal cannot be completed: \(error)")
+        }
+        do throws(ArchiveError) {
             let survey = try survey()
             let space = try FileSystem.freeBytes(layout.sessions)
             meter.note(space)

@@ -76,16 +76,21 @@ package struct RecordingImport {
             recorded = recorded ?? probe.creationTime.flatMap(Self.time)
         }
         let zero = try freeZero(
-            options.zero ?? recorded ?? FileSystem.modified(paths[0]))
+            options.zero ?? recorded ?? NamedPath.modified(paths[0]))
         let session = zero.fileName
-        let staging = ArchiveLayout(root: "\(layout.root)/.import-\(getpid())")
+        // What has this name was left by a process that had this number, or is a link that leads elsewhere.
+        let place = "\(layout.root)/.import-\(getpid())"
+        try FileSystem.removeTree(place)
+        try FileSystem.makeDirectories(place)
+        let staging = ArchiveLayout(root: place)
         try FileSystem.makeDirectories(staging.session(session))
         do {
             let result = try write(
                 session: session, zero: zero, names: names, edits: edits, durations: durations,
                 in: staging)
             try FileSystem.makeDirectories(layout.sessions)
-            guard rename(staging.session(session), layout.session(session)) == 0 else {
+            let own = staging.session(session)
+            guard layout.disk.rename(own, to: layout.session(session)) == 0 else {
                 throw ExportError.system(
                     operation: "name", path: layout.session(session), reason: reason(errno))
             }

@@ -1,4 +1,5 @@
 package import Archive
+import Media
 
 /// A session in a list.
 package struct SessionListing: Encodable, Sendable {
@@ -86,7 +87,7 @@ extension RecordingLibrary {
         }
         guard !found.isEmpty else { return nil }
         listing.segments = found.count
-        listing.sizeBytes = found.reduce(0) { $0 + $1.sizeBytes }
+        listing.sizeBytes = found.lazy.map(\.sizeBytes).clampedSum
         return listing
     }
 
@@ -128,7 +129,7 @@ extension RecordingLibrary {
             return nil
         }
         listing.segments = sizes.count
-        listing.sizeBytes = sizes.reduce(0, +)
+        listing.sizeBytes = sizes.clampedSum
         return listing
     }
 
@@ -140,7 +141,7 @@ extension RecordingLibrary {
         if row.state != SessionManifest.State.finished.rawValue {
             for segment in try catalog.growingSegments(of: row.session) {
                 let path = "\(layout.source(row.session, segment.source))/\(segment.file)"
-                if FileSystem.exists(path) { size += try FileSystem.size(path) }
+                if FileSystem.exists(path) { size.addClamped(try FileSystem.size(path)) }
             }
         }
         return SessionListing(
@@ -153,22 +154,30 @@ extension RecordingLibrary {
     private func listing(
         _ session: String, _ isCollectorRunning: Bool
     ) throws(ArchiveError) -> SessionListing {
-        let sources = try sourceNames(session)
+        var sources: [String] = []
         var files: [StoredEntry] = []
-        for source in sources {
-            files += try segments(SourceKey(session: session, source: source))
+        var state = SessionListing.unreadable
+        do throws(ArchiveError) {
+            sources = try sourceNames(session)
+            for source in sources {
+                files += try segments(SourceKey(session: session, source: source))
+            }
+        } catch {
+            // What is in one session does not keep the others from being listed.
+            guard error.isForEntry else { throw error }
+            complain("\(error)")
         }
-        let state: String
         do throws(ArchiveError) {
             state = try manifest(session).state.rawValue
         } catch {
-            state = SessionListing.unreadable
+            // `show` says what is wrong with it.
         }
         let labels = labels(session)
         return SessionListing(
             session: session, state: state, isCollectorRunning: isCollectorRunning,
             isProtected: isProtected(session), sources: sources, segments: files.count,
-            sizeBytes: files.reduce(0) { $0 + UInt64($1.sizeBytes) }, name: labels.name,
+            sizeBytes: files.lazy.map { UInt64(clamping: $0.sizeBytes) }.clampedSum,
+            name: labels.name,
             tags: labels.tags, note: labels.note)
     }
 }

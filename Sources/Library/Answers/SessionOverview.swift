@@ -45,7 +45,7 @@ extension RecordingLibrary {
             var source = SessionOverview.Source(
                 name: name, agent: entry?.agent, formats: entry?.tracks ?? [],
                 isComplete: entry?.isComplete ?? false, segments: files.count,
-                sizeBytes: files.reduce(0) { $0 + UInt64(clamping: $1.sizeBytes) })
+                sizeBytes: files.lazy.map { UInt64(clamping: $0.sizeBytes) }.clampedSum)
             source.startNanoseconds = try recorded?.files.first.flatMap(Self.span)?.startNanoseconds
             source.endNanoseconds = try recorded?.files.last.flatMap(Self.span)?.endNanoseconds
             sources.append(source)

@@ -43,7 +43,7 @@ package struct RecordedSession: Sendable {
         self.sources = sources
     }
 
-    /// Files of one session on a local disk. Files of one directory are one source with the directory's name; a file outside of a
+    /// Files of one session on a local disk, by paths without symbolic links. Files of one directory are one source with the directory's name; a file outside of a
     /// session's directory is a source of its own.
     package init(files: [String]) throws(ArchiveError) {
         precondition(!files.isEmpty && files.count <= Self.maximumLooseFiles)
@@ -84,9 +84,10 @@ package struct RecordedSession: Sendable {
                 ? String(name.dropLast(ArchiveLayout.segmentSuffix.count)) : name
         }
         let directory = parts.count > 1 ? parts.dropLast().joined(separator: "/") : "."
+        let session = parts.count > 2 ? parts.dropLast(2).joined(separator: "/") : "."
         let parent = parts.count > 1 ? parts[parts.count - 2] : ""
         if UTCTime(fileName: stem ?? "") != nil, ArchiveLayout.isValidName(parent),
-            FileSystem.exists("\(directory)/../\(ArchiveLayout.manifestName)")
+            FileSystem.exists("\(session)/\(ArchiveLayout.manifestName)")
         {
             return (parent, "\(directory)/\(ArchiveLayout.ledgerName)")
         }

@@ -6,6 +6,7 @@ import ObjectStore
 package struct SessionFinder: Sendable {
     /// What a word or a path stands for.
     package enum Subject: Sendable {
+        /// By a path without symbolic links.
         case file(String)
         case session(SessionPlace)
         case archive(RecordingLibrary)
@@ -120,14 +121,14 @@ package struct SessionFinder: Sendable {
             switch try subject(first) {
             case .session(let session): return try session.recording()
             case .archive: throw LibraryError.archive(first)
-            case .file: return try RecordedSession(files: inputs)
+            case .file(let path): return try RecordedSession(files: [path])
             }
         }
         for input in inputs {
-            guard FileSystem.exists(input) else { throw LibraryError.noFile(input) }
-            if FileSystem.isDirectory(input) { throw LibraryError.directory(input) }
+            guard NamedPath.exists(input) else { throw LibraryError.noFile(input) }
+            if NamedPath.isDirectory(input) { throw LibraryError.directory(input) }
         }
-        return try RecordedSession(files: inputs)
+        return try RecordedSession(files: inputs.map(NamedPath.resolved))
     }
 
     /// What is there by that path; nil: it is a name.
@@ -143,11 +144,11 @@ package struct SessionFinder: Sendable {
             }
         }
         if StoreAddress.isAddress(what) { throw LibraryError.address(what) }
-        guard FileSystem.exists(what) else {
+        guard NamedPath.exists(what) else {
             if isPath { throw LibraryError.noFile(what) }
             return nil
         }
-        guard FileSystem.isDirectory(what) else { return .file(what) }
+        guard NamedPath.isDirectory(what) else { return .file(NamedPath.resolved(what)) }
         if let (layout, name) = ArchiveLayout.session(directory: what) {
             return .session(
                 SessionPlace(

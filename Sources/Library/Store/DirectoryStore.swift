@@ -8,9 +8,9 @@ package struct DirectoryStore: SegmentStore {
     package let name: String
 
     package init(_ directory: String) {
-        name =
+        name = NamedPath.resolved(
             directory.count > 1 && directory.hasSuffix("/")
-            ? String(directory.dropLast()) : directory
+                ? String(directory.dropLast()) : directory)
     }
 
     package init(_ layout: ArchiveLayout) { self.init(layout.sessions) }
@@ -22,9 +22,11 @@ package struct DirectoryStore: SegmentStore {
     package func list(_ folder: StoredPath) throws(ArchiveError) -> [StoredEntry] {
         var entries: [StoredEntry] = []
         try FileSystem.forEachEntry(in: path(folder)) { entry in
+            // A name that is not UTF-8 is not one of an archive's.
+            guard let name = String(validatingCString: entry.name) else { return }
             entries.append(
                 StoredEntry(
-                    name: String(cString: entry.name), isFolder: entry.isFolder,
+                    name: name, isFolder: entry.isFolder,
                     sizeBytes: entry.sizeBytes, modifiedNanoseconds: entry.modifiedNanoseconds))
         }
         return entries.sorted { $0.name < $1.name }
@@ -59,10 +61,8 @@ package struct DirectoryStore: SegmentStore {
 
     package func delete(_ file: StoredPath) throws(ArchiveError) {
         let path = path(file)
-        guard unlink(path) == 0 else {
-            if errno == ENOENT { return }
-            throw .system(operation: "remove", path: path, errno: errno)
-        }
+        guard FileSystem.exists(path) else { return }
+        try FileSystem.remove(path, on: SystemDisk())
         let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
         try FileSystem.synchronizeDirectory(directory)
     }
@@ -76,14 +76,11 @@ package final class LocalFile: StoredFile {
 
     package init(opening path: String) throws(ArchiveError) {
         self.path = path
-        descriptor = CLinux_open(path, O_RDONLY | O_CLOEXEC, 0)
-        guard descriptor >= 0 else {
-            throw .system(operation: "open", path: path, errno: errno)
-        }
+        descriptor = try FileSystem.open(path)
     }
 
     deinit {
-        if descriptor >= 0 { close(descriptor) }
+        close(descriptor)
     }
 
     package var localDescriptor: Int32? { descriptor }

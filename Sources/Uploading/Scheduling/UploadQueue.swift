@@ -1,4 +1,5 @@
 package import Archive
+import Media
 package import ObjectStore
 
 /// One thing that an uploader has to do.
@@ -330,7 +331,7 @@ package struct UploadQueue: Sendable {
         let segments = waiting.entries.merging(running) { first, _ in first }.filter(
             \.key.isSegment)
         status.waiting = UInt64(segments.count)
-        status.waitingBytes = UInt64(segments.values.reduce(0) { $0 + max(0, $1.sizeBytes) })
+        status.waitingBytes = UInt64(segments.values.lazy.map { max(0, $0.sizeBytes) }.clampedSum)
         let oldest = segments.values.compactMap(\.endedNanoseconds).min()
         status.oldestSeconds = oldest.map { max(0, Double(utcNanoseconds - $0) / 1e9) } ?? 0
         status.setAside = UInt64(waiting.entries.values.count(where: \.isSetAside))

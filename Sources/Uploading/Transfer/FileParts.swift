@@ -1,5 +1,4 @@
 import Archive
-import CLinux
 import Hashing
 import Glibc
 import ObjectStore
@@ -11,8 +10,7 @@ struct FileParts: ~Copyable {
 
     init(_ path: String) throws(ArchiveError) {
         self.path = path
-        descriptor = CLinux_open(path, O_RDONLY | O_CLOEXEC, 0)
-        guard descriptor >= 0 else { throw .system(operation: "open", path: path, errno: errno) }
+        descriptor = try FileSystem.open(path)
         // It is read once, which does not make its pages worth keeping (since Linux 6.3). Those that somebody watches stay.
         posix_fadvise(descriptor, 0, 0, POSIX_FADV_NOREUSE)
     }

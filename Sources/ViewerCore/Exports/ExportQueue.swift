@@ -77,7 +77,7 @@ final class ExportQueue: Sendable {
     ) {
         self.work = work
         self.reserveBytes = reserveBytes
-        self.directory = directory
+        self.directory = NamedPath.resolved(directory)
         self.logger = logger
         self.changed = changed
     }

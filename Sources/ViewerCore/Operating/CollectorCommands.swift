@@ -87,7 +87,7 @@ final class CollectorCommands: Sendable {
     /// Blocks. The log has the server's paths; who has asked does not need them.
     private func exchange(_ request: ControlRequest.Request) -> Result<ControlReply.Reply, Problem>
     {
-        guard let path, FileSystem.exists(path) else {
+        guard let path, NamedPath.isSocket(path) else {
             return .failure(
                 Problem(
                     .conflict,

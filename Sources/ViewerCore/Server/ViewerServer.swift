@@ -73,7 +73,11 @@ package struct ViewerServer: Sendable {
             }
         }
         do throws(MessagingError) {
-            let endpoint = settings.feed ?? settings.archive.layout.map { "ipc://\($0.feed)" }
+            // A link in an archive may lead to another program's socket.
+            let own = settings.archive.layout.flatMap { layout in
+                NamedPath.isLink(layout.feed) ? nil : "ipc://\(layout.feed)"
+            }
+            let endpoint = settings.feed ?? own
             feed = try FeedSubscriber(
                 endpoint, security: settings.feedSecurity, hub: hub, log: log, history: history,
                 logger: logger)

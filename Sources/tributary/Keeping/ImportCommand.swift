@@ -68,8 +68,8 @@ struct ImportCommand: ParsableCommand {
 
     func run() throws {
         for file in files {
-            guard FileSystem.exists(file) else { throw Failure("no file '\(file)'") }
-            if FileSystem.isDirectory(file) {
+            guard NamedPath.exists(file) else { throw Failure("no file '\(file)'") }
+            if NamedPath.isDirectory(file) {
                 throw Failure(
                     "'\(file)' is a directory: give the files to import")
             }

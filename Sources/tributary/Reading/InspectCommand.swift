@@ -20,12 +20,12 @@ struct InspectCommand: ParsableCommand {
     var json = false
 
     func run() throws {
-        guard FileSystem.exists(file) else { throw Failure("no file '\(file)'") }
-        if FileSystem.isDirectory(file) {
+        guard NamedPath.exists(file) else { throw Failure("no file '\(file)'") }
+        if NamedPath.isDirectory(file) {
             throw Failure("'\(file)' is a directory: give one of the files in it")
         }
         do {
-            try DescriptorSource.withFile(file) { source in
+            try FileSystem.withFile(NamedPath.resolved(file)) { source in
                 let tree = try BoxTree(of: source, entersMediaData: fragments)
                 if json {
                     try JSONOutput.print(
@@ -40,6 +40,8 @@ struct InspectCommand: ParsableCommand {
                     throw Failure("\(file) is not an MP4 file: it has no boxes")
                 }
             }
+        } catch let error as ArchiveError {
+            throw Failure("\(error)")
         } catch let error as MP4Error {
             throw Failure("cannot inspect \(file): \(error)")
         }

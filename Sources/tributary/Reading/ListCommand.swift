@@ -1,3 +1,4 @@
+import Archive
 import ArgumentParser
 import Library
 import Terminal
@@ -75,6 +76,7 @@ struct ListCommand: ParsableCommand {
     private func listSessions(of library: RecordingLibrary) throws {
         let sessions = try library.sessions(
             from: from?.nanoseconds, until: until?.nanoseconds, tags: tag)
+        if library.isLocal, let strays = try library.layout.strays() { Program.complain(strays) }
         if json { return try JSONOutput.print(sessions) }
         if names { return sessions.forEach { print($0.session) } }
         show(sessions)

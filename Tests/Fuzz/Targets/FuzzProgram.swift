@@ -20,6 +20,7 @@ enum FuzzProgram {
         "mp4": { bytes, count in run(MP4Target.run, bytes, count) },
         "ledger": { bytes, count in run(LedgerTarget.run, bytes, count) },
         "archive": { bytes, count in run(ArchiveTarget.run, bytes, count) },
+        "paths": { bytes, count in run(PathsTarget.run, bytes, count) },
         "spool": { bytes, count in run(SpoolTarget.run, bytes, count) },
         "answers": { bytes, count in run(AnswersTarget.run, bytes, count) },
         "keys": { bytes, count in run(KeysTarget.run, bytes, count) },

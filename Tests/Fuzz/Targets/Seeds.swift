@@ -50,6 +50,20 @@ enum Seeds {
                 ]))
     }
 
+    /// A directory with a file, a link that leads outside and a pipe, and paths through them.
+    private static let pathsScript: [UInt8] = [
+        2, 0, 0,  // mkdir a
+        4, 1, 0, 1,  // create a/b
+        0, 0, 2, 0,  // link c, to the directory outside
+        1, 0, 1, 0,  // pipe b
+        3, 1, 2, 0,  // open c/a
+        3, 0, 1,  // open b
+        9, 0, 2,  // list c
+        8, 1, 0, 1, 1, 2, 0,  // rename a/b, to c/a
+        10, 0, 2,  // remove c
+        10, 0, 0,  // remove a
+    ]
+
     /// Writes a corpus: a directory for each target.
     static func write(below directory: String) {
         save(feed.encoded(), "\(directory)/wire/feed-samples")
@@ -59,6 +73,7 @@ enum Seeds {
         save(agentScript, "\(directory)/agent/session")
         save(ledger, "\(directory)/ledger/lines")
         save(agentFile, "\(directory)/keys/agent")
+        save(pathsScript, "\(directory)/paths/links")
         save(spoolScript, "\(directory)/spool/lives")
         for (name, answer) in answers { save(Array(answer.utf8), "\(directory)/answers/\(name)") }
         do throws(MP4Error) {

@@ -1,0 +1,57 @@
+import Glibc
+
+/// Paths as people give them: symbolic links in them are followed. Of what is below an archive's directory, ``FileSystem`` follows none.
+package enum NamedPath {
+    package static func exists(_ path: String) -> Bool { status(path) != nil }
+
+    package static func isDirectory(_ path: String) -> Bool {
+        status(path).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
+    }
+
+    /// Whether a Unix socket is there, and not only a link to one.
+    package static func isSocket(_ path: String) -> Bool { kind(path) == S_IFSOCK }
+
+    /// Whether a symbolic link is there.
+    package static func isLink(_ path: String) -> Bool { kind(path) == S_IFLNK }
+
+    /// What a name stands for, where the last part is not followed; nil: nothing.
+    private static func kind(_ path: String) -> mode_t? {
+        var status = stat()
+        return lstat(path, &status) == 0 ? status.st_mode & S_IFMT : nil
+    }
+
+    /// A file's modification time.
+    package static func modified(_ path: String) throws(ArchiveError) -> UTCTime {
+        guard let status = status(path) else {
+            throw .system(operation: "get the status of", path: path, errno: errno)
+        }
+        return UTCTime(clamping: status.st_mtim)
+    }
+
+    private static func status(_ path: String) -> stat? {
+        var status = stat()
+        return stat(path, &status) == 0 ? status : nil
+    }
+
+    /// The same place by a path without symbolic links and `..`; the path as it was given where it has none.
+    ///
+    /// Of a place that does not exist yet, the part that does is resolved. A link to nothing stays, and is then refused.
+    package static func resolved(_ path: String) -> String {
+        var existing = path
+        var rest = ""
+        while !existing.isEmpty {
+            if let status = PlainPath.status(existing), status.st_mode & S_IFMT != S_IFLNK {
+                return path
+            }
+            if let whole = realpath(existing, nil) {
+                defer { free(whole) }
+                return String(cString: whole) + rest
+            }
+            while existing.hasSuffix("/") { existing.removeLast() }
+            let parent = existing.lastIndex(of: "/").map { existing[...$0] } ?? ""
+            rest = "/" + existing.dropFirst(parent.count) + rest
+            existing = String(parent)
+        }
+        return path
+    }
+}

@@ -1,0 +1,257 @@
+import Foundation
+import Glibc
+import Testing
+
+extension EndToEnd {
+    /// An archive as hostile as can be made, beside an honest session: every command, the viewer and a collector end, or serve the others.
+    @Suite(.serialized) struct StrangeArchiveTests {
+        private static let honest = "2026-11-21T22-26-29.924Z"
+        private static let model = "2026-11-21T22-26-34.191Z"
+        /// What a program must never say: it is outside.
+        private static let secret = "canary"
+
+        /// What is in the place of a file or directory.
+        private enum Kind: String, CaseIterable {
+            case pipe, socket, directory, file, linkToFile, linkToDirectory, linkToItself
+
+            func make(at path: String, outside: String) {
+                let result: Int32 =
+                    switch self {
+                    case .pipe: mkfifo(path, 0o644)
+                    case .socket: mknod(path, S_IFSOCK | 0o644, 0)
+                    case .directory: mkdir(path, 0o755)
+                    case .file: mknod(path, S_IFREG | 0o644, 0)
+                    case .linkToFile: symlink("\(outside)/session.json", path)
+                    case .linkToDirectory: symlink(outside, path)
+                    case .linkToItself: symlink(path, path)
+                    }
+                precondition(result == 0, "\(self) at \(path): errno \(errno)")
+            }
+        }
+
+        private static let places = [
+            "session.json", "camera1", "camera1/ledger.jsonl",
+            "camera1/2026-11-21T22-26-34.191Z.mp4",
+            "camera1/2026-11-21T22-26-35.191Z.mp4.json", "notes.json", "marks.json", ".protected",
+            ".stored",
+        ]
+
+        /// The archive, and what is outside of it.
+        private final class Scene {
+            let stage: Stage
+            let outside: String
+            /// The sessions with something wrong in them.
+            private(set) var sessions: [String] = []
+            private var before: [String: String] = [:]
+
+            init(_ stage: Stage) throws {
+                self.stage = stage
+                outside = stage.directory.appending(path: "outside").path
+                let stored = URL(filePath: #filePath)
+                    .deletingLastPathComponent().deletingLastPathComponent()
+                    .appending(path: "Upgrade/0.1.0/archive/sessions")
+                let files = FileManager.default
+                try files.createDirectory(
+                    atPath: "\(stage.archive)/sessions", withIntermediateDirectories: true)
+                try files.copyItem(
+                    atPath: stored.appending(path: honest).path, toPath: path(honest))
+                // What a followed link would show: a session with a source of that name.
+                try files.copyItem(
+                    atPath: stored.appending(path: model).path, toPath: outside)
+                try files.moveItem(
+                    atPath: "\(outside)/camera1", toPath: "\(outside)/\(secret)")
+                try add(stored.appending(path: model).path)
+                // A file that was read longer ago than it was changed gets another time when it is read (mount(8), "relatime").
+                let longAgo = [
+                    timespec(tv_sec: 1, tv_nsec: 0), timespec(tv_sec: 1_000, tv_nsec: 0),
+                ]
+                for name in try files.subpathsOfDirectory(atPath: outside) {
+                    precondition(utimensat(AT_FDCWD, "\(outside)/\(name)", longAgo, 0) == 0)
+                }
+                before = try state()
+            }
+
+            func path(_ session: String) -> String { "\(stage.archive)/sessions/\(session)" }
+
+            private func add(_ model: String) throws {
+                let files = FileManager.default
+                func next() -> String {
+                    let number = sessions.count
+                    let name = "2026-11-20T10-\(10 + number / 50)-\(10 + number % 50).000Z"
+                    sessions.append(name)
+                    return path(name)
+                }
+                for place in places {
+                    for kind in Kind.allCases where place.contains("camera1") || kind != .socket {
+                        let session = next()
+                        try files.copyItem(atPath: model, toPath: session)
+                        try? files.removeItem(atPath: "\(session)/\(place)")
+                        kind.make(at: "\(session)/\(place)", outside: outside)
+                    }
+                }
+                for kind in Kind.allCases { kind.make(at: next(), outside: outside) }
+                Kind.linkToDirectory.make(
+                    at: "\(stage.archive)/sessions/.removing-\(honest)", outside: outside)
+                // Sizes that are not there.
+                for (place, bytes) in [
+                    ("session.json", 10 << 30), ("camera1/ledger.jsonl", 10 << 30),
+                    ("notes.json", 10 << 30), ("camera1/2026-11-21T22-26-34.191Z.mp4", 1 << 42),
+                ] {
+                    let session = next()
+                    try files.copyItem(atPath: model, toPath: session)
+                    let file = "\(session)/\(place)"
+                    if !files.fileExists(atPath: file) {
+                        Kind.file.make(at: file, outside: outside)
+                    }
+                    precondition(truncate(file, bytes) == 0)
+                }
+                // One line without an end.
+                let endless = next()
+                try files.copyItem(atPath: model, toPath: endless)
+                try Data(repeating: UInt8(ascii: "x"), count: 32 << 20)
+                    .write(to: URL(filePath: "\(endless)/camera1/ledger.jsonl"))
+                // The same name in other letters, and names that are none.
+                let other = next()
+                try files.copyItem(atPath: model, toPath: other)
+                let name = URL(filePath: other).lastPathComponent
+                try files.copyItem(atPath: model, toPath: path(name.lowercased()))
+                for name in ["\u{2026}", "a b", "-x", "x\ny", String(repeating: "x", count: 255)] {
+                    Kind.directory.make(at: path(name), outside: outside)
+                    Kind.pipe.make(at: "\(other)/\(name)", outside: outside)
+                }
+                let bytes: [CChar] = [-1, -2, 0]
+                let folder = open("\(other)/camera1", O_RDONLY | O_DIRECTORY)
+                defer { close(folder) }
+                precondition(mkdirat(folder, bytes, 0o755) == 0)
+            }
+
+            /// Content, and when it was read and changed last, of everything outside.
+            private func state() throws -> [String: String] {
+                var found: [String: String] = [:]
+                let files = FileManager.default
+                let names = try files.subpathsOfDirectory(atPath: outside).sorted()
+                for name in names {
+                    let path = "\(outside)/\(name)"
+                    var status = stat()
+                    precondition(lstat(path, &status) == 0)
+                    // Listing it for this test reads a directory.
+                    let read = status.st_mode & S_IFMT == S_IFREG ? status.st_atim.tv_sec : 0
+                    found[name] =
+                        "\(status.st_ino) \(status.st_size) \(read) \(status.st_mtim) \(status.st_ctim)"
+                }
+                return found
+            }
+
+            func expectOutsideUnchanged(sourceLocation: SourceLocation = #_sourceLocation) throws {
+                #expect(try state() == before, sourceLocation: sourceLocation)
+            }
+
+            /// Runs a command, which has to end by itself; it may fail, in one line.
+            @discardableResult
+            func run(
+                _ words: [String], sourceLocation: SourceLocation = #_sourceLocation
+            ) async throws -> Outcome {
+                let outcome = try await stage.start(
+                    .archive, words + ["--archive", stage.archive]
+                ).outcome()
+                #expect(
+                    [0, 1].contains(outcome.status), "\(words): \(outcome.status)",
+                    sourceLocation: sourceLocation)
+                #expect(
+                    !outcome.output.contains(secret) && !outcome.complaints.contains(secret),
+                    "\(words)", sourceLocation: sourceLocation)
+                return outcome
+            }
+        }
+
+        @Test func `every command ends, and nothing outside is read, written or removed`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let scene = try Scene(stage)
+                let out = stage.directory.appending(path: "out").path
+                for words in [["ls"], ["ls", "--json"], ["index"], ["ls"], ["verify"]] {
+                    let outcome = try await scene.run(words)
+                    #expect(outcome.complaints.contains("Z is a symbolic link") || words != ["ls"])
+                    if words[0] == "ls" { #expect(outcome.output.contains(Self.honest)) }
+                }
+                for session in scene.sessions {
+                    for words in [
+                        ["show"], ["ls"], ["verify"],
+                        ["export", "-o", "\(out).mp4", "--overwrite"],
+                        ["extract", "--source", "camera1", "-o", "\(out).h264", "--overwrite"],
+                        ["replay", "--to", "\(out).ts", "--overwrite"], ["note", "--tag", "x"],
+                        ["mark", "x", "--at", "0:01"], ["protect"], ["protect", "--off"],
+                        ["retime", "--dry-run"], ["rm"],
+                    ] {
+                        try await scene.run([words[0], session] + words.dropFirst())
+                    }
+                }
+                let honest = try await scene.run(["verify", Self.honest])
+                #expect(honest.status == 0)
+                try scene.expectOutsideUnchanged()
+            }
+        }
+
+        @Test(.enabled(if: Foreign.curl != nil, "curl asks"))
+        func `the viewer serves the honest session while others are asked for`() async throws {
+            try await Stage.with { stage in
+                let scene = try Scene(stage)
+                let served = try await ServedArchive(on: stage)
+                let honest = "/api/v1/sessions/\(Self.honest)"
+                try await withThrowingTaskGroup(of: Void.self) { group in
+                    for session in scene.sessions {
+                        let path = "/api/v1/sessions/\(session)"
+                        group.addTask {
+                            for part in [
+                                "", "/segments", "/coverage", "/marks", "/sources/camera1/gaps",
+                                "/sources/camera1/media.mp4", "/sources/camera1/picture.jpg?at=0.5",
+                            ] {
+                                let answer = try await served.get(path + part)
+                                #expect(
+                                    answer.status < 500 || answer.status == 503, "\(path + part)")
+                                #expect(!answer.text.contains(Self.secret))
+                            }
+                        }
+                    }
+                    for _ in 0..<8 {
+                        let list = try await served.get("/api/v1/sessions")
+                        #expect(list.status == 200 && list.text.contains(Self.honest))
+                        #expect(!list.text.contains(Self.secret))
+                        let media = try await served.get("\(honest)/sources/camera1/media.mp4")
+                        #expect(media.status == 200 && media.body.count > 10_000)
+                    }
+                    try await group.waitForAll()
+                }
+                served.viewer.signal(SIGTERM)
+                try await served.viewer.succeeds()
+                try scene.expectOutsideUnchanged()
+            }
+        }
+
+        @Test func `a collector records there, and nothing outside`() async throws {
+            try await Stage.with { stage in
+                let scene = try Scene(stage)
+                // The newest session goes on, and a source's place in it leads elsewhere.
+                let open = scene.path("2026-11-23T10-00-00.000Z")
+                try FileManager.default.copyItem(atPath: scene.path(Self.honest), toPath: open)
+                let manifest = URL(filePath: "\(open)/session.json")
+                let text = try String(contentsOf: manifest, encoding: .utf8)
+                    .replacing("\"finished\"", with: "\"recording\"")
+                try Data(text.utf8).write(to: manifest)
+                symlink(scene.outside, "\(open)/bad")
+                let collector = try await stage.collector("--retain", "100GB")
+                let bad = try stage.testAgent("bad", "--duration", "3s", "--linger", "3s")
+                let good = try stage.testAgent("good", "--duration", "3s")
+                try await good.succeeds()
+                _ = try await bad.outcome()
+                collector.signal(SIGTERM)
+                _ = try await collector.outcome()
+                #expect(try !stage.recordings("good").isEmpty)
+                let verified = try await scene.run(["verify", Self.honest])
+                #expect(verified.status == 0)
+                try scene.expectOutsideUnchanged()
+            }
+        }
+    }
+}
