@@ -42,6 +42,13 @@ package struct ClockModel: Hashable, Sendable {
         agentNanoseconds.clampedAdding(offset(at: agentNanoseconds))
     }
 
+    /// The same clock against a collector's clock that shows this much more.
+    package func advanced(by nanoseconds: Int64) -> ClockModel {
+        var model = self
+        model.offsetNanoseconds = offsetNanoseconds.clampedAdding(nanoseconds)
+        return model
+    }
+
     /// Maximum error of ``offset(at:)``, never less than the actual error under ``ClockLimits``: bound + min(growth × Δt + wander
     /// × Δt² ÷ 2, (skew limit + |skew|) × Δt).
     package func bound(at agentNanoseconds: Int64) -> Int64 {

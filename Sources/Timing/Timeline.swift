@@ -84,31 +84,48 @@ package struct Timeline: Sendable {
 
     /// Applies a newer model, from `agentNanoseconds` or the newest mapped sample on, whichever is later.
     package mutating func update(_ model: ClockModel, at agentNanoseconds: Int64) -> Update {
+        let rest = rest(to: model, at: agentNanoseconds)
+        guard rest.magnitude <= Self.discontinuityNanoseconds.magnitude else {
+            return .discontinuity(restNanoseconds: rest)
+        }
+        return .slewing(restNanoseconds: slew(to: model, at: agentNanoseconds))
+    }
+
+    /// How far the mapping is from a model (model − applied) where an update would begin.
+    package mutating func rest(to model: ClockModel, at agentNanoseconds: Int64) -> Int64 {
+        let start = startOfUpdate(at: agentNanoseconds)
+        return model.offset(at: start).clampedSubtracting(appliedOffsetNanoseconds(at: start))
+    }
+
+    /// Approaches a newer model at the slew limit, however far away it is. The bound includes the rest.
+    /// - Returns: the rest (model − applied).
+    package mutating func slew(to model: ClockModel, at agentNanoseconds: Int64) -> Int64 {
         makeRoom()
         let start = startOfUpdate(at: agentNanoseconds)
         let applied = appliedOffsetNanoseconds(at: start)
         let rest = model.offset(at: start).clampedSubtracting(applied)
-        guard rest.magnitude <= Self.discontinuityNanoseconds.magnitude else {
-            return .discontinuity(restNanoseconds: rest)
-        }
         while pieces.count > 1, pieces[pieces.count - 1].startNanoseconds >= start {
             pieces.removeLast()
         }
-        let magnitude = Int64(rest.magnitude)
+        let magnitude = Int64(clamping: rest.magnitude)
         let billion: Int64 = 1_000_000_000
-        let rate = min(Self.slewLimitPPB, magnitude * billion / Self.slewHorizonNanoseconds)
+        let rate =
+            magnitude >= Self.slewHorizonNanoseconds
+            ? Self.slewLimitPPB
+            : min(Self.slewLimitPPB, magnitude * billion / Self.slewHorizonNanoseconds)
         let slewing = Piece(
             startNanoseconds: start, offsetNanoseconds: applied,
             slewPPB: rest < 0 ? -rate : rate, model: model)
         pieces.append(slewing)
         if rate > 0 {
-            let end = start.clampedAdding(magnitude * billion / rate)
+            let (product, isTooFar) = magnitude.multipliedReportingOverflow(by: billion)
+            let end = start.clampedAdding(isTooFar ? .max : product / rate)
             pieces.append(
                 Piece(
                     startNanoseconds: end, offsetNanoseconds: slewing.offset(at: end), slewPPB: 0,
                     model: model))
         }
-        return .slewing(restNanoseconds: rest)
+        return rest
     }
 
     /// The start of an update at a moment of the agent's clock: not before mapped samples, unless those were stamped implausibly

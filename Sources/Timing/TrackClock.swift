@@ -72,6 +72,16 @@ package struct TrackClock: Sendable {
             afterDTSTicks: last.dtsTicks, durationTicks: last.durationTicks, of: other.timescale)
     }
 
+    /// The decoding time of the last sample, nanoseconds of session time; nil before the first.
+    package var startNanoseconds: Int64? {
+        guard let last else { return nil }
+        do {
+            return try rescale(last.dtsTicks, from: timescale, to: .nanoseconds)
+        } catch {
+            return last.dtsTicks < 0 ? .min : .max
+        }
+    }
+
     /// The place directly after the last sample, nanoseconds of session time; nil before the first.
     ///
     /// Samples with implausible stamps are placed end to end, and run ahead of the present when there are too many of them.

@@ -24,7 +24,7 @@ private typealias Scene = RecoveryScene
         #expect(source.origins == [0, 10_000_000_000])
         #expect(source.spool == Scene.spool)
         // Zero was at 100 on the collector's clock.
-        #expect(source.clock?.clock.offsetNanoseconds == 300)
+        #expect(source.clocks.last?.clock.offsetNanoseconds == 300)
         // Numbers 31 to 100 are nowhere.
         #expect(scene.watermark(archive) == 30)
         #expect(archive.spools["camera"]?.first?.sequences.highest == 120)

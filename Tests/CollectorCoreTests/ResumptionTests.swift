@@ -42,11 +42,13 @@ private struct Left {
                 originNanoseconds: 0,
                 tracks: [.init(format: SteadyCamera.format, originTicks: 0, shiftTicks: 0)]),
             sessionZero: zeroUTC, fragments: 2, chain: .zero, sizeBytes: 1_000, ends: source.ends)
-        source.clock = RecordedClock(
-            epoch: camera.epoch,
-            clock: .init(
-                offsetNanoseconds: -Self.zero, boundNanoseconds: 1_000, skewPartsPerBillion: 0),
-            agentNanoseconds: Self.zero)
+        source.clocks = [
+            RecordedClock(
+                epoch: camera.epoch,
+                clock: .init(
+                    offsetNanoseconds: -Self.zero, boundNanoseconds: 1_000, skewPartsPerBillion: 0),
+                agentNanoseconds: Self.zero)
+        ]
         spool = RecordedSpool(
             spool: camera.spool, sequences: SequenceSet(upTo: 20),
             runs: [
@@ -276,6 +278,163 @@ private struct Left {
         #expect(bound >= 1_000_000 + 3_000_000 + 20_000_000)
         let line = harness.lines("camera").first { $0.kind == .resumed }
         #expect(line?.text?.contains("to within 24 ms") == true)
+    }
+
+    /// A server whose monotonic clock has begun anew: 2 s for what would have been 60. Its wall clock is off.
+    private struct Rebooted {
+        static let shift: Int64 = 58 * second
+        var harness = SessionHarness(
+            host: HostClock(boot: "another", wallErrorNanoseconds: 3_000_000))
+        var wallErrorNanoseconds: Int64
+
+        init(_ left: Left, wallErrorNanoseconds: Int64) {
+            self.wallErrorNanoseconds = wallErrorNanoseconds
+            harness.apply(harness.recorder.resume(left.archive, at: instant(60 * second)))
+        }
+
+        /// What the server's clocks show at a time of the clock before.
+        func instant(_ time: Int64) -> Instant {
+            Instant(
+                monotonic: time - Self.shift,
+                utc: UTCTime(
+                    nanoseconds: SessionHarness.instant(time).utc.nanoseconds
+                        + wallErrorNanoseconds))
+        }
+
+        mutating func open(_ camera: SteadyCamera, at time: Int64, measured: Bool = true) {
+            if measured {
+                harness.recorder.exchanges(
+                    camera.exchange(at: time - Self.shift),
+                    by: ClockOwner(owner: "", spool: camera.spool), epoch: camera.epoch)
+            }
+            harness.apply(
+                harness.recorder.open(
+                    camera.introduction, received: camera.sequence - 1, at: instant(time)))
+        }
+
+        /// - Parameter arriving: nil: at once.
+        mutating func picture(
+            _ camera: inout SteadyCamera, at time: Int64, arriving: Int64? = nil
+        ) {
+            let now = instant(arriving ?? time)
+            harness.apply(
+                harness.recorder.samples(
+                    camera.picture(at: time - Self.shift), payload: TestPayload(count: 10),
+                    of: camera.name, at: now))
+            harness.apply(harness.recorder.tick(at: now))
+        }
+
+        /// Decoding times of a source's pictures, nanoseconds of session time.
+        func times(_ source: String) -> [Int64] {
+            harness.fragments(source).flatMap(\.pieces).flatMap(\.runs).flatMap(\.samples)
+                .map { $0.dts * 100_000 / 9 }
+        }
+
+        /// The number of each source's files.
+        func files(_ source: String) -> Int {
+            harness.openedPaths.count { $0.contains("/\(source)/") }
+        }
+    }
+
+    /// The distances of a recording, against those at which its pictures were captured.
+    private func expectDistances(_ times: [Int64], of captured: Int64, slewed: Bool = false) {
+        for (one, next) in zip(times, times.dropFirst()) {
+            #expect(abs(next - one - captured) <= (slewed ? captured / 2_000 : 0) + 30_000)
+        }
+    }
+
+    @Test(arguments: [-37 * second, 29 * second, 400_000_000, -400_000_000])
+    func `after a reboot, zero is found through an agent whose clock ran on`(
+        wallError: Int64
+    ) throws {
+        let left = Left()
+        var camera = left.camera
+        // The agent's clock is as it was: the server's begins anew.
+        camera.clockNanoseconds = Rebooted.shift
+        var server = Rebooted(left, wallErrorNanoseconds: wallError)
+        // What was captured while the server was away comes before anything is known of the agent's clock.
+        server.open(camera, at: 61 * second, measured: false)
+        for number in UInt64(21)...40 {
+            server.picture(&camera, at: Left.time(number), arriving: 61 * second)
+        }
+        server.open(camera, at: 62 * second)
+        for time in 0..<100 as Range<Int64> {
+            server.picture(&camera, at: 62 * second + time * second / 10)
+        }
+        let zero = try #require(server.harness.recorder.sessionZero)
+        #expect(abs(zero - (Left.zero - Rebooted.shift)) < 50_000)
+        server.harness.apply(
+            server.harness.recorder.end(.stopped, at: server.instant(75 * second)))
+        let times = server.times("camera")
+        #expect(times.count == 120)
+        for (number, time) in times.enumerated() {
+            let truth =
+                number < 20
+                ? Left.time(UInt64(21 + number)) - Left.zero
+                : 57 * second + Int64(number - 20) * second / 10
+            #expect(abs(time - truth) < 100_000, "\(number)")
+        }
+        let bounds = server.harness.fragments("camera").map(\.context.clock.boundNanoseconds)
+        // What is not measured may have run 550 ppm off for a minute.
+        #expect(try #require(bounds.max()) < 70_000_000)
+        let lines = server.harness.lines("camera")
+        #expect(!lines.contains { $0.kind == .discontinuity || $0.kind == .time })
+        #expect(lines.contains { $0.text?.contains("by a source's clock that ran on") == true })
+        let manifest = try #require(server.harness.lastManifest)
+        #expect(abs(manifest.presentZeroNanoseconds - (Left.zero - Rebooted.shift)) < 50_000)
+        #expect(manifest.correction.errorNanoseconds < 70_000_000)
+    }
+
+    @Test(arguments: [-37 * second, 29 * second])
+    func `a source that comes later with a known clock mends what the wall clock placed`(
+        wallError: Int64
+    ) throws {
+        let left = Left()
+        var known = left.camera
+        known.clockNanoseconds = Rebooted.shift
+        var server = Rebooted(left, wallErrorNanoseconds: wallError)
+        // Its box was restarted, too.
+        var other = SteadyCamera("other")
+        server.open(other, at: 62 * second)
+        for time in 0..<100 as Range<Int64> {
+            server.picture(&other, at: 62 * second + time * second / 10)
+        }
+        server.open(known, at: 72 * second)
+        for time in 0..<100 as Range<Int64> {
+            server.picture(&known, at: 72 * second + time * second / 10)
+            server.picture(&other, at: 72 * second + time * second / 10)
+        }
+        server.harness.apply(
+            server.harness.recorder.end(.stopped, at: server.instant(85 * second)))
+        let steady = server.times("camera")
+        #expect(abs(steady[0] - 67 * second) < 100_000)
+        expectDistances(steady, of: second / 10)
+        let times = server.times("other")
+        #expect(times.count == 200 && times == times.sorted())
+        expectDistances(Array(times[..<100]), of: second / 10)
+        expectDistances(Array(times[100...]), of: second / 10, slewed: true)
+        let lines = server.harness.lines("other")
+        #expect(!lines.contains { $0.cause == "notAfterPrevious" || $0.cause == "backwards" })
+        if wallError < 0 {
+            // Zero by the wall clock was too late, so times were too early: they go on where they belong, in another file.
+            #expect(abs(times[100] - 67 * second) < 100_000)
+            #expect(server.files("other") == 2)
+            let jump = try #require(lines.first { $0.kind == .discontinuity })
+            #expect(abs((jump.offsetNanoseconds ?? 0) + wallError) < 10_000_000)
+        } else {
+            // They would go back: they are slewed, and the bound includes the rest.
+            expectDistances(Array(times[99...100]), of: second / 10, slewed: true)
+            #expect(server.files("other") == 1)
+            #expect(lines.contains { $0.text?.contains("approach the clock") == true })
+        }
+        for fragment in server.harness.fragments("other") {
+            let sample = try #require(fragment.pieces.first?.runs.first?.samples.first)
+            let truth = sample.agentDTSNanoseconds + Rebooted.shift - Left.zero
+            let error = abs(sample.dts * 100_000 / 9 - truth)
+            // The wall clock was further off than it said.
+            guard truth >= 67 * second else { continue }
+            #expect(error <= Int64(fragment.context.clock.boundNanoseconds) + 12_000)
+        }
     }
 
     @Test func `after a reboot with a clock that is hours behind, everything is recorded`() throws {

@@ -71,8 +71,8 @@ import Testing
         let source = try #require(session.sources.first)
         #expect(source.ends[.video] == TrackEnd(dtsTicks: 29 * 90_000, durationTicks: 90_000))
         #expect(source.spool == spool && source.origins.count == 3)
-        #expect(source.clock?.epoch == EpochID(high: 2, low: 2))
-        #expect(source.clock?.agentNanoseconds == 20_000_000_000)
+        #expect(source.clocks.last?.epoch == EpochID(high: 2, low: 2))
+        #expect(source.clocks.last?.agentNanoseconds == 20_000_000_000)
         #expect(archive.spools["camera"]?.first?.sequences == SequenceSet(upTo: 30))
         // Nothing of it has to go up again but what is new.
         #expect(try SessionVerifier.verify("s", in: layout).isIntact)

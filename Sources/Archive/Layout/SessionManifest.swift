@@ -51,15 +51,19 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         package var wallErrorNanoseconds: Int64
         /// How far restarts of the server may have moved the session's zero on its timeline, nanoseconds.
         package var zeroErrorNanoseconds: Int64
+        /// How much later session times are than by ``SessionManifest/zeroMonotonicNanoseconds``: that one identifies the clock in
+        /// fragments, so it does not change when agents show where zero is. Nil: nothing.
+        package var correctionNanoseconds: Int64?
 
         package init(
             boot: String, zeroWallNanoseconds: Int64, wallErrorNanoseconds: Int64,
-            zeroErrorNanoseconds: Int64 = 0
+            zeroErrorNanoseconds: Int64 = 0, correctionNanoseconds: Int64? = nil
         ) {
             self.boot = boot
             self.zeroWallNanoseconds = zeroWallNanoseconds
             self.wallErrorNanoseconds = wallErrorNanoseconds
             self.zeroErrorNanoseconds = zeroErrorNanoseconds
+            self.correctionNanoseconds = correctionNanoseconds
         }
     }
 
@@ -170,6 +174,11 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         self.software = software
     }
 
+    /// Where zero is on the collector's clock, nanoseconds.
+    package var presentZeroNanoseconds: Int64 {
+        zeroMonotonicNanoseconds - (clock?.correctionNanoseconds ?? 0)
+    }
+
     package var zeroTime: UTCTime { UTCTime(nanoseconds: zeroUTCNanoseconds) }
 
     /// The error for bytes that are not a manifest.
@@ -213,6 +222,7 @@ package struct SessionManifest: Codable, Hashable, Sendable {
     private var hasPossibleTimes: Bool {
         let instants = [
             zeroUTCNanoseconds, zeroMonotonicNanoseconds, clock?.zeroWallNanoseconds ?? 0,
+            clock?.correctionNanoseconds ?? 0,
         ]
         let lengths = [
             segmentNanoseconds, startWindowNanoseconds, clock?.wallErrorNanoseconds ?? 0,

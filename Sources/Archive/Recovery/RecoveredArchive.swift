@@ -1,4 +1,5 @@
 package import Media
+package import Timing
 
 /// The result of a recovery.
 package struct RecoveredArchive: Sendable {
@@ -36,8 +37,8 @@ package struct RecoveredSource: Sendable {
     package var accounted: [SpoolID: SequenceSet] = [:]
     /// The end of each track.
     package var ends: [TrackKind: TrackEnd]
-    /// The last clock model.
-    package var clock: RecordedClock?
+    /// The last clock model of each epoch, in the order of the recording.
+    package var clocks: [RecordedClock] = []
     /// Session time of its files, nanoseconds.
     package var origins: [Int64]
     /// The file that can be resumed.
@@ -54,9 +55,19 @@ package struct RecoveredSource: Sendable {
         ends = [:]
         origins = []
     }
+
+    /// Most epochs whose clock models are kept: an agent's greeting has no more.
+    private static let maximumClocks = 64
+
+    /// Adds a clock model that is newer than those of the same epoch before.
+    mutating func keep(_ clock: RecordedClock) {
+        clocks.removeAll { $0.epoch == clock.epoch }
+        clocks.append(clock)
+        if clocks.count > Self.maximumClocks { clocks.removeFirst() }
+    }
 }
 
-/// The clock model in the newest fragment of a source.
+/// The clock model in the newest fragment of an epoch.
 package struct RecordedClock: Hashable, Sendable {
     /// The clock's epoch: 16 bytes.
     package var epoch: EpochID
@@ -64,11 +75,26 @@ package struct RecordedClock: Hashable, Sendable {
     package var clock: FragmentRecord.Clock
     /// The time on the agent's clock at which that applied.
     package var agentNanoseconds: Int64
+    /// How fast the bound grows after that, parts per billion: what the exchanges in the file leave unknown of the skew.
+    package var growthPartsPerBillion: Int64
 
-    package init(epoch: EpochID, clock: FragmentRecord.Clock, agentNanoseconds: Int64) {
+    package init(
+        epoch: EpochID, clock: FragmentRecord.Clock, agentNanoseconds: Int64,
+        growthPartsPerBillion: Int64 = ClockLimits.skewPPB
+    ) {
         self.epoch = epoch
         self.clock = clock
         self.agentNanoseconds = agentNanoseconds
+        self.growthPartsPerBillion = growthPartsPerBillion
+    }
+
+    /// The clock's place on the session's timeline: its offset from session time, extrapolated with the bound that it allows.
+    package var placed: ClockModel {
+        ClockModel(
+            referenceAgentNanoseconds: agentNanoseconds,
+            offsetNanoseconds: clock.offsetNanoseconds, skewPPB: clock.skewPartsPerBillion,
+            boundNanoseconds: Int64(clamping: clock.boundNanoseconds),
+            boundGrowthPPB: growthPartsPerBillion, validFromAgentNanoseconds: agentNanoseconds)
     }
 }
 

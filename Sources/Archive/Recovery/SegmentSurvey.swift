@@ -1,5 +1,6 @@
 import Media
 import MP4
+import Timing
 
 /// The content of one file, from the headers of its fragments. At the end, which a power cut may have torn, the media are checked
 /// too.
@@ -23,7 +24,15 @@ package struct SegmentSurvey: Sendable {
         var pieces: [FragmentRecord.Piece]
         /// Nil in records that do not contain the zero.
         var clock: RecordedClock?
+        /// Exchanges with that clock, and the zero of the collector's clock that they are with.
+        var exchanges: [ClockExchange] = []
+        var collectorZeroNanoseconds: Int64?
     }
+
+    /// The newest exchanges of a clock from which its skew is learned: some minutes, and a burst.
+    private static let exchangesPerClock = 256
+    /// Most epochs of a file whose clocks are kept, the newest: a box that is started again a few times.
+    private static let clocksPerFile = 8
 
     /// The first place where the file is damaged.
     struct Flaw: Sendable {
@@ -128,7 +137,42 @@ package struct SegmentSurvey: Sendable {
                 range: fragment.range,
                 spool: record.spool,
                 runs: zip(runs, fragment.runs).map(place), media: fragment.media,
-                pieces: record.pieces, clock: Self.clock(of: record)))
+                pieces: record.pieces, clock: Self.clock(of: record),
+                exchanges: record.exchanges,
+                collectorZeroNanoseconds: record.collectorZeroNanoseconds))
+    }
+
+    /// The last clock model of each epoch, in the order of their ends.
+    var clocks: [RecordedClock] {
+        var seen: Set<EpochID> = []
+        var clocks: [RecordedClock] = []
+        for index in fragments.indices.reversed() {
+            guard let clock = fragments[index].clock, seen.insert(clock.epoch).inserted else {
+                continue
+            }
+            clocks.append(extrapolable(clock, endingAt: index))
+            if clocks.count == Self.clocksPerFile { break }
+        }
+        return clocks.reversed()
+    }
+
+    /// A fragment's clock model, with the skew and the growth of the bound that the exchanges before it allow.
+    private func extrapolable(_ clock: RecordedClock, endingAt last: Int) -> RecordedClock {
+        let zero = fragments[last].collectorZeroNanoseconds
+        var exchanges: [ClockExchange] = []
+        for fragment in fragments[...last].reversed() where exchanges.count < Self.exchangesPerClock
+        {
+            guard fragment.clock?.epoch == clock.epoch, fragment.collectorZeroNanoseconds == zero
+            else { continue }
+            exchanges = fragment.exchanges + exchanges
+        }
+        var estimator = ClockEstimator()
+        for exchange in exchanges { _ = estimator.add(exchange) }
+        guard let model = estimator.model(at: clock.agentNanoseconds) else { return clock }
+        var known = clock
+        known.clock.skewPartsPerBillion = model.skewPPB
+        known.growthPartsPerBillion = min(ClockLimits.skewPPB, model.boundGrowthPPB)
+        return known
     }
 
     /// The clock model in a fragment.

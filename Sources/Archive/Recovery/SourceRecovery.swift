@@ -94,7 +94,7 @@ package struct SourceRecovery {
             if !survey.formats.isEmpty { source.formats = survey.formats }
             for run in survey.fragments.flatMap(\.runs) { source.ends[run.track] = run.end }
             source.spool = survey.fragments.last?.spool ?? source.spool
-            source.clock = survey.fragments.last?.clock ?? source.clock
+            for clock in survey.clocks { source.keep(clock) }
         }
         // Segments do not always go to the store in their order.
         for (track, end) in stored where end.isLater(than: source.ends[track]) {
@@ -151,7 +151,7 @@ package struct SourceRecovery {
                 source.ends[run.track] = run.end
             }
             source.spool = SpoolID(hexadecimal: continuation.spool) ?? source.spool
-            source.clock = continuation.recordedClock ?? source.clock
+            if let clock = continuation.recordedClock { source.keep(clock) }
             if source.entry.tracks.isEmpty { source.entry.tracks = continuation.tracks }
         }
     }

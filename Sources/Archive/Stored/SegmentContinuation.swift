@@ -1,5 +1,6 @@
 import MP4
 package import Media
+import Timing
 
 /// What a source needs to go on after a segment whose file is not there: where its tracks end, and the model of its clock.
 ///
@@ -33,6 +34,8 @@ package struct SegmentContinuation: Codable, Hashable, Sendable {
         package var offsetNanoseconds: Int64
         package var boundNanoseconds: UInt64
         package var skewPartsPerBillion: Int64
+        /// How fast the bound grows; nil in proofs of early versions.
+        package var growthPartsPerBillion: Int64?
     }
 
     /// Ascending.
@@ -48,12 +51,13 @@ package struct SegmentContinuation: Codable, Hashable, Sendable {
         guard let last = survey.fragments.last else { return nil }
         spool = last.spool.description
         tracks = survey.formats.map(\.summary)
-        clock = last.clock.map {
+        clock = survey.clocks.last.map {
             Clock(
                 epoch: $0.epoch.description, agentNanoseconds: $0.agentNanoseconds,
                 offsetNanoseconds: $0.clock.offsetNanoseconds,
                 boundNanoseconds: $0.clock.boundNanoseconds,
-                skewPartsPerBillion: $0.clock.skewPartsPerBillion)
+                skewPartsPerBillion: $0.clock.skewPartsPerBillion,
+                growthPartsPerBillion: $0.growthPartsPerBillion)
         }
         runs = []
         // A segment has thousands of fragments, most of them of one spool.
@@ -122,7 +126,10 @@ package struct SegmentContinuation: Codable, Hashable, Sendable {
                     offsetNanoseconds: clock.offsetNanoseconds,
                     boundNanoseconds: clock.boundNanoseconds,
                     skewPartsPerBillion: clock.skewPartsPerBillion),
-                agentNanoseconds: clock.agentNanoseconds)
+                agentNanoseconds: clock.agentNanoseconds,
+                growthPartsPerBillion: clock.growthPartsPerBillion.map {
+                    max(0, min(ClockLimits.skewPPB, $0))
+                } ?? ClockLimits.skewPPB)
         }
     }
 }

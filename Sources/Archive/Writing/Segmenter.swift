@@ -196,6 +196,11 @@ package struct Segmenter: Sendable {
         if segment == nil { adoptFormats() }
     }
 
+    /// Begins a file with the next sample at which decoding can start: its times do not continue those before it.
+    package mutating func beginFile() {
+        if segment != nil { nextFormats = nextFormats ?? formats }
+    }
+
     private mutating func adoptFormats() {
         if let nextFormats { formats = nextFormats }
         nextFormats = nil

@@ -94,6 +94,8 @@ struct SessionRecorder: Sendable {
     private(set) var endedSessions: [(name: String, spools: [String: [SessionManifest.SpoolEnd]])] =
         []
     private var clocks = AgentClocks()
+    /// Of a resumed session, until its end.
+    private var tie: SessionTie?
     private var begunSessions: Allowance
     private var host: HostClock
     /// When something was last recorded, on the collector's monotonic clock.
@@ -122,7 +124,8 @@ struct SessionRecorder: Sendable {
         var manifest = session.manifest
         let moved = manifest.findZero(host, at: now)
         state = .recording(manifest)
-        sessionZero = manifest.zeroMonotonicNanoseconds
+        sessionZero = manifest.presentZeroNanoseconds
+        tie = SessionTie(session, manifest, isNewClock: moved != nil)
         lastRecordNanoseconds = now.monotonic
         mayEndNanoseconds = now.monotonic + Self.returnNanoseconds
         var actions: [Action] = [.sessionResumed(name: manifest.session)]
@@ -170,7 +173,7 @@ struct SessionRecorder: Sendable {
         guard case .recording(let manifest) = state else { return nil }
         return StoppedSession(
             name: manifest.session,
-            durationNanoseconds: now.monotonic - manifest.zeroMonotonicNanoseconds,
+            durationNanoseconds: now.monotonic - manifest.presentZeroNanoseconds,
             sources: sources.values.filter(\.value.hasJoined).map(\.value.progress)
                 .sorted { $0.name < $1.name }
                 .map {
@@ -209,6 +212,7 @@ struct SessionRecorder: Sendable {
                 actions += neverCame(missing, of: name, spool, at: now)
             }
         }
+        defer { for epoch in introduction.epochs { tieZero(to: epoch.identity) } }
         guard sources[name]?.value.hasJoined == true else {
             if sources[name] != nil, isHeld(name) {
                 hold(.opened(introduction, durable: persisted), of: name)
@@ -237,6 +241,24 @@ struct SessionRecorder: Sendable {
         _ exchanges: [ReportedExchange], by owner: ClockOwner, epoch: EpochID
     ) {
         clocks.add(exchanges, of: ClockID(owner: owner, epoch: epoch))
+        tieZero(to: epoch)
+    }
+
+    /// Places the zero of a resumed session by an agent's clock, where that one was placed before.
+    private mutating func tieZero(to epoch: EpochID) {
+        guard var tie, case .recording(var manifest) = state else { return }
+        let isBetter = tie.observe(epoch, clocks) { sources[$0]?.value.introduction.clockOwner }
+        defer { self.tie = tie }
+        guard isBetter else { return }
+        manifest.correct(to: tie.zero)
+        state = .recording(manifest)
+        sessionZero = manifest.presentZeroNanoseconds
+        isDescriptionDue = true
+        for name in sources.keys {
+            sources[name]?.value.intake.correct(
+                manifest.correction,
+                own: tie.own(name, base: manifest.zeroMonotonicNanoseconds))
+        }
     }
 
     /// Samples have come.
@@ -352,6 +374,12 @@ struct SessionRecorder: Sendable {
             return end(.idle, at: now)
         }
         var actions: [Action] = []
+        if let news = tie?.takeNews(base: manifest.zeroMonotonicNanoseconds) {
+            for name in sources.keys.sorted() where sources[name]?.value.hasJoined == true {
+                actions += sources[name]?.value.noted(news, at: now) ?? []
+            }
+            actions.append(.note(Note(level: .info, source: nil, text: news)))
+        }
         let hasMoved = manifest.follow(host, at: now)
         if hasMoved { state = .recording(manifest) }
         // Less often with many sources: each update writes all of them.
@@ -705,6 +733,7 @@ struct SessionRecorder: Sendable {
         manifest.state = .finished
         state = .idle
         sessionZero = nil
+        tie = nil
         sources = sources.filter { !$0.value.value.hasJoined }
         // If the collector is killed before everything of a complete session is on disk, the session is resumed to get the rest.
         // Lines about what this session lacks come after its end: before, a killed collector's successor would go on with it.

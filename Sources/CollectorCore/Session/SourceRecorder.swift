@@ -77,7 +77,7 @@ struct SourceRecorder: Sendable {
             ))
         intake = SourceIntake(
             resuming: source, zero: manifest.zeroMonotonicNanoseconds,
-            zeroErrorNanoseconds: manifest.clock?.zeroErrorNanoseconds ?? 0)
+            correction: manifest.correction)
         progress = SourceProgress(name: source.entry.name)
         session = (manifest.session, manifest.zeroTime, manifest.zeroMonotonicNanoseconds)
         hasSaidGoodbye = source.entry.isComplete
@@ -231,7 +231,7 @@ struct SourceRecorder: Sendable {
         in manifest: SessionManifest, durable: UInt64, at now: Instant
     ) -> [Action] {
         session = (manifest.session, manifest.zeroTime, manifest.zeroMonotonicNanoseconds)
-        intake.zeroErrorNanoseconds = manifest.clock?.zeroErrorNanoseconds ?? 0
+        intake.correct(manifest.correction)
         if manifest.segmentNanoseconds != settings.segmentNanoseconds {
             // A session that is resumed after a restart keeps its segment grid.
             segmenter = Segmenter(
@@ -284,7 +284,8 @@ struct SourceRecorder: Sendable {
                 "samples of one message that lie too far apart to have been captured together",
                 at: now)
         }
-        guard !intake.isRunAhead(samples, nowNanoseconds: now.monotonic.clampedSubtracting(zero))
+        let present = intake.sessionNow(now.monotonic, zero: zero)
+        guard !intake.isRunAhead(samples, nowNanoseconds: present)
         else {
             return leaveOut(
                 samples, LostRecords.impossibleTimes,
@@ -313,8 +314,9 @@ struct SourceRecorder: Sendable {
                         formats: segmenter.upcomingTracks,
                         piece: placed.piece,
                         boundNanoseconds: placed.context.clock.boundNanoseconds,
-                        arrivedNanoseconds: now.monotonic.clampedSubtracting(zero))))
+                        arrivedNanoseconds: present)))
         }
+        if placed.beginsFile { segmenter.beginFile() }
         return watched + noticed(intake.takeNotices(), at: now)
             + actions(
                 segmenter.add(placed.piece, context: placed.context, now: now.monotonic),

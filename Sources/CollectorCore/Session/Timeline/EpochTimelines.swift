@@ -1,3 +1,4 @@
+import Media
 import Timing
 
 /// Maps one epoch of an agent's clock to the session's timeline: a `Timeline` for every stretch between two jumps of the clock.
@@ -32,19 +33,17 @@ struct EpochTimelines: Sendable {
         stretches[index(at: agentNanoseconds)].timeline
     }
 
-    /// Applies a newer model to the present stretch.
-    mutating func update(_ model: ClockModel, at agentNanoseconds: Int64) -> Timeline.Update {
-        stretches[stretches.count - 1].timeline.update(model, at: agentNanoseconds)
+    /// Approaches a newer model on the present stretch, at the slew limit.
+    /// - Returns: the distance of the mapping from it (model − applied).
+    mutating func slew(to model: ClockModel, at agentNanoseconds: Int64) -> Int64 {
+        stretches[stretches.count - 1].timeline.slew(to: model, at: agentNanoseconds)
     }
 
-    /// Begins a stretch: the clock has jumped, at a moment of the agent's clock.
-    ///
-    /// Samples that are already mapped keep their places: the stretch begins after them.
+    /// Begins a stretch at a moment of the agent's clock, without slewing.
     mutating func begin(_ timeline: Timeline, since agentNanoseconds: Int64) {
-        let last = stretches.count - 1
-        let start = stretches[last].timeline.startOfUpdate(at: agentNanoseconds)
-        let since = max(start, stretches[last].sinceNanoseconds) + 1
-        stretches.append(Stretch(sinceNanoseconds: since, timeline: timeline))
+        let earliest = stretches[stretches.count - 1].sinceNanoseconds.clampedAdding(1)
+        stretches.append(
+            Stretch(sinceNanoseconds: max(agentNanoseconds, earliest), timeline: timeline))
         if stretches.count > Self.maximumStretches { stretches.removeFirst() }
     }
 

@@ -1,6 +1,7 @@
 import Archive
 import CLinux
 import Glibc
+import Timing
 
 /// The system's clocks: which boot's monotonic clock is in use, and how accurate the wall clock is.
 struct HostClock: Hashable, Sendable {
@@ -52,7 +53,7 @@ extension SessionManifest {
     /// Updates the position of zero on the wall clock, if it has changed.
     /// - Returns: whether it has.
     mutating func follow(_ host: HostClock, at now: Instant) -> Bool {
-        let zero = now.utc.nanoseconds - (now.monotonic - zeroMonotonicNanoseconds)
+        let zero = now.utc.nanoseconds - (now.monotonic - presentZeroNanoseconds)
         if let clock, clock.boot == host.boot,
             abs(clock.zeroWallNanoseconds - zero) <= Self.wallToleranceNanoseconds
         {
@@ -61,8 +62,15 @@ extension SessionManifest {
         clock = CollectorClock(
             boot: host.boot, zeroWallNanoseconds: zero,
             wallErrorNanoseconds: host.wallErrorNanoseconds,
-            zeroErrorNanoseconds: clock?.zeroErrorNanoseconds ?? 0)
+            zeroErrorNanoseconds: clock?.zeroErrorNanoseconds ?? 0,
+            correctionNanoseconds: clock?.correctionNanoseconds)
         return true
+    }
+
+    /// Takes over where agents' clocks show that zero is.
+    mutating func correct(to zero: ZeroTie<PlacedClock>.Zero) {
+        clock?.correctionNanoseconds = zeroMonotonicNanoseconds - zero.nanoseconds
+        clock?.zeroErrorNanoseconds = zero.errorNanoseconds
     }
 
     /// Determines zero on this collector's monotonic clock: unchanged within a boot, by the wall clock after a reboot.
@@ -80,6 +88,6 @@ extension SessionManifest {
             zeroErrorNanoseconds: (clock?.zeroErrorNanoseconds ?? 0) + error)
         return
             "the server was restarted: the session's zero is placed by the wall clock, to within "
-            + "\(error / 1_000_000) ms"
+            + "\(error / 1_000_000) ms, until a source connects whose clock ran on"
     }
 }

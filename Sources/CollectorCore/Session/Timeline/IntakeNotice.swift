@@ -13,6 +13,9 @@ enum IntakeNotice: Hashable, Sendable {
     case model(epoch: EpochID, ClockModel, sessionNanoseconds: Int64)
     /// The clocks diverged by more than slewing can correct: times continue with the new offset.
     case clockJump(epoch: EpochID, byNanoseconds: Int64, sessionNanoseconds: Int64)
+    /// The clocks diverged by more than slewing can correct soon, and the new offset would put samples before earlier ones: times
+    /// approach it at the slew limit.
+    case clockBehind(epoch: EpochID, byNanoseconds: Int64, sessionNanoseconds: Int64)
     /// Samples arrived before any clock exchange: their times are estimated from their arrival.
     case clockUnknown
     /// The first exchange has arrived late: times continue with the measured offset.
@@ -28,7 +31,8 @@ enum IntakeNotice: Hashable, Sendable {
     var isWarning: Bool {
         switch self {
         case .epochOpened, .epochClosed, .model, .exchanges: false
-        case .clockJump, .clockUnknown, .clockKnown, .doubtfulExchanges, .badStamps: true
+        case .clockJump, .clockBehind, .clockUnknown, .clockKnown, .doubtfulExchanges, .badStamps:
+            true
         }
     }
 
@@ -37,9 +41,9 @@ enum IntakeNotice: Hashable, Sendable {
         switch self {
         case .epochOpened, .epochClosed: .epoch
         case .model: .clock
-        case .clockJump, .clockKnown: .discontinuity
+        case .clockJump: .discontinuity
         case .exchanges, .doubtfulExchanges: .exchanges
-        case .clockUnknown, .badStamps: .time
+        case .clockUnknown, .clockKnown, .clockBehind, .badStamps: .time
         }
     }
 
@@ -54,10 +58,13 @@ enum IntakeNotice: Hashable, Sendable {
         case .clockJump(_, let nanoseconds, _):
             "the clock offset jumped by \(nanoseconds / 1_000_000) ms; times continue "
                 + "with the new offset"
+        case .clockBehind(_, let nanoseconds, _):
+            "times are \(nanoseconds.magnitude / 1_000_000) ms late; to keep the order of samples, "
+                + "they approach the clock by 0.5 ms a second"
         case .clockUnknown:
             "samples arrived before any clock exchange; their times are estimated from their arrival"
         case .clockKnown(_, let nanoseconds, _):
-            "the clock has been measured; times move by \(nanoseconds / 1_000_000) ms"
+            "the clock has been measured; times were off by \(nanoseconds / 1_000_000) ms"
         case .doubtfulExchanges(_, let rejected, let outliers, let reasons):
             "of the clock exchanges so far, \(rejected) are impossible"
                 + (reasons.isEmpty ? "" : " (\(reasons))")
@@ -88,7 +95,8 @@ enum IntakeNotice: Hashable, Sendable {
             entry.skewPartsPerBillion = model.skewPPB
             entry.boundNanoseconds = UInt64(clamping: model.boundNanoseconds)
         case .clockJump(let epoch, let distance, let start),
-            .clockKnown(let epoch, let distance, let start):
+            .clockKnown(let epoch, let distance, let start),
+            .clockBehind(let epoch, let distance, let start):
             entry.epoch = epoch.description
             entry.startNanoseconds = start
             entry.offsetNanoseconds = distance

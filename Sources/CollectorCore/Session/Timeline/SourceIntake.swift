@@ -29,6 +29,16 @@ struct SourceIntake: Sendable {
     struct Placed: Sendable {
         var piece: PlannedPiece
         var context: FragmentContext
+        /// Times continue with another offset from these samples on: they begin a file.
+        var beginsFile = false
+    }
+
+    /// A correction that cannot be slewed in time.
+    private enum Discontinuity {
+        /// It takes effect with the first sample at which decoding can start, at or after this moment of the agent's clock.
+        case due(sinceNanoseconds: Int64, isJump: Bool)
+        /// It would put samples before earlier ones: it is slewed, however long that takes.
+        case slewed
     }
 
     /// The timeline of one epoch.
@@ -36,6 +46,11 @@ struct SourceIntake: Sendable {
         var pieces: EpochTimelines
         /// It is estimated from arrival times.
         var isGuessed = false
+        /// It is the epoch's stored place, extrapolated: independent of where zero is on the collector's clock.
+        var isStored = false
+        var discontinuity: Discontinuity?
+        /// The correction of zero that it follows.
+        var correctionNanoseconds: Int64 = 0
         /// When it was last updated from its clock, on the collector's clock.
         var followedNanoseconds: Int64?
         /// When it began, on the collector's clock; nil: before this collector.
@@ -58,8 +73,10 @@ struct SourceIntake: Sendable {
     /// server's clock may have been behind when the server started, and its zero is where that clock says.
     private var standingNanoseconds: Int64?
     private var aheadNanoseconds: Int64 = 0
-    /// How far the session's zero may have moved when the server was restarted, nanoseconds.
-    var zeroErrorNanoseconds: Int64 = 0
+    /// Where zero is, relative to where it was when this collector began, and how far off that may be; and the same for epochs
+    /// whose own place says otherwise.
+    private var correction = ZeroCorrection()
+    private var ownCorrections: [EpochID: ZeroCorrection] = [:]
 
     init(spool: SpoolID, owner: ClockOwner?, epochs: [Epoch]) {
         self.spool = spool
@@ -97,23 +114,35 @@ struct SourceIntake: Sendable {
     ///
     /// Until its agent has made new clock exchanges, its last clock model is extrapolated: a backlog arrives first.
     /// - Parameter zero: session zero on the collector's monotonic clock, nanoseconds.
-    init(resuming source: RecoveredSource, zero: Int64, zeroErrorNanoseconds: Int64) {
+    init(resuming source: RecoveredSource, zero: Int64, correction: ZeroCorrection) {
         // If it has no spool yet, a random one that no agent has.
         self.init(spool: source.spool ?? .random(), owner: nil, epochs: [])
-        self.zeroErrorNanoseconds = zeroErrorNanoseconds
+        self.correction = correction
         goOn(after: source.ends, formats: source.formats)
-        guard let recorded = source.clock else { return }
-        let epoch = recorded.epoch
-        let model = ClockModel(
-            referenceAgentNanoseconds: recorded.agentNanoseconds,
-            offsetNanoseconds: recorded.clock.offsetNanoseconds &+ zero,
-            skewPPB: recorded.clock.skewPartsPerBillion,
-            boundNanoseconds: Int64(clamping: recorded.clock.boundNanoseconds),
-            boundGrowthPPB: ClockLimits.skewPPB,
-            validFromAgentNanoseconds: recorded.agentNanoseconds)
-        timelines[epoch] = FollowedTimeline(
-            pieces: EpochTimelines(Timeline(sessionZeroNanoseconds: zero, model: model)),
-            isGuessed: model.boundNanoseconds >= Self.guessBoundNanoseconds)
+        for clock in source.clocks {
+            timelines[clock.epoch] = FollowedTimeline(
+                pieces: EpochTimelines(
+                    Timeline(
+                        sessionZeroNanoseconds: zero, model: clock.placed.advanced(by: zero))),
+                isStored: true)
+        }
+    }
+
+    /// It is known better where zero is on the collector's clock.
+    /// - Parameter own: of epochs whose own place contradicts that.
+    mutating func correct(_ new: ZeroCorrection, own: [EpochID: ZeroCorrection] = [:]) {
+        correction = new
+        ownCorrections = own
+    }
+
+    private func correction(of epoch: EpochID) -> ZeroCorrection {
+        ownCorrections[epoch] ?? correction
+    }
+
+    /// The present on the session's timeline.
+    /// - Parameter zero: session zero on the collector's monotonic clock when this collector began.
+    func sessionNow(_ now: Int64, zero: Int64) -> Int64 {
+        now.clampedSubtracting(zero).clampedAdding(correction.nanoseconds)
     }
 
     /// Samples that were placed after these ends are lost, and are sent again.
@@ -141,6 +170,8 @@ struct SourceIntake: Sendable {
 
     /// Updates a timeline from its agent's clock, at most once a second (a timeline is slewed slowly anyway), except at its
     /// beginning.
+    ///
+    /// Every correction is slewed. One that is too large for that, or follows a jump, is due as a discontinuity as well.
     private mutating func follow(
         _ clocks: AgentClocks, _ epoch: EpochID, _ timeline: inout FollowedTimeline, now: Int64
     ) {
@@ -149,38 +180,75 @@ struct SourceIntake: Sendable {
         let isLearning = now - (timeline.begunNanoseconds ?? now) < Self.learningNanoseconds
         let interval =
             isLearning ? Self.learningIntervalNanoseconds : Self.followIntervalNanoseconds
-        guard now - (timeline.followedNanoseconds ?? .min / 2) >= interval,
+        let correction = correction(of: epoch).nanoseconds
+        guard
+            now - (timeline.followedNanoseconds ?? .min / 2) >= interval
+                || timeline.correctionNanoseconds != correction,
             let change = clocks.change(of: clockID(epoch))
         else { return }
-        timeline.followedNanoseconds = now
-        let at = change.atNanoseconds
-        let fresh = Timeline(
-            sessionZeroNanoseconds: timeline.pieces.sessionZeroNanoseconds, model: change.model)
+        let isJump = change.jumps > timeline.jumpsSeen
+        let at = isJump ? change.jumpedAtNanoseconds ?? change.atNanoseconds : change.atNanoseconds
+        let model = change.model.advanced(by: correction)
+        let session = timeline.pieces.timeline(at: at).sessionNanoseconds(at: at)
+        let rest = timeline.pieces.slew(to: model, at: at)
         if timeline.isGuessed {
-            timeline.isGuessed = false
-            let session = fresh.sessionNanoseconds(at: at)
-            let moved = session &- timeline.pieces.timeline(at: at).sessionNanoseconds(at: at)
             notices.append(
                 .clockKnown(
-                    epoch: epoch, movedByNanoseconds: moved, sessionNanoseconds: session))
-            timeline.jumpsSeen = change.jumps
-            timeline.pieces = EpochTimelines(fresh)
-            return
+                    epoch: epoch, movedByNanoseconds: rest, sessionNanoseconds: session))
         }
-        var jump: (byNanoseconds: Int64, sinceNanoseconds: Int64)?
-        if change.jumps > timeline.jumpsSeen {
-            jump = (change.jumpNanoseconds, change.jumpedAtNanoseconds ?? at)
-            timeline.jumpsSeen = change.jumps
-        } else if case .discontinuity(let rest) = timeline.pieces.update(change.model, at: at) {
-            jump = (rest, at)
+        let isNew = isJump || timeline.isGuessed || timeline.correctionNanoseconds != correction
+        timeline.followedNanoseconds = now
+        timeline.jumpsSeen = change.jumps
+        timeline.correctionNanoseconds = correction
+        timeline.isGuessed = false
+        timeline.isStored = false
+        if isJump {
+            timeline.discontinuity = .due(sinceNanoseconds: at, isJump: true)
+        } else if rest.magnitude <= Timeline.discontinuityNanoseconds.magnitude {
+            if case .due(_, isJump: true) = timeline.discontinuity { return }
+            timeline.discontinuity = nil
+        } else if timeline.discontinuity == nil || isNew {
+            timeline.discontinuity = .due(sinceNanoseconds: at, isJump: false)
         }
-        if let jump {
-            timeline.pieces.begin(fresh, since: jump.sinceNanoseconds)
+    }
+
+    /// Lets a due discontinuity take effect where a file can begin, if it puts no sample before an earlier one.
+    /// - Returns: whether the samples begin with another offset.
+    private mutating func settle(
+        _ timeline: inout FollowedTimeline, with samples: Samples, formats: [TrackFormat],
+        clocks: AgentClocks, _ epoch: EpochID
+    ) -> Bool {
+        guard case .due(let since, _) = timeline.discontinuity,
+            let start = samples.runs.compactMap(\.dtsNanoseconds.first).min(), start >= since,
+            samples.beginsDecodable,
+            !formats.contains(where: { $0.kind == .video })
+                || samples.runs.contains(where: { $0.track == .video }),
+            let change = clocks.change(of: clockID(epoch))
+        else { return false }
+        let fresh = Timeline(
+            sessionZeroNanoseconds: timeline.pieces.sessionZeroNanoseconds,
+            model: change.model.advanced(by: timeline.correctionNanoseconds))
+        let present = timeline.pieces.timeline(at: start).sessionNanoseconds(at: start)
+        let session = fresh.sessionNanoseconds(at: start)
+        let goesBack = samples.runs.contains { run in
+            guard let first = run.dtsNanoseconds.first,
+                let last = trackClocks[run.track]?.startNanoseconds
+            else { return false }
+            return fresh.sessionNanoseconds(at: first) <= last
+        }
+        let rest = session.clampedSubtracting(present)
+        guard !goesBack else {
+            timeline.discontinuity = .slewed
             notices.append(
-                .clockJump(
-                    epoch: epoch, byNanoseconds: jump.byNanoseconds,
-                    sessionNanoseconds: fresh.sessionNanoseconds(at: jump.sinceNanoseconds)))
+                .clockBehind(
+                    epoch: epoch, byNanoseconds: rest, sessionNanoseconds: present))
+            return false
         }
+        timeline.discontinuity = nil
+        timeline.pieces.begin(fresh, since: start)
+        notices.append(
+            .clockJump(epoch: epoch, byNanoseconds: rest, sessionNanoseconds: session))
+        return true
     }
 
     /// The zero of a replayed timeline on the collector's clock; nil for samples of a live clock.
@@ -254,7 +322,10 @@ struct SourceIntake: Sendable {
             timeline = begin(
                 epoch, with: samples, clocks: clocks, zero: zero, zeroUTC: zeroUTC, now: now)
         }
+        let beginsFile = settle(
+            &timeline, with: samples, formats: formats, clocks: clocks, epoch)
         let isReplayed = replayed[epoch] != nil
+        let present = present(of: timeline, samples, now: sessionNow(now, zero: zero))
         var sequence = samples.firstSequence
         var runs: [PlannedRun] = []
         runs.reserveCapacity(samples.runs.count)
@@ -264,7 +335,7 @@ struct SourceIntake: Sendable {
                 place(
                     run, on: &timeline.pieces, isReplayed: isReplayed,
                     timescale: format?.timescale ?? .video,
-                    firstSequence: sequence, longest: longest, nowNanoseconds: now - zero))
+                    firstSequence: sequence, longest: longest, nowNanoseconds: present))
             sequence += UInt64(run.count)
         }
         let stamp = stamp(samples)
@@ -274,10 +345,21 @@ struct SourceIntake: Sendable {
             digest: Digest(samples.payloadDigest), runs: runs)
         let placed = Placed(
             piece: piece,
-            context: context(
-                epoch, timeline.pieces.timeline(at: stamp), isReplayed: isReplayed, at: stamp))
+            context: context(epoch, timeline, isReplayed: isReplayed, at: stamp),
+            beginsFile: beginsFile)
         timelines[epoch] = timeline
         return placed
+    }
+
+    /// The present on the session's timeline. A stored place says it better than the wall clock of a server that was restarted:
+    /// no sample arrives before it was captured.
+    private func present(
+        of timeline: FollowedTimeline, _ samples: Samples, now: Int64
+    ) -> Int64 {
+        guard timeline.isStored, let newest = samples.runs.compactMap(\.dtsNanoseconds.last).max()
+        else { return now }
+        let captured = timeline.pieces.timeline(at: newest).sessionNanoseconds(at: newest)
+        return max(now, min(captured, now.clampedAdding(Self.leadNanoseconds)))
     }
 
     /// The timeline of an epoch whose first samples these are.
@@ -293,11 +375,13 @@ struct SourceIntake: Sendable {
         }
         let model = clocks.model(of: clockID(epoch), at: stamp(samples))
         if model == nil { notices.append(.clockUnknown) }
+        let known = model ?? guess(samples, now: now)
         return FollowedTimeline(
             pieces: EpochTimelines(
                 Timeline(
-                    sessionZeroNanoseconds: zero, model: model ?? guess(samples, now: now))),
-            isGuessed: model == nil, followedNanoseconds: model == nil ? nil : now,
+                    sessionZeroNanoseconds: zero, model: known.advanced(by: correction.nanoseconds))),
+            isGuessed: model == nil, correctionNanoseconds: correction.nanoseconds,
+            followedNanoseconds: model == nil ? nil : now,
             begunNanoseconds: now, jumpsSeen: clocks.change(of: clockID(epoch))?.jumps ?? 0)
     }
 
@@ -381,20 +465,23 @@ struct SourceIntake: Sendable {
     /// The clock model of the sample that was placed last; nil before that, and for replayed samples.
     var presentClock: FragmentRecord.Clock? {
         guard let (epoch, stamp) = newest, replayed[epoch] == nil else { return nil }
-        let timeline = timelines[epoch]?.pieces.timeline(at: stamp)
-        return context(epoch, timeline, isReplayed: false, at: stamp).clock
+        return context(epoch, timelines[epoch], isReplayed: false, at: stamp).clock
     }
 
     private func context(
-        _ epoch: EpochID, _ timeline: Timeline?, isReplayed: Bool, at stamp: Int64
+        _ epoch: EpochID, _ followed: FollowedTimeline?, isReplayed: Bool, at stamp: Int64
     ) -> FragmentContext {
-        let bound =
+        let timeline = followed?.pieces.timeline(at: stamp)
+        var bound =
             isReplayed ? 0 : UInt64(clamping: timeline?.boundNanoseconds(at: stamp) ?? .max)
+        if !isReplayed, followed?.isStored != true {
+            bound.addClamped(UInt64(clamping: correction(of: epoch).errorNanoseconds))
+        }
         return FragmentContext(
             spool: spool, epoch: epoch,
             clock: FragmentRecord.Clock(
                 offsetNanoseconds: timeline?.appliedOffsetNanoseconds(at: stamp) ?? 0,
-                boundNanoseconds: bound + min(.max - bound, UInt64(zeroErrorNanoseconds)),
+                boundNanoseconds: bound,
                 skewPartsPerBillion: timeline?.model(at: stamp).skewPPB ?? 0),
             collectorZeroNanoseconds: timeline?.sessionZeroNanoseconds ?? 0)
     }

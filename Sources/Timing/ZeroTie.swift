@@ -1,0 +1,124 @@
+import Media
+
+/// Where a session's zero lies on the collector's present clock, known through agents whose clocks were placed on the session's
+/// timeline before that clock began.
+///
+/// An agent's clock runs on while the server is restarted. Its place on the timeline is stored, and new exchanges measure it
+/// against the new clock. The difference of the two offsets is where zero is, within the sum of both bounds: a range. The
+/// ranges of all agents hold the same instant, so they are intersected. If one contradicts the others, the instant that is in
+/// most ranges counts (Marzullo and Owicki). A range as wide as the error of a wall clock has no vote beside a narrow one.
+///
+/// Until the first range is known, zero is where the wall clock says.
+package struct ZeroTie<Clock: Hashable & Sendable>: Sendable {
+    /// Half of the width from which a range has no vote beside narrower ones: it stems from a wall clock, or from a guess.
+    package static var wideNanoseconds: Int64 { 1_000_000_000 }
+    /// Measurements of one clock that are used: a burst and some minutes. By then, its bound has stopped to shrink.
+    private static var observationsPerClock: Int { 256 }
+
+    /// A position of zero on the collector's clock.
+    package struct Zero: Hashable, Sendable {
+        package var nanoseconds: Int64
+        /// Maximum error.
+        package var errorNanoseconds: Int64
+
+        package init(nanoseconds: Int64, errorNanoseconds: Int64) {
+            self.nanoseconds = nanoseconds
+            self.errorNanoseconds = errorNanoseconds
+        }
+    }
+
+    private struct Range: Hashable, Sendable {
+        var lowest: Int64
+        var highest: Int64
+
+        var half: Int64 { highest.clampedSubtracting(lowest) / 2 + 1 }
+        var middle: Int64 { lowest.clampedAdding(highest.clampedSubtracting(lowest) / 2) }
+        func contains(_ instant: Int64) -> Bool { lowest <= instant && instant <= highest }
+        func error(of instant: Int64) -> Int64 {
+            max(instant.clampedSubtracting(lowest), highest.clampedSubtracting(instant))
+        }
+        func intersected(with other: Range) -> Range? {
+            let both = Range(lowest: max(lowest, other.lowest), highest: min(highest, other.highest))
+            return both.lowest <= both.highest ? both : nil
+        }
+    }
+
+    private var ranges: [Clock: Range] = [:]
+    private var observations: [Clock: Int] = [:]
+    /// The best position so far.
+    package private(set) var zero: Zero
+
+    /// - Parameter zero: the position by the wall clock, and its error.
+    package init(_ zero: Zero) {
+        self.zero = zero
+    }
+
+    /// Whether an agent's clock determines zero.
+    package var isTied: Bool { ranges.values.contains { $0.half <= Self.wideNanoseconds } }
+
+    /// Takes in what a clock says at one of its moments.
+    /// - Parameters:
+    ///   - placed: the clock's stored place: its offset from session time.
+    ///   - measured: the clock measured against the collector's present clock.
+    ///   - moment: of the agent's clock.
+    /// - Returns: whether ``zero`` has changed.
+    package mutating func observe(
+        _ clock: Clock, placed: ClockModel, measured: ClockModel, at moment: Int64
+    ) -> Bool {
+        guard observations[clock, default: 0] < Self.observationsPerClock else { return false }
+        observations[clock, default: 0] += 1
+        let middle = measured.offset(at: moment).clampedSubtracting(placed.offset(at: moment))
+        let half = placed.bound(at: moment).clampedAdding(measured.bound(at: moment))
+        let new = Range(
+            lowest: middle.clampedSubtracting(half), highest: middle.clampedAdding(half))
+        // Where a later range contradicts an earlier one, the clock was steered harder than assumed: the earlier one is nearer to
+        // its place.
+        guard let own = ranges[clock].map({ $0.intersected(with: new) }) ?? new,
+            own != ranges[clock]
+        else { return false }
+        ranges[clock] = own
+        return settle()
+    }
+
+    /// Zero as one clock's samples are placed by it: always within the clock's own range. So a clock that contradicts the others
+    /// keeps the distances of its samples.
+    package func zero(of clock: Clock) -> Zero {
+        guard let own = ranges[clock], own.half <= Self.wideNanoseconds,
+            !own.contains(zero.nanoseconds)
+        else { return zero }
+        let nearest = max(own.lowest, min(own.highest, zero.nanoseconds))
+        return Zero(nanoseconds: nearest, errorNanoseconds: own.error(of: nearest))
+    }
+
+    /// Moves zero only where that is worth it: out of a place that is excluded, or where its error is halved.
+    private mutating func settle() -> Bool {
+        guard let region else { return false }
+        let before = zero
+        if !region.contains(zero.nanoseconds) || region.half <= zero.errorNanoseconds / 2 {
+            zero = Zero(nanoseconds: region.middle, errorNanoseconds: region.half)
+        } else {
+            zero.errorNanoseconds = min(
+                zero.errorNanoseconds, region.error(of: zero.nanoseconds))
+        }
+        return zero != before
+    }
+
+    /// The instants that are in most ranges; of several such regions, the shortest.
+    private var region: Range? {
+        let narrow = ranges.values.filter { $0.half <= Self.wideNanoseconds }
+        let voters = narrow.isEmpty ? Array(ranges.values) : narrow
+        var best: (region: Range, votes: Int)?
+        for begin in voters {
+            let holding = voters.filter { $0.contains(begin.lowest) }
+            guard let end = holding.map(\.highest).min() else { continue }
+            let region = Range(lowest: begin.lowest, highest: end)
+            if let best, holding.count < best.votes
+                || (holding.count == best.votes && region.half >= best.region.half)
+            {
+                continue
+            }
+            best = (region, holding.count)
+        }
+        return best?.region
+    }
+}
