@@ -1,3 +1,5 @@
+import Media
+
 /// All exchanges of one epoch, evaluated afterwards: the offset at a moment follows from exchanges before and after it.
 ///
 /// A ``ClockEstimator`` only uses the past. Afterwards, later exchanges are as informative about a moment as earlier ones: the
@@ -30,6 +32,14 @@ package struct ClockHistory: Sendable {
                 OffsetEnvelope.Point(
                     agentNanoseconds: exchange.t4Nanoseconds,
                     offsetNanoseconds: exchange.lowestOffsetNanoseconds))
+        }
+
+        /// Goes on with the same clock, measured against another one.
+        mutating func append(_ later: Stretch) {
+            sinceNanoseconds = min(sinceNanoseconds, later.sinceNanoseconds)
+            lastNanoseconds = max(lastNanoseconds, later.lastNanoseconds)
+            above += later.above
+            below += later.below
         }
 
         mutating func sort() {
@@ -72,6 +82,26 @@ package struct ClockHistory: Sendable {
         for index in stretches.indices { stretches[index].sort() }
     }
 
+    /// The history of one epoch measured against several clocks of a collector, one after the other, on one timeline.
+    /// - Parameter parts: in the order of time: what to add to the offsets of each, and how far off that may be.
+    package init?(joining parts: [(history: ClockHistory, shift: Int64, error: Int64)]) {
+        for (history, shift, error) in parts {
+            believed += history.believed
+            for (index, stretch) in history.stretches.enumerated() {
+                var moved = stretch
+                moved.above = stretch.above.map { $0.moved(by: shift.clampedAdding(error)) }
+                moved.below = stretch.below.map { $0.moved(by: shift.clampedSubtracting(error)) }
+                if index == 0, !stretches.isEmpty {
+                    stretches[stretches.count - 1].append(moved)
+                } else {
+                    stretches.append(moved)
+                }
+            }
+        }
+        guard !stretches.isEmpty else { return nil }
+        for index in stretches.indices { stretches[index].sort() }
+    }
+
     private mutating func add(_ exchange: ClockExchange) {
         believed += 1
         if stretches.isEmpty {
@@ -87,6 +117,12 @@ package struct ClockHistory: Sendable {
         for exchange in confirmed.dropFirst() { stretch.append(exchange) }
         believed += confirmed.count
         stretches.append(stretch)
+    }
+
+    /// Agent's clock at the first and at the end of the last exchange.
+    package var extent: ClosedRange<Int64> {
+        let first = stretches[0].sinceNanoseconds
+        return first...max(first, stretches[stretches.count - 1].lastNanoseconds)
     }
 
     /// The jumps of the clock: agent's clock at the first exchange after each.

@@ -1,3 +1,5 @@
+import Media
+
 /// Limits of the offset in one direction from exchanges: upper limits (from probes) or lower limits (from replies) at given
 /// times, thinned to the readings that are still relevant.
 ///
@@ -22,6 +24,13 @@ struct OffsetEnvelope: Sendable {
     struct Point: Sendable {
         let agentNanoseconds: Int64
         let offsetNanoseconds: Int64
+
+        /// The same reading with a larger offset.
+        func moved(by nanoseconds: Int64) -> Point {
+            Point(
+                agentNanoseconds: agentNanoseconds,
+                offsetNanoseconds: offsetNanoseconds.clampedAdding(nanoseconds))
+        }
     }
 
     let side: Side

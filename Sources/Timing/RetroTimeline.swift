@@ -13,6 +13,8 @@ package struct RetroTimeline: Sendable {
     /// The session's zero, nanoseconds of the collector's clock.
     package let sessionZeroNanoseconds: Int64
     private let history: ClockHistory
+    /// What all offsets may be off together.
+    private let commonErrorNanoseconds: Int64
     /// Computed moments, by multiple of the spacing and by stretch.
     private var moments: [Place: SmoothedMoment] = [:]
 
@@ -24,9 +26,13 @@ package struct RetroTimeline: Sendable {
     /// Maximum number of cached moments: an hour. Requests are in the order of time.
     private static let maximumMoments = 4_096
 
-    package init(sessionZeroNanoseconds: Int64, history: ClockHistory) {
+    /// - Parameter commonErrorNanoseconds: how far off all offsets of the history may be together.
+    package init(
+        sessionZeroNanoseconds: Int64, history: ClockHistory, commonErrorNanoseconds: Int64 = 0
+    ) {
         self.sessionZeroNanoseconds = sessionZeroNanoseconds
         self.history = history
+        self.commonErrorNanoseconds = commonErrorNanoseconds
     }
 
     /// An offset and its maximum error.
@@ -47,6 +53,7 @@ package struct RetroTimeline: Sendable {
             estimate.boundNanoseconds = max(
                 estimate.boundNanoseconds, other.boundNanoseconds.clampedAdding(apart))
         }
+        estimate.boundNanoseconds.addClamped(commonErrorNanoseconds)
         return estimate
     }
 

@@ -21,6 +21,17 @@ struct RecordedRun {
     var appliedOffsetNanoseconds: Int64
     /// Of the first sample.
     var compositionOffset: Int32
+    /// Maximum error of its times as recorded.
+    var boundNanoseconds: UInt64
+}
+
+/// How a fragment's clock was placed while it was recorded.
+struct RecordedPlace {
+    var clock: ClockKey
+    var stampNanoseconds: Int64
+    /// What was added to that stamp to get session time.
+    var offsetNanoseconds: Int64
+    var boundNanoseconds: UInt64
 }
 
 /// The clock data in a file's fragments.
@@ -41,6 +52,8 @@ struct ClockEvidence {
     var tracks: [TrackKind: Track] = [:]
     /// The bound of the clock model when each fragment was written.
     var boundsNanoseconds: [UInt64] = []
+    /// Of each fragment that has a zero.
+    var places: [RecordedPlace] = []
     /// Exchanges by clock, in the order in which they arrived.
     var exchanges: [(clock: ClockKey, exchange: ClockExchange)] = []
 
@@ -91,18 +104,28 @@ struct ClockEvidence {
         let clock = record.collectorZeroNanoseconds.map {
             ClockKey(epoch: record.epoch, collectorZeroNanoseconds: $0)
         }
-        if let clock { exchanges += record.exchanges.map { (clock, $0) } }
+        if let clock {
+            exchanges += record.exchanges.map { (clock, $0) }
+            if let run = record.pieces.lazy.flatMap(\.runs).first {
+                places.append(
+                    RecordedPlace(
+                        clock: clock, stampNanoseconds: run.firstDTSNanoseconds,
+                        offsetNanoseconds: run.appliedOffsetNanoseconds
+                            &- clock.collectorZeroNanoseconds,
+                        boundNanoseconds: record.clock.boundNanoseconds))
+            }
+        }
         for kind in TrackKind.allCases {
             try addRuns(
                 record.pieces.flatMap(\.runs).filter { $0.track == kind },
                 samples: fragment.runs.filter { $0.track == kind }.flatMap(\.samples), kind, clock,
-                at: fragment.moof.lowerBound)
+                boundNanoseconds: record.clock.boundNanoseconds, at: fragment.moof.lowerBound)
         }
     }
 
     private mutating func addRuns(
         _ runs: [FragmentRecord.Run], samples: [ScannedSample], _ kind: TrackKind,
-        _ clock: ClockKey?, at offset: Int64
+        _ clock: ClockKey?, boundNanoseconds: UInt64, at offset: Int64
     ) throws(MP4Error) {
         var rest = samples[...]
         for run in runs {
@@ -117,7 +140,8 @@ struct ClockEvidence {
                     clock: clock, firstTicks: first.dts, lastTicks: last.dts,
                     stampNanoseconds: run.firstDTSNanoseconds,
                     appliedOffsetNanoseconds: run.appliedOffsetNanoseconds,
-                    compositionOffset: first.compositionOffset))
+                    compositionOffset: first.compositionOffset,
+                    boundNanoseconds: boundNanoseconds))
             if tracks[kind]?.primingTicks == nil, run.primingSamples < own.count,
                 let begin = tracks[kind]?.runs.first?.firstTicks
             {

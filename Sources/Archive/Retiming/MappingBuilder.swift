@@ -42,10 +42,11 @@ struct MappingBuilder {
 
     /// The mapping; nil when the track has no run, or none that can be placed.
     /// - Parameter timelines: of the epochs whose clock was measured; they cache the computed moments.
-    func mapping(_ timelines: inout [ClockKey: RetroTimeline]) -> [RetimingRecord.Knot]? {
+    func mapping(_ timelines: inout [EpochID: RetroTimeline]) -> [RetimingRecord.Knot]? {
         var places = track.runs.map { place($0, &timelines) }
         settleOddities(&places)
         var corners: [RetimingRecord.Knot] = []
+        var limits: [UInt64] = []
         var previous: Place?
         for place in places {
             guard let shift = place.shiftNanoseconds else { continue }
@@ -57,42 +58,68 @@ struct MappingBuilder {
                     RetimingRecord.Knot(
                         ticks: previous.run.lastTicks, shiftNanoseconds: before,
                         boundNanoseconds: previous.boundNanoseconds))
+                limits.append(previous.run.boundNanoseconds)
             }
             corners.append(
                 RetimingRecord.Knot(
                     ticks: place.run.firstTicks, shiftNanoseconds: shift,
                     boundNanoseconds: place.boundNanoseconds))
+            limits.append(place.run.boundNanoseconds)
             previous = place
         }
-        return corners.isEmpty ? nil : Self.thinned(corners)
+        return corners.isEmpty ? nil : Self.thinned(corners, limits: limits)
     }
 
     private func place(
-        _ run: RecordedRun, _ timelines: inout [ClockKey: RetroTimeline]
+        _ run: RecordedRun, _ timelines: inout [EpochID: RetroTimeline]
     ) -> Place {
         let recorded = sessionNanoseconds(run.firstTicks)
         guard let clock = run.clock,
-            let estimate = timelines[clock]?.estimate(at: run.stampNanoseconds)
+            let estimate = timelines[clock.epoch]?.estimate(at: run.stampNanoseconds)
         else {
             // Nothing is known about its clock: it is not moved.
             return Place(
                 run: run, shiftNanoseconds: 0, boundNanoseconds: boundBefore, isAsStamped: true,
                 sessionNanoseconds: recorded)
         }
-        let zero = clock.collectorZeroNanoseconds
-        let stamped = run.stampNanoseconds &+ run.appliedOffsetNanoseconds &- zero
-        let belongs = run.stampNanoseconds &+ estimate.offsetNanoseconds &- zero
+        let stamped =
+            run.stampNanoseconds &+ run.appliedOffsetNanoseconds
+            &- clock.collectorZeroNanoseconds
+        let (belongs, bound) = Self.within(
+            stamped, run.boundNanoseconds,
+            run.stampNanoseconds &+ estimate.offsetNanoseconds,
+            UInt64(clamping: estimate.boundNanoseconds)
+                .clampedAdding(UInt64(2 * Self.toleranceNanoseconds)))
         let tick = 1_000_000_000 / Int64(track.timescale.ticksPerSecond) + 1
         let isAsStamped =
             distance(recorded, stamped) <= tick * Self.toleranceTicks(kind)
         return Place(
             run: run,
-            shiftNanoseconds: isAsStamped
-                ? estimate.offsetNanoseconds &- run.appliedOffsetNanoseconds
-                : belongs &- recorded,
-            boundNanoseconds: UInt64(clamping: estimate.boundNanoseconds)
-                + UInt64(2 * Self.toleranceNanoseconds),
+            shiftNanoseconds: isAsStamped ? belongs &- stamped : belongs &- recorded,
+            boundNanoseconds: bound,
             isAsStamped: isAsStamped, sessionNanoseconds: belongs)
+    }
+
+    /// A place with a bound that is not above the recorded one: the truth is within both bounds of both places.
+    private static func within(
+        _ recorded: Int64, _ recordedBound: UInt64, _ computed: Int64, _ bound: UInt64
+    ) -> (place: Int64, boundNanoseconds: UInt64) {
+        guard bound > recordedBound else { return (computed, bound) }
+        let limit = Int64(clamping: recordedBound)
+        let own = Int64(clamping: bound)
+        let lowest = max(
+            recorded.clampedSubtracting(limit), computed.clampedSubtracting(own))
+        let highest = min(recorded.clampedAdding(limit), computed.clampedAdding(own))
+        // They contradict each other: the smaller bound counts.
+        guard lowest <= highest else { return (recorded, recordedBound) }
+        let place = max(
+            highest.clampedSubtracting(limit), min(lowest.clampedAdding(limit), computed))
+        return (
+            place,
+            UInt64(
+                clamping: max(
+                    place.clampedSubtracting(lowest), highest.clampedSubtracting(place)))
+        )
     }
 
     /// Places samples that were not written at the place of their stamps. Such a sample is placed by its stamp only if that lies
@@ -131,8 +158,10 @@ struct MappingBuilder {
     }
 
     /// As few knots as are necessary to stay within the tolerance of all of them; a knot's bound is the maximum of those that it
-    /// replaces.
-    static func thinned(_ corners: [RetimingRecord.Knot]) -> [RetimingRecord.Knot] {
+    /// replaces, and not above the limit of any.
+    static func thinned(
+        _ corners: [RetimingRecord.Knot], limits: [UInt64]
+    ) -> [RetimingRecord.Knot] {
         var kept: [RetimingRecord.Knot] = []
         var start = 0
         while start < corners.count {
@@ -142,20 +171,27 @@ struct MappingBuilder {
             var lowest = -Double.infinity
             var highest = Double.infinity
             var reached = start
+            // Of the knots that this one replaces, itself included.
+            var bound = from.boundNanoseconds
+            var limit = limits[start]
             while end < corners.count {
                 let run = Double(corners[end].ticks - from.ticks)
                 guard run > 0 else { break }
                 let rise = Double(corners[end].shiftNanoseconds - from.shiftNanoseconds)
                 guard rise / run >= lowest, rise / run <= highest else { break }
+                if reached > start {
+                    let greatest = max(bound, corners[reached].boundNanoseconds)
+                    let least = min(limit, limits[reached])
+                    guard greatest <= least else { break }
+                    (bound, limit) = (greatest, least)
+                }
                 reached = end
                 let tolerance = Double(toleranceNanoseconds)
                 lowest = max(lowest, (rise - tolerance) / run)
                 highest = min(highest, (rise + tolerance) / run)
                 end += 1
             }
-            for corner in corners[start...reached] {
-                from.boundNanoseconds = max(from.boundNanoseconds, corner.boundNanoseconds)
-            }
+            from.boundNanoseconds = max(bound, min(corners[reached].boundNanoseconds, limit))
             kept.append(from)
             if reached == start {
                 start += 1

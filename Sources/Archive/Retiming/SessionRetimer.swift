@@ -40,23 +40,31 @@ package struct SessionRetimer: ~Copyable {
 
     /// Recomputes the timeline of every source.
     /// - Parameter isDryRun: only report what would change.
-    /// - Throws: before anything is written, when a file is not finished or not complete. Also when a file cannot be written: the
-    ///   files before it are then retimed, and the same command continues where it stopped.
+    /// - Throws: before anything is written, when a file is not finished or not complete, or when new times would contradict the
+    ///   agents' stamps. Also when a file cannot be written: the files before it are then retimed, and the same command continues
+    ///   where it stopped.
     package func retime(isDryRun: Bool) throws(ArchiveError) -> RetimingReport {
-        var exchanges: [String: [(clock: ClockKey, exchange: ClockExchange)]] = [:]
-        let sources = try layout.sourceNames(session)
-        for source in sources { exchanges[source] = try self.exchanges(of: source) }
+        var sources: [CollectorClocks.Source] = []
+        for source in try layout.sourceNames(session) { sources.append(try clocks(of: source)) }
+        let clocks = CollectorClocks(sources)
+        let report = try retime(sources, clocks, isDryRun: true)
+        return isDryRun ? report : try retime(sources, clocks, isDryRun: false)
+    }
+
+    private func retime(
+        _ sources: [CollectorClocks.Source], _ clocks: CollectorClocks, isDryRun: Bool
+    ) throws(ArchiveError) -> RetimingReport {
         var report = RetimingReport(session: session, isDryRun: isDryRun, sources: [])
         for source in sources {
-            var retimer = SourceRetimer(exchanges: exchanges[source] ?? [])
+            var retimer = SourceRetimer(timelines: clocks.timelines(of: source.name))
             var files: [RetimingReport.File] = []
-            for path in try layout.segmentPaths(session, source) {
+            for path in try layout.segmentPaths(session, source.name) {
                 files.append(try retime(path, &retimer, isDryRun: isDryRun))
             }
             report.sources.append(
                 RetimingReport.Source(
-                    name: source, exchanges: retimer.exchanges,
-                    believedExchanges: retimer.believedExchanges, files: files))
+                    name: source.name, exchanges: source.exchanges.count,
+                    believedExchanges: clocks.believedExchanges(of: source.name), files: files))
         }
         return report
     }
@@ -82,20 +90,21 @@ package struct SessionRetimer: ~Copyable {
         return report
     }
 
-    /// All exchanges of a source, in the order in which they arrived, from files and ledger.
-    private func exchanges(
-        of source: String
-    ) throws(ArchiveError) -> [(clock: ClockKey, exchange: ClockExchange)] {
-        var exchanges: [(clock: ClockKey, exchange: ClockExchange)] = []
-        for path in try layout.segmentPaths(session, source) {
-            exchanges += try withEvidence(path) { _, evidence throws(MP4Error) in
-                evidence.exchanges
-            }
+    /// The clock data of a source, from its files and its ledger.
+    private func clocks(of name: String) throws(ArchiveError) -> CollectorClocks.Source {
+        var source = CollectorClocks.Source(name: name, exchanges: [], places: [], zeros: [])
+        for path in try layout.segmentPaths(session, name) {
+            let evidence = try withEvidence(path) { _, evidence throws(MP4Error) in evidence }
+            source.exchanges += evidence.exchanges
+            source.places += evidence.places
         }
-        for entry in try Ledger.read(layout.ledger(session, source)).entries {
+        for entry in try Ledger.read(layout.ledger(session, name)).entries {
+            if entry.kind == .epoch, let zero = entry.collectorZeroNanoseconds {
+                source.zeros.append(zero)
+            }
             guard let clock = ClockKey(entry) else { continue }
             for stamps in entry.exchanges ?? [] where stamps.count == 4 {
-                exchanges.append(
+                source.exchanges.append(
                     (
                         clock,
                         ClockExchange(
@@ -104,7 +113,7 @@ package struct SessionRetimer: ~Copyable {
                     ))
             }
         }
-        return exchanges
+        return source
     }
 
     private func retime(

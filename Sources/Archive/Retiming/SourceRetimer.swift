@@ -6,23 +6,13 @@ import Timing
 ///
 /// Only the end of each track is carried from file to file, so that audio that was end to end across a cut remains so.
 struct SourceRetimer {
-    private var timelines: [ClockKey: RetroTimeline] = [:]
+    private var timelines: [EpochID: RetroTimeline]
     /// The end of each track in the previous file, ticks of the session's timeline: as recorded, and after retiming.
     private var ends: [TrackKind: (recordedTicks: Int64, ticks: Int64)] = [:]
-    private(set) var exchanges = 0
-    private(set) var believedExchanges = 0
 
-    /// - Parameter exchanges: all exchanges in the source's recording, in the order in which they arrived.
-    init(exchanges all: [(clock: ClockKey, exchange: ClockExchange)]) {
-        var byClock: [ClockKey: [ClockExchange]] = [:]
-        for (clock, exchange) in all { byClock[clock, default: []].append(exchange) }
-        for (clock, exchanges) in byClock {
-            self.exchanges += exchanges.count
-            guard let history = ClockHistory(exchanges) else { continue }
-            believedExchanges += history.believed
-            timelines[clock] = RetroTimeline(
-                sessionZeroNanoseconds: clock.collectorZeroNanoseconds, history: history)
-        }
+    /// - Parameter timelines: of the source's epochs, from their clocks to session time.
+    init(timelines: [EpochID: RetroTimeline]) {
+        self.timelines = timelines
     }
 
     /// A file's new index.
@@ -80,7 +70,7 @@ struct SourceRetimer {
 
     private mutating func mapping(_ evidence: ClockEvidence) -> RetimingRecord? {
         let clocks = evidence.tracks.values.flatMap { $0.runs.compactMap(\.clock) }
-        guard clocks.contains(where: { timelines[$0] != nil }),
+        guard clocks.contains(where: { timelines[$0.epoch] != nil }),
             let before = RetimingRecord.Bounds(evidence.boundsNanoseconds)
         else { return nil }
         var tracks: [RetimingRecord.Track] = []
@@ -174,7 +164,8 @@ extension RetimingRecord {
             // An additional knot in the mapping may move a time by a tick.
             tracks[index].concede(
                 UInt64(SourceRetimer.nanoseconds(displacement.greatestTicks + 1, scale).magnitude),
-                until: displacement.ticks.upperBound)
+                until: displacement.ticks.upperBound,
+                recorded: evidence.tracks[tracks[index].kind]?.runs ?? [])
         }
         let bounds = tracks.flatMap(\.knots).map(\.boundNanoseconds)
         if let bounds = Bounds(bounds) { after = bounds }
@@ -184,7 +175,12 @@ extension RetimingRecord {
 
 extension RetimingRecord.Track {
     /// Widens the bound of times up to `ticks`, and only of those.
-    fileprivate mutating func concede(_ nanoseconds: UInt64, until ticks: Int64) {
+    ///
+    /// A delayed sample lies between its recorded and its computed place. Where the two bounds agree, its error is not above the
+    /// recorded bound.
+    fileprivate mutating func concede(
+        _ nanoseconds: UInt64, until ticks: Int64, recorded: [RecordedRun]
+    ) {
         if let before = knots.lastIndex(where: { $0.ticks <= ticks }),
             ticks < .max, knots.dropFirst(before + 1).first?.ticks != ticks + 1
         {
@@ -198,7 +194,15 @@ extension RetimingRecord.Track {
         }
         // Times before the first knot have its bound.
         for index in knots.indices where index == 0 || knots[index].ticks <= ticks {
-            knots[index].boundNanoseconds += nanoseconds
+            let wide = knots[index].boundNanoseconds.clampedAdding(nanoseconds)
+            let end = index + 1 < knots.count ? knots[index + 1].ticks : .max
+            let begin = index == 0 ? .min : knots[index].ticks
+            let limit = recorded.filter { $0.lastTicks >= begin && $0.firstTicks < end }
+                .map(\.boundNanoseconds).min()
+            let agrees = knots[index].shiftNanoseconds.magnitude <= limit ?? 0
+            knots[index].boundNanoseconds =
+                agrees
+                ? max(knots[index].boundNanoseconds, min(wide, limit ?? wide)) : wide
         }
     }
 }
