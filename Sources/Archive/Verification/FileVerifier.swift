@@ -25,7 +25,14 @@ package struct FileVerifier {
         var samples: [ScannedSample] = []
         var shift: Int64 = 0
         var format: TrackFormat
+        /// The first sample of each run whose clock is known, with its place in `samples`.
+        var runs: [(index: Int, run: StampedRun)] = []
+        /// Decoding times as the index in force gives them, where the file was retimed.
+        var retimedDTS: [Int64]?
     }
+
+    /// The file's beginning on the session's timeline, nanoseconds.
+    private(set) var originNanoseconds: Int64 = 0
 
     private init(path: String) {
         self.path = path
@@ -82,6 +89,7 @@ package struct FileVerifier {
         do throws(MP4Error) {
             try verifier.run(source)
             verifier.checkSpacing(ledger)
+            verifier.checkDistances(ledger)
         } catch {
             verifier.damage("\(error)")
         }
@@ -224,12 +232,37 @@ extension FileVerifier {
             damage("\(described) samples, but record numbers for \(recorded)", at: at)
         }
         sequences[record.spool, default: []] += record.sequences
+        keepStamps(of: record, fragment)
         if report.originSeconds == nil {
+            originNanoseconds = record.segmentOriginNanoseconds
             report.originSeconds = Double(record.segmentOriginNanoseconds) / 1e9
         }
         clocks.append(ClockSummary.Reading(record))
         let bound = Double(record.clock.boundNanoseconds) / 1e6
         report.clockBoundMilliseconds = [report.clockBoundMilliseconds.first ?? bound, bound]
+    }
+
+    /// Keeps when the first sample of each run was captured. Times of an imported or replayed recording are its own.
+    private mutating func keepStamps(of record: FragmentRecord, _ fragment: ScannedFragment) {
+        guard let zero = record.collectorZeroNanoseconds, record.clock.boundNanoseconds > 0 else {
+            return
+        }
+        let runs = record.pieces.flatMap(\.runs).filter { $0.samples > 0 }
+        guard runs.count == fragment.runs.count else { return }
+        var counts = tracks.mapValues(\.samples.count)
+        for (run, scanned) in zip(runs, fragment.runs) where run.track == scanned.track {
+            tracks[run.track]?.runs.append(
+                (
+                    counts[run.track] ?? 0,
+                    StampedRun(
+                        spool: record.spool, epoch: record.epoch, track: run.track,
+                        sequence: run.firstSequence, stampNanoseconds: run.firstDTSNanoseconds,
+                        mappedNanoseconds: run.firstDTSNanoseconds
+                            .clampedAdding(run.appliedOffsetNanoseconds).clampedSubtracting(zero),
+                        placedNanoseconds: 0, offset: scanned.samples.first?.offset ?? 0)
+                ))
+            counts[run.track, default: 0] += scanned.samples.count
+        }
     }
 
     private mutating func checkAccessUnits(
@@ -360,6 +393,16 @@ extension FileVerifier {
     mutating func damage(_ text: String, at offset: Int64? = nil) {
         guard report.findings.count < Self.maximumFindings else { return }
         report.findings.append(Finding(.damage, path, at: offset, text))
+    }
+
+    mutating func timeDamage(_ text: String, at offset: Int64? = nil) {
+        guard report.findings.count < Self.maximumFindings else { return }
+        report.findings.append(Finding(.timeDamage, path, at: offset, text))
+    }
+
+    /// Keeps the decoding times of a retimed track.
+    mutating func keepRetimed(_ dts: [Int64], _ kind: TrackKind) {
+        tracks[kind]?.retimedDTS = dts
     }
 
     mutating func note(_ text: String, at offset: Int64? = nil) {

@@ -3,8 +3,13 @@ package struct Finding: Codable, Hashable, Sendable {
     package enum Severity: String, Codable, Sendable {
         /// Data differs from what was recorded, or is missing without an explanation.
         case damage
+        /// Times contradict the stamps of the agent's clock; the media is as it was sent.
+        case timeDamage = "time-damage"
         /// Information; nothing is wrong.
         case note
+
+        /// Whether something is wrong.
+        package var isDamage: Bool { self != .note }
     }
 
     package var severity: Severity
@@ -79,8 +84,10 @@ package struct FileReport: Codable, Hashable, Sendable {
         self.state = state
     }
 
-    /// Whether nothing is damaged.
-    package var isIntact: Bool { !findings.contains { $0.severity == .damage } }
+    /// Whether nothing is damaged, times included.
+    package var isIntact: Bool { !findings.contains(where: \.severity.isDamage) }
+    /// Whether the media is as it was sent, whatever its times are.
+    package var hasWholeMedia: Bool { !findings.contains { $0.severity == .damage } }
 }
 
 /// The findings in a session.
@@ -112,6 +119,8 @@ package struct SessionReport: Codable, Hashable, Sendable {
         findings + sources.flatMap(\.files).flatMap(\.findings)
     }
 
-    /// Whether nothing is damaged.
-    package var isIntact: Bool { !allFindings.contains { $0.severity == .damage } }
+    /// Whether nothing is damaged, times included.
+    package var isIntact: Bool { !allFindings.contains(where: \.severity.isDamage) }
+    /// Whether the media is as it was sent, whatever its times are.
+    package var hasWholeMedia: Bool { !allFindings.contains { $0.severity == .damage } }
 }

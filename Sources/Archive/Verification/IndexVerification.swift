@@ -66,6 +66,7 @@ extension FileVerifier {
                         compositionOffset: samples[index].compositionOffset,
                         isFirstPresented: index == first)
                 }
+                keepRetimed(samples.map(\.dts), kind)
             }
             let table = track.samples
             guard table.count == samples.count else {

@@ -80,15 +80,18 @@ package struct SessionVerifier {
         var numbers = RecordNumbers()
         var reports: [FileReport] = []
         var clocks: [ClockSummary.Reading] = []
+        var ends: [(report: FileReport, first: StampedRun, last: StampedRun)] = []
         let ledger = try ledger(name)
         for segment in try files.segmentNames(of: name) {
             let file = try files.examine(segment, of: name, ledger: ledger.entries)
             reports.append(file.report)
             clocks += file.clocks
+            ends += file.ends.map { (file.report, $0.first, $0.last) }
             for (spool, ranges) in file.sequences {
                 for range in ranges { numbers.insert(range, spool: spool.description) }
             }
         }
+        checkJoints(ends, ledger.entries)
         let recorded = numbers.count
         // Before every line where nothing was taken over.
         let takenOver = ledger.entries.lastIndex(where: \.isTakenOver) ?? -1
@@ -131,6 +134,26 @@ package struct SessionVerifier {
             clock: ClockSummary(clocks, ledger.entries),
             isComplete: ledger.entries.last { $0.kind == .goodbye || $0.kind == .opened }?.kind
                 == .goodbye)
+    }
+
+    /// Reports times that contradict the agent's stamps from file to file.
+    private mutating func checkJoints(
+        _ ends: [(report: FileReport, first: StampedRun, last: StampedRun)],
+        _ ledger: [LedgerEntry]
+    ) {
+        for kind in TrackKind.allCases {
+            let files = ends.filter { $0.first.track == kind }
+                .sorted { $0.first.sequence < $1.first.sequence }
+            for (file, next) in zip(files, files.dropFirst())
+            where file.last.sequence < next.first.sequence {
+                guard
+                    let text = StampDistances.contradiction(
+                        file.last, next.first, ledger: ledger,
+                        isRetimed: next.report.retiming != nil, isJoint: true)
+                else { continue }
+                findings.append(Finding(.timeDamage, next.report.path, at: next.first.offset, text))
+            }
+        }
     }
 
     /// Records of files whose removal was interrupted before the ledger recorded it are explained nevertheless.

@@ -11,7 +11,8 @@ struct VerifyCommand: ParsableCommand {
             "Checks recordings: boxes, sample tables, digests, sample order, NAL units, sequence numbers.",
         discussion: """
             WHAT is a session (its ID, or a name or tag set by 'note'), a session directory, an archive directory, 'latest', or an \
-            MP4 or MOV file. Exit status 1 means damage. A file that is still growing, or that was left by a crash, is not damaged \
+            MP4 or MOV file. Exit status 1 means damage: of the media, or of times that contradict the stamps of the agents' clocks \
+            ('time-damage'; the media is then as it was sent). A file that is still growing, or that was left by a crash, is not damaged \
             by being incomplete.
 
             With --sync, recordings of the test pattern are decoded instead to measure timing errors: each source against the \

@@ -10,7 +10,8 @@ enum ReportText {
             let unit = track.kind == "video" ? "pictures" : "packets"
             return "\(track.samples) \(unit)"
         }
-        let verdict = file.isIntact ? "ok     " : "DAMAGED"
+        let verdict =
+            file.isIntact ? "ok     " : file.hasWholeMedia ? "BAD TIME" : "DAMAGED"
         var parts = [state(file.state), "\(ByteCount(Int64(file.sizeBytes)))"]
         if !tracks.isEmpty { parts.append(tracks.joined(separator: " + ")) }
         return "\(verdict) \(oneLine(file.path)): \(parts.joined(separator: ", "))"
@@ -36,7 +37,9 @@ enum ReportText {
         let recorded = session.sources.map(\.recordedSamples).clampedSum
         let lost = session.sources.map(\.lostSamples).clampedSum
         let bytes = session.sources.flatMap(\.files).reduce(0) { $0 + $1.digestedBytes }
-        let verdict = session.isIntact ? "intact" : "DAMAGED"
+        let verdict =
+            session.isIntact
+            ? "intact" : session.hasWholeMedia ? "media intact, TIMES DAMAGED" : "DAMAGED"
         return
             "session \(session.session): \(verdict); \(session.sources.count) sources, \(files) files, "
             + "\(recorded) samples recorded, \(ByteCount(Int64(bytes))) of media as sent; "
@@ -53,7 +56,9 @@ enum ReportText {
             unknown == 0
             ? "" : "; \(unknown) \(unknown == 1 ? "loss" : "losses") of unknown size (show)"
         // A session that is damaged has lost more than its ledger knows.
-        guard session.isIntact else { return "\(lost) samples are missing and explained\(more)" }
+        guard session.hasWholeMedia else {
+            return "\(lost) samples are missing and explained\(more)"
+        }
         switch (lost, time >= 50_000_000) {
         case (0, false) where unknown > 0:
             return "nothing else captured is missing" + more

@@ -1,0 +1,135 @@
+import Media
+import MP4
+
+/// The first sample of a run of samples: when it was captured by the agent's clock, and where it was placed.
+struct StampedRun: Hashable, Sendable {
+    var spool: SpoolID
+    var epoch: EpochID
+    var track: TrackKind
+    var sequence: UInt64
+    /// Decoding time on the agent's clock.
+    var stampNanoseconds: Int64
+    /// Session time of that stamp, as mapped while it was recorded.
+    var mappedNanoseconds: Int64
+    /// Session time of its decoding, as the file says.
+    var placedNanoseconds: Int64
+    /// The byte where it begins in its file.
+    var offset: Int64
+}
+
+/// Compares the distances of samples with those of their stamps. What an agent's own clock says of two samples is known better
+/// than anything else: a correction may bend their distance by the slew limit, and never more.
+enum StampDistances {
+    /// Rounding to ticks, sound that lies end to end, and a first picture that is presented with its file's beginning.
+    static let toleranceNanoseconds: Int64 = 2_000_000
+    /// Two clocks run apart by at most 550 ppm, and 500 are slewed.
+    static let partsPerMillion: Int64 = 1_050
+    /// Stamps that are further apart, or in the other order, say nothing about a distance.
+    static let farthestNanoseconds: Int64 = 86_400_000_000_000
+
+    /// How much longer a distance of times is than that of the stamps; nil: it agrees, or cannot be compared.
+    static func excess(_ stamps: Int64, _ times: Int64) -> Int64? {
+        guard stamps > 0, stamps <= farthestNanoseconds else { return nil }
+        let excess = times.clampedSubtracting(stamps)
+        let allowed = toleranceNanoseconds + stamps / 1_000_000 * partsPerMillion
+        return excess.magnitude > allowed.magnitude ? excess : nil
+    }
+
+    /// A contradiction between two runs of a track, in words; nil: there is none, or the ledger says why.
+    /// - Parameter isJoint: whether the second one begins a file.
+    static func contradiction(
+        _ one: StampedRun, _ next: StampedRun, ledger: [LedgerEntry], isRetimed: Bool,
+        isJoint: Bool
+    ) -> String? {
+        guard one.epoch == next.epoch, one.spool == next.spool, one.track == next.track else {
+            return nil
+        }
+        let stamps = next.stampNanoseconds.clampedSubtracting(one.stampNanoseconds)
+        guard
+            let excess = excess(
+                stamps, next.placedNanoseconds.clampedSubtracting(one.placedNanoseconds))
+        else { return nil }
+        let step = self.excess(
+            stamps, next.mappedNanoseconds.clampedSubtracting(one.mappedNanoseconds))
+        if let step {
+            let isStated = ledger.contains {
+                $0.kind == .discontinuity && $0.epoch == next.epoch.description
+                    && isNear($0.offsetNanoseconds ?? 0, step)
+            }
+            // A step back in the middle of a file squeezes what follows, whoever states it.
+            if isStated, isJoint || step > 0, !isRetimed || isNear(excess, step) { return nil }
+        } else if ledger.contains(where: { $0.kind == .time && $0.isAboutStamps(of: next.track) }) {
+            return nil
+        }
+        return "\(text(excess)) \(excess < 0 ? "less" : "more") lies between two \(next.track) "
+            + "samples than between their stamps (records \(one.sequence) and \(next.sequence))"
+    }
+
+    private static func isNear(_ one: Int64, _ other: Int64) -> Bool {
+        one.clampedSubtracting(other).magnitude
+            <= UInt64(toleranceNanoseconds) + other.magnitude / 100
+    }
+
+    private static func text(_ nanoseconds: Int64) -> String {
+        let microseconds = nanoseconds.magnitude / 1_000
+        return "\(microseconds / 1_000).\(String(1_000 + microseconds % 1_000).dropFirst()) ms"
+    }
+}
+
+extension LedgerEntry {
+    /// Whether a `time` line says that stamps of a track could not be kept.
+    fileprivate func isAboutStamps(of track: TrackKind) -> Bool {
+        // Early versions only recorded it as text.
+        (self.track == nil || self.track == track.description)
+            && (samples != nil || text?.contains("times that could not be kept") == true)
+    }
+}
+
+extension FileVerifier {
+    /// Reports times that contradict the agent's stamps.
+    /// - Parameter ledger: the source's; nil: there is none.
+    mutating func checkDistances(_ ledger: [LedgerEntry]?) {
+        for kind in TrackKind.allCases {
+            guard let track = tracks[kind] else { continue }
+            var last: StampedRun?
+            var contradictions = 0
+            var first: (text: String, offset: Int64)?
+            for run in stampedRuns(track) {
+                defer { last = run }
+                guard let before = last,
+                    let text = StampDistances.contradiction(
+                        before, run, ledger: ledger ?? [], isRetimed: report.retiming != nil,
+                        isJoint: false)
+                else { continue }
+                contradictions += 1
+                first = first ?? (text, run.offset)
+            }
+            guard let first else { continue }
+            let more = contradictions > 1 ? ", and \(contradictions - 1) more" : ""
+            timeDamage(first.text + more, at: first.offset)
+        }
+    }
+
+    /// A track's runs with the places that the file's index gives them.
+    private func stampedRuns(_ track: WalkedTrack) -> [StampedRun] {
+        track.runs.map { index, run in
+            var placed = run
+            let dts = track.retimedDTS?[index] ?? track.samples[index].dts
+            placed.placedNanoseconds = saturatingRescale(
+                dts - track.shift, from: track.format.timescale, to: .nanoseconds
+            ).clampedAdding(originNanoseconds)
+            return placed
+        }
+    }
+
+    /// The first and the last run of each track: the distances between files follow from them.
+    var ends: [(first: StampedRun, last: StampedRun)] {
+        TrackKind.allCases.compactMap { kind in
+            guard let runs = tracks[kind].map(stampedRuns),
+                let first = runs.min(by: { $0.sequence < $1.sequence }),
+                let last = runs.last(where: { $0.spool == first.spool })
+            else { return nil }
+            return (first, last)
+        }
+    }
+}
