@@ -83,10 +83,8 @@ import Testing
     ) throws(TransportFailure) -> StoreAnswer {
         var reader = reader(method)
         for line in lines {
-            var line = Array((line + "\r\n").utf8)
-            try line.withUnsafeMutableBytes { bytes throws(TransportFailure) in
-                try reader.head(UnsafeRawBufferPointer(bytes))
-            }
+            let line = Array((line + "\r\n").utf8)
+            try reader.takeHead(line)
         }
         return reader.answer
     }
@@ -135,10 +133,37 @@ import Testing
     @Test func `a body that is longer than is wanted is refused at once`() throws {
         var reader = reader()
         let bytes = [UInt8](repeating: 1, count: 6)
-        try bytes.withUnsafeBytes { bytes throws(TransportFailure) in try reader.body(bytes) }
+        try reader.takeBody(bytes)
         #expect(throws: TransportFailure.self) {
-            try bytes.withUnsafeBytes { bytes throws(TransportFailure) in try reader.body(bytes) }
+            try reader.takeBody(bytes)
         }
         #expect(reader.answer.body.count == 6)
+    }
+}
+
+extension AnswerReader {
+    /// Typed errors end at a closure that rethrows.
+    fileprivate mutating func takeHead(_ line: [UInt8]) throws(TransportFailure) {
+        let failure = line.withUnsafeBytes { bytes in
+            do throws(TransportFailure) {
+                try head(bytes)
+                return nil as TransportFailure?
+            } catch {
+                return error
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    fileprivate mutating func takeBody(_ bytes: [UInt8]) throws(TransportFailure) {
+        let failure = bytes.withUnsafeBytes { bytes in
+            do throws(TransportFailure) {
+                try body(bytes)
+                return nil as TransportFailure?
+            } catch {
+                return error
+            }
+        }
+        if let failure { throw failure }
     }
 }

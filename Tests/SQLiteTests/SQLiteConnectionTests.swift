@@ -210,7 +210,7 @@ import Testing
         let path = try folder.database(
             "CREATE TABLE t (a)", "INSERT INTO t VALUES (7)", named: "a ?#%&é=1.db")
         // Its log is not looked at.
-        FileManager.default.createFile(atPath: "\(path)-wal", contents: Data("no log".utf8))
+        _ = FileManager.default.createFile(atPath: "\(path)-wal", contents: Data("no log".utf8))
         let connection = try SQLiteConnection(path, for: .readingImmutable)
         #expect(try texts(connection, "SELECT a FROM t") == ["7"])
         #expect(!FileManager.default.fileExists(atPath: "\(path)-shm"))
