@@ -276,7 +276,7 @@ package enum LibraryError: Error, Hashable, CustomStringConvertible {
         case .hasMoved(let session, let what):
             "cannot \(what): media of \(session) is in the object store; bring it back with 'tributary store fetch \(session)'"
         case .noCatalog:
-            "--from and --until need the catalog, which does not exist: create it with 'tributary index', or start the collector"
+            "--from and --until need a catalog that can be used: create it with 'tributary index', or start the collector"
         }
     }
 }
