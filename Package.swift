@@ -148,7 +148,7 @@ let package = Package(
         // Level 3: the one way to read recordings.
         library(
             "Library", argumentParser, "Archive", "CLinux", "Media", "MP4", "ObjectStore",
-            "PostgreSQL", "Terminal"),
+            "PostgreSQL", "Terminal", "Threads"),
         library("Uploading", "Hashing", "Archive", "CLinux", "Media", "ObjectStore", "Threads"),
 
         // Level 4: the programs' services.
@@ -187,17 +187,17 @@ let package = Package(
             "Messaging", "Trust", "Wire"),
         program(
             "tributary-collector", "CollectorCore", "Archive", "CLinux", "Library", "Media",
-            "ObjectStore", "Operations", "OperationsServer", "Trust", "Uploading"),
+            "ObjectStore", "Operations", "OperationsServer", "Threads", "Trust", "Uploading"),
         program(
             "tributary", "Archive", "CollectorClient", "Containers", "Control", "Devices",
             "Encoding", "ExportCore", "Library", "Media", "Messaging", "MP4", "ObjectStore",
-            "Operations", "ReplayCore", "SyncCheck", "Trust", "Uploading", "Wire"),
+            "Operations", "ReplayCore", "SyncCheck", "Threads", "Trust", "Uploading", "Wire"),
 
         // Builds several programs with one command, side by side: those that record and read, and all four.
         library("RecordingPrograms", "tributary", "tributary-agent", "tributary-collector"),
         library("Programs", "RecordingPrograms", "tributary-viewer"),
         program(
-            "tributary-viewer", "CLinux", "Library", "Messaging", "Operations", "Trust",
+            "tributary-viewer", "CLinux", "Library", "Messaging", "Operations", "Threads", "Trust",
             "ViewerCore"),
 
         // The benchmarks' load: many sources from one file, over the real protocol.
@@ -213,7 +213,8 @@ let package = Package(
         .executableTarget(
             name: "store-check",
             dependencies: [
-                "Archive", "Library", "ObjectStore", "Terminal", argumentParser, "Hashing",
+                "Archive", "Library", "ObjectStore", "Terminal", "Threads", argumentParser,
+                "Hashing",
             ],
             path: "Tests/Stores/Check", swiftSettings: settings),
         .target(name: "TestMedia", path: "Tests/TestMedia", swiftSettings: settings),

@@ -9,6 +9,7 @@ import ObjectStore
 package import Operations
 import CollectorClient
 import Synchronization
+import Threads
 import Trust
 import Uploading
 import Wire
@@ -58,10 +59,13 @@ package final class Collector: Sendable {
     private static let lockPauseMicroseconds: UInt32 = 50_000
     /// The longest pause between attempts to reach the store before anything is recorded.
     private static let longestStorePauseSeconds = 15
+    /// How long a store and a catalog's server are waited for at the end.
+    private static let graceSeconds = 1
 
     /// Makes the collector finish its files and end. Callable from any thread, also from a signal handler's queue.
     package func stop() {
         isStopping.store(true, ordering: .releasing)
+        settings.store?.shutdown.begin(afterSeconds: Self.graceSeconds)
         wakeUp.signal()
         stopped.signal()
     }
@@ -178,7 +182,7 @@ package final class Collector: Sendable {
             // notified that the collector is stopping.
             loop.submit()
             disk.stop()
-            catalog.stop()
+            stop(catalog)
             loop.collectDiskEvents()
             loop.sayGoodbye()
             try deliver(&loop, &receiver, &inbox)
@@ -188,11 +192,20 @@ package final class Collector: Sendable {
             }
         } catch {
             disk.stop()
-            catalog.stop()
+            stop(catalog)
             throw .cannotListen(endpoint: settings.endpoint, reason: "\(error)")
         }
         if let reason = refusals.shutReason { throw .cannotAdmitAnyMore(reason: reason) }
         return CollectorOutcome(failures: loop.failures, cost: loop.cost)
+    }
+
+    /// Has the catalog take in the rest. A server that does not answer is not waited for: its catalog is filled again from the files.
+    private func stop(_ catalog: CatalogThread) {
+        let end = DispatchWorkItem { [settings] in settings.catalog.end() }
+        DispatchQueue.global().asyncAfter(
+            deadline: .now() + .seconds(Self.graceSeconds), execute: end)
+        catalog.stop()
+        end.cancel()
     }
 
     /// Opens the control socket for commands on the server.

@@ -1,6 +1,7 @@
 package import Archive
 import ObjectStore
 import Terminal
+package import Threads
 
 /// Where the recordings of an archive are: in a directory, in a bucket of an object store, or in a directory from which media has moved into
 /// a bucket. What it keeps in memory of a bucket is shared by everything that is read with it.
@@ -40,9 +41,13 @@ package struct ArchiveReference: Sendable {
     }
 
     /// What `--archive` and the options of the store say.
-    /// - Parameter cacheBytes: what is kept in memory of files in a bucket.
+    /// - Parameters:
+    ///   - cacheBytes: what is kept in memory of files in a bucket.
+    ///   - shutdown: ends every wait for a bucket.
+    ///   - complain: is told what was left out of a bucket's listings.
     package init(
-        _ archive: String, _ options: StoreOptions, cacheBytes: Int
+        _ archive: String, _ options: StoreOptions, cacheBytes: Int, shutdown: Shutdown,
+        complain: @escaping @Sendable (String) -> Void
     ) throws {
         let isBucket = StoreAddress.isAddress(archive)
         if isBucket, options.store != nil {
@@ -63,7 +68,9 @@ package struct ArchiveReference: Sendable {
             options.store ?? archive, option: isBucket ? "--archive" : "--store")
         let store: ObjectSegmentStore
         do throws(ObjectStoreError) {
-            store = ObjectSegmentStore(try S3Bucket(address), cacheBytes: cacheBytes)
+            store = ObjectSegmentStore(
+                try S3Bucket(address, patience: .reading, shutdown: shutdown),
+                cacheBytes: cacheBytes, complain: complain)
         } catch {
             throw Failure(error.message)
         }

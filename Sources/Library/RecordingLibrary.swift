@@ -46,9 +46,11 @@ package struct RecordingLibrary: Sendable {
     }
 
     /// An archive that may be in a bucket, or partly so. One in a bucket alone is only read, and has no catalog.
+    /// - Parameter waiting: for a bucket beside a directory; nil: who only reads does not wait for it, and others do.
     /// - Throws: where there is no archive. A bucket is not asked yet.
     package init(
         _ archive: ArchiveReference, catalog: CatalogReference = .sqlite, isReadOnly: Bool = false,
+        waiting: StoreWaiting? = nil,
         complain: @escaping @Sendable (String) -> Void
     ) throws(LibraryError) {
         if let layout = archive.layout, !FileSystem.isDirectory(layout.sessions) {
@@ -57,14 +59,15 @@ package struct RecordingLibrary: Sendable {
         self.init(
             archive.layout ?? ArchiveLayout(root: archive.text), name: archive.text,
             catalog: catalog, isReadOnly: isReadOnly || archive.layout == nil,
-            isLocal: archive.layout != nil, bucket: archive.bucket, interval: archive.interval,
+            isLocal: archive.layout != nil, bucket: archive.bucket,
+            waiting: waiting ?? (isReadOnly ? .impatient : .strict), interval: archive.interval,
             catalogInterval: archive.catalogInterval, complain: complain)
     }
 
     init(
         _ layout: ArchiveLayout, name: String, catalog: CatalogReference, isReadOnly: Bool = false,
         isLocal: Bool = true, bucket: ObjectSegmentStore? = nil,
-        interval: ComplaintInterval = ComplaintInterval(),
+        waiting: StoreWaiting = .strict, interval: ComplaintInterval = ComplaintInterval(),
         catalogInterval: ComplaintInterval = ComplaintInterval(),
         complain: @escaping @Sendable (String) -> Void
     ) {
@@ -79,7 +82,7 @@ package struct RecordingLibrary: Sendable {
         hasBucket = bucket != nil
         if isLocal, let bucket {
             store = LayeredStore(
-                DirectoryStore(layout), over: bucket, isLenient: isReadOnly, interval: interval,
+                DirectoryStore(layout), over: bucket, waiting: waiting, interval: interval,
                 complain: complain)
         } else if let bucket {
             store = bucket
@@ -87,6 +90,9 @@ package struct RecordingLibrary: Sendable {
             store = DirectoryStore(layout)
         }
     }
+
+    /// Whether something was left out of an answer because the bucket was away.
+    package var isIncomplete: Bool { (store as? LayeredStore)?.isIncomplete ?? false }
 
     /// The archive's directory, for what can only be done with files.
     /// - Parameter what: what is to be done, such as "retime a session".

@@ -175,6 +175,8 @@ package struct ObjectStoreError: Error, Hashable, Sendable, CustomStringConverti
         case digest
         /// The store is full, or over a quota (507, `QuotaExceeded`).
         case full
+        /// The program ends: the store was not asked, or not waited for.
+        case stopped
         /// Anything else that the store refuses: the same request will be refused again.
         case refused
     }

@@ -2,6 +2,7 @@ import Hashing
 import Glibc
 import Media
 import Synchronization
+package import Threads
 
 /// A bucket of an S3-compatible store, over HTTP.
 ///
@@ -22,8 +23,6 @@ package final class S3Bucket: ObjectBucket {
         static let metadataBytes = 2_048
         /// Objects of a page of a listing.
         static let page = 1_000
-        /// A small request, with the answer.
-        static let deadlineNanoseconds: Int64 = 60_000_000_000
         /// Putting parts together may take a store minutes.
         static let completionNanoseconds: Int64 = 300_000_000_000
         /// Slower than this is no progress.
@@ -33,6 +32,8 @@ package final class S3Bucket: ObjectBucket {
     package let address: StoreAddress
     private let credentials: CredentialsSource
     private let transport: any StoreTransport
+    /// Of a small request, with the answer.
+    private let deadlineNanoseconds: Int64
     private let utcNow: @Sendable () -> Int64
 
     /// What is known of the store's own digests of what is put.
@@ -50,27 +51,34 @@ package final class S3Bucket: ObjectBucket {
     private let comparesBareTags = Mutex(false)
 
     /// A bucket with this process' credentials; `AWS_CA_BUNDLE` names a file of authorities that are trusted instead of the system's.
+    /// - Parameter shutdown: ends every wait for the store.
     package convenience init(
-        _ address: StoreAddress, credentials: CredentialsSource = CredentialsSource()
+        _ address: StoreAddress, credentials: CredentialsSource = CredentialsSource(),
+        patience: StorePatience, shutdown: Shutdown
     ) throws(ObjectStoreError) {
         let authorities = getenv("AWS_CA_BUNDLE").map { String(cString: $0) }
         let transport: HTTPTransport
         do throws(TransportFailure) {
             transport = try HTTPTransport(
-                authorities: authorities.flatMap { $0.isEmpty ? nil : $0 })
+                authorities: authorities.flatMap { $0.isEmpty ? nil : $0 },
+                timeouts: TransportTimeouts(patience), shutdown: shutdown)
         } catch {
             throw ObjectStoreError(.refused, "\(address): \(error)")
         }
-        self.init(address, credentials: credentials, transport: transport)
+        self.init(
+            address, credentials: credentials, transport: transport,
+            deadlineNanoseconds: patience.deadlineNanoseconds)
     }
 
     init(
         _ address: StoreAddress, credentials: CredentialsSource, transport: any StoreTransport,
+        deadlineNanoseconds: Int64 = StorePatience.writing.deadlineNanoseconds,
         utcNow: @escaping @Sendable () -> Int64 = { SystemClock.utc.nowNanoseconds }
     ) {
         self.address = address
         self.credentials = credentials
         self.transport = transport
+        self.deadlineNanoseconds = deadlineNanoseconds
         self.utcNow = utcNow
     }
 
@@ -245,7 +253,9 @@ package final class S3Bucket: ObjectBucket {
                 try StoreAnswers.parts(root)
             }
             parts += page.filter { $0.number > after }
-            if let next, next <= after { throw broken("its list of parts does not get on", what) }
+            if let next, next <= after || next >= Limits.parts {
+                throw broken("its list of parts does not get on", what)
+            }
             marker = next
         }
         return parts.sorted { $0.number < $1.number }
@@ -260,7 +270,7 @@ package final class S3Bucket: ObjectBucket {
                 .post, what, key: key, query: [("uploadId", upload)],
                 headers: [("Content-Type", "application/xml")],
                 body: ObjectBytes(StoreAnswers.completion(parts)), condition: condition,
-                deadlineNanoseconds: Limits.completionNanoseconds, isKeptAlive: true))
+                isKeptAlive: true))
         // The status was sent before the parts were put together: the error may be in the body.
         if let error = StoreAnswers.error(answer.body) {
             throw refused(
@@ -365,17 +375,18 @@ extension S3Bucket {
         var digest: ObjectDigest?
         var condition: PutCondition
         var maximumAnswerBytes: Int
-        var deadlineNanoseconds: Int64
+        /// How much is sent or received: the deadline is that of the slowest connection that still counts.
+        var slowBytes: Int64
+        /// The store takes its time before it answers.
         var isKeptAlive: Bool
 
-        /// - Parameter slowBytes: how much is sent or received: the deadline is that of the slowest connection that still counts.
         init(
             _ method: StoreRequest.Method, _ what: String, key: String? = nil,
             query: [(name: String, value: String)] = [], headers: [RequestSigner.Header] = [],
             body: ObjectBytes = ObjectBytes([]), digest: ObjectDigest? = nil,
             condition: PutCondition = .none,
             maximumAnswerBytes: Int = 0, slowBytes: Int64 = 0,
-            deadlineNanoseconds: Int64 = Limits.deadlineNanoseconds, isKeptAlive: Bool = false
+            isKeptAlive: Bool = false
         ) {
             self.method = method
             self.what = what
@@ -387,8 +398,7 @@ extension S3Bucket {
             self.condition = condition
             // Errors have a body too.
             self.maximumAnswerBytes = max(maximumAnswerBytes, Limits.answerBytes)
-            self.deadlineNanoseconds =
-                deadlineNanoseconds + slowBytes * 1_000_000_000 / Limits.slowestBytesPerSecond
+            self.slowBytes = slowBytes
             self.isKeptAlive = isKeptAlive
         }
     }
@@ -463,10 +473,19 @@ extension S3Bucket {
                     method: call.method,
                     address: "\(target.origin)\(path)\(query.isEmpty ? "" : "?\(query)")",
                     headers: signed, body: call.body, maximumAnswerBytes: call.maximumAnswerBytes,
-                    deadlineNanoseconds: call.deadlineNanoseconds, isKeptAlive: call.isKeptAlive))
+                    deadlineNanoseconds: deadlineNanoseconds(of: call),
+                    isKeptAlive: call.isKeptAlive))
         } catch {
+            if error == .cancelled {
+                throw ObjectStoreError(.stopped, "\(name): cannot \(call.what): \(error)")
+            }
             throw broken("\(error)", call.what)
         }
+    }
+
+    private func deadlineNanoseconds(of call: Call) -> Int64 {
+        (call.isKeptAlive ? Limits.completionNanoseconds : deadlineNanoseconds)
+            + call.slowBytes * 1_000_000_000 / Limits.slowestBytesPerSecond
     }
 
     /// The encoded path of an object, or of the bucket.

@@ -13,12 +13,21 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     package struct Limits: Sendable {
         /// For the answer to one statement.
         package var answer: Duration
-        /// Text in one answer. What libpq itself buffers is one row more.
+        /// Text in one answer, and what its values cost besides. Whoever asked makes something of it, which costs about twice as much again.
         package var answerBytes: Int
+        /// Bytes of one row, which libpq keeps until it is whole. Known of servers that are reached by TCP.
+        package var rowBytes: Int
+        /// Asked while an answer is waited for: whether to wait no longer.
+        package var isEnding: @Sendable () -> Bool
 
-        package init(answer: Duration = .seconds(30), answerBytes: Int = 256 << 20) {
+        package init(
+            answer: Duration = .seconds(30), answerBytes: Int = 64 << 20, rowBytes: Int = 64 << 20,
+            isEnding: @escaping @Sendable () -> Bool = { false }
+        ) {
             self.answer = answer
             self.answerBytes = answerBytes
+            self.rowBytes = rowBytes
+            self.isEnding = isEnding
         }
     }
 
@@ -31,6 +40,11 @@ package final class PostgreSQLConnection: @unchecked Sendable {
 
     private let handle: OpaquePointer
     private let limits: Limits
+    /// How long it waits at a time: an end is noticed after that.
+    private static let patience = Duration.milliseconds(200)
+
+    /// Bytes that had come from the server when the last row was whole; nil: the system does not tell.
+    private var receivedBytes: UInt64?
     /// Whether an answer was given up: what comes next would be its rest.
     private var isGivenUp = false
 
@@ -179,11 +193,24 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     private func next(
         until deadline: ContinuousClock.Instant
     ) throws(PostgreSQLError) -> PostgreSQLResult? {
+        if PQisBusy(handle) == 1 { receivedBytes = bytesFromServer }
         while PQisBusy(handle) == 1 {
             try wait(for: Int16(POLLIN), until: deadline)
             guard PQconsumeInput(handle) == 1 else { throw failure() }
+            if let before = receivedBytes, let now = bytesFromServer,
+                now &- before > UInt64(limits.rowBytes)
+            {
+                isGivenUp = true
+                throw .tooLarge(limitBytes: limits.rowBytes)
+            }
         }
         return PQgetResult(handle).map(PostgreSQLResult.init)
+    }
+
+    /// What has come by TCP since the connection was made, read or not.
+    private var bytesFromServer: UInt64? {
+        var count: UInt64 = 0
+        return CPostgreSQL_received_bytes(PQsocket(handle), &count) == 0 ? count : nil
     }
 
     private func flush(until deadline: ContinuousClock.Instant) throws(PostgreSQLError) {
@@ -210,7 +237,12 @@ package final class PostgreSQLConnection: @unchecked Sendable {
                 isGivenUp = true
                 throw .timedOut(limits.answer)
             }
-            let milliseconds = Int32(clamping: Int64(left / .milliseconds(1)) + 1)
+            if limits.isEnding() {
+                isGivenUp = true
+                throw .lost(reason: "the program ends")
+            }
+            let milliseconds = Int32(
+                clamping: Int64(min(left, Self.patience) / .milliseconds(1)) + 1)
             let count = poll(&poller, 1, milliseconds)
             if count > 0 { return }
             if count < 0, errno != EINTR {

@@ -1,3 +1,4 @@
+import Dispatch
 import Synchronization
 
 /// The end of a program, or of a part of it: handed down from where signals arrive to every wait for something remote.
@@ -22,6 +23,13 @@ package final class Shutdown: Sendable {
             begun.store(true, ordering: .releasing)
             for handler in state.handlers.values { handler() }
             state.handlers = [:]
+        }
+    }
+
+    /// Ends every wait in so many seconds: what can end by itself does before.
+    package func begin(afterSeconds seconds: Int) {
+        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) { [self] in
+            begin()
         }
     }
 

@@ -67,7 +67,7 @@ extension ObjectStoreError.Kind {
         case .full: "full"
         case .digest: "digest"
         case .refused: "refused"
-        case .gone, .exists, .changed: "other"
+        case .gone, .exists, .changed, .stopped: "other"
         }
     }
 
@@ -75,7 +75,7 @@ extension ObjectStoreError.Kind {
     package var isForStore: Bool {
         switch self {
         case .unreachable, .busy, .denied, .clock, .noBucket, .full: true
-        case .gone, .exists, .changed, .digest, .refused: false
+        case .gone, .exists, .changed, .digest, .refused, .stopped: false
         }
     }
 }

@@ -69,6 +69,7 @@ package struct UploadPlace: Sendable {
             figures.addAnswer()
             return result
         } catch {
+            if error.kind == .stopped { throw .stopped }
             if !error.kind.isForStore { figures.addAnswer() }
             throw .store(error)
         }

@@ -248,8 +248,13 @@ struct UploadWorker {
             line = desk.state.withLock { $0.queue.setAside(work, message, now: now) }
         case .archive(let error):
             figures.addFailure("disk")
-            line = desk.state.withLock {
-                $0.queue.failed(work, "cannot upload: \(error)", hasAnswer: false, now: now)
+            line = desk.state.withLock { state in
+                let message = "cannot upload: \(error)"
+                // The same bytes are wrong the next time, too.
+                if case .malformed = error {
+                    return state.queue.setAside(work, message, now: now)
+                }
+                return state.queue.failed(work, message, hasAnswer: false, now: now)
             }
         case .store(let error):
             figures.addFailure(error.kind.name)

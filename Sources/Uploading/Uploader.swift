@@ -3,7 +3,7 @@ import Dispatch
 import Media
 package import ObjectStore
 import Synchronization
-import Threads
+package import Threads
 
 /// Brings an archive into an object store, in the background.
 ///
@@ -30,9 +30,13 @@ package final class Uploader: Sendable {
     private let desk: UploadDesk
     private let figures: UploadFigures
     private let hooks: UploadHooks
+    private let shutdown: Shutdown
     private let isStopping = Atomic(false)
     private let wake = DispatchSemaphore(value: 0)
     private let threads: [JoinableThread]
+
+    /// How long requests may go on once it is to stop: a store that answers has done so by then.
+    private static let graceSeconds = 2
 
     /// How long an idle worker waits at least: what keeps it from work is then over.
     private static let leastWaitNanoseconds: Int64 = 20_000_000
@@ -40,21 +44,24 @@ package final class Uploader: Sendable {
     private static let longestWaitNanoseconds: Int64 = 2_000_000_000
 
     /// - Parameters:
+    ///   - shutdown: ends every wait for the bucket.
     ///   - mustGiveWay: whether recording needs the disk and the network now; asked before each step.
     package convenience init(
         _ layout: ArchiveLayout, to bucket: any ObjectBucket, settings: UploadSettings,
-        hooks: UploadHooks, mustGiveWay: @escaping @Sendable () -> Bool = { false }
+        hooks: UploadHooks, shutdown: Shutdown,
+        mustGiveWay: @escaping @Sendable () -> Bool = { false }
     ) {
         self.init(
             layout, to: bucket, settings: settings, hooks: hooks,
-            surroundings: .system(mustGiveWay: mustGiveWay))
+            surroundings: .system(mustGiveWay: mustGiveWay), shutdown: shutdown)
     }
 
     /// - Parameter surroundings: its checkpoint is asked besides ``stop()``.
     package init(
         _ layout: ArchiveLayout, to bucket: any ObjectBucket, settings: UploadSettings,
-        hooks: UploadHooks, surroundings: UploadSurroundings
+        hooks: UploadHooks, surroundings: UploadSurroundings, shutdown: Shutdown = Shutdown()
     ) {
+        self.shutdown = shutdown
         figures = UploadFigures()
         desk = UploadDesk(UploadQueue(random: surroundings.random))
         self.hooks = hooks
@@ -78,14 +85,15 @@ package final class Uploader: Sendable {
         for thread in threads { thread.start("upload") { [self] in run() } }
     }
 
-    /// Ends the threads, at the next step. What is not done is found at the next start.
+    /// Ends the threads, at the next step; a store that does not answer is not waited for. What is not done is found at the next start.
     package func stop() {
         isStopping.store(true, ordering: .releasing)
+        shutdown.begin(afterSeconds: Self.graceSeconds)
         for _ in threads { wake.signal() }
         for thread in threads { thread.join() }
     }
 
-    /// Waits until nothing is left to do, or the store cannot be used.
+    /// Waits until nothing is left to do but what has failed several times, or the store cannot be used.
     /// - Parameter isCancelled: whether to wait no longer.
     package func drain(_ isCancelled: @Sendable () -> Bool) {
         while !isCancelled(), !isStopping.load(ordering: .acquiring) {
@@ -94,7 +102,7 @@ package final class Uploader: Sendable {
                 state.queue.describe(&status, utcNanoseconds: 0)
                 let isDone =
                     state.surveys.isEmpty && state.surveying == 0 && !state.isCutShort
-                    && state.queue.isIdle
+                    && state.queue.isExhausted
                 return (isDone, status.trouble != nil)
             }
             if isDone || hasTrouble { return }

@@ -3,6 +3,7 @@ import ArgumentParser
 import CollectorCore
 import Library
 import Terminal
+import Threads
 import Uploading
 
 /// How the archive goes into an object store, and how much of it stays on the disk then.
@@ -55,11 +56,12 @@ struct UploadOptions: ParsableArguments {
 
     /// The store; nil: there is none.
     func settings() throws -> StoreSettings? {
-        guard let bucket = try place.bucket() else { return nil }
+        let shutdown = Shutdown()
+        guard let bucket = try place.bucket(shutdown: shutdown) else { return nil }
         var upload = UploadSettings()
         upload.bytesPerSecond = storeRate?.bytes
         upload.readBack = storeReadBack
-        return StoreSettings(bucket: bucket, upload: upload)
+        return StoreSettings(bucket: bucket, upload: upload, shutdown: shutdown)
     }
 
     var localCache: LocalCachePolicy { keepLocal?.policy ?? LocalCachePolicy() }

@@ -8,6 +8,7 @@ import Messaging
 import Operations
 import Synchronization
 import Terminal
+import Threads
 import Trust
 import ViewerCore
 
@@ -168,7 +169,10 @@ struct ViewerCommand: RepeatingCommand {
         let logger = Logger(label: "viewer") { _ in
             HumanLogHandler(console: console, threshold: threshold)
         }
-        let reference = try ArchiveReference(archive, store, cacheBytes: Self.cacheBytes)
+        let shutdown = Shutdown()
+        let reference = try ArchiveReference(
+            archive, store, cacheBytes: Self.cacheBytes, shutdown: shutdown
+        ) { logger.warning("\($0)") }
         guard storeRedirect == nil || reference.bucket != nil else {
             throw UsageError(
                 "--store-redirect needs an object store: add --store s3://BUCKET/PREFIX, or give it in --archive"
@@ -197,7 +201,11 @@ struct ViewerCommand: RepeatingCommand {
                 print("the options are valid")
                 return
             }
-            try serve(server, logger)
+            let catalog = settings.catalog
+            try serve(server, logger) {
+                shutdown.begin()
+                catalog.end()
+            }
         } catch {
             throw Failure("\(error)")
         }
@@ -228,8 +236,10 @@ struct ViewerCommand: RepeatingCommand {
         return .client(chosen.key, server: chosen.collectorKey)
     }
 
-    /// Answers until it is told to stop.
-    private func serve(_ server: ViewerServer, _ logger: Logger) throws(ViewerError) {
+    /// Answers until it is told to stop; `end` ends every wait for what is remote.
+    private func serve(
+        _ server: ViewerServer, _ logger: Logger, end: @escaping @Sendable () -> Void
+    ) throws(ViewerError) {
         let manager = ServiceManager.current()
         let scheme = tlsCertificate == nil ? "http" : "https"
         let host = listen.host
@@ -249,6 +259,8 @@ struct ViewerCommand: RepeatingCommand {
         let signals = StopSignals { count in
             if count > 1 { _exit(130) }
             manager.stopping()
+            // What is remote is not waited for.
+            end()
             task.cancel()
         }
         defer { withExtendedLifetime(signals) {} }

@@ -3,6 +3,7 @@ import ArgumentParser
 import Library
 import ObjectStore
 import Terminal
+import Threads
 
 /// Where the recordings are, for subcommands that reach a collector or change an archive: a directory.
 struct DirectoryOptions: ParsableArguments {
@@ -56,15 +57,21 @@ struct ArchiveOptions: ParsableArguments {
 
     /// Where the recordings are.
     private func reference() throws -> ArchiveReference {
-        try ArchiveReference(archive, store, cacheBytes: Self.cacheBytes)
+        // A command ends with its process.
+        try ArchiveReference(
+            archive, store, cacheBytes: Self.cacheBytes, shutdown: Shutdown()
+        ) { Program.complain($0) }
     }
 
     /// Finds sessions and files by what is given on the command line.
     func finder() throws -> SessionFinder { try finder(.sqlite) }
 
     /// The same with a catalog, for commands that ask it or change what is in it.
-    func finder(_ catalog: CatalogReference) throws -> SessionFinder {
-        SessionFinder(try reference(), catalog: catalog) { Program.complain($0) }
+    /// - Parameter waiting: for a store beside a directory.
+    func finder(
+        _ catalog: CatalogReference, waiting: StoreWaiting = .strict
+    ) throws -> SessionFinder {
+        SessionFinder(try reference(), catalog: catalog, waiting: waiting) { Program.complain($0) }
     }
 }
 

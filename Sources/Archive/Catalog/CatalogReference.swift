@@ -39,6 +39,14 @@ package enum CatalogReference: Sendable {
         }
     }
 
+    /// The program ends: a server is not waited for any longer.
+    package func end() {
+        switch self {
+        case .sqlite: break
+        case .postgreSQL(let database): database.end()
+        }
+    }
+
     /// Whether it is on a server, which may be away while the files are here.
     package var isServer: Bool {
         switch self {

@@ -67,7 +67,8 @@ final class ArchiveUploads: Sendable {
             evict: { remove(.localCopy($0)) }, forget: { remove(.segment($0)) })
         hooks.records = records
         uploader = Uploader(
-            layout, to: settings.bucket, settings: settings.upload, hooks: hooks
+            layout, to: settings.bucket, settings: settings.upload, hooks: hooks,
+            shutdown: settings.shutdown
         ) {
             meter.busySeconds(now: SystemClock.monotonic.nowNanoseconds) > Self.giveWaySeconds
         }

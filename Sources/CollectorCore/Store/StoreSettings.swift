@@ -1,13 +1,20 @@
 package import ObjectStore
+package import Threads
 package import Uploading
 
 /// The object store that a collector's archive goes to.
 package struct StoreSettings: Sendable {
     package var bucket: any ObjectBucket
     package var upload: UploadSettings
+    /// Ends every wait for the bucket.
+    package var shutdown: Shutdown
 
-    package init(bucket: any ObjectBucket, upload: UploadSettings = UploadSettings()) {
+    package init(
+        bucket: any ObjectBucket, upload: UploadSettings = UploadSettings(),
+        shutdown: Shutdown = Shutdown()
+    ) {
         self.bucket = bucket
+        self.shutdown = shutdown
         self.upload = upload
     }
 }

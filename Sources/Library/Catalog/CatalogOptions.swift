@@ -46,7 +46,9 @@ package struct CatalogOptions: ParsableArguments {
         do throws(PostgreSQLAddress.Flaw) {
             return .postgreSQL(
                 PostgreSQLDatabase(
-                    try PostgreSQLAddress(catalog), for: role, program: program))
+                    try PostgreSQLAddress(catalog), for: role, program: program,
+                    // Somebody waits for what is read, and the files say the same.
+                    limits: role == .reading ? .init(answer: .seconds(8)) : .init()))
         } catch {
             throw UsageError("the address in --catalog \(error)")
         }

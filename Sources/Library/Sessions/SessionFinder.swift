@@ -16,6 +16,7 @@ package struct SessionFinder: Sendable {
     package let archive: String
     private let reference: ArchiveReference
     private let catalog: CatalogReference
+    private let waiting: StoreWaiting?
     private let complain: @Sendable (String) -> Void
 
     /// - Parameter archive: its directory; it need not be there where paths are given.
@@ -26,20 +27,25 @@ package struct SessionFinder: Sendable {
         self.init(ArchiveReference(directory: archive), catalog: catalog, complain: complain)
     }
 
-    /// - Parameter archive: it need not be there where paths are given.
+    /// - Parameters:
+    ///   - archive: it need not be there where paths are given.
+    ///   - waiting: see ``RecordingLibrary``.
     package init(
         _ archive: ArchiveReference, catalog: CatalogReference = .sqlite,
+        waiting: StoreWaiting? = nil,
         complain: @escaping @Sendable (String) -> Void
     ) {
         self.archive = archive.text
         self.catalog = catalog
         reference = archive
+        self.waiting = waiting
         self.complain = complain
     }
 
     /// The archive, which has to be there.
     package func library() throws(LibraryError) -> RecordingLibrary {
-        try RecordingLibrary(reference, catalog: catalog, complain: complain)
+        try RecordingLibrary(
+            reference, catalog: catalog, waiting: waiting, complain: complain)
     }
 
     /// One session of the archive: by its ID, the name or a tag that was given to it, or `latest` for the newest.

@@ -4,26 +4,27 @@ import Synchronization
 
 /// An archive from which media has moved into a bucket: what is in its directory is read there, everything else in the bucket.
 ///
-/// Changes go to the directory alone: the collector brings them into the bucket. While the bucket cannot be asked, listing is an error; or the
-/// directory is all there is, with a complaint, for who shows what there is to many.
+/// Changes go to the directory alone: the collector brings them into the bucket. Nothing but media moves: the bucket is not asked for what a
+/// session whose description is in the directory has beside its media. While the bucket cannot be asked, listing is an error; or the
+/// directory is all there is, with a complaint, for who shows what there is to many (``StoreWaiting``).
 package final class LayeredStore: SegmentStore {
     private let directory: DirectoryStore
     private let bucket: any SegmentStore
-    private let isLenient: Bool
+    private let waiting: StoreWaiting
     private let interval: ComplaintInterval
     private let complain: @Sendable (String) -> Void
+    private let leftOut = Atomic(false)
 
     /// - Parameters:
-    ///   - isLenient: whether a bucket that is away is complained of, and left out.
     ///   - interval: how often that is complained of.
     package init(
-        _ directory: DirectoryStore, over bucket: any SegmentStore, isLenient: Bool = false,
-        interval: ComplaintInterval = ComplaintInterval(),
+        _ directory: DirectoryStore, over bucket: any SegmentStore,
+        waiting: StoreWaiting = .strict, interval: ComplaintInterval = ComplaintInterval(),
         complain: @escaping @Sendable (String) -> Void
     ) {
         self.directory = directory
         self.bucket = bucket
-        self.isLenient = isLenient
+        self.waiting = waiting
         self.interval = interval
         self.complain = complain
     }
@@ -35,6 +36,21 @@ package final class LayeredStore: SegmentStore {
 
     package var name: String { directory.name }
 
+    /// Whether something was left out because the bucket was away.
+    package var isIncomplete: Bool { leftOut.load(ordering: .relaxed) }
+
+    /// Whether all of a session but its media is in the directory.
+    private func isDescribed(_ file: StoredPath) -> Bool {
+        file.session.map {
+            FileSystem.exists(directory.path($0 / ArchiveLayout.manifestName))
+        } ?? false
+    }
+
+    /// Whether the bucket may have more of a folder than the directory has: sessions, or media.
+    private func mayHaveMore(_ folder: StoredPath) -> Bool {
+        folder.depth != 1 || !isDescribed(folder)
+    }
+
     package func path(_ file: StoredPath) -> String {
         let path = directory.path(file)
         return FileSystem.exists(path) || file.text.isEmpty ? path : bucket.path(file)
@@ -42,16 +58,17 @@ package final class LayeredStore: SegmentStore {
 
     package func list(_ folder: StoredPath) throws(ArchiveError) -> [StoredEntry] {
         let own = try directory.list(folder)
-        guard let moved = try asked({ () throws(ArchiveError) in try bucket.list(folder) }) else {
-            return own
-        }
+        guard mayHaveMore(folder),
+            let moved = try asked({ bucket throws(ArchiveError) in try bucket.list(folder) })
+        else { return own }
         let names = Set(own.map(\.name))
         return (own + moved.filter { !names.contains($0.name) }).sorted { $0.name < $1.name }
     }
 
     package func state(of folder: StoredPath) throws(ArchiveError) -> UInt64? {
         guard let own = try directory.state(of: folder) else { return nil }
-        let moved = try asked { () throws(ArchiveError) in try bucket.state(of: folder) }
+        guard mayHaveMore(folder) else { return own }
+        let moved = try asked { bucket throws(ArchiveError) in try bucket.state(of: folder) }
         return own &+ ((moved ?? 0) ?? 0)
     }
 
@@ -59,7 +76,9 @@ package final class LayeredStore: SegmentStore {
         do throws(ArchiveError) {
             return try directory.open(file)
         } catch {
-            guard error.isForAbsence else { throw error }
+            guard error.isForAbsence,
+                file.name.hasSuffix(ArchiveLayout.segmentSuffix) || !isDescribed(file)
+            else { throw error }
             return try bucket.open(file)
         }
     }
@@ -74,16 +93,31 @@ package final class LayeredStore: SegmentStore {
 
     /// What the bucket answers; nil, and a complaint, where it cannot be asked and that is no error.
     private func asked<Answer>(
-        _ question: () throws(ArchiveError) -> Answer
+        _ question: (any SegmentStore) throws(ArchiveError) -> Answer
     ) throws(ArchiveError) -> Answer? {
+        var asked = bucket
+        if waiting == .impatient, let bucket = bucket as? ObjectSegmentStore {
+            asked = ImpatientStore(bucket)
+        }
         do throws(ArchiveError) {
-            return try question()
+            return try question(asked)
         } catch {
-            guard error.isForStore, isLenient else { throw error }
+            guard error.isForStore, waiting != .strict else { throw error }
+            leftOut.store(true, ordering: .relaxed)
             if interval.isDue() { complain("\(error); only what is in \(name) is shown") }
             return nil
         }
     }
+}
+
+/// What becomes of a question to a bucket that is away.
+package enum StoreWaiting: Hashable, Sendable {
+    /// It is an error, once the bucket was waited for.
+    case strict
+    /// The directory is all there is, once the bucket was waited for.
+    case lenient
+    /// The directory and what is remembered of the bucket are all there is; the bucket is waited for in the background.
+    case impatient
 }
 
 /// When the next complaint about the same thing is due. Any thread may ask.

@@ -154,7 +154,8 @@ extension ArchiveError {
         case .changed:
             self = .store(
                 reason: "\(path) was replaced while it was read: run the command again")
-        case .unreachable, .busy, .denied, .clock, .noBucket, .exists, .digest, .full, .refused:
+        case .unreachable, .busy, .denied, .clock, .noBucket, .exists, .digest, .full, .refused,
+            .stopped:
             self = .store(reason: error.message)
         }
     }

@@ -17,12 +17,15 @@ package final class ObjectSegmentStore: SegmentStore {
     private static let maximumSessionPages = 20
     /// Lines of all listings that are kept, a folder counted as one: some tens of megabytes.
     private static let maximumLines = 300_000
-    /// Pages of one folder: a year of segments of ten seconds.
-    private static let maximumFolderPages = 4_000
+    /// Lines of one listing: a year of segments of ten minutes from two sources, with their proofs. What is behind them is left out.
+    private static let maximumListedLines = 200_000
+    /// How long one listing may take, page after page. What was not listed by then is left out.
+    private static let longestListingNanoseconds: Int64 = 30_000_000_000
 
     private let bucket: RepeatingBucket
     private let cache: BlockCache
     private let monotonicNow: @Sendable () -> Int64
+    private let complain: @Sendable (String) -> Void
 
     fileprivate struct Listing {
         var entries: [StoredEntry]
@@ -33,17 +36,23 @@ package final class ObjectSegmentStore: SegmentStore {
 
     private let lastFailure = Mutex<(error: ArchiveError, at: Int64)?>(nil)
     private let listings = Mutex<(folders: [StoredPath: Listing], lines: Int)>(([:], 0))
+    let questions = StoreQuestions()
 
     /// - Parameters:
     ///   - cacheBytes: what is kept in memory of files that are read.
     ///   - monotonicNow: nanoseconds of a clock that is not set.
+    ///   - complain: is told of listings that have no end.
     ///   - pause: waits before a request is tried again.
     package init(
         _ bucket: any ObjectBucket, cacheBytes: Int,
+        complain: @escaping @Sendable (String) -> Void = { _ in },
         monotonicNow: @escaping @Sendable () -> Int64 = { SystemClock.monotonic.nowNanoseconds },
         pause: (@Sendable (Int64) -> Void)? = nil
     ) {
-        self.bucket = pause.map { RepeatingBucket(bucket, pause: $0) } ?? RepeatingBucket(bucket)
+        self.bucket =
+            pause.map { RepeatingBucket(bucket, monotonicNow: monotonicNow, pause: $0) }
+            ?? RepeatingBucket(bucket, monotonicNow: monotonicNow)
+        self.complain = complain
         cache = BlockCache(capacityBytes: cacheBytes)
         self.monotonicNow = monotonicNow
     }
@@ -59,15 +68,24 @@ package final class ObjectSegmentStore: SegmentStore {
     }
 
     package func state(of folder: StoredPath) throws(ArchiveError) -> UInt64? {
-        let listing = try listing(folder)
-        var sum: UInt64 = 0
-        for entry in listing.entries {
-            var hasher = Hasher()
-            hasher.combine(entry)
-            hasher.combine(listing.tags[entry.name])
-            sum &+= UInt64(bitPattern: Int64(hasher.finalize()))
+        try listing(folder).state
+    }
+
+    /// What was listed last, however long ago.
+    struct Remembered {
+        var entries: [StoredEntry]
+        var state: UInt64
+        /// Whether it is believed without asking again.
+        var isFresh: Bool
+    }
+
+    func remembered(_ folder: StoredPath) -> Remembered? {
+        let now = monotonicNow()
+        return listings.withLock { $0.folders[folder] }.map {
+            Remembered(
+                entries: $0.entries, state: $0.state,
+                isFresh: now - $0.readAt < Self.listingNanoseconds)
         }
-        return sum
     }
 
     package func open(_ file: StoredPath) throws(ArchiveError) -> any StoredFile {
@@ -165,7 +183,7 @@ package final class ObjectSegmentStore: SegmentStore {
         let prefix = folder.text.isEmpty ? "" : "\(folder)/"
         var listing = Listing(entries: [], tags: [:], readAt: now)
         var after: String?
-        for _ in 0..<Self.maximumFolderPages {
+        while true {
             let page = try bucket.list(prefix: prefix, after: after, folders: true)
             for entry in page.entries {
                 var name = entry.key.dropFirst(prefix.count)
@@ -174,6 +192,14 @@ package final class ObjectSegmentStore: SegmentStore {
             }
             guard page.isTruncated, let last = page.entries.last else { break }
             after = last.key
+            if listing.entries.count >= Self.maximumListedLines
+                || monotonicNow() - now >= Self.longestListingNanoseconds
+            {
+                complain(
+                    "the listing of \(path(folder)) has no end: what is behind \(last.key) is left out"
+                )
+                break
+            }
         }
         listing.entries.sort { $0.name < $1.name }
         return listing
@@ -188,7 +214,9 @@ package final class ObjectSegmentStore: SegmentStore {
         var sources: [String: Listing] = [:]
         var after: String?
         for page in 1... {
-            guard page <= Self.maximumSessionPages else { return nil }
+            guard page <= Self.maximumSessionPages,
+                monotonicNow() - now < Self.longestListingNanoseconds
+            else { return nil }
             let found = try bucket.list(prefix: prefix, after: after, folders: false)
             for entry in found.entries {
                 let parts = entry.key.dropFirst(prefix.count).split(
@@ -213,6 +241,18 @@ package final class ObjectSegmentStore: SegmentStore {
 }
 
 extension ObjectSegmentStore.Listing {
+    /// ``SegmentStore/state(of:)``.
+    fileprivate var state: UInt64 {
+        var sum: UInt64 = 0
+        for entry in entries {
+            var hasher = Hasher()
+            hasher.combine(entry)
+            hasher.combine(tags[entry.name])
+            sum &+= UInt64(bitPattern: Int64(hasher.finalize()))
+        }
+        return sum
+    }
+
     /// Adds what has a name that a file can have.
     fileprivate mutating func add(_ name: String, _ entry: ObjectPage.Entry) {
         guard StoredPath.isName(name[...]) else { return }

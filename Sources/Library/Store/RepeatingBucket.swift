@@ -1,43 +1,68 @@
 import Media
 import ObjectStore
+import Synchronization
 
-/// A bucket whose reading operations are tried again, for a few seconds, while the store is busy or cannot be reached.
-struct RepeatingBucket: Sendable {
+/// A bucket whose reading operations are tried again, for a few seconds, while the store is busy or cannot be reached. A store that is
+/// away is then not asked for a while (``StoreAvailability``).
+final class RepeatingBucket: Sendable {
     /// How long is waited before each further try, nanoseconds.
     private static let pauses: [Int64] = [200_000_000, 1_000_000_000, 3_000_000_000]
+    /// A try that has taken longer is the last: a store that is silent is silent the next time.
+    private static let quickNanoseconds: Int64 = 3_000_000_000
 
     let bucket: any ObjectBucket
     /// Waits so many nanoseconds.
-    let pause: @Sendable (Int64) -> Void
+    private let pause: @Sendable (Int64) -> Void
+    private let monotonicNow: @Sendable () -> Int64
+    private let availability = Mutex(StoreAvailability())
 
+    /// - Parameter monotonicNow: nanoseconds of a clock that is not set.
     init(
         _ bucket: any ObjectBucket,
+        monotonicNow: @escaping @Sendable () -> Int64 = { SystemClock.monotonic.nowNanoseconds },
         pause: @escaping @Sendable (Int64) -> Void = { nanoseconds in
             SystemClock.sleep(
                 untilMonotonicNanoseconds: SystemClock.monotonic.nowNanoseconds + nanoseconds)
         }
     ) {
         self.bucket = bucket
+        self.monotonicNow = monotonicNow
         self.pause = pause
     }
 
     func list(
         prefix: String, after: String?, folders: Bool
     ) throws(ObjectStoreError) -> ObjectPage {
-        try repeated { bucket throws(ObjectStoreError) in
+        try asked { bucket throws(ObjectStoreError) in
             try bucket.list(prefix: prefix, after: after, folders: folders)
         }
     }
 
     func properties(of key: String) throws(ObjectStoreError) -> ObjectProperties? {
-        try repeated { bucket throws(ObjectStoreError) in try bucket.properties(of: key) }
+        try asked { bucket throws(ObjectStoreError) in try bucket.properties(of: key) }
     }
 
     func read(
         _ key: String, range: Range<Int64>, tag: String?
     ) throws(ObjectStoreError) -> [UInt8] {
-        try repeated { bucket throws(ObjectStoreError) in
+        try asked { bucket throws(ObjectStoreError) in
             try bucket.read(key, range: range, tag: tag)
+        }
+    }
+
+    private func asked<Value>(
+        _ work: (any ObjectBucket) throws(ObjectStoreError) -> Value
+    ) throws(ObjectStoreError) -> Value {
+        if let error = availability.withLock({ $0.refusal(nowNanoseconds: monotonicNow()) }) {
+            throw error
+        }
+        do throws(ObjectStoreError) {
+            let value = try repeated(work)
+            availability.withLock { $0.answered() }
+            return value
+        } catch {
+            availability.withLock { $0.failed(error, nowNanoseconds: monotonicNow()) }
+            throw error
         }
     }
 
@@ -45,10 +70,13 @@ struct RepeatingBucket: Sendable {
         _ work: (any ObjectBucket) throws(ObjectStoreError) -> Value
     ) throws(ObjectStoreError) -> Value {
         for nanoseconds in Self.pauses {
+            let began = monotonicNow()
             do throws(ObjectStoreError) {
                 return try work(bucket)
             } catch {
-                guard error.kind == .busy || error.kind == .unreachable else { throw error }
+                guard error.kind == .busy || error.kind == .unreachable,
+                    monotonicNow() - began < Self.quickNanoseconds
+                else { throw error }
             }
             pause(nanoseconds)
         }

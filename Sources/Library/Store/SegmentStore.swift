@@ -86,6 +86,11 @@ package struct StoredPath: Hashable, Sendable, CustomStringConvertible {
         !name.isEmpty && name != "." && name != ".." && !name.contains("/")
     }
 
+    /// The session that it is in; nil: it is the folder of all sessions.
+    var session: StoredPath? {
+        text.split(separator: "/", maxSplits: 1).first.map { StoredPath(text: String($0)) }
+    }
+
     /// How many names it is made of: 1 is a session's folder.
     var depth: Int { text.split(separator: "/").count }
 

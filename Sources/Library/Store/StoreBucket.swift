@@ -1,9 +1,11 @@
 package import ObjectStore
 import Terminal
+package import Threads
 
 extension StoreOptions {
     /// The bucket that the options name; nil: they name none. The one place where a client of a store is made for who writes to it.
-    package func bucket() throws -> (any ObjectBucket)? {
+    /// - Parameter shutdown: ends every wait for it.
+    package func bucket(shutdown: Shutdown) throws -> (any ObjectBucket)? {
         guard let store else {
             guard storeEndpoint == nil, storeRegion == nil else {
                 throw UsageError(
@@ -12,6 +14,6 @@ extension StoreOptions {
             }
             return nil
         }
-        return try S3Bucket(address(store))
+        return try S3Bucket(address(store), patience: .writing, shutdown: shutdown)
     }
 }

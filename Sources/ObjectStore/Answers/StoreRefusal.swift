@@ -87,7 +87,7 @@ struct StoreRefusal: Sendable {
             (300..<400).contains(refusal.status)
                 ? "redirects are not followed: give the bucket's region in --store-region, or its --store-endpoint"
                 : nil
-        case .gone, .exists, .changed, .digest: nil
+        case .gone, .exists, .changed, .digest, .stopped: nil
         }
     }
 

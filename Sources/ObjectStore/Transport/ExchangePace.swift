@@ -1,3 +1,22 @@
+/// How long a store is waited for.
+package struct StorePatience: Sendable {
+    /// Without a byte of the answer, after the request.
+    var silenceNanoseconds: Int64
+    /// Slower than this is no progress.
+    var slowestBytesPerSecond: Int64
+    /// A small request, with the answer.
+    var deadlineNanoseconds: Int64
+
+    /// Nobody waits for it: a slow connection is better than none.
+    package static let writing = StorePatience(
+        silenceNanoseconds: 60_000_000_000, slowestBytesPerSecond: 1_024,
+        deadlineNanoseconds: 60_000_000_000)
+    /// Somebody waits for it.
+    package static let reading = StorePatience(
+        silenceNanoseconds: 8_000_000_000, slowestBytesPerSecond: 4_096,
+        deadlineNanoseconds: 20_000_000_000)
+}
+
 /// Limits of waiting for a store.
 struct TransportTimeouts: Sendable {
     /// For finding the host, the connection and the TLS handshake.
@@ -10,6 +29,15 @@ struct TransportTimeouts: Sendable {
     var dripNanoseconds: Int64 = 15_000_000_000
     /// A store that is slower throughout such a time drips: it does not get on, and it is not silent either.
     var slowestBytesPerSecond: Int64 = 1_024
+
+    init() {}
+
+    init(_ patience: StorePatience) {
+        silenceNanoseconds = patience.silenceNanoseconds
+        stallNanoseconds = min(stallNanoseconds, patience.silenceNanoseconds)
+        dripNanoseconds = min(dripNanoseconds, patience.silenceNanoseconds)
+        slowestBytesPerSecond = patience.slowestBytesPerSecond
+    }
 }
 
 /// Whether an exchange gets on: what has been sent and received, against the limits of waiting. Has no clock of its own.

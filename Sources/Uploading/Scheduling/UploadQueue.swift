@@ -123,6 +123,21 @@ package struct UploadQueue: Sendable {
     /// Whether nothing waits or runs, but what is set aside.
     package var isIdle: Bool { running.isEmpty && waiting.entries.values.allSatisfy(\.isSetAside) }
 
+    /// Whether nothing runs, and all that waits is set aside, or has failed by itself several times, or waits for such documents.
+    package var isExhausted: Bool {
+        running.isEmpty
+            && waiting.entries.allSatisfy { work, entry in
+                if !isReady(work), let documents = waiting[.documents(session: work.session)] {
+                    return isExhausted(documents)
+                }
+                return isExhausted(entry)
+            }
+    }
+
+    private func isExhausted(_ entry: Entry) -> Bool {
+        entry.isSetAside || entry.failures >= Self.quietFailures
+    }
+
     /// Whether nothing of the session can be sent: its documents are set aside.
     private func isRefused(_ session: String) -> Bool {
         waiting[.documents(session: session)]?.isSetAside ?? false

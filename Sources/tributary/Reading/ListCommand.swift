@@ -53,8 +53,13 @@ struct ListCommand: ParsableCommand {
 
     func run() throws {
         try withArchiveErrors {
-            let finder = try archive.finder(try catalog.forReading("tributary"))
-            guard let session else { return try listSessions(of: try finder.library()) }
+            let catalog = try catalog.forReading("tributary")
+            guard let session else {
+                // What is on the disk is listed without the store, too.
+                let finder = try archive.finder(catalog, waiting: .lenient)
+                return try listSessions(of: try finder.library())
+            }
+            let finder = try archive.finder(catalog)
             if case .archive(let library) = try finder.place(session) {
                 return try listSessions(of: library)
             }
@@ -77,9 +82,15 @@ struct ListCommand: ParsableCommand {
         let sessions = try library.sessions(
             from: from?.nanoseconds, until: until?.nanoseconds, tags: tag)
         if library.isLocal, let strays = try library.layout.strays() { Program.complain(strays) }
-        if json { return try JSONOutput.print(sessions) }
-        if names { return sessions.forEach { print($0.session) } }
-        show(sessions)
+        if json {
+            try JSONOutput.print(sessions)
+        } else if names {
+            sessions.forEach { print($0.session) }
+        } else {
+            show(sessions)
+        }
+        // The line that says so was printed where it was noticed.
+        if library.isIncomplete { throw ExitCode.failure }
     }
 
     private func show(_ rows: [SessionListing]) {

@@ -4,6 +4,7 @@ import Library
 import Media
 import ObjectStore
 import Terminal
+import Threads
 import Uploading
 
 /// `tributary store`: an archive's object store, by hand.
@@ -37,8 +38,9 @@ struct StoreArguments: ParsableArguments {
         }
     }
 
-    func bucket() throws -> any ObjectBucket {
-        guard let bucket = try store.bucket() else {
+    /// - Parameter shutdown: ends every wait for it.
+    func bucket(shutdown: Shutdown = Shutdown()) throws -> any ObjectBucket {
+        guard let bucket = try store.bucket(shutdown: shutdown) else {
             throw UsageError("no object store: add --store s3://BUCKET/PREFIX")
         }
         return bucket

@@ -4,6 +4,7 @@ import Media
 import ObjectStore
 import Synchronization
 import Terminal
+import Threads
 import Uploading
 
 /// `tributary store push`: uploads what the store does not have.
@@ -27,11 +28,12 @@ struct StorePushCommand: ParsableCommand {
 
     func run() throws {
         try withStoreErrors {
-            let bucket = try place.bucket()
+            let shutdown = Shutdown()
+            let bucket = try place.bucket(shutdown: shutdown)
             let names = try place.sessions(sessions)
             let uploader = Uploader(
                 place.archive.layout, to: bucket, settings: place.settings,
-                hooks: UploadHooks(log: { _, line in Program.complain(line) }))
+                hooks: UploadHooks(log: { _, line in Program.complain(line) }), shutdown: shutdown)
             for name in names { uploader.changed(.session(name)) }
             uploader.start(looking: false)
             let console = Console()

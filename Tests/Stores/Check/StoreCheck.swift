@@ -5,6 +5,7 @@ import Foundation
 import Library
 import ObjectStore
 import Terminal
+import Threads
 
 /// Uploads archives to an object store, and checks that a store does what the client relies on. For tests only.
 @main
@@ -29,7 +30,7 @@ struct StoreCheck: ParsableCommand {
         }
         let address = try options.address(store)
         do throws(ObjectStoreError) {
-            return try S3Bucket(address)
+            return try S3Bucket(address, patience: .writing, shutdown: Shutdown())
         } catch {
             throw Failure(error.message)
         }

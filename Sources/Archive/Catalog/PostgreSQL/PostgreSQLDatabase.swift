@@ -5,8 +5,9 @@ import Synchronization
 /// A database with the catalogs of one or more archives, and a few connections to it. Any thread may use it; calls block, each for a
 /// bounded time.
 ///
-/// A connection that broke is replaced by another one at the next use. A server that does not accept connections is asked again after a
-/// pause that grows from ``firstPause`` to `longestPause`; until then everybody is told what was wrong with it, at once.
+/// A connection that broke is replaced by another one at the next use. A server that does not accept connections, or does not answer, is
+/// asked again after a pause that grows from ``firstPause`` to `longestPause`, by one of those who ask; until it has answered all others
+/// are told what was wrong with it, at once.
 package final class PostgreSQLDatabase: Sendable {
     /// Connections at the same time. The collector needs one; readers of a viewer take turns.
     private static let maximumConnections = 4
@@ -37,6 +38,7 @@ package final class PostgreSQLDatabase: Sendable {
     private let limits: PostgreSQLConnection.Limits
     private let longestPause: Duration
     private let state = Mutex(State())
+    private let isEnding = Atomic(false)
     private let turns = DispatchSemaphore(value: maximumConnections)
 
     /// Connects when it is first used.
@@ -53,6 +55,9 @@ package final class PostgreSQLDatabase: Sendable {
         self.limits = limits
         self.longestPause = longestPause
     }
+
+    /// The program ends: nothing is waited for any longer, but a connection that is being made, for as long as the address says.
+    package func end() { isEnding.store(true, ordering: .releasing) }
 
     /// Whether to say again that the server cannot be used.
     package func isComplaintDue() -> Bool {
@@ -75,16 +80,21 @@ package final class PostgreSQLDatabase: Sendable {
     func use<Result>(
         _ work: (PostgreSQLConnection) throws(PostgreSQLError) -> Result
     ) throws(ArchiveError) -> Result {
+        try checkReachable()
         guard turns.wait(timeout: .now() + Self.turnSeconds) == .success else {
             throw .unavailable(
                 place: name, reason: "no connection became free within \(Int(Self.turnSeconds)) s")
         }
         defer { turns.signal() }
+        // While it was waited for, the server may have failed somebody else.
+        try checkReachable()
         while let connection = state.withLock({ $0.idle.popLast() }) {
             do throws(PostgreSQLError) {
                 return try perform(work, on: connection)
             } catch {
-                guard case .lost = error else { throw converted(error) }
+                guard case .lost = error, !isEnding.load(ordering: .acquiring) else {
+                    throw noted(error)
+                }
                 // The others have probably gone the same way.
             }
         }
@@ -92,7 +102,39 @@ package final class PostgreSQLDatabase: Sendable {
         do throws(PostgreSQLError) {
             return try perform(work, on: connection)
         } catch {
-            throw converted(error)
+            throw noted(error)
+        }
+    }
+
+    /// - Throws: what was wrong with the server, while it is not to be asked again. Who is let through when that time is over asks for all.
+    private func checkReachable() throws(ArchiveError) {
+        if isEnding.load(ordering: .acquiring) {
+            throw .unavailable(place: name, reason: "the program ends")
+        }
+        let now = ContinuousClock.now
+        let error = state.withLock { state -> ArchiveError? in
+            guard let failure = state.failure, now < failure.until else { return nil }
+            return failure.error
+        }
+        if let error { throw error }
+    }
+
+    /// An error of a statement; a server that did not answer is not asked again for a while.
+    private func noted(_ error: PostgreSQLError) -> ArchiveError {
+        let converted = converted(error)
+        if case .timedOut = error { failed(converted) }
+        return converted
+    }
+
+    private func failed(_ error: ArchiveError) {
+        let longest = longestPause
+        state.withLock { state in
+            // Others that are connected would wait as long.
+            state.idle = []
+            let pause = min(state.failure.map { $0.pause * 2 } ?? Self.firstPause, longest)
+            // Programs that lost the same server do not come back together.
+            let spread = pause * Double.random(in: 0.8...1.2)
+            state.failure = (error, pause, .now + spread)
         }
     }
 
@@ -109,22 +151,15 @@ package final class PostgreSQLDatabase: Sendable {
     // MARK: Connecting
 
     private func connect() throws(ArchiveError) -> PostgreSQLConnection {
-        let now = ContinuousClock.now
-        if let failure = state.withLock({ $0.failure }), now < failure.until {
-            throw failure.error
-        }
+        let longest = longestPause
+        // Others are told meanwhile what was wrong before.
+        state.withLock { state in state.failure?.until = .now + longest }
         do throws(ArchiveError) {
             let connection = try open()
             state.withLock { $0.failure = nil }
             return connection
         } catch {
-            let longest = longestPause
-            state.withLock { state in
-                let pause = min(state.failure.map { $0.pause * 2 } ?? Self.firstPause, longest)
-                // Programs that lost the same server do not come back together.
-                let spread = pause * Double.random(in: 0.8...1.2)
-                state.failure = (error, pause, .now + spread)
-            }
+            failed(error)
             throw error
         }
     }
@@ -132,6 +167,8 @@ package final class PostgreSQLDatabase: Sendable {
     private func open() throws(ArchiveError) -> PostgreSQLConnection {
         let connection: PostgreSQLConnection
         let found: Int
+        var limits = limits
+        limits.isEnding = { [self] in isEnding.load(ordering: .acquiring) }
         do throws(PostgreSQLError) {
             connection = try PostgreSQLConnection(
                 address, for: role, program: program,
