@@ -1,0 +1,140 @@
+import Foundation
+import Glibc
+import Testing
+
+extension EndToEnd {
+    /// A store or a database that accepts and never answers, beside sessions that are all on the disk.
+    @Suite(.serialized, .enabled(if: Foreign.curl != nil, "curl asks"))
+    struct AwayTests {
+        /// A page of the list of sessions.
+        private struct Page: Decodable, Sendable {
+            struct Entry: Decodable, Sendable { var session: String }
+
+            var sessions: [Entry]
+        }
+
+        /// Longer than any program may take to end, shorter than any wait for what does not answer.
+        private static let ending = Duration.seconds(8)
+
+        /// Records some seconds; the session's name.
+        private func record(on stage: Stage) async throws -> String {
+            let collector = try await stage.collector("--once")
+            let agent = try stage.testAgent("stage", "--duration", "3s")
+            for program in [agent, collector] { try await program.succeeds() }
+            return try #require(try stage.sessions.first).lastPathComponent
+        }
+
+        /// Options of a store behind a server.
+        private func options(of server: MuteServer) -> [String] {
+            ["--store", "s3://away/site", "--store-endpoint", "http://127.0.0.1:\(server.port)"]
+        }
+
+        @Test(arguments: [MuteServer.Manner.silent, .dripping])
+        func `a viewer serves what is on the disk, and ends at once, while its store is away`(
+            _ manner: MuteServer.Manner
+        ) async throws {
+            try await Stage.with { stage in
+                let session = try await record(on: stage)
+                let server = try MuteServer(manner)
+                defer { server.stop() }
+                let store = options(of: server)
+                let served = try await ServedArchive(
+                    on: stage, store[0], store[1], store[2], store[3])
+                let source = "/api/v1/sessions/\(session)/sources/stage"
+                for path in [
+                    "/api/v1/sessions", "\(source)/media.mp4",
+                    "\(source)/picture.jpg?at=1&width=160", "/hls/\(session)/stage/index.m3u8",
+                    "/api/v1/sessions/\(session)/coverage",
+                ] {
+                    // Less than one wait for the store.
+                    let answer = try await served.get(path, "--max-time", "6")
+                    #expect(answer.status == 200, "\(path)")
+                }
+                let page = try await served.json(Page.self, at: "/api/v1/sessions")
+                #expect(page.sessions.map(\.session) == [session])
+                #expect(server.connections > 0)
+                served.viewer.signal(SIGTERM)
+                _ = try await served.viewer.outcome(within: Self.ending)
+                #expect(try served.viewer.complaints.contains("only what is in"))
+            }
+        }
+
+        @Test func `ls lists what is on the disk, and one line says what is not there`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let session = try await record(on: stage)
+                for manner in [MuteServer.Manner.silent, .dripping] {
+                    let server = try MuteServer(manner)
+                    defer { server.stop() }
+                    let outcome = try await stage.start(
+                        .archive,
+                        ["ls", "--names", "--archive", stage.archive]
+                            + options(of: server)
+                    ).outcome(within: .seconds(30))
+                    #expect(outcome.status == 1)
+                    #expect(outcome.output == "\(session)\n")
+                    #expect(outcome.complaintLines.count == 1)
+                    #expect(outcome.complaints.contains("only what is in"))
+                }
+            }
+        }
+
+        @Test func `a collector ends at once while its store is silent`() async throws {
+            try await Stage.with { stage in
+                let server = try MuteServer(.silent)
+                defer { server.stop() }
+                let collector = try await stage.collector(options(of: server))
+                try await stage.testAgent("stage", "--duration", "2s").succeeds()
+                try await eventually("the collector asks the store") {
+                    server.connections > 0
+                }
+                collector.signal(SIGTERM)
+                _ = try await collector.outcome(within: Self.ending)
+            }
+        }
+
+        @Test func `push ends with a description that cannot be read`() async throws {
+            try await Stage.with { stage in
+                let session = try await record(on: stage)
+                try Data("{".utf8).write(
+                    to: URL(filePath: "\(stage.archive)/sessions/\(session)/session.json"))
+                let server = try MuteServer(.silent)
+                defer { server.stop() }
+                let outcome = try await stage.start(
+                    .archive,
+                    ["store", "push", "--archive", stage.archive]
+                        + options(of: server)
+                ).outcome()
+                #expect(outcome.status == 1)
+                #expect(outcome.complaints.contains("session.json"))
+            }
+        }
+
+        @Test func `sessions are listed from the files while the database is mute`() async throws {
+            try await Stage.with { stage in
+                let session = try await record(on: stage)
+                let server = try MuteServer(.silent)
+                defer { server.stop() }
+                // Without an identity there is nothing to ask the server.
+                try Data((UUID().uuidString.lowercased().filter { $0 != "-" } + "\n").utf8).write(
+                    to: URL(filePath: "\(stage.archive)/archive.id"))
+                let catalog =
+                    "postgresql://reader@127.0.0.1:\(server.port)/tributary?sslmode=disable"
+                let outcome = try await stage.start(
+                    .archive,
+                    ["ls", "--names", "--archive", stage.archive, "--catalog", catalog]
+                ).outcome(within: .seconds(30))
+                #expect(outcome.output == "\(session)\n")
+                let served = try await ServedArchive(on: stage, "--catalog", catalog)
+                for _ in 0..<3 {
+                    let answer = try await served.get("/api/v1/sessions", "--max-time", "8")
+                    #expect(answer.status == 200)
+                    #expect(answer.text.contains(session))
+                }
+                served.viewer.signal(SIGTERM)
+                _ = try await served.viewer.outcome(within: Self.ending)
+            }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import Glibc
+import Synchronization
+
+/// A TCP server on loopback that accepts and then does not do what it is there for.
+final class MuteServer: Sendable {
+    enum Manner: Sendable {
+        /// Never answers.
+        case silent
+        /// Begins a listing as a store would, and goes on with a byte now and then.
+        case dripping
+    }
+
+    /// Where it listens.
+    let port: UInt16
+    private let listener: Int32
+    private let accepted = Atomic(0)
+
+    init(_ manner: Manner) throws {
+        listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let listener = listener
+        let isBound = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(listener, $0, length) == 0 && getsockname(listener, $0, &length) == 0
+            }
+        }
+        guard isBound, listen(listener, 64) == 0 else {
+            throw StageFailure(description: "a server cannot listen: \(errno)")
+        }
+        port = UInt16(bigEndian: address.sin_port)
+        Thread.detachNewThread { [self] in
+            while case let client = accept(listener, nil, nil), client >= 0 {
+                accepted.add(1, ordering: .relaxed)
+                Thread.detachNewThread { Self.serve(client, manner) }
+            }
+        }
+    }
+
+    /// Ends it; connections that it has go on.
+    func stop() {
+        shutdown(listener, Int32(SHUT_RDWR))
+        close(listener)
+    }
+
+    /// How often somebody has connected.
+    var connections: Int { accepted.load(ordering: .relaxed) }
+
+    /// Until the client has had enough of it.
+    private static func serve(_ client: Int32, _ manner: Manner) {
+        defer { close(client) }
+        var block = [UInt8](repeating: 0, count: 4_096)
+        switch manner {
+        case .silent:
+            while read(client, &block, block.count) > 0 {}
+        case .dripping:
+            guard read(client, &block, block.count) > 0 else { return }
+            var next = Array(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nContent-Length: 1000000\r\n\r\n<?xml "
+                    .utf8)
+            while send(client, &next, next.count, Int32(MSG_NOSIGNAL.rawValue)) > 0 {
+                next = [UInt8(ascii: " ")]
+                usleep(500_000)
+            }
+        }
+    }
+}
