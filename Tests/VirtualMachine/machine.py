@@ -78,10 +78,11 @@ class Machine:
         self.pending = b""
         self.control, its_end = socket.socketpair()
         with its_end, open(f"{self.share}/qemu.log", "ab") as log:
-            # However its owner ends, so does the machine.
+            # However its owner ends, so does the machine. What it writes to a disk that is forgotten is a file, not memory.
             self.process = subprocess.Popen(
                 ["setpriv", "--pdeathsig", "KILL", *self.words(its_end.fileno(), clock)],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log, pass_fds=[its_end.fileno()])
+                env=dict(os.environ, TMPDIR=self.share), stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                pass_fds=[its_end.fileno()])
         patience = patience or self.BOOT_SECONDS
         answer = self.answer(patience, f"has not booted within {patience} s")
         if not answer.startswith("ready "):
