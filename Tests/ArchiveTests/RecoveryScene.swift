@@ -123,7 +123,8 @@ final class RecoveryScene {
             samples.append(
                 PlannedSample(
                     sizeBytes: UInt32(bytesPerPicture), dts: time, pts: time, duration: 9_000,
-                    flags: picture == 0 ? .keyframe : [], agentDTSNanoseconds: time,
+                    flags: picture == 0 ? .keyframe : [],
+                    agentDTSNanoseconds: time * 100_000 / 9,
                     appliedOffsetNanoseconds: 400))
         }
         let run = PlannedRun(

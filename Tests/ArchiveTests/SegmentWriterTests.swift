@@ -33,7 +33,7 @@ import Testing
             samples.append(
                 PlannedSample(
                     sizeBytes: 25, dts: time, pts: time, duration: 9_000,
-                    flags: isKeyframe ? .keyframe : [], agentDTSNanoseconds: time,
+                    flags: isKeyframe ? .keyframe : [], agentDTSNanoseconds: time * 100_000 / 9,
                     appliedOffsetNanoseconds: 0))
         }
         let run = PlannedRun(

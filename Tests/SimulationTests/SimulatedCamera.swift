@@ -58,6 +58,8 @@ struct SimulatedCamera {
 
     let source: UInt8
     private(set) var made: [SampleID] = []
+    /// When each of them was captured, on the true clock.
+    private(set) var captured: [Int64] = []
     /// Since when it runs, on the true clock.
     private var start: Int64
     private var pictures: Int64 = 0
@@ -93,6 +95,7 @@ struct SimulatedCamera {
             let isKeyframe = pictures % Self.picturesPerGroup == 0
             let body = Int.random(in: isKeyframe ? 500...6_000 : 10...400, using: &random)
             let size = append(body, isPicture: true, isKeyframe, to: &bytes)
+            captured.append(start + pictures * Self.pictureNanoseconds)
             let time = clock(start + pictures * Self.pictureNanoseconds)
             video.append((time, size, isKeyframe ? .keyframe : []))
             pictures += 1
@@ -101,6 +104,7 @@ struct SimulatedCamera {
         while packets * Self.packetNanoseconds < end {
             let body = Int.random(in: 10...40, using: &random)
             let size = append(body, isPicture: false, true, to: &bytes)
+            captured.append(start + packets * Self.packetNanoseconds)
             audio.append((clock(start + packets * Self.packetNanoseconds), size, .keyframe))
             packets += 1
         }

@@ -32,6 +32,8 @@ struct SystemSimulation {
         static let destruction = Trouble(rawValue: 256)
         /// The store answers late, or not at all; only where there is one.
         static let faultyStore = Trouble(rawValue: 512)
+        /// Each time the server starts, its wall clock is off by up to a minute. Times are held against the truth.
+        static let wrongWallClocks = Trouble(rawValue: 1_024)
     }
 
     /// How long the cameras run.
@@ -58,6 +60,15 @@ struct SystemSimulation {
     /// When the server was started, on the true clock.
     private var bootedAt: Int64 = 0
     private var boots = 1
+    private var wallErrorNanoseconds: Int64 = 0
+    private var clockRandom: SeededGenerator
+    /// Where each session's zero is on the true clock, if it began while a collector ran.
+    private var trueZeros: [String: Int64] = [:]
+    private var sessionsBefore: Set<String> = []
+    /// The greatest error of a time, in files as recorded and as retimed; and what retiming refused.
+    private(set) var greatestErrors = (recorded: Int64.zero, retimed: Int64.zero)
+    private(set) var timedSamples = 0
+    private(set) var refusedRetimings: [String] = []
     private(set) var crashes = 0
     /// The power was cut, and what that has torn has not been put in order yet.
     private var isTorn = false
@@ -128,6 +139,7 @@ struct SystemSimulation {
         network.isIsolated = isIsolated
         catalog = keepsCatalog ? SimulatedCatalog(seed: seed) : nil
         catalogRandom = SeededGenerator(seed: seed ^ 0xCA7A)
+        clockRandom = SeededGenerator(seed: seed ^ 0xC10C)
         random = SeededGenerator(seed: seed)
         stopRandom = SeededGenerator(seed: ~seed)
         disk = FaultyDisk(root: root, seed: random.next())
@@ -146,7 +158,23 @@ struct SystemSimulation {
     }
 
     private var instant: Instant {
-        Instant(monotonic: now - bootedAt, utc: UTCTime(nanoseconds: Self.utc + now))
+        Instant(
+            monotonic: now - bootedAt,
+            utc: UTCTime(nanoseconds: Self.utc + now + wallErrorNanoseconds))
+    }
+
+    /// The server's clocks begin anew.
+    private mutating func setWallClock() {
+        guard trouble.contains(.wrongWallClocks) else { return }
+        wallErrorNanoseconds = .random(in: -60_000_000_000...60_000_000_000, using: &clockRandom)
+    }
+
+    /// Where a session's zero truly is, once it is known: later the collector only believes to know.
+    private mutating func noteZero() {
+        guard let recorder = collector?.engine.recorder, let name = recorder.sessionName,
+            trueZeros[name] == nil, !sessionsBefore.contains(name), let zero = recorder.sessionZero
+        else { return }
+        trueZeros[name] = zero + bootedAt
     }
 
     private mutating func chance(_ oneIn: Int) -> Bool {
@@ -304,6 +332,7 @@ extension SystemSimulation {
             }
         }
         collector?.tick(at: instant)
+        noteZero()
         for line in collector?.takeLog() ?? [] { note(line) }
         collector?.work(most, at: instant)
         if disk.isDead { return try crash() }
@@ -437,6 +466,7 @@ extension SystemSimulation {
             isTorn = true
             bootedAt = now - .random(in: 0...60_000_000_000, using: &random)
             boots += 1
+            setWallClock()
         } else {
             disk.restart()
             if !isTorn { try checkPlayable("after it was killed") }
@@ -457,6 +487,7 @@ extension SystemSimulation {
         layout = ArchiveLayout(root: place, on: disk)
         bootedAt = now - .random(in: 0...60_000_000_000, using: &storeRandom)
         boots += 1
+        setWallClock()
         isTorn = false
         acknowledged = released
     }
@@ -505,13 +536,17 @@ extension SystemSimulation {
         if disk.isDead { return try crash() }
         for line in recovered.notes { note(line.text) }
         check(recovered)
+        sessionsBefore = Set(try layout.sessionNames())
         let disk = disk
         let space = FreeSpace(reserveBytes: 2_000, directory: layout.root) { _ in
             (UInt64(disk.freeBytes), 1 << 40)
         }
         collector = SimulatedCollector(
             layout: layout, space: space, recovered: recovered,
-            host: HostClock(boot: "boot \(boots)", wallErrorNanoseconds: 1_000_000),
+            host: HostClock(
+                boot: "boot \(boots)",
+                wallErrorNanoseconds: trouble.contains(.wrongWallClocks)
+                    ? 60_000_000_000 : 1_000_000),
             takenNames: Set(try layout.sessionNames()),
             sabotage: sabotage, segmentNanoseconds: Self.segmentNanoseconds,
             keepsTime: isIsolated, catalog: catalog, release: bucket == nil ? .local : .stored,
@@ -573,13 +608,50 @@ extension SystemSimulation {
             let report = try SessionVerifier.verify(session, in: layout)
             // What a hostile one has of itself only has to be readable.
             for finding in report.allFindings
-            where finding.severity == .damage && !finding.path.contains("/evil") {
+            where finding.severity.isDamage && !finding.path.contains("/evil") {
                 violate("verify: \(finding.path): \(finding.text)")
             }
             if !violations.isEmpty { history += try describe() }
             if report.state != "finished" { violate("\(session) is \(report.state ?? "nothing")") }
         }
+        if trouble.contains(.wrongWallClocks) { try checkTimes() }
         try checkCatalog()
+    }
+
+    /// Times are the truth to within their bounds, as recorded and as retimed; and retiming is undone byte for byte.
+    private mutating func checkTimes() throws {
+        let captured = Dictionary(
+            uniqueKeysWithValues: agents.map { ($0.index, $0.camera.captured) })
+        for (session, zero) in trueZeros.sorted(by: { $0.key < $1.key }) {
+            guard try layout.sessionNames().contains(session) else { continue }
+            let recorded = try TimeInspection(session, in: layout, zero: zero, captured: captured)
+            for violation in recorded.violations { violate("as recorded: \(violation)") }
+            greatestErrors.recorded = max(
+                greatestErrors.recorded, recorded.greatestErrorNanoseconds)
+            timedSamples += recorded.samples
+            let before = try files(of: session)
+            do throws(ArchiveError) {
+                _ = try SessionRetimer(session, in: layout).retime(isDryRun: false)
+            } catch {
+                refusedRetimings.append("\(error)")
+                if try files(of: session) != before { violate("a refused retiming left a trace") }
+                continue
+            }
+            let retimed = try TimeInspection(session, in: layout, zero: zero, captured: captured)
+            for violation in retimed.violations { violate("as retimed: \(violation)") }
+            greatestErrors.retimed = max(greatestErrors.retimed, retimed.greatestErrorNanoseconds)
+            for finding in try SessionVerifier.verify(session, in: layout).allFindings
+            where finding.severity.isDamage {
+                violate("verify, retimed: \(finding.path): \(finding.text)")
+            }
+            _ = try SessionRetimer(session, in: layout).undo(isDryRun: false)
+            if try files(of: session) != before { violate("retiming was not undone") }
+        }
+    }
+
+    private func files(of session: String) throws -> [Digest] {
+        try layout.sourceNames(session).flatMap { try layout.segmentPaths(session, $0) }
+            .map { Digest(of: try FileSystem.read($0, limit: 1 << 28)) }
     }
 
     /// Brings what is in the bucket alone to the disk, to be looked at.

@@ -35,6 +35,41 @@ private let seeds = SimulationRun.seeds(usually: 40)
         #expect(crashes > seeds.count / 4, "the simulation has become harmless")
     }
 
+    /// Servers that start with a wall clock that is off by up to a minute, and a monotonic clock that begins anew; boxes that are
+    /// started again at the same time, or go on; collectors that are lost with their disks.
+    @Test func `times are the truth to within their bounds, whatever the server's wall clock says`()
+        throws
+    {
+        var samples = 0
+        var crashes = 0
+        var refused = 0
+        var greatest: [Int64] = []
+        for seed in seeds {
+            let result = try SimulationRun.inDirectory { root in
+                var simulation = try SystemSimulation(
+                    seed: seed, trouble: SystemSimulation.wrongClocks(of: seed), root: root)
+                let violations = try simulation.run()
+                if !violations.isEmpty {
+                    print((simulation.history + violations.prefix(5)).joined(separator: "\n"))
+                }
+                samples += simulation.timedSamples
+                crashes += simulation.crashes
+                refused += simulation.refusedRetimings.count
+                greatest.append(simulation.greatestErrors.recorded)
+                return violations
+            }
+            #expect(result == [], "seed \(seed)")
+        }
+        greatest.sort()
+        if seeds.count > 40 {
+            print(
+                "\(seeds): \(samples) samples, \(crashes) restarts, \(refused) retimings refused, "
+                    + "greatest error: median \(greatest[greatest.count / 2]) ns")
+        }
+        #expect(crashes > seeds.count / 2, "the simulation has become harmless")
+        #expect(samples > seeds.count * 100)
+    }
+
     /// A catalog that is locked, full, broken or slow: what agents hear, and when, is the same without one.
     @Test func `nothing waits for the catalog, and in the end it says what the files say`() throws {
         var refusals = 0
@@ -140,6 +175,15 @@ extension SystemSimulation {
     /// What goes wrong in a seed's run.
     static func trouble(of seed: UInt64) -> Trouble {
         seed / 8 % 3 == 1 ? failures(of: seed).union(.stops) : failures(of: seed)
+    }
+
+    static func wrongClocks(of seed: UInt64) -> Trouble {
+        switch seed % 4 {
+        case 0: [.wrongWallClocks, .collectorPowerCuts]
+        case 1: [.wrongWallClocks, .collectorPowerCuts, .lostConnections]
+        case 2: [.wrongWallClocks, .collectorPowerCuts, .agentPowerCuts]
+        default: [.wrongWallClocks, .collectorPowerCuts, .collectorKills, .agentKills]
+        }
     }
 
     private static func failures(of seed: UInt64) -> Trouble {

@@ -41,6 +41,12 @@ package struct TrackEnd: Hashable, Sendable {
         self.timescale = timescale
     }
 
+    /// The place after the sample, nanoseconds of session time.
+    package var nanoseconds: Int64 {
+        saturatingRescale(
+            dtsTicks.clampedAdding(durationTicks), from: timescale, to: .nanoseconds)
+    }
+
     /// Whether it is later than another one, exactly; nil is earlier than any.
     func isLater(than other: TrackEnd?) -> Bool {
         guard let other else { return true }

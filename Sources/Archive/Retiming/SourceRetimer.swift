@@ -9,6 +9,18 @@ struct SourceRetimer {
     private var timelines: [EpochID: RetroTimeline]
     /// The end of each track in the previous file, ticks of the session's timeline: as recorded, and after retiming.
     private var ends: [TrackKind: (recordedTicks: Int64, ticks: Int64)] = [:]
+    /// The last run of each track in the previous file.
+    private var lastRuns: [TrackKind: PlacedRun] = [:]
+
+    /// A run's first sample: its stamp, and session times of it.
+    private struct PlacedRun {
+        var epoch: EpochID
+        var stampNanoseconds: Int64
+        var recordedNanoseconds: Int64
+        var movedNanoseconds: Int64
+        /// How late its file's first samples are.
+        var delayNanoseconds: Int64
+    }
 
     /// - Parameter timelines: of the source's epochs, from their clocks to session time.
     init(timelines: [EpochID: RetroTimeline]) {
@@ -21,6 +33,8 @@ struct SourceRetimer {
         var record: RetimingRecord
         /// The shifts of the runs, nanoseconds, sorted.
         var shifts: [UInt64]
+        /// Decoding times of the first samples of runs after retiming, by those before: ticks of the file's media timeline.
+        fileprivate var moved: [TrackKind: [Int64: Int64]]
     }
 
     /// The index of the next file; nil when nothing is known about its clocks, or it is empty.
@@ -31,16 +45,60 @@ struct SourceRetimer {
             ends.removeAll()
             return nil
         }
+        let index: Index
+        let retiming: FileRetiming
         do throws(MP4Error) {
-            var (index, retiming) = try rewrite(source, evidence, record)
-            if record.concede(retiming, evidence) {
-                (index, retiming) = try rewrite(source, evidence, record)
+            var (first, delayed) = try rewrite(source, evidence, record)
+            if record.concede(delayed, evidence) {
+                (first, delayed) = try rewrite(source, evidence, record)
             }
-            keepEnds(retiming, evidence)
-            return index
+            (index, retiming) = (first, delayed)
         } catch {
             if case .noSamples = error { return nil }
             throw .malformed(path: path, reason: "cannot be retimed: \(error)")
+        }
+        keepEnds(retiming, evidence)
+        try checkDistances(index, retiming, evidence, path: path)
+        return index
+    }
+
+    /// Refuses times that contradict the stamps where the recorded ones agree with them.
+    private mutating func checkDistances(
+        _ index: Index, _ retiming: FileRetiming, _ evidence: ClockEvidence, path: String
+    ) throws(ArchiveError) {
+        for (kind, track) in evidence.tracks {
+            let base = sessionBase(track, evidence)
+            let delay = retiming.displacement(kind).map {
+                Self.nanoseconds($0.greatestTicks, track.timescale)
+            } ?? 0
+            for run in track.runs {
+                guard let clock = run.clock, let moved = index.moved[kind]?[run.firstTicks] else {
+                    continue
+                }
+                let next = PlacedRun(
+                    epoch: clock.epoch, stampNanoseconds: run.stampNanoseconds,
+                    recordedNanoseconds: Self.nanoseconds(run.firstTicks &+ base, track.timescale),
+                    movedNanoseconds: Self.nanoseconds(moved &+ base, track.timescale),
+                    delayNanoseconds: delay)
+                defer { lastRuns[kind] = next }
+                guard let last = lastRuns[kind], last.epoch == next.epoch else { continue }
+                let stamps = next.stampNanoseconds.clampedSubtracting(last.stampNanoseconds)
+                guard
+                    StampDistances.excess(
+                        stamps,
+                        next.recordedNanoseconds.clampedSubtracting(last.recordedNanoseconds))
+                        == nil,
+                    let excess = StampDistances.excess(
+                        stamps, next.movedNanoseconds.clampedSubtracting(last.movedNanoseconds),
+                        delay: max(delay, last.delayNanoseconds))
+                else { continue }
+                throw .malformed(
+                    path: path,
+                    reason: "not retimed: new times would move two \(kind) samples "
+                        + "\(excess.magnitude / 1_000_000) ms "
+                        + "\(excess < 0 ? "towards" : "away from") each other against the stamps of "
+                        + "the agent's clock; the session stays as it is")
+            }
         }
     }
 
@@ -49,6 +107,7 @@ struct SourceRetimer {
     ) throws(MP4Error) -> (Index, FileRetiming) {
         var retiming = FileRetiming(record, movie: evidence.layout.initialMovie)
         var shifts: [UInt64] = []
+        var starts: [TrackKind: [Int64: Int64]] = [:]
         var scanner = try FragmentScanner(source)
         var builder = try FinalMovieBuilder(initialMovie: evidence.layout.initialMovie)
         while var fragment = try scanner.next() {
@@ -59,13 +118,16 @@ struct SourceRetimer {
                     let moved = run.samples.first?.dts
                 else { continue }
                 shifts.append(Self.nanoseconds(moved &- dts, scale).magnitude)
+                starts[kind, default: [:]][dts] = moved
             }
             try builder.append(fragment)
         }
         let box = UserBox(userType: RetimingRecord.userType, payload: record.encoded())
         let movie = try builder.movie(
             primingSamples: retiming.primingSamples, trailingBox: box.bytes)
-        return (Index(movie: movie, record: record, shifts: shifts.sorted()), retiming)
+        let index = Index(
+            movie: movie, record: record, shifts: shifts.sorted(), moved: starts)
+        return (index, retiming)
     }
 
     private mutating func mapping(_ evidence: ClockEvidence) -> RetimingRecord? {

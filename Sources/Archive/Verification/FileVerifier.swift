@@ -29,6 +29,8 @@ package struct FileVerifier {
         var runs: [(index: Int, run: StampedRun)] = []
         /// Decoding times as the index in force gives them, where the file was retimed.
         var retimedDTS: [Int64]?
+        /// How late its first samples are then, nanoseconds.
+        var delayNanoseconds: Int64 = 0
     }
 
     /// The file's beginning on the session's timeline, nanoseconds.
@@ -401,8 +403,11 @@ extension FileVerifier {
     }
 
     /// Keeps the decoding times of a retimed track.
-    mutating func keepRetimed(_ dts: [Int64], _ kind: TrackKind) {
+    mutating func keepRetimed(_ dts: [Int64], _ kind: TrackKind, delayTicks: Int64) {
+        guard let scale = tracks[kind]?.format.timescale else { return }
         tracks[kind]?.retimedDTS = dts
+        tracks[kind]?.delayNanoseconds = saturatingRescale(
+            delayTicks, from: scale, to: .nanoseconds)
     }
 
     mutating func note(_ text: String, at offset: Int64? = nil) {

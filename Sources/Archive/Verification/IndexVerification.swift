@@ -66,7 +66,9 @@ extension FileVerifier {
                         compositionOffset: samples[index].compositionOffset,
                         isFirstPresented: index == first)
                 }
-                keepRetimed(samples.map(\.dts), kind)
+                keepRetimed(
+                    samples.map(\.dts), kind,
+                    delayTicks: retiming.displacement?.greatestTicks ?? 0)
             }
             let table = track.samples
             guard table.count == samples.count else {

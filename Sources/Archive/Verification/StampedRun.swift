@@ -1,5 +1,6 @@
-import Media
 import MP4
+import Media
+import Timing
 
 /// The first sample of a run of samples: when it was captured by the agent's clock, and where it was placed.
 struct StampedRun: Hashable, Sendable {
@@ -15,6 +16,8 @@ struct StampedRun: Hashable, Sendable {
     var placedNanoseconds: Int64
     /// The byte where it begins in its file.
     var offset: Int64
+    /// How late the file's first samples are, because it cannot begin earlier: they return to their places soon after.
+    var delayNanoseconds: Int64 = 0
 }
 
 /// Compares the distances of samples with those of their stamps. What an agent's own clock says of two samples is known better
@@ -28,10 +31,13 @@ enum StampDistances {
     static let farthestNanoseconds: Int64 = 86_400_000_000_000
 
     /// How much longer a distance of times is than that of the stamps; nil: it agrees, or cannot be compared.
-    static func excess(_ stamps: Int64, _ times: Int64) -> Int64? {
+    /// - Parameter delay: how late a file's first samples are because it cannot begin earlier. A longer delay than what is slewed
+    ///   is no explanation.
+    static func excess(_ stamps: Int64, _ times: Int64, delay: Int64 = 0) -> Int64? {
         guard stamps > 0, stamps <= farthestNanoseconds else { return nil }
         let excess = times.clampedSubtracting(stamps)
-        let allowed = toleranceNanoseconds + stamps / 1_000_000 * partsPerMillion
+        let late = delay <= Timeline.discontinuityNanoseconds ? delay : 0
+        let allowed = toleranceNanoseconds + stamps / 1_000_000 * partsPerMillion + late
         return excess.magnitude > allowed.magnitude ? excess : nil
     }
 
@@ -47,7 +53,8 @@ enum StampDistances {
         let stamps = next.stampNanoseconds.clampedSubtracting(one.stampNanoseconds)
         guard
             let excess = excess(
-                stamps, next.placedNanoseconds.clampedSubtracting(one.placedNanoseconds))
+                stamps, next.placedNanoseconds.clampedSubtracting(one.placedNanoseconds),
+                delay: max(one.delayNanoseconds, next.delayNanoseconds))
         else { return nil }
         let step = self.excess(
             stamps, next.mappedNanoseconds.clampedSubtracting(one.mappedNanoseconds))
@@ -114,6 +121,7 @@ extension FileVerifier {
     private func stampedRuns(_ track: WalkedTrack) -> [StampedRun] {
         track.runs.map { index, run in
             var placed = run
+            placed.delayNanoseconds = track.delayNanoseconds
             let dts = track.retimedDTS?[index] ?? track.samples[index].dts
             placed.placedNanoseconds = saturatingRescale(
                 dts - track.shift, from: track.format.timescale, to: .nanoseconds

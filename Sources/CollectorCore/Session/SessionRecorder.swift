@@ -123,6 +123,10 @@ struct SessionRecorder: Sendable {
         guard let session = archive.session else { return [] }
         var manifest = session.manifest
         let moved = manifest.findZero(host, at: now)
+        if moved != nil {
+            let end = session.sources.flatMap { $0.ends.values }.map(\.nanoseconds).max()
+            manifest.placeZero(soThatNowIsAfter: end ?? .min, at: now)
+        }
         state = .recording(manifest)
         sessionZero = manifest.presentZeroNanoseconds
         tie = SessionTie(session, manifest, isNewClock: moved != nil)

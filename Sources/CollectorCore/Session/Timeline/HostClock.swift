@@ -1,6 +1,7 @@
 import Archive
 import CLinux
 import Glibc
+import Media
 import Timing
 
 /// The system's clocks: which boot's monotonic clock is in use, and how accurate the wall clock is.
@@ -65,6 +66,14 @@ extension SessionManifest {
             zeroErrorNanoseconds: clock?.zeroErrorNanoseconds ?? 0,
             correctionNanoseconds: clock?.correctionNanoseconds)
         return true
+    }
+
+    /// Moves zero where the wall clock would put the present before the end of what is recorded: that was captured before the
+    /// server was started.
+    mutating func placeZero(soThatNowIsAfter endNanoseconds: Int64, at now: Instant) {
+        let latest = now.monotonic.clampedSubtracting(endNanoseconds)
+        guard presentZeroNanoseconds > latest else { return }
+        clock?.correctionNanoseconds = zeroMonotonicNanoseconds.clampedSubtracting(latest)
     }
 
     /// Takes over where agents' clocks show that zero is.

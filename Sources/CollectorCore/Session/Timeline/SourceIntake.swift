@@ -229,14 +229,13 @@ struct SourceIntake: Sendable {
             sessionZeroNanoseconds: timeline.pieces.sessionZeroNanoseconds,
             model: change.model.advanced(by: timeline.correctionNanoseconds))
         let present = timeline.pieces.timeline(at: start).sessionNanoseconds(at: start)
-        let session = fresh.sessionNanoseconds(at: start)
         let goesBack = samples.runs.contains { run in
             guard let first = run.dtsNanoseconds.first,
                 let last = trackClocks[run.track]?.startNanoseconds
             else { return false }
             return fresh.sessionNanoseconds(at: first) <= last
         }
-        let rest = session.clampedSubtracting(present)
+        let rest = fresh.sessionNanoseconds(at: start).clampedSubtracting(present)
         guard !goesBack else {
             timeline.discontinuity = .slewed
             notices.append(
@@ -247,7 +246,9 @@ struct SourceIntake: Sendable {
         timeline.discontinuity = nil
         timeline.pieces.begin(fresh, since: start)
         notices.append(
-            .clockJump(epoch: epoch, byNanoseconds: rest, sessionNanoseconds: session))
+            .clockJump(
+                epoch: epoch, byNanoseconds: rest,
+                sessionNanoseconds: fresh.sessionNanoseconds(at: since)))
         return true
     }
 
@@ -351,15 +352,20 @@ struct SourceIntake: Sendable {
         return placed
     }
 
-    /// The present on the session's timeline. A stored place says it better than the wall clock of a server that was restarted:
-    /// no sample arrives before it was captured.
+    /// The present on the session's timeline, as an epoch's samples are placed on it. They may be later than the clock says, until
+    /// that is slewed. A stored place says it better than the wall clock of a server that was restarted: no sample arrives before
+    /// it was captured.
     private func present(
         of timeline: FollowedTimeline, _ samples: Samples, now: Int64
     ) -> Int64 {
-        guard timeline.isStored, let newest = samples.runs.compactMap(\.dtsNanoseconds.last).max()
-        else { return now }
-        let captured = timeline.pieces.timeline(at: newest).sessionNanoseconds(at: newest)
-        return max(now, min(captured, now.clampedAdding(Self.leadNanoseconds)))
+        guard let newest = samples.runs.compactMap(\.dtsNanoseconds.last).max() else { return now }
+        let mapping = timeline.pieces.timeline(at: newest)
+        let late =
+            timeline.isStored
+            ? mapping.sessionNanoseconds(at: newest).clampedSubtracting(now)
+            : mapping.appliedOffsetNanoseconds(at: newest)
+                .clampedSubtracting(mapping.model(at: newest).offset(at: newest))
+        return now.clampedAdding(max(0, min(late, Self.leadNanoseconds)))
     }
 
     /// The timeline of an epoch whose first samples these are.
@@ -376,13 +382,35 @@ struct SourceIntake: Sendable {
         let model = clocks.model(of: clockID(epoch), at: stamp(samples))
         if model == nil { notices.append(.clockUnknown) }
         let known = model ?? guess(samples, now: now)
+        if model != nil { keepOrder(of: epoch, samples, known, zero: zero) }
+        let correction = correction(of: epoch).nanoseconds
         return FollowedTimeline(
             pieces: EpochTimelines(
                 Timeline(
-                    sessionZeroNanoseconds: zero, model: known.advanced(by: correction.nanoseconds))),
-            isGuessed: model == nil, correctionNanoseconds: correction.nanoseconds,
+                    sessionZeroNanoseconds: zero, model: known.advanced(by: correction))),
+            isGuessed: model == nil, correctionNanoseconds: correction,
             followedNanoseconds: model == nil ? nil : now,
             begunNanoseconds: now, jumpsSeen: clocks.change(of: clockID(epoch))?.jumps ?? 0)
+    }
+
+    /// Moves zero for an epoch whose first samples would come to lie before earlier ones of the source: those were captured before.
+    /// Only a zero that is known badly is moved, and not further than it may be off.
+    private mutating func keepOrder(
+        of epoch: EpochID, _ samples: Samples, _ model: ClockModel, zero: Int64
+    ) {
+        let correction = correction(of: epoch)
+        let timeline = Timeline(
+            sessionZeroNanoseconds: zero, model: model.advanced(by: correction.nanoseconds))
+        let missing = samples.runs.compactMap { run -> Int64? in
+            guard let first = run.dtsNanoseconds.first,
+                let end = trackClocks[run.track]?.endNanoseconds
+            else { return nil }
+            return end.clampedSubtracting(timeline.sessionNanoseconds(at: first))
+        }.max()
+        guard let missing, missing > 0, missing <= correction.errorNanoseconds else { return }
+        ownCorrections[epoch] = ZeroCorrection(
+            nanoseconds: correction.nanoseconds.clampedAdding(missing),
+            errorNanoseconds: correction.errorNanoseconds)
     }
 
     /// A model with a fixed offset.
