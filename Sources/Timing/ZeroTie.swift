@@ -38,7 +38,8 @@ package struct ZeroTie<Clock: Hashable & Sendable>: Sendable {
             max(instant.clampedSubtracting(lowest), highest.clampedSubtracting(instant))
         }
         func intersected(with other: Range) -> Range? {
-            let both = Range(lowest: max(lowest, other.lowest), highest: min(highest, other.highest))
+            let both = Range(
+                lowest: max(lowest, other.lowest), highest: min(highest, other.highest))
             return both.lowest <= both.highest ? both : nil
         }
     }
@@ -112,8 +113,9 @@ package struct ZeroTie<Clock: Hashable & Sendable>: Sendable {
             let holding = voters.filter { $0.contains(begin.lowest) }
             guard let end = holding.map(\.highest).min() else { continue }
             let region = Range(lowest: begin.lowest, highest: end)
-            if let best, holding.count < best.votes
-                || (holding.count == best.votes && region.half >= best.region.half)
+            if let best,
+                holding.count < best.votes
+                    || (holding.count == best.votes && region.half >= best.region.half)
             {
                 continue
             }

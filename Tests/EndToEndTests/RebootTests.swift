@@ -122,8 +122,9 @@ extension EndToEnd {
                 }
                 #expect(pictures >= 150)
                 #expect(greatest.error < 5_000_000)
-                print("\(name): \(pictures) pictures, at most \(greatest.error) ns off, "
-                    + "bounds up to \(greatest.bound) ns")
+                print(
+                    "\(name): \(pictures) pictures, at most \(greatest.error) ns off, "
+                        + "bounds up to \(greatest.bound) ns")
             }
         }
     }

@@ -29,7 +29,8 @@ struct ZeroTieTests {
 
     @Test func `until an agent's clock is known, zero is where the wall clock says`() {
         #expect(!tie.isTied)
-        #expect(tie.zero == .init(nanoseconds: 30 * Self.second, errorNanoseconds: 16 * Self.second))
+        #expect(
+            tie.zero == .init(nanoseconds: 30 * Self.second, errorNanoseconds: 16 * Self.second))
     }
 
     @Test func `an agent's clock places zero, wherever the wall clock says it is`() {
@@ -83,7 +84,8 @@ struct ZeroTieTests {
         var tie = tie
         for offset in [Int64.min, .max, 0] {
             _ = tie.observe(
-                "one", placed: model(offset, bound: .max), measured: model(.max, bound: 0), at: .min)
+                "one", placed: model(offset, bound: .max), measured: model(.max, bound: 0), at: .min
+            )
             _ = tie.observe(
                 "two", placed: model(.max, bound: 0), measured: model(offset, bound: 0), at: .max)
         }

@@ -45,7 +45,9 @@ struct CollectorClocks {
         }
         return parts.compactMapValues { parts in
             let common = parts.map(\.zero.errorNanoseconds).min() ?? 0
-            let inOrder = parts.sorted { $0.history.extent.lowerBound < $1.history.extent.lowerBound }
+            let inOrder = parts.sorted {
+                $0.history.extent.lowerBound < $1.history.extent.lowerBound
+            }
             let joined = ClockHistory(
                 joining: inOrder.map {
                     (
@@ -82,7 +84,8 @@ struct CollectorClocks {
         var before: [Int64: Set<Int64>] = [:]
         for source in sources {
             var seen: Set<Int64> = []
-            let zeros = source.zeros + source.places.map(\.clock.collectorZeroNanoseconds)
+            let zeros =
+                source.zeros + source.places.map(\.clock.collectorZeroNanoseconds)
                 + source.exchanges.map(\.clock.collectorZeroNanoseconds)
             for zero in zeros where !seen.contains(zero) {
                 before[zero, default: []].formUnion(seen)

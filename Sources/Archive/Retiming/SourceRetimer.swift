@@ -68,9 +68,10 @@ struct SourceRetimer {
     ) throws(ArchiveError) {
         for (kind, track) in evidence.tracks {
             let base = sessionBase(track, evidence)
-            let delay = retiming.displacement(kind).map {
-                Self.nanoseconds($0.greatestTicks, track.timescale)
-            } ?? 0
+            let delay =
+                retiming.displacement(kind).map {
+                    Self.nanoseconds($0.greatestTicks, track.timescale)
+                } ?? 0
             for run in track.runs {
                 guard let clock = run.clock, let moved = index.moved[kind]?[run.firstTicks] else {
                     continue
