@@ -260,7 +260,7 @@ let package = Package(
             "EndToEnd", "Archive", "Devices", "Media", "Messaging", "Operations", "SQLite",
             "SyncCheck", "TestMedia", "TestMetrics", "Trust", "Wire",
             "tributary", "tributary-agent", "tributary-collector", "tributary-viewer"),
-        tests("Media", "Media"),
+        tests("Media", "Media", "TestMedia"),
         tests("Messaging", "Messaging"),
         tests("MP4", "MP4", "Media"),
         tests(

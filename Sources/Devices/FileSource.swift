@@ -23,6 +23,8 @@ package struct FileSource: ~Copyable {
     private var roundStart: Int64 = 0
     private var roundEnd: Int64 = 0
     private var decodingTimes: [TrackKind: DecodingTimes] = [:]
+    /// Makes packets of pictures, where the track is H.264.
+    private var pictures: FilePictures?
     /// What the file's edit list hides behind its end is left out.
     private var hidden: [TrackKind: HiddenPackets<Demuxer.Output>] = [:]
     private var hasReadAll = false
@@ -53,6 +55,7 @@ package struct FileSource: ~Copyable {
     }
 
     private mutating func beginRound() {
+        pictures = tracks.first { $0.kind == .video }.flatMap { FilePictures($0) }
         for track in kinds {
             decodingTimes[track] = DecodingTimes()
             hidden[track] = use == .playing ? HiddenPackets(keepsStart: true) : nil
@@ -90,15 +93,11 @@ package struct FileSource: ~Copyable {
             if output.packet.durationNanoseconds == 0 {
                 output.packet.durationNanoseconds = usualDuration(of: track)
             }
-            let needed = hidden[track]?.add(
-                output, isHidden: output.packet.isDiscarded, isKeyframe: output.packet.isKeyframe)
-            for output in needed ?? [output] {
-                let complete = decodingTimes[track]?.add(
-                    output.packet, isKnown: output.isDecodingTimeKnown)
-                for packet in complete ?? [] { append(packet) }
-            }
+            let complete = track == .video ? pictures?.add(output) : nil
+            for output in complete ?? [output] { place(output) }
             return
         }
+        for output in pictures?.finish() ?? [] { place(output) }
         for track in kinds {
             for packet in decodingTimes[track]?.finish() ?? [] { append(packet) }
         }
@@ -111,6 +110,18 @@ package struct FileSource: ~Copyable {
         roundEnd = 0
         demuxer = try Demuxer(path: path, kinds: kinds, use: use)
         beginRound()
+    }
+
+    /// Takes a picture, or a packet of sound, on its way to its place among the others.
+    private mutating func place(_ output: Demuxer.Output) {
+        let track = output.packet.track
+        let needed = hidden[track]?.add(
+            output, isHidden: output.packet.isDiscarded, isKeyframe: output.packet.isKeyframe)
+        for output in needed ?? [output] {
+            let complete = decodingTimes[track]?.add(
+                output.packet, isKnown: output.isDecodingTimeKnown)
+            for packet in complete ?? [] { append(packet) }
+        }
     }
 
     private mutating func append(_ packet: CodedPacket) {

@@ -2,26 +2,37 @@ package import Media
 
 /// Passes on a source's own H.264: each packet becomes an access unit with 4-byte lengths, its NAL units bit for bit.
 ///
-/// Parameter sets inside the samples stay there. A sequence parameter set that the track does not have yet is a new
-/// format.
+/// Parameter sets are a table by identifier (``ParameterSetTable``). Those inside the samples stay there. Another format begins where
+/// pictures begin to refer to a sequence parameter set of another size, profile, pixel shape or colour: all sets in force are in it.
+/// Any other set that was added or replaced leaves the format as it is. From then on, pictures at which decoding can start bring it
+/// along, so that decoding is right from each of them, in whatever file it is the first.
+///
+/// Pictures are passed on from the first access point (``AccessPoint``) on. Where that is a gradual one, the pictures until the
+/// decoder has recovered are marked as never presented (``SampleFlags/priming``).
 package struct H264Copier: Sendable {
     /// What a packet became.
     package struct Output: Sendable {
         /// The format from this sample on, where it is new.
         package let newFormat: H264Format?
-        package let sample: EncodedSample
+        /// Nil for a picture before the first one at which decoding can start.
+        package let sample: EncodedSample?
     }
 
     /// The format in force.
     package private(set) var format: H264Format
 
     private static let codec = "h264"
-    /// Bytes of the source's NAL unit lengths; nil for Annex B.
-    private var lengthSize: Int?
+    private var framing: NALUnitFraming
     private var mayReorder: Bool
     /// The container's word, which no parameter set repeats.
     private var orientation = PictureOrientation.upright
     private var lastDTS: Int64?
+    private var table: ParameterSetTable
+    /// What the format says of the pictures.
+    private var appearance: SequenceParameterSet.Appearance
+    /// Sets that the format lacks, or has had in another version since it is in force.
+    private var varied: Set<ParameterSetTable.Key> = []
+    private var start = DecodingStart()
 
     /// `firstPacket` tells the parameter sets where the container does not: `avc3`, and `avc1` with an empty `avcC`
     /// (ISO/IEC 14496-15 §5.4.2).
@@ -33,25 +44,42 @@ package struct H264Copier: Sendable {
         }
         let known: H264Format?
         do throws(BitstreamError) {
-            lengthSize = try Self.lengthSize(track.configuration)
-            if try track.isDescribed {
-                known = try H264Format(extradata: track.configuration)
-            } else {
-                known = try firstPacket.flatMap { (packet) throws(BitstreamError) in
-                    try H264Format(
-                        inBand: packet.bytes.bindMemory(to: UInt8.self).span,
-                        extradata: track.configuration)
-                }
-            }
-            mayReorder = try known.map(Self.mayReorder) ?? false
+            framing = try NALUnitFraming(configuration: track.configuration)
+            known = try Self.description(track, firstPacket)
         } catch {
-            throw .damagedSample(
-                codec: Self.codec, atNanoseconds: 0, reason: error.description)
+            throw Self.damage(error, atNanoseconds: 0)
         }
-        guard let known else { throw .noParameterSets }
-        format = known
+        guard var known else { throw .noParameterSets }
         if case .picture(let picture) = track.content { orientation = picture.orientation }
-        format.orientation = orientation
+        known.orientation = orientation
+        do throws(BitstreamError) {
+            table = try ParameterSetTable(known)
+            let first = try SequenceParameterSet(parsing: known.sequenceParameterSets[0])
+            // Of two sets with one identifier, the earlier is not in force.
+            let sets = known.sequenceParameterSets.count + known.pictureParameterSets.count
+            format =
+                table.keys.count == sets
+                ? known : try table.format(active: first.id, orientation: orientation)
+            appearance = table.sequence(first.id)?.appearance ?? first.appearance
+            mayReorder = try Self.mayReorder(format)
+        } catch {
+            throw Self.damage(error, atNanoseconds: 0)
+        }
+    }
+
+    private static func description(
+        _ track: CodedTrack, _ firstPacket: CodedPacket?
+    ) throws(BitstreamError) -> H264Format? {
+        if try track.isDescribed { return try H264Format(extradata: track.configuration) }
+        guard let firstPacket else { return nil }
+        return try H264Format(
+            inBand: firstPacket.bytes.bindMemory(to: UInt8.self).span,
+            extradata: track.configuration)
+    }
+
+    private static func damage(_ error: BitstreamError, atNanoseconds time: Int64) -> EncodingError
+    {
+        .damagedSample(codec: codec, atNanoseconds: time, reason: error.description)
     }
 
     /// The packet as a sample.
@@ -60,24 +88,24 @@ package struct H264Copier: Sendable {
             throw .noPresentationTimes
         }
         var newFormat: H264Format?
-        let data: [UInt8]
-        do {
-            if let configuration = packet.newConfiguration, !configuration.isEmpty {
-                let format = try H264Format(extradata: configuration)
-                lengthSize = try Self.lengthSize(configuration)
-                if format != self.format { newFormat = format }
-            }
+        var data: [UInt8]
+        let flags: SampleFlags?
+        do throws(BitstreamError) {
+            let told = try takeConfiguration(packet)
             data = try lengthPrefixed(packet)
-            if let format = try formatChange(in: data) { newFormat = format }
-            newFormat?.orientation = orientation
-            if let newFormat {
-                format = newFormat
-                mayReorder = try Self.mayReorder(newFormat)
+            try takeSets(in: data)
+            let picture = try CodedPicture(of: data.span, with: table)
+            newFormat = try formatChange(at: picture)
+            if picture.accessPoint != .none {
+                data = try bringing(varied, into: data)
+            } else if newFormat == nil, !told.isEmpty {
+                data = try bringing(told, into: data)
             }
+            flags = start.flags(of: picture)
         } catch {
-            throw .damagedSample(
-                codec: Self.codec, atNanoseconds: packet.dtsNanoseconds, reason: error.description)
+            throw Self.damage(error, atNanoseconds: packet.dtsNanoseconds)
         }
+        guard let flags else { return Output(newFormat: newFormat, sample: nil) }
         // Some containers round two decoding times to the same tick; ours have to grow.
         let own = packet.dtsNanoseconds
         let dts = min(pts, lastDTS.map { max(own, $0 + 1) } ?? own)
@@ -86,44 +114,84 @@ package struct H264Copier: Sendable {
             newFormat: newFormat,
             sample: EncodedSample(
                 track: .video, ptsNanoseconds: pts, dtsNanoseconds: dts,
-                durationNanoseconds: packet.durationNanoseconds,
-                flags: packet.isKeyframe ? .keyframe : [], data: data))
+                durationNanoseconds: packet.durationNanoseconds, flags: flags, data: data))
     }
 
     private func lengthPrefixed(_ packet: CodedPacket) throws(BitstreamError) -> [UInt8] {
         let bytes = packet.bytes.bindMemory(to: UInt8.self)
-        guard let lengthSize else {
+        switch framing {
+        case .annexB:
             var result: [UInt8] = []
             result.reserveCapacity(bytes.count + 64)
             try AnnexB.appendLengthPrefixed(bytes.span, to: &result)
             return result
+        case .lengthPrefixed(size: 4):
+            return Array(bytes)
+        case .lengthPrefixed(let size):
+            return try withFourByteLengths(bytes.span, lengthSize: size)
         }
-        if lengthSize != 4 { return try withFourByteLengths(bytes.span, lengthSize: lengthSize) }
-        return Array(bytes)
     }
 
-    /// Walks the access unit, so that its lengths are known to be right; the format it brings with it, if it is new.
-    private func formatChange(in accessUnit: [UInt8]) throws(BitstreamError) -> H264Format? {
-        var sequenceSets: [[UInt8]] = []
-        var pictureSets: [[UInt8]] = []
+    /// The container's new record, if there is one; the sets that changed with it.
+    private mutating func takeConfiguration(
+        _ packet: CodedPacket
+    ) throws(BitstreamError) -> Set<ParameterSetTable.Key> {
+        guard let configuration = packet.newConfiguration, !configuration.isEmpty else {
+            return []
+        }
+        let told = try H264Format(extradata: configuration)
+        framing = try NALUnitFraming(configuration: configuration)
+        var changed: Set<ParameterSetTable.Key> = []
+        for set in told.sequenceParameterSets + told.pictureParameterSets {
+            if let key = try take(set) { changed.insert(key) }
+        }
+        return changed
+    }
+
+    /// Walks the access unit, so that its lengths are known to be right.
+    private mutating func takeSets(in accessUnit: [UInt8]) throws(BitstreamError) {
         var cursor = NALUnitCursor()
-        let span = accessUnit.span
-        while let unit = try cursor.next(in: span) {
+        while let unit = try cursor.next(in: accessUnit.span) {
             switch unit.type {
-            case .sequenceParameterSet: sequenceSets.append(Array(accessUnit[unit.range]))
-            case .pictureParameterSet: pictureSets.append(Array(accessUnit[unit.range]))
+            case .sequenceParameterSet, .pictureParameterSet:
+                _ = try take(Array(accessUnit[unit.range]))
             default: continue
             }
         }
-        if sequenceSets.allSatisfy(format.sequenceParameterSets.contains) { return nil }
-        return try H264Format(
-            parsing: sequenceSets,
-            pictureParameterSets: pictureSets.isEmpty ? format.pictureParameterSets : pictureSets)
     }
 
-    private static func lengthSize(_ configuration: [UInt8]) throws(BitstreamError) -> Int? {
-        guard configuration.first == 1 else { return nil }
-        return try AVCDecoderConfiguration(parsing: configuration).lengthSize
+    /// Puts a set into the table; its key, if that changed something.
+    private mutating func take(_ set: [UInt8]) throws(BitstreamError) -> ParameterSetTable.Key? {
+        guard try table.insert(set) != .none, let key = try ParameterSetTable.key(of: set) else {
+            return nil
+        }
+        varied.insert(key)
+        return key
+    }
+
+    /// The format that begins with a picture. A sequence parameter set is activated where decoding can start (ISO/IEC 14496-10
+    /// §7.4.1.2.1).
+    private mutating func formatChange(
+        at picture: CodedPicture
+    ) throws(BitstreamError) -> H264Format? {
+        guard picture.accessPoint != .none, let id = picture.first?.identity?.sequenceID,
+            let active = table.sequence(id), active.appearance != appearance
+        else { return nil }
+        format = try table.format(active: id, orientation: orientation)
+        appearance = active.appearance
+        mayReorder = try Self.mayReorder(format)
+        let described = try ParameterSetTable(format)
+        varied = Set(table.keys).subtracting(described.keys)
+        return format
+    }
+
+    /// The access unit with those of the sets that it has not itself.
+    private func bringing(
+        _ keys: Set<ParameterSetTable.Key>, into accessUnit: [UInt8]
+    ) throws(BitstreamError) -> [UInt8] {
+        guard !keys.isEmpty else { return accessUnit }
+        let sets = keys.sorted().compactMap { table[$0] }
+        return try withParameterSets(sets, in: accessUnit.span)
     }
 
     private static func mayReorder(_ format: H264Format) throws(BitstreamError) -> Bool {

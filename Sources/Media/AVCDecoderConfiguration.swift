@@ -28,6 +28,12 @@ package struct AVCDecoderConfiguration: Hashable, Sendable {
         profile = parameters.profile
         constraints = parameters.constraints
         level = parameters.level
+        // One level that suffices for all of them, and the constraints that all of them keep.
+        for set in format.sequenceParameterSets.dropFirst() {
+            let other = try SequenceParameterSet(parsing: set)
+            level = max(level, other.level)
+            constraints &= other.constraints
+        }
         lengthSize = 4
         sequenceParameterSets = format.sequenceParameterSets
         pictureParameterSets = format.pictureParameterSets

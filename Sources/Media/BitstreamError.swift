@@ -4,6 +4,10 @@ package enum BitstreamError: Error, Hashable, CustomStringConvertible {
     package enum Syntax: String, Hashable, Sendable {
         case sequenceParameterSet = "sequence parameter set"
         case pictureParameterSet = "picture parameter set"
+        case parameterSets = "parameter sets"
+        case sliceHeader = "slice header"
+        case supplementalEnhancement = "supplemental enhancement information"
+        case accessUnit = "access unit"
         case decoderConfiguration = "AVCDecoderConfigurationRecord"
         case audioSpecificConfig = "AudioSpecificConfig"
         case adtsHeader = "ADTS header"

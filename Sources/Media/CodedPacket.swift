@@ -130,3 +130,14 @@ package struct CodedPacket: @unchecked Sendable {
         self.owner = owner
     }
 }
+
+extension CodedPacket {
+    /// The same packet with other bytes.
+    package func with(_ bytes: PaddedBytes) -> CodedPacket {
+        CodedPacket(
+            track: track, ptsNanoseconds: ptsNanoseconds, dtsNanoseconds: dtsNanoseconds,
+            durationNanoseconds: durationNanoseconds, isKeyframe: isKeyframe,
+            isDiscarded: isDiscarded, skippedAtStart: skippedAtStart, skippedAtEnd: skippedAtEnd,
+            newConfiguration: newConfiguration, bytes: bytes.bytes, owner: bytes)
+    }
+}

@@ -5,6 +5,8 @@ package struct SequenceParameterSet: Hashable, Sendable {
     /// The longest NAL unit that is parsed; avcC cannot hold a longer one.
     static let maximumSize = 65_535
 
+    /// `seq_parameter_set_id`, 0 … 31: by it picture parameter sets refer to this one.
+    package var id: UInt8 = 0
     /// `profile_idc`: 66 baseline, 77 main, 100 high, …
     package var profile: UInt8 = 0
     /// The byte of `constraint_set0_flag` … `constraint_set5_flag`.
@@ -23,6 +25,14 @@ package struct SequenceParameterSet: Hashable, Sendable {
     package var maximumReferenceFrames: UInt32 = 0
     /// Every picture is a whole frame, never a field.
     package var isProgressive = true
+    /// Bits of `frame_num` in slice headers.
+    package var frameNumberBits = 4
+    /// Bits of `pic_order_cnt_lsb` in slice headers; 0 where they have none.
+    package var pictureOrderCountBits = 0
+    /// Slice headers have no `delta_pic_order_cnt` (order type 1).
+    package var isPictureOrderDeltaZero = false
+    /// Each colour plane has slices of its own.
+    package var hasSeparatePlanes = false
     /// Nil when there is none, or when it does not read: the picture itself does not depend on it.
     package var usability: VideoUsabilityInformation?
 
@@ -56,13 +66,12 @@ package struct SequenceParameterSet: Hashable, Sendable {
         profile = UInt8(try reader.bits(8))
         constraints = UInt8(try reader.bits(8))
         level = UInt8(try reader.bits(8))
-        _ = try reader.unsignedGolomb("seq_parameter_set_id", atMost: 31)
-        var hasSeparatePlanes = false
+        id = UInt8(try reader.unsignedGolomb("seq_parameter_set_id", atMost: 31))
         if Self.profilesWithChroma.contains(profile) {
             hasSeparatePlanes = try readChroma(&reader)
         }
         try readPictureOrder(&reader)
-        try readSize(&reader, hasSeparatePlanes: hasSeparatePlanes)
+        try readSize(&reader)
         if try reader.flag() {
             do {
                 usability = try VideoUsabilityInformation(reading: &reader)
@@ -114,14 +123,16 @@ package struct SequenceParameterSet: Hashable, Sendable {
     }
 
     private mutating func readPictureOrder(_ reader: inout BitReader) throws(BitstreamError) {
-        _ = try reader.unsignedGolomb("log2_max_frame_num_minus4", atMost: 12)
+        frameNumberBits =
+            4 + Int(try reader.unsignedGolomb("log2_max_frame_num_minus4", atMost: 12))
         pictureOrderCountType = UInt8(
             try reader.unsignedGolomb("pic_order_cnt_type", atMost: 2))
         switch pictureOrderCountType {
         case 0:
-            _ = try reader.unsignedGolomb("log2_max_pic_order_cnt_lsb_minus4", atMost: 12)
+            pictureOrderCountBits =
+                4 + Int(try reader.unsignedGolomb("log2_max_pic_order_cnt_lsb_minus4", atMost: 12))
         case 1:
-            try reader.skip(1)
+            isPictureOrderDeltaZero = try reader.flag()
             _ = try reader.signedGolomb("offset_for_non_ref_pic")
             _ = try reader.signedGolomb("offset_for_top_to_bottom_field")
             let cycle = try reader.unsignedGolomb(
@@ -134,9 +145,7 @@ package struct SequenceParameterSet: Hashable, Sendable {
         try reader.skip(1)
     }
 
-    private mutating func readSize(
-        _ reader: inout BitReader, hasSeparatePlanes: Bool
-    ) throws(BitstreamError) {
+    private mutating func readSize(_ reader: inout BitReader) throws(BitstreamError) {
         let limit = Self.maximumSideInMacroblocks - 1
         let columns = 1 + (try reader.unsignedGolomb("pic_width_in_mbs_minus1", atMost: limit))
         let rows =

@@ -111,11 +111,11 @@ final class ContainerOutput {
         }
     }
 
-    /// A sample that says itself how it is coded: parameter sets in front of an IDR picture, an ADTS header in front of a packet.
+    /// A sample that says itself how it is coded: parameter sets where decoding can start, an ADTS header in front of a packet.
     private func describing(_ bytes: [UInt8], _ track: Int) throws(BitstreamError) -> [UInt8] {
         switch present[track] {
         case .h264(let format):
-            return try accessUnit(bytes.span, withParameterSetsOf: format)
+            return try format.describing(bytes.span)
         case .aac(let format):
             let configuration = try AudioSpecificConfig(parsing: format.configuration)
             return try ADTSHeader(for: configuration, payloadSizeBytes: bytes.count).bytes()
@@ -128,25 +128,4 @@ final class ContainerOutput {
         guard let open = writer.take() else { return }
         try open.finish()
     }
-}
-
-/// NAL units with 4-byte lengths, the format's parameter sets in front of an IDR picture that brings none, behind a delimiter if there
-/// is one (ISO/IEC 14496-10 §7.4.1.2.3).
-private func accessUnit(
-    _ accessUnit: Span<UInt8>, withParameterSetsOf format: H264Format
-) throws(BitstreamError) -> [UInt8] {
-    let found = try AccessUnitSummary(of: accessUnit)
-    var sets = found.hasIDRSlice && !found.hasParameterSets
-    var result: [UInt8] = []
-    var cursor = NALUnitCursor()
-    while let unit = try cursor.next(in: accessUnit) {
-        if sets, unit.type != .accessUnitDelimiter {
-            sets = false
-            for set in format.sequenceParameterSets + format.pictureParameterSets {
-                appendLengthPrefixed(set.span, to: &result)
-            }
-        }
-        appendLengthPrefixed(accessUnit.extracting(unit.range), to: &result)
-    }
-    return result
 }

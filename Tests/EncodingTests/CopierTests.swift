@@ -1,6 +1,7 @@
 import Devices
 import Encoding
 import Media
+import TestMedia
 import Testing
 
 @Suite struct CopierTests {
@@ -63,8 +64,8 @@ import Testing
                     .video, source, pts: sample.ptsNanoseconds, dts: sample.dtsNanoseconds,
                     isKeyframe: sample.flags.contains(.keyframe)))
             #expect(output.newFormat == nil)
-            #expect(output.sample.data == sample.data)
-            #expect(output.sample.flags == sample.flags)
+            #expect(output.sample?.data == sample.data)
+            #expect(output.sample?.flags == sample.flags)
         }
     }
 
@@ -77,7 +78,7 @@ import Testing
         var copier = try H264Copier(track(format, header))
         let output = try copier.copy(SampleReader.packet(.video, stream, pts: 0))
         let inBand = lengthPrefixed(sets)
-        #expect(output.sample.data == inBand + samples[0].data)
+        #expect(output.sample?.data == inBand + samples[0].data)
         #expect(output.newFormat == nil)
     }
 
@@ -100,7 +101,7 @@ import Testing
         #expect(copier.format == format)
         let output = try copier.copy(packet)
         #expect(output.newFormat == nil)
-        #expect(output.sample.data == inBand + samples[0].data)
+        #expect(output.sample?.data == inBand + samples[0].data)
 
         let bare = try relengthed(samples[0].data, to: lengthSize)
         #expect(throws: EncodingError.noParameterSets) {
@@ -132,6 +133,63 @@ import Testing
         #expect(changed.newFormat?.width == 640)
         let next = try copier.copy(SampleReader.packet(.video, newSamples[1].data, pts: 40))
         #expect(next.newFormat == nil)
+    }
+
+    private typealias Sequence = H264Writer.Sequence
+
+    /// A copier of a stream that is described by this set.
+    private func copier(_ sequence: Sequence) throws -> H264Copier {
+        let record = FLVFile.record([sequence.nalUnit], [H264Writer.pictureSet()])
+        return try H264Copier(track(H264Format(extradata: record), record))
+    }
+
+    private func copy(
+        _ nalUnits: [[UInt8]], _ copier: inout H264Copier
+    ) throws -> H264Copier.Output {
+        try copier.copy(SampleReader.packet(.video, lengthPrefixed(nalUnits), pts: 0))
+    }
+
+    @Test func `a set that was added or replaced comes with each access point from then on`() throws
+    {
+        let (first, second) = (Sequence(timeScale: 20), Sequence(timeScale: 50))
+        let later = H264Writer.pictureSet(7)
+        var copier = try copier(first)
+        func picture(_ kind: H264Writer.Picture.Kind) -> [[UInt8]] {
+            H264Writer.Picture(kind, number: 0, order: 0).slices(first)
+        }
+        let start = picture(.idr(id: 0))
+        #expect(try copy(start, &copier).sample?.data == lengthPrefixed(start))
+        // In front of a picture that is no access point: only there, as the source has it.
+        let middle = [second.nalUnit, later] + picture(.repeated)
+        let output = try copy(middle, &copier)
+        #expect(output.newFormat == nil)
+        #expect(output.sample?.data == lengthPrefixed(middle))
+        let next = [H264Writer.delimiter] + picture(.idr(id: 1))
+        #expect(
+            try copy(next, &copier).sample?.data
+                == lengthPrefixed([next[0], second.nalUnit, later, next[1]]))
+        // The first one again: a reader may come from where the second was in force.
+        _ = try copy([first.nalUnit] + picture(.repeated), &copier)
+        #expect(
+            try copy(start, &copier).sample?.data
+                == lengthPrefixed([first.nalUnit, later] + start))
+        #expect(copier.format.sequenceParameterSets == [first.nalUnit])
+    }
+
+    @Test func `pictures before the first access point are none`() throws {
+        let sequence = Sequence()
+        var copier = try copier(sequence)
+        func picture(_ kind: H264Writer.Picture.Kind, _ number: UInt32) -> [[UInt8]] {
+            H264Writer.Picture(kind, number: number, order: 2 * number).slices(sequence)
+        }
+        #expect(try copy(picture(.repeated, 1), &copier).sample == nil)
+        let recovery = [H264Writer.recoveryPoint(2)] + picture(.refreshed(row: 0), 2)
+        #expect(try copy(recovery, &copier).sample?.flags == [.keyframe, .priming])
+        #expect(try copy(picture(.refreshed(row: 1), 3), &copier).sample?.flags == .priming)
+        #expect(try copy(picture(.repeated, 4), &copier).sample?.flags == [])
+        // Recovery goes on all the time; nothing can be cut there.
+        #expect(try copy(recovery, &copier).sample?.flags == [])
+        #expect(try copy(picture(.idr(id: 0), 0), &copier).sample?.flags == .keyframe)
     }
 
     @Test func `a container's new configuration is a new format`() throws {

@@ -1,4 +1,5 @@
 import Media
+import TestMedia
 import Testing
 
 struct AudioSpecificConfigTests {

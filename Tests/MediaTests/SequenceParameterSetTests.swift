@@ -1,3 +1,4 @@
+import TestMedia
 import Testing
 
 @testable import Media
@@ -221,5 +222,21 @@ struct AVCDecoderConfigurationTests {
                 try AVCDecoderConfiguration(parsing: Array(bytes.prefix(count)))
             }
         }
+    }
+}
+
+struct DecoderConfigurationOfSeveralSetsTests {
+    @Test func `a record's level suffices for all of its sets`() throws {
+        // The second byte behind the profile is the level.
+        var high = H264Writer.Sequence(id: 1).nalUnit
+        high[3] = 51
+        high[2] = 0x40
+        var low = H264Writer.Sequence().nalUnit
+        low[2] = 0x60
+        let format = try H264Format(
+            parsing: [low, high], pictureParameterSets: [H264Writer.pictureSet()])
+        let record = try AVCDecoderConfiguration(format)
+        #expect(record.level == 51)
+        #expect(record.constraints == 0x40)
     }
 }

@@ -64,33 +64,20 @@ package struct StreamExtraction {
 }
 
 extension AnnexB {
-    /// An access unit with start codes, and with the format's parameter sets in front of an IDR picture that brings none.
+    /// An access unit with start codes, and with the format's parameter sets where decoding can start.
     ///
     /// The first NAL unit and parameter sets have a code of 4 bytes, the others one of 3 (ISO/IEC 14496-10 §B.1.2).
     static func accessUnit(
         _ accessUnit: Span<UInt8>, _ format: H264Format
     ) throws(BitstreamError) -> [UInt8] {
-        let found = try AccessUnitSummary(of: accessUnit)
-        var sets = found.hasIDRSlice && !found.hasParameterSets
+        let whole = try format.describing(accessUnit)
         var result: [UInt8] = []
-        result.reserveCapacity(accessUnit.count + 128)
-        func append(_ unit: Span<UInt8>, isLong: Bool) {
-            result += isLong ? [0, 0, 0, 1] : [0, 0, 1]
-            unit.withUnsafeBufferPointer { result.append(contentsOf: $0) }
-        }
-        func appendSets() {
-            guard sets else { return }
-            sets = false
-            for set in format.sequenceParameterSets + format.pictureParameterSets {
-                append(set.span, isLong: true)
-            }
-        }
+        result.reserveCapacity(whole.count + 16)
         var cursor = NALUnitCursor()
-        while let unit = try cursor.next(in: accessUnit) {
-            // A delimiter stays in front (§7.4.1.2.3).
-            if unit.type != .accessUnitDelimiter { appendSets() }
+        while let unit = try cursor.next(in: whole.span) {
             let isSet = unit.type == .sequenceParameterSet || unit.type == .pictureParameterSet
-            append(accessUnit.extracting(unit.range), isLong: result.isEmpty || isSet)
+            result += result.isEmpty || isSet ? [0, 0, 0, 1] : [0, 0, 1]
+            result += whole[unit.range]
         }
         return result
     }

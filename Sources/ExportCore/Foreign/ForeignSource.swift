@@ -54,10 +54,14 @@ struct ForeignSource {
         var batch: [EncodedSample] = []
         var batchStart: Int64?
         var summary = ExportSummary()
+        var undecodable = 0
         while let packet = try file.next() {
             try control.check()
             let (copy, newFormat) = try tracks.copy(packet)
-            guard var sample = copy else { continue }
+            guard var sample = copy else {
+                if packet.track == .video { undecodable += 1 }
+                continue
+            }
             trim(&sample)
             let isLong =
                 batchStart.map { sample.dtsNanoseconds - $0 >= Self.batchNanoseconds } ?? false
@@ -77,6 +81,19 @@ struct ForeignSource {
             control.progress(sample.ptsNanoseconds, of: durationNanoseconds)
         }
         try recorder.add(batch)
+        if undecodable > 0 {
+            guard summary.pictures > 0 else {
+                throw ExportError.refused(
+                    path: path,
+                    reason:
+                        "decoding can start at none of its pictures (no IDR picture, no recovery point): transcode it with "
+                        + "ffmpeg -i FILE -c:v libx264 -c:a copy NEW.mp4")
+            }
+            let text =
+                "\(undecodable) pictures before the first one that can be decoded were left out"
+            summary.notes.append(text)
+            recorder.leftOut(pictures: undecodable, text)
+        }
         guard summary.pictures + summary.soundPackets > 0 else {
             throw ExportError.nothingThere(path)
         }
@@ -250,6 +267,16 @@ private struct ImportRecorder {
                 1, try rescale(sample.durationNanoseconds, from: .nanoseconds, to: timescale)),
             flags: sample.flags, agentDTSNanoseconds: sample.dtsNanoseconds,
             appliedOffsetNanoseconds: 0)
+    }
+
+    /// Pictures of the file are not in the recording.
+    mutating func leftOut(pictures: Int, _ text: String) {
+        note(.gap) {
+            $0.track = TrackKind.video.description
+            $0.cause = "damaged-input"
+            $0.samples = UInt64(pictures)
+            $0.text = text
+        }
     }
 
     /// A track's format changes with the next sample; that takes a number, as an agent's word of it does.

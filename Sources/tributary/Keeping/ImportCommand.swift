@@ -106,6 +106,7 @@ struct ImportCommand: ParsableCommand {
                     + "\(source.summary.soundPackets) AAC packets, "
                     + "\(decimal(Double(source.summary.durationNanoseconds) / 1e9)) s from \(oneLine(source.path))"
             )
+            for note in source.summary.notes { print("    note: \(oneLine(note))") }
         }
     }
 }

@@ -16,6 +16,9 @@ struct CameraAccessUnit: Hashable {
 
     init(_ bytes: UnsafeRawBufferPointer) throws(BitstreamError) {
         let stream = bytes.bindMemory(to: UInt8.self).span
+        let picture = try CodedPicture(ofStream: stream)
+        hasPicture = picture.slices > 0
+        isKeyframe = picture.accessPoint == .sync
         for unit in try AnnexB.nalUnits(in: stream) {
             switch unit.type {
             case .sequenceParameterSet:
@@ -24,13 +27,9 @@ struct CameraAccessUnit: Hashable {
             case .pictureParameterSet:
                 hasPictureSet = true
                 append(stream.extracting(unit.range))
-            case .idrSlice:
-                hasPicture = true
-                isKeyframe = true
-            case .nonIDRSlice, .slicePartition:
-                hasPicture = true
-            case .supplementalEnhancementInformation, .accessUnitDelimiter, .endOfSequence,
-                .endOfStream, .filler, .sequenceParameterSetExtension, .other:
+            case .idrSlice, .nonIDRSlice, .slicePartition, .supplementalEnhancementInformation,
+                .accessUnitDelimiter, .endOfSequence, .endOfStream, .filler,
+                .sequenceParameterSetExtension, .other:
                 break
             }
         }

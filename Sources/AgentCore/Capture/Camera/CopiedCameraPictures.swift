@@ -138,13 +138,19 @@ final class CopiedCameraPictures: CameraStage {
         } catch .damagedSample {
             return output.lost(.incomplete(at: place, picture.bytes.count))
         }
+        guard let sample = result.sample else {
+            undecodable = (
+                (undecodable?.count ?? 0) + 1, undecodable?.startNanoseconds ?? time
+            )
+            return
+        }
         if let format = result.newFormat {
             output.formatChanged(oriented(format))
         } else if isTurned, unit.isKeyframe {
             output.formatChanged(format)
         }
         if unit.isKeyframe { isTurned = false }
-        output.sample(result.sample)
+        output.sample(sample)
     }
 
     func finish(_ output: CaptureOutput) throws(EncodingError) {

@@ -7,6 +7,7 @@ final class CopiedPictures: PacketStage {
     private(set) var isDone = false
     private var copier: H264Copier
     private var limit: CaptureLimit
+    private var undecodable = UndecodablePictures()
     /// Upright: what the file says.
     private let orientation: PictureOrientation
 
@@ -37,11 +38,41 @@ final class CopiedPictures: PacketStage {
             return
         }
         let result = try copier.copy(packet)
+        guard let sample = result.sample else {
+            undecodable.add(packet)
+            return
+        }
+        undecodable.tell(output)
         if let format = result.newFormat { output.formatChanged(oriented(format)) }
-        output.sample(result.sample)
+        output.sample(sample)
     }
 
-    func finish(_ output: CaptureOutput) throws(EncodingError) {}
+    func finish(_ output: CaptureOutput) throws(EncodingError) { undecodable.tell(output) }
+}
+
+/// Pictures of a file before the first one at which decoding can start.
+private struct UndecodablePictures {
+    private var count = 0
+    private var start: Int64 = 0
+    private var end: Int64 = 0
+
+    mutating func add(_ packet: CodedPacket) {
+        let time = packet.ptsNanoseconds ?? packet.dtsNanoseconds
+        start = count == 0 ? time : min(start, time)
+        end = max(end, time + packet.durationNanoseconds)
+        count += 1
+    }
+
+    /// Reports them once.
+    mutating func tell(_ output: CaptureOutput) {
+        guard count > 0 else { return }
+        output.lost(
+            CaptureLoss(
+                track: .video, cause: .damagedInput, startNanoseconds: start,
+                durationNanoseconds: max(0, end - start), samples: count,
+                text: "\(count) pictures before the first one that can be decoded were left out"))
+        self = UndecodablePictures()
+    }
 }
 
 /// A file's own AAC, bit for bit.

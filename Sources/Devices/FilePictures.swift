@@ -1,0 +1,52 @@
+import Media
+
+/// A file's H.264 as one packet per picture, whatever packets the container has (``PictureAssembler``).
+///
+/// A joined packet has the times of the packet with the picture's first slice, and lasts until its last packet ends. Pictures of one
+/// packet share its duration.
+struct FilePictures {
+    private var assembler: PictureAssembler<Demuxer.Output>
+
+    /// Nil for another codec.
+    init?(_ track: CodedTrack) {
+        guard track.codec == "h264",
+            let assembler = PictureAssembler<Demuxer.Output>(configuration: track.configuration)
+        else { return nil }
+        self.assembler = assembler
+    }
+
+    /// Takes the next packet; the pictures that are complete now.
+    mutating func add(_ output: Demuxer.Output) -> [Demuxer.Output] {
+        let packet = output.packet
+        return assembler.add(output, packet.bytes, newConfiguration: packet.newConfiguration)
+            .map(Self.output)
+    }
+
+    /// No packet follows: the last picture.
+    mutating func finish() -> [Demuxer.Output] { assembler.finish().map(Self.output) }
+
+    private static func output(_ picture: PictureAssembler<Demuxer.Output>.Picture)
+        -> Demuxer.Output
+    {
+        var output = picture.packet
+        output.packet.isKeyframe = picture.isSync
+        guard let bytes = picture.bytes else { return output }
+        output.packet = output.packet.with(bytes.withUnsafeBytes { PaddedBytes($0) })
+        let parts = picture.parts.map(\.packet)
+        output.packet.newConfiguration = parts.compactMap(\.newConfiguration).last
+        let (index, count) = picture.place
+        if count > 1 {
+            let share = picture.packet.packet.durationNanoseconds / Int64(count)
+            let later = share * Int64(index)
+            output.packet.durationNanoseconds = share
+            output.packet.dtsNanoseconds += later
+            output.packet.ptsNanoseconds = output.packet.ptsNanoseconds.map { $0 + later }
+        } else {
+            let start = parts.first?.dtsNanoseconds ?? 0
+            let end = parts.map { $0.dtsNanoseconds + $0.durationNanoseconds }.max() ?? start
+            output.packet.durationNanoseconds = max(
+                parts.map(\.durationNanoseconds).max() ?? 0, end - start)
+        }
+        return output
+    }
+}

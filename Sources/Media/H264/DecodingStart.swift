@@ -1,0 +1,40 @@
+/// Where the decoding of a stream starts: pictures that need others before that are left out, and pictures that are wrong until the
+/// decoder has recovered are not presented.
+package struct DecodingStart: Hashable, Sendable {
+    private enum State: Hashable {
+        case waiting
+        /// From the picture with this `frame_num` on, so many reference frames are needed.
+        case recovering(frameNumber: UInt32, frames: UInt32)
+        case started
+    }
+
+    private var state = State.waiting
+
+    package init() {}
+
+    /// The flags of the next picture; nil when it cannot be decoded.
+    package mutating func flags(of picture: CodedPicture) -> SampleFlags? {
+        let point = picture.accessPoint
+        if point == .sync {
+            state = .started
+            return .keyframe
+        }
+        switch state {
+        case .started:
+            return []
+        case .waiting:
+            guard case .gradual(let frames) = point, let identity = picture.first?.identity else {
+                return nil
+            }
+            state = .recovering(frameNumber: identity.frameNumber, frames: frames)
+            return [.keyframe, .priming]
+        case .recovering(let frameNumber, let frames):
+            guard let identity = picture.first?.identity else { return .priming }
+            let limit = identity.frameNumberLimit
+            let passed = (identity.frameNumber &+ limit &- frameNumber % limit) % limit
+            guard passed >= frames % limit else { return .priming }
+            state = .started
+            return []
+        }
+    }
+}

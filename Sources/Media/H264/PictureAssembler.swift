@@ -1,0 +1,130 @@
+/// Makes one packet per picture of a container's H.264 packets: slices, fields and messages in packets of their own are joined, pictures
+/// that share a packet are divided (``AccessUnitAssembler``).
+///
+/// A picture is complete when the next one begins. Where decoding can start is what the bitstream says, not the container
+/// (``CodedPicture``). A packet is whatever the caller has; its bytes stay where they are as long as it is kept.
+package struct PictureAssembler<Packet> {
+    /// One picture.
+    package struct Picture {
+        /// The packet with its first slice: its times are the picture's.
+        package var packet: Packet
+        /// All packets with parts of it, in order.
+        package var parts: [Packet]
+        /// Its bytes, framed as the packets are; nil: those of the packet, neither more nor less.
+        package var bytes: [UInt8]?
+        /// Which of the pictures that begin in that packet it is, and how many these are.
+        package var place: (index: Int, count: Int)
+        package var isSync: Bool
+    }
+
+    private struct Held {
+        var packet: Packet
+        var bytes: UnsafeRawBufferPointer
+        var nalUnits: Int
+        /// Pictures that begin in it, and how many of these are complete.
+        var pictures = 0
+        var complete = 0
+    }
+
+    private var assembler: AccessUnitAssembler
+    private var framing: NALUnitFraming
+    /// Packets that are still needed, by number.
+    private var held: [Int: Held] = [:]
+    private var count = 0
+
+    /// Nil for a configuration that cannot be read: whoever decodes or copies the track reports that.
+    /// - Parameter configuration: an avcC record, or parameter sets in Annex B; may be empty.
+    package init?(configuration: [UInt8]) {
+        do throws(BitstreamError) {
+            framing = try NALUnitFraming(configuration: configuration)
+            assembler = AccessUnitAssembler(try Self.format(configuration))
+        } catch {
+            return nil
+        }
+    }
+
+    /// Takes the next packet; the pictures that are complete now.
+    ///
+    /// A packet that cannot be divided into NAL units passes as it is, behind those before it. What becomes of the damage is decided by
+    /// who decodes or copies it.
+    /// - Parameter newConfiguration: the container's new one from this packet on, if there is one.
+    package mutating func add(
+        _ packet: Packet, _ bytes: UnsafeRawBufferPointer, newConfiguration: [UInt8]? = nil
+    ) -> [Picture] {
+        let number = count
+        count += 1
+        var complete: [Picture] = []
+        do throws(BitstreamError) {
+            if let newConfiguration, !newConfiguration.isEmpty {
+                complete = finish()
+                framing = try NALUnitFraming(configuration: newConfiguration)
+                if let format = try Self.format(newConfiguration) { assembler.configure(format) }
+            }
+            return complete + (try take(packet, number, bytes))
+        } catch {
+            held[number] = nil
+            return complete + finish()
+                + [
+                    Picture(
+                        packet: packet, parts: [packet], bytes: nil, place: (0, 1), isSync: false)
+                ]
+        }
+    }
+
+    /// No packet follows: the last picture.
+    package mutating func finish() -> [Picture] {
+        let last = assembler.finish().map { [picture($0)] } ?? []
+        held = [:]
+        return last
+    }
+
+    private static func format(_ configuration: [UInt8]) throws(BitstreamError) -> H264Format? {
+        guard !configuration.isEmpty else { return nil }
+        if configuration.first == 1 {
+            let record = try AVCDecoderConfiguration(parsing: configuration)
+            if record.sequenceParameterSets.isEmpty || record.pictureParameterSets.isEmpty {
+                return nil
+            }
+        }
+        return try H264Format(extradata: configuration)
+    }
+
+    private mutating func take(
+        _ packet: Packet, _ number: Int, _ bytes: UnsafeRawBufferPointer
+    ) throws(BitstreamError) -> [Picture] {
+        let span = bytes.bindMemory(to: UInt8.self).span
+        let nalUnits = try framing.units(in: span)
+        held[number] = Held(packet: packet, bytes: bytes, nalUnits: nalUnits.count)
+        let units = try assembler.add(packet: number, span, nalUnits)
+        held[number]?.pictures =
+            units.count { $0.pictureIn == number } + (assembler.pictureIn == number ? 1 : 0)
+        let complete = units.map { picture($0) }
+        let oldest = assembler.oldestPacket ?? count
+        held = held.filter { $0.key >= oldest }
+        return complete
+    }
+
+    private mutating func picture(_ unit: AccessUnitAssembler.Unit) -> Picture {
+        guard let own = held[unit.pictureIn] else {
+            preconditionFailure("a packet is kept until its NAL units have left")
+        }
+        held[unit.pictureIn]?.complete += 1
+        let numbers = Set(unit.places.map(\.packet)).sorted()
+        let isWhole = numbers.count == 1 && unit.places.count == own.nalUnits
+        return Picture(
+            packet: own.packet, parts: numbers.compactMap { held[$0]?.packet },
+            bytes: isWhole ? nil : bytes(of: unit), place: (own.complete, own.pictures),
+            isSync: unit.picture.accessPoint == .sync)
+    }
+
+    private func bytes(of unit: AccessUnitAssembler.Unit) -> [UInt8] {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(unit.places.reduce(0) { $0 + $1.range.count + 4 })
+        for place in unit.places {
+            guard let packet = held[place.packet] else { continue }
+            let span = packet.bytes.bindMemory(to: UInt8.self).span
+            framing.append(span.extracting(place.range), to: &bytes)
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,72 @@
+import Media
+import TestMedia
+import Testing
+
+/// README.md beside this file says what the streams are and what is right.
+struct OddStreamTests {
+    /// A stream's access units, with all NAL units of each.
+    private func units(
+        _ stream: OddStream
+    ) throws -> [(picture: CodedPicture, nalUnits: [[UInt8]])] {
+        let record = FLVFile.record(stream.sequenceSets, stream.pictureSets)
+        var assembler = AccessUnitAssembler(try H264Format(extradata: record))
+        let packets = stream.packets.map(\.bytes)
+        var units: [AccessUnitAssembler.Unit] = []
+        for (number, bytes) in packets.enumerated() {
+            let nalUnits = try NALUnitFraming.lengthPrefixed(size: 4).units(in: bytes.span)
+            units += try assembler.add(packet: number, bytes.span, nalUnits)
+        }
+        if let last = assembler.finish() { units.append(last) }
+        return units.map { unit in
+            (unit.picture, unit.places.map { Array(packets[$0.packet][$0.range]) })
+        }
+    }
+
+    @Test(arguments: OddStream.all)
+    func `an access unit has one picture, and all NAL units are in one`(_ stream: OddStream) throws
+    {
+        let units = try units(stream)
+        let times = Set(stream.packets.map(\.milliseconds))
+        #expect(units.count == times.count)
+        #expect(units.allSatisfy { $0.picture.slices > 0 })
+        let all = stream.packets.flatMap(\.nalUnits)
+        let taken = units.flatMap(\.nalUnits)
+        // Only what stands in front of a picture that never came is missing.
+        #expect(taken == Array(all.prefix(taken.count)))
+        #expect(all.count - taken.count <= 2)
+    }
+
+    @Test(arguments: OddStream.all)
+    func `access points are what the bitstream says`(_ stream: OddStream) throws {
+        var start = DecodingStart()
+        let flags = try units(stream).map { start.flags(of: $0.picture) }
+        let recorded = flags.compactMap(\.self)
+        #expect(recorded.count == stream.pictures)
+        #expect(recorded.count { $0.contains(.keyframe) } == stream.syncPictures)
+        #expect(recorded.count { $0.contains(.priming) } == stream.hiddenPictures)
+    }
+
+    @Test func `the second field belongs to the first, and a third begins a frame`() throws {
+        let stream = OddStream.accessUnits[2]
+        let units = try units(stream)
+        #expect(units.allSatisfy { $0.picture.hasSecondField })
+        #expect(units.allSatisfy { $0.nalUnits.count == 2 })
+    }
+
+    @Test func `a slice without its sets is told apart by its place`() throws {
+        let sequence = H264Writer.Sequence()
+        let slices = (0..<3 as Range<UInt32>).map {
+            H264Writer.Picture(.intra, number: $0, order: 2 * $0, pictureSet: 9)
+                .slices(sequence, count: 2)
+        }
+        var assembler = AccessUnitAssembler()
+        var units: [AccessUnitAssembler.Unit] = []
+        for (number, picture) in slices.enumerated() {
+            let bytes = FLVFile.Packet(at: 0, picture).bytes
+            let found = try NALUnitFraming.lengthPrefixed(size: 4).units(in: bytes.span)
+            units += try assembler.add(packet: number, bytes.span, found)
+        }
+        if let last = assembler.finish() { units.append(last) }
+        #expect(units.map(\.places.count) == [2, 2, 2])
+    }
+}
