@@ -67,14 +67,14 @@ struct TrackIndex: Sendable {
 
     /// Edits that put the first sample that can be presented at its time, and hide what precedes it.
     ///
-    /// Video starts at its first sync sample (pictures that precede that one in presentation are hidden), sound
-    /// behind its priming. What would be presented before the file's own beginning is hidden as well.
+    /// Video starts at its first sync sample (pictures that precede that one in presentation are hidden), or behind the pictures
+    /// that a decoder needs to recover; sound behind its priming. What would be presented before the file's own beginning is hidden as well.
     func presentation(
         priming: Int, movieTimescale: Timescale
     ) throws(MP4Error) -> TrackPresentation {
         let firstPresented =
             switch kind {
-            case .video: Int(syncSamples.first ?? 1) - 1
+            case .video: min(max(Int(syncSamples.first ?? 1) - 1, priming), count - 1)
             case .audio: min(max(0, priming), count - 1)
             }
         var dts: Int64 = 0

@@ -127,6 +127,8 @@ extension RetimingRecord.Knot {
 package struct FileRetiming {
     private var tracks: [TrackKind: TrackRetiming] = [:]
     private var priming = PrimingCounter()
+    /// A picture at which decoding can start has come.
+    private var hasSync = false
     private var counts: [TrackKind: Int] = [:]
     private var presented: Set<TrackKind> = []
 
@@ -170,9 +172,10 @@ package struct FileRetiming {
         let index = counts[kind, default: 0]
         counts[kind] = index + 1
         guard !presented.contains(kind) else { return false }
+        hasSync = hasSync || kind == .video && isSync
         let isPresented =
             switch kind {
-            case .video: isSync
+            case .video: hasSync && index >= priming.counts[kind, default: 0]
             case .audio: index >= priming.counts[kind, default: 0]
             }
         if isPresented { presented.insert(kind) }

@@ -96,7 +96,10 @@ extension FileVerifier {
     /// The index of the first presented sample of a file.
     private func firstPresented(_ kind: TrackKind, _ samples: [ScannedSample]) -> Int? {
         switch kind {
-        case .video: samples.firstIndex(where: \.isSync)
+        case .video:
+            samples.firstIndex(where: \.isSync).map {
+                min(max($0, priming.counts[kind] ?? 0), samples.count - 1)
+            }
         case .audio: min(priming.counts[kind] ?? 0, samples.count - 1)
         }
     }

@@ -14,8 +14,10 @@ package struct FileCursor {
     private var retiming: FileRetiming?
     /// What is taken off a track's times, and the session time of its zero, ticks.
     private let tracks: [TrackKind: (shift: Int64, origin: Int64)]
-    /// When the first keyframe is presented, ticks of session time.
-    private var firstKeyframe: Int64?
+    /// A picture at which decoding can start has come.
+    private var hasKeyframe = false
+    /// When the first picture from there on is presented that the decoder has not only for its recovery, ticks of session time.
+    private var firstPicture: Int64?
     private var size: Int64
 
     package init(_ file: RecordedFile) throws(ArchiveError) {
@@ -165,11 +167,15 @@ package struct FileCursor {
             let pts = dts + Int64(sample.compositionOffset)
             var flags: SampleFlags = sample.isSync ? .keyframe : []
             if let record, index < Int(record.primingSamples) { flags.insert(.priming) }
-            if run.track == .video, sample.isSync, firstKeyframe == nil { firstKeyframe = pts }
-            let earliest = run.track == .video ? max(firstKeyframe ?? .max, origin) : origin
+            let isPriming = flags.contains(.priming)
+            if run.track == .video {
+                hasKeyframe = hasKeyframe || sample.isSync
+                if hasKeyframe, !isPriming, firstPicture == nil { firstPicture = pts }
+            }
+            let earliest = run.track == .video ? max(firstPicture ?? .max, origin) : origin
             let isHidden =
                 run.track == .video
-                ? pts < earliest
+                ? isPriming || pts < earliest
                 : flags.contains(.priming) || pts + Int64(sample.duration) <= origin
             samples.append(
                 RecordedSample(

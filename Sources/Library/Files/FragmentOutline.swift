@@ -92,8 +92,15 @@ extension RecordedFile {
             Set(anchors.keys) == Set(formats.map(\.kind)),
             let samples = try SeekIndex(self).samples(anchors)
         else { return nil }
-        // As the file is walked: pictures before its first keyframe are not shown.
-        let keyframe = samples.first { $0.track == .video && $0.isSync }?.start ?? .max
+        // As the file is walked: pictures before its first keyframe are not shown, nor are those that a decoder needs to recover.
+        var keyframe = samples.first { $0.track == .video && $0.isSync }?.start ?? .max
+        let pictures = leading.flatMap(\.samples).filter { $0.track == .video }
+        if let recovering = pictures.last(where: { $0.flags.contains(.priming) }) {
+            guard let shown = pictures.first(where: { $0.dtsTicks > recovering.dtsTicks }) else {
+                return nil
+            }
+            keyframe = shown.ptsNanoseconds
+        }
         let main: TrackKind = format(.video) == nil ? .audio : .video
         var others: [FragmentOutline] = []
         var group: ArraySlice<IndexedSample> = []
