@@ -515,9 +515,10 @@ extension CollectorEngine {
 
     /// Records samples whose payload is valid; otherwise the sender is refused.
     private mutating func take(
-        _ samples: Samples, payload: any MediaPayload, of source: String, from peer: PeerID,
+        _ sent: Samples, payload: any MediaPayload, of source: String, from peer: PeerID,
         at now: Instant
     ) {
+        var samples = sent
         let flaw = withExtendedLifetime(payload) {
             AccessUnitCheck.flaw(in: samples, payload: payload.memory)
         }
@@ -528,6 +529,9 @@ extension CollectorEngine {
                     durable: recorder.durable),
                 payload: nil, peer: nil, at: now)
             return
+        }
+        withExtendedLifetime(payload) {
+            samples = AccessUnitCheck.withTrueKeyframes(samples, payload: payload.memory)
         }
         sourceCounters.took(samples, of: source, at: latest)
         let credit = link.credit(of: peer, source: samples.source)

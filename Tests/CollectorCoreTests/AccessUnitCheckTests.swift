@@ -31,6 +31,33 @@ import Wire
         #expect(flaw([0xFF, 0xFF, 0xFF, 0xFF, 1], sizes: [5]) != nil)
     }
 
+    @Test func `a keyframe flag that the bitstream does not bear out is taken back`() {
+        func flags(_ bytes: [UInt8], _ told: SampleFlags) -> SampleFlags {
+            let samples = Samples(
+                source: 0, firstSequence: 5, epoch: 1,
+                payloadDigest: [UInt8](repeating: 0, count: 32),
+                runs: [
+                    SampleRun(
+                        track: .video, sizes: [UInt32(bytes.count)], dtsNanoseconds: [0],
+                        ptsOffsetsNanoseconds: [], durationsNanoseconds: [1], flags: [told])
+                ])
+            return bytes.withUnsafeBytes {
+                AccessUnitCheck.withTrueKeyframes(samples, payload: $0).runs[0].flags[0]
+            }
+        }
+        let inter: [UInt8] = [0, 0, 0, 2, 0x41, 0x9A]  // a P slice
+        let intra: [UInt8] = [0, 0, 0, 3, 0x41, 0x88, 0x80]  // an I slice
+        let point: [UInt8] = [0, 0, 0, 5, 6, 6, 1, 0xC4, 0x80]  // recovery_frame_cnt 0
+        let gradual: [UInt8] = [0, 0, 0, 5, 6, 6, 1, 0x64, 0x80]  // recovery_frame_cnt 2
+        #expect(flags([0, 0, 0, 2, 0x65, 0x88], .keyframe) == .keyframe)
+        #expect(flags(point + intra, .keyframe) == .keyframe)
+        #expect(flags(intra, .keyframe) == [])
+        #expect(flags(inter, .keyframe) == [])
+        #expect(flags(point + inter, .keyframe) == [])
+        #expect(flags(gradual + inter, .keyframe) == [])
+        #expect(flags(gradual + inter, [.keyframe, .priming]) == [.keyframe, .priming])
+    }
+
     @Test func `sound is not taken for NAL units`() {
         #expect(flaw([0xFF, 0xFF, 0xFF, 0xFF, 1], sizes: [5], track: .audio) == nil)
     }

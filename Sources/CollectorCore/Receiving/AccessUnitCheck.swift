@@ -27,4 +27,36 @@ enum AccessUnitCheck {
         }
         return nil
     }
+
+    /// The samples with keyframe flags that are true: where the bitstream does not say that decoding can start (``AccessPoint``), an
+    /// agent's flag is taken back. Otherwise a file could begin, or a reader start, with pictures that do not decode.
+    ///
+    /// A gradual access point is one where the pictures until the decoder has recovered are marked as never presented. Only flagged
+    /// pictures are looked at. The access units are known to be whole.
+    static func withTrueKeyframes(_ samples: Samples, payload: UnsafeRawBufferPointer) -> Samples {
+        var result = samples
+        var offset = 0
+        for (number, run) in samples.runs.enumerated() {
+            let start = offset
+            offset += run.sizeBytes
+            // Only the first picture of a run may be flagged.
+            guard run.track == .video, let size = run.sizes.first,
+                run.flags(at: 0).contains(.keyframe)
+            else { continue }
+            let unit = UnsafeRawBufferPointer(rebasing: payload[start..<start + Int(size)])
+            let isTrue: Bool
+            do throws(BitstreamError) {
+                let picture = try CodedPicture(of: unit.assumingMemoryBound(to: UInt8.self).span)
+                switch picture.accessPoint {
+                case .sync: isTrue = true
+                case .gradual: isTrue = run.flags(at: 0).contains(.priming)
+                case .none: isTrue = false
+                }
+            } catch {
+                isTrue = false
+            }
+            if !isTrue { result.runs[number].flags[0].remove(.keyframe) }
+        }
+        return result
+    }
 }
