@@ -38,6 +38,8 @@ package struct Remuxer: ~Copyable {
         var lastDTS: Int64?
         /// What the file's edit list hides.
         var hidden: HiddenPackets<PacketHandle>
+        /// Makes packets of pictures, where the stream is H.264.
+        var pictures: StreamPictures?
     }
 
     private let format: ContainerFormat
@@ -80,7 +82,8 @@ package struct Remuxer: ~Copyable {
             routes.append(
                 Route(
                     output: Int32(number), codec: name, next: Self.firstDecodingTime(stream),
-                    hidden: HiddenPackets(keepsStart: isPicture || format.isISO)))
+                    hidden: HiddenPackets(keepsStart: isPicture || format.isISO),
+                    pictures: StreamPictures(stream)))
         }
         guard routes.contains(where: { $0 != nil }) else {
             throw .cannotRead(path, reason: "it has no video and no audio")
@@ -117,6 +120,13 @@ package struct Remuxer: ~Copyable {
         let packet = packet.packet
         let result = av_read_frame(input.context, packet)
         if result == CFFmpeg_ERROR_EOF {
+            for index in routes.indices {
+                guard var route = routes[index] else { continue }
+                for handle in route.pictures?.finish() ?? [] {
+                    try pass(handle, &route, of: input.stream(index))
+                }
+                routes[index] = route
+            }
             try checkIsComplete()
             return false
         }
@@ -147,13 +157,23 @@ package struct Remuxer: ~Copyable {
             )
         }
         route.read += 1
-        let flags = packet.pointee.flags
-        let due = route.hidden.add(
-            PacketHandle(taking: packet), isHidden: flags & AV_PKT_FLAG_DISCARD != 0,
-            isKeyframe: flags & AV_PKT_FLAG_KEY != 0)
-        for held in due { try write(held.packet, &route, of: input.stream(index)) }
+        let handle = PacketHandle(taking: packet)
+        for handle in route.pictures?.add(handle) ?? [handle] {
+            try pass(handle, &route, of: input.stream(index))
+        }
         routes[index] = route
         return true
+    }
+
+    /// Writes a picture, or a packet of another codec, unless it is hidden and not needed.
+    private mutating func pass(
+        _ handle: PacketHandle, _ route: inout Route, of stream: UnsafeMutablePointer<AVStream>
+    ) throws(ContainerError) {
+        let flags = handle.packet.pointee.flags
+        let due = route.hidden.add(
+            handle, isHidden: flags & AV_PKT_FLAG_DISCARD != 0,
+            isKeyframe: flags & AV_PKT_FLAG_KEY != 0)
+        for held in due { try write(held.packet, &route, of: stream) }
     }
 
     private mutating func write(

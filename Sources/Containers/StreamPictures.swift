@@ -1,0 +1,82 @@
+import CFFmpeg
+import FFmpegSupport
+import Media
+
+/// A stream's H.264 as one packet per picture, whatever packets the container has (``PictureAssembler``).
+///
+/// A joined packet has the times of the packet with the picture's first slice, and lasts until its last packet ends. Pictures of one
+/// packet share its duration.
+struct StreamPictures {
+    private var assembler: PictureAssembler<PacketHandle>
+
+    /// Nil for another codec.
+    init?(_ stream: UnsafeMutablePointer<AVStream>) {
+        guard let parameters = stream.pointee.codecpar,
+            parameters.pointee.codec_id == AV_CODEC_ID_H264
+        else { return nil }
+        let configuration = parameters.pointee.extradata.map {
+            Array(UnsafeBufferPointer(start: $0, count: Int(parameters.pointee.extradata_size)))
+        }
+        guard
+            let assembler = PictureAssembler<PacketHandle>(configuration: configuration ?? [])
+        else { return nil }
+        self.assembler = assembler
+    }
+
+    /// Takes the next packet; the pictures that are complete now.
+    mutating func add(_ handle: PacketHandle) -> [PacketHandle] {
+        let bytes = UnsafeRawBufferPointer(
+            start: handle.packet.pointee.data, count: Int(handle.packet.pointee.size))
+        return assembler.add(handle, bytes).map(Self.packet)
+    }
+
+    /// No packet follows: the last picture.
+    mutating func finish() -> [PacketHandle] { assembler.finish().map(Self.packet) }
+
+    private static func packet(
+        _ picture: PictureAssembler<PacketHandle>.Picture
+    ) -> PacketHandle {
+        guard let bytes = picture.bytes else {
+            setSync(picture.isSync, of: picture.packet)
+            return picture.packet
+        }
+        let joined = PacketHandle()
+        let packet = joined.packet
+        guard av_new_packet(packet, Int32(bytes.count)) >= 0,
+            av_packet_copy_props(packet, picture.packet.packet) >= 0
+        else { preconditionFailure("out of memory") }
+        bytes.withUnsafeBytes {
+            UnsafeMutableRawBufferPointer(start: packet.pointee.data, count: $0.count)
+                .copyMemory(from: $0)
+        }
+        setSync(picture.isSync, of: joined)
+        let (index, count) = picture.place
+        if count > 1 {
+            let share = packet.pointee.duration / Int64(count)
+            packet.pointee.duration = share
+            if packet.pointee.pts != CFFmpeg_NOPTS_VALUE {
+                packet.pointee.pts += share * Int64(index)
+            }
+            if packet.pointee.dts != CFFmpeg_NOPTS_VALUE {
+                packet.pointee.dts += share * Int64(index)
+            }
+        } else {
+            let known = picture.parts.map(\.packet.pointee).filter {
+                $0.dts != CFFmpeg_NOPTS_VALUE
+            }
+            let start = known.first?.dts ?? 0
+            let end = known.map { $0.dts + $0.duration }.max() ?? start
+            packet.pointee.duration = max(
+                picture.parts.map(\.packet.pointee.duration).max() ?? 0, end - start)
+        }
+        return joined
+    }
+
+    private static func setSync(_ isSync: Bool, of handle: PacketHandle) {
+        if isSync {
+            handle.packet.pointee.flags |= AV_PKT_FLAG_KEY
+        } else {
+            handle.packet.pointee.flags &= ~AV_PKT_FLAG_KEY
+        }
+    }
+}
