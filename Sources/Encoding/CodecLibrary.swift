@@ -99,6 +99,11 @@ final class FrameBox: @unchecked Sendable {
         var frame: UnsafeMutablePointer<AVFrame>? = frame
         av_frame_free(&frame)
     }
+
+    /// The decoder made up a part of it, or began where it could not know the pictures before.
+    var isDamaged: Bool {
+        frame.pointee.decode_error_flags != 0 || frame.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0
+    }
 }
 
 extension FrameBox {

@@ -10,9 +10,13 @@ struct Decoder: ~Copyable {
     private let handle: CodecHandle
     private let packet = PacketHandle()
 
-    init(_ track: CodedTrack, threads: Int) throws(EncodingError) {
+    /// Pictures that are damaged, or whose references are missing, are left out instead of being made up.
+    private let isStrict: Bool
+
+    init(_ track: CodedTrack, threads: Int, isStrict: Bool = false) throws(EncodingError) {
         codec = track.codec
-        handle = try CodecHandle.openDecoder(track, threads: threads)
+        self.isStrict = isStrict
+        handle = try CodecHandle.openDecoder(track, threads: threads, isStrict: isStrict)
     }
 
     /// Decodes a packet, or with nil gives what is still inside; `emit` gets each frame in presentation order.
@@ -34,6 +38,7 @@ struct Decoder: ~Copyable {
             let result = avcodec_receive_frame(handle.context, box.frame)
             if result == CFFmpeg_ERROR_EAGAIN || result == CFFmpeg_ERROR_EOF { return }
             try check(result, atNanoseconds: time)
+            if isStrict, box.isDamaged { continue }
             try emit(box)
         }
     }
@@ -83,7 +88,7 @@ struct Decoder: ~Copyable {
 extension CodecHandle {
     /// A decoder that is ready for the track's packets.
     fileprivate static func openDecoder(
-        _ track: CodedTrack, threads: Int
+        _ track: CodedTrack, threads: Int, isStrict: Bool
     ) throws(EncodingError) -> CodecHandle {
         guard let description = avcodec_descriptor_get_by_name(track.codec),
             let codec = avcodec_find_decoder(description.pointee.id)
@@ -93,6 +98,12 @@ extension CodecHandle {
         context.pointee.codec_tag = track.codecTag
         context.pointee.pkt_timebase = nanosecondTimeBase
         context.pointee.thread_count = Int32(clamping: threads)
+        if isStrict {
+            context.pointee.err_recognition |= AV_EF_EXPLODE
+            context.pointee.error_concealment = 0
+            // Otherwise it guesses how far pictures are reordered, and leaves those out that it did not expect.
+            context.pointee.strict_std_compliance = FF_COMPLIANCE_STRICT
+        }
         if !track.configuration.isEmpty { handle.setExtradata(track.configuration) }
         switch track.content {
         case .picture(let picture):

@@ -11,10 +11,14 @@ package struct VideoDecoder: ~Copyable {
 
     /// Opens a decoder for the track.
     ///
-    /// `threads`: 0 for as many as the machine has use for; each holds pictures of its own.
-    package init(_ track: CodedTrack, threads: Int = 1) throws(EncodingError) {
+    /// - Parameters:
+    ///   - threads: 0 for as many as the machine has use for; each holds pictures of its own.
+    ///   - isStrict: whether pictures that do not decode right are left out instead of being made up from others.
+    package init(
+        _ track: CodedTrack, threads: Int = 1, isStrict: Bool = false
+    ) throws(EncodingError) {
         self.track = track
-        decoder = try Decoder(track, threads: threads)
+        decoder = try Decoder(track, threads: threads, isStrict: isStrict)
     }
 
     /// Decodes a packet; `emit` gets what is ready, in presentation order.

@@ -1,9 +1,11 @@
 import Archive
 import ArgumentParser
+import ExportCore
 import Library
 import Terminal
 
-/// `tributary verify`: whether recordings are what was sent, without decoding anything; with `--sync`, whether their time is.
+/// `tributary verify`: whether recordings are what was sent, without decoding anything; with `--decode`, whether their pictures decode;
+/// with `--sync`, whether their time is right.
 struct VerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
@@ -15,6 +17,9 @@ struct VerifyCommand: ParsableCommand {
             ('time-damage'; the media is then as it was sent). A file that is still growing, or that was left by a crash, is not damaged \
             by being incomplete.
 
+            With --decode, the pictures of recordings are decoded too, from each picture at which decoding can start to the next one. A \
+            picture that does not decode is damage. That takes about as long as playing the recordings at full speed.
+
             With --sync, recordings of the test pattern are decoded instead to measure timing errors: each source against the \
             common timeline, sources against each other, and audio against video. Files given by name are assumed to start at the same \
             instant. Sources without the test pattern are skipped and listed. Exit status 1 means that no time code was readable, or that \
@@ -25,6 +30,9 @@ struct VerifyCommand: ParsableCommand {
 
     @Argument(help: ArgumentHelp("Sessions or files. (default: every session)", valueName: "what"))
     var what: [String] = []
+
+    @Flag(help: "Also decode every picture, from each one at which decoding can start.")
+    var decode = false
 
     @OptionGroup(title: "Sync measurement") var time: SyncOptions
 
@@ -38,9 +46,19 @@ struct VerifyCommand: ParsableCommand {
         var files: [FileReport]
     }
 
+    func validate() throws {
+        if decode, time.sync {
+            throw ValidationError("--decode and --sync are two checks: use one of them")
+        }
+    }
+
     func run() throws {
         if time.sync { return try measure() }
-        let report = try withArchiveErrors { try check() }
+        let report = try withArchiveErrors {
+            try decode
+                ? LongWork.run("decoding") { try check($0) }
+                : check(nil)
+        }
         if json {
             try JSONOutput.print(report)
         } else {
@@ -55,7 +73,8 @@ struct VerifyCommand: ParsableCommand {
         if !isAccepted { throw ExitCode(ExitStatus.failure) }
     }
 
-    private func check() throws -> Report {
+    /// - Parameter control: of the decoding; nil: nothing is decoded.
+    private func check(_ control: WorkControl?) throws -> Report {
         var sessions: [SessionReport] = []
         var files: [FileReport] = []
         // One for all of them: what it knows of a store is read once.
@@ -64,13 +83,48 @@ struct VerifyCommand: ParsableCommand {
         if wanted.isEmpty { throw LibraryError.empty(archive: archive.archive) }
         for name in wanted {
             let (paths, found) = try finder.subjects(name)
-            files += paths.map { FileVerifier.verify($0).report }
+            for path in paths {
+                var report = FileVerifier.verify(path).report
+                if let control {
+                    switch report.state {
+                    case .finished, .growing:
+                        report.findings += try DecodingCheck.findings(
+                            in: RecordedFile(opening: path), control: control)
+                    case .foreign:
+                        report.findings += try DecodingCheck.findings(
+                            inForeign: path, control: control)
+                    case .unreadable: break
+                    }
+                }
+                files.append(report)
+            }
             for place in found {
-                sessions.append(try place.library.verification(of: place.name))
+                var report = try place.library.verification(of: place.name)
+                if let control { try decode(place, into: &report, control) }
+                sessions.append(report)
             }
         }
         let isIntact = sessions.allSatisfy(\.isIntact) && files.allSatisfy(\.isIntact)
         return Report(isIntact: isIntact, sessions: sessions, files: files)
+    }
+
+    /// Adds what decoding finds to the reports of a session's files.
+    private func decode(
+        _ place: SessionPlace, into report: inout SessionReport, _ control: WorkControl
+    ) throws {
+        let recording = try place.recording()
+        for source in report.sources.indices {
+            let recorded = recording.source(report.sources[source].name)?.files ?? []
+            for file in report.sources[source].files.indices {
+                let path = report.sources[source].files[file].path
+                // What cannot be read has been reported.
+                guard report.sources[source].files[file].state != .unreadable,
+                    let own = recorded.first(where: { $0.path == path })
+                else { continue }
+                report.sources[source].files[file].findings += try DecodingCheck.findings(
+                    in: try own.opened(), control: control)
+            }
+        }
     }
 
     private func show(_ report: Report) {

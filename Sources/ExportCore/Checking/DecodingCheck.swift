@@ -1,0 +1,169 @@
+package import Archive
+import Containers
+import Devices
+import Encoding
+package import Library
+import Media
+
+/// Whether every picture of a recorded file decodes from each picture at which decoding can start: `tributary verify --decode`.
+///
+/// Each group of pictures gets a decoder of its own, which knows the file's description and nothing that was before the group. A
+/// picture that is presented before its group's first one, and decoded after it, refers to the group before (open groups): that
+/// group's decoder has it. Pictures that the file hides are not asked for.
+package struct DecodingCheck {
+    /// What was found in a file.
+    package struct Result: Hashable, Sendable {
+        package var pictures = 0
+        package var syncPictures = 0
+        package var undecodable = 0
+        /// The first of those, nanoseconds of session time.
+        package var firstNanoseconds: Int64?
+
+        package init() {}
+    }
+
+    private let track: CodedTrack
+    private let control: WorkControl
+    private var result = Result()
+    /// The present group, and the one before while pictures of it may come.
+    private var group: Group?
+    private var last: Group?
+
+    /// The pictures from one access point on.
+    private final class Group {
+        let startNanoseconds: Int64
+        private var decoder: VideoDecoder
+        private var expected: Set<Int64> = []
+
+        init(_ track: CodedTrack, startNanoseconds: Int64) throws(EncodingError) {
+            self.startNanoseconds = startNanoseconds
+            decoder = try VideoDecoder(track, threads: 1, isStrict: true)
+        }
+
+        func decode(_ packet: CodedPacket, isExpected: Bool) throws(EncodingError) {
+            if isExpected { expected.insert(packet.ptsNanoseconds ?? packet.dtsNanoseconds) }
+            var got: [Int64] = []
+            do throws(EncodingError) {
+                try decoder.decode(packet) { frame throws(EncodingError) in
+                    got.append(frame.captureNanoseconds)
+                }
+            } catch .damagedPacket {
+                // Its picture stays expected.
+            }
+            expected.subtract(got)
+        }
+
+        /// The times of the pictures that did not come.
+        func finish() throws(EncodingError) -> Set<Int64> {
+            var got: [Int64] = []
+            do throws(EncodingError) {
+                try decoder.finish { frame throws(EncodingError) in
+                    got.append(frame.captureNanoseconds)
+                }
+            } catch .damagedPacket {
+                // As above.
+            }
+            return expected.subtracting(got)
+        }
+    }
+
+    private init(_ track: CodedTrack, _ control: WorkControl) {
+        self.track = track
+        self.control = control
+    }
+
+    /// Decodes a file's pictures; what is wrong with them, as findings. A file without pictures has none.
+    package static func findings(
+        in file: RecordedFile, control: WorkControl
+    ) throws -> [Finding] {
+        guard let result = try check(file, control: control) else { return [] }
+        return findings(result, file.path)
+    }
+
+    /// Decodes the pictures of another file. Where decoding can start is what its bitstream says.
+    package static func findings(
+        inForeign path: String, control: WorkControl
+    ) throws -> [Finding] {
+        var source: FileSource
+        do throws(DeviceError) {
+            source = try FileSource(path: path, kinds: [.video], loops: false)
+        } catch .noTrack {
+            return []
+        }
+        var check = DecodingCheck(source.tracks[0], control)
+        while let packet = try source.next() {
+            try check.take(packet, isHidden: packet.isDiscarded)
+        }
+        try check.finish()
+        return findings(check.result, path)
+    }
+
+    private static func findings(_ result: Result, _ path: String) -> [Finding] {
+        let text: String
+        if result.undecodable > 0 {
+            let milliseconds = (result.firstNanoseconds ?? 0) / 1_000_000
+            text =
+                "\(result.undecodable) of \(result.pictures) pictures do not decode, the first at \(milliseconds) ms of the session"
+            return [Finding(.damage, path, text)]
+        }
+        text =
+            "\(result.pictures) pictures decode, from each of \(result.syncPictures) at which decoding can start"
+        return [Finding(.note, path, text)]
+    }
+
+    /// Decodes a file's pictures; nil: it has none.
+    package static func check(_ file: RecordedFile, control: WorkControl) throws -> Result? {
+        guard let format = file.format(.video) else { return nil }
+        var check = DecodingCheck(try CodedTrack(format), control)
+        var cursor = try FileCursor(file)
+        while let fragment = try cursor.next() {
+            for sample in fragment.samples where sample.track == .video {
+                try check.take(sample.packet(), isHidden: sample.isHidden)
+            }
+        }
+        try check.finish()
+        return check.result
+    }
+
+    private mutating func take(_ packet: CodedPacket, isHidden: Bool) throws {
+        try control.check()
+        let time = packet.ptsNanoseconds ?? packet.dtsNanoseconds
+        if !isHidden { result.pictures += 1 }
+        if packet.isKeyframe {
+            result.syncPictures += 1
+            try close(last)
+            last = group
+            group = try Group(track, startNanoseconds: time)
+        }
+        guard let group else {
+            // Nothing to begin with has come.
+            if !isHidden { miss(time) }
+            return
+        }
+        let isLeading = time < group.startNanoseconds
+        try group.decode(packet, isExpected: !isLeading && !isHidden)
+        guard let last else { return }
+        if packet.isKeyframe || isLeading {
+            try last.decode(packet, isExpected: isLeading && !isHidden)
+        } else {
+            try close(last)
+            self.last = nil
+        }
+    }
+
+    private mutating func finish() throws {
+        try close(last)
+        try close(group)
+        last = nil
+        group = nil
+    }
+
+    private mutating func close(_ group: Group?) throws {
+        for time in try group?.finish() ?? [] { miss(time) }
+    }
+
+    private mutating func miss(_ time: Int64) {
+        result.undecodable += 1
+        result.firstNanoseconds = min(result.firstNanoseconds ?? time, time)
+    }
+}
