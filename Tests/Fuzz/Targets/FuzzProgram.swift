@@ -23,6 +23,8 @@ enum FuzzProgram {
         "paths": { bytes, count in run(PathsTarget.run, bytes, count) },
         "spool": { bytes, count in run(SpoolTarget.run, bytes, count) },
         "answers": { bytes, count in run(AnswersTarget.run, bytes, count) },
+        "sets": { bytes, count in run(ParameterSetTarget.run, bytes, count) },
+        "pictures": { bytes, count in run(AccessUnitTarget.run, bytes, count) },
         "keys": { bytes, count in run(KeysTarget.run, bytes, count) },
     ]
 

@@ -74,6 +74,8 @@ enum Seeds {
         save(ledger, "\(directory)/ledger/lines")
         save(agentFile, "\(directory)/keys/agent")
         save(pathsScript, "\(directory)/paths/links")
+        save(H264Seeds.sets, "\(directory)/sets/known")
+        save(H264Seeds.pictures, "\(directory)/pictures/packets")
         save(spoolScript, "\(directory)/spool/lives")
         for (name, answer) in answers { save(Array(answer.utf8), "\(directory)/answers/\(name)") }
         do throws(MP4Error) {

@@ -1,0 +1,118 @@
+import Media
+
+/// Packets of any content on their way into pictures: each NAL unit is in one picture at most, in its order, and each picture has a
+/// slice.
+enum AccessUnitTarget {
+    /// A packet's bytes, which stay where they are.
+    private final class Packet {
+        let memory: UnsafeRawBufferPointer
+
+        init(_ bytes: [UInt8]) {
+            let memory = UnsafeMutableRawBufferPointer.allocate(
+                byteCount: bytes.count, alignment: 1)
+            memory.copyBytes(from: bytes)
+            self.memory = UnsafeRawBufferPointer(memory)
+        }
+
+        deinit { memory.deallocate() }
+
+        var bytes: [UInt8] { Array(memory) }
+    }
+
+    static func run(_ bytes: [UInt8]) {
+        var input = InputReader(bytes)
+        // An avcC record, or parameter sets in Annex B, or nothing.
+        let configuration = input.block()
+        guard var assembler = PictureAssembler<Packet>(configuration: configuration) else { return }
+        let framing: NALUnitFraming
+        do throws(BitstreamError) {
+            framing = try NALUnitFraming(configuration: configuration)
+        } catch {
+            preconditionFailure("the assembler takes what has no framing: \(error)")
+        }
+        var given: [[UInt8]] = []
+        var taken: [[UInt8]] = []
+        var start = DecodingStart()
+        func take(_ pictures: [PictureAssembler<Packet>.Picture]) {
+            for picture in pictures {
+                let bytes = picture.bytes ?? picture.packet.bytes
+                precondition(picture.place.index < picture.place.count)
+                precondition(!picture.parts.isEmpty)
+                guard let units = units(bytes, framing) else { continue }
+                taken += units
+                look(at: units, &start)
+            }
+        }
+        while !input.isAtEnd {
+            let packet = Packet(input.block())
+            given += units(packet.bytes, framing) ?? []
+            take(assembler.add(packet, packet.memory))
+        }
+        take(assembler.finish())
+        // What stands in front of a picture that never came is left out.
+        var rest = given[...]
+        for unit in taken {
+            guard let place = rest.firstIndex(of: unit) else {
+                preconditionFailure("a NAL unit is in two pictures, or out of order")
+            }
+            rest = rest[(place + 1)...]
+        }
+        let slices = given.count { NALUnitType(header: $0[0]).isSlice }
+        precondition(
+            taken.count { NALUnitType(header: $0[0]).isSlice } == slices, "a slice is lost")
+    }
+
+    /// The NAL units of a packet; nil for one that cannot be divided.
+    private static func units(_ bytes: [UInt8], _ framing: NALUnitFraming) -> [[UInt8]]? {
+        do throws(BitstreamError) {
+            return try framing.units(in: bytes.span).map { Array(bytes[$0.range]) }
+        } catch {
+            return nil
+        }
+    }
+
+    /// Whoever records or describes a picture reads it once more.
+    private static func look(at units: [[UInt8]], _ start: inout DecodingStart) {
+        var accessUnit: [UInt8] = []
+        for unit in units { appendLengthPrefixed(unit.span, to: &accessUnit) }
+        do throws(BitstreamError) {
+            let picture = try CodedPicture(of: accessUnit.span)
+            let flags = start.flags(of: picture)
+            precondition(picture.accessPoint != .sync || flags == .keyframe)
+            let sets = [H264Seeds.sequenceSet, H264Seeds.pictureSet]
+            let whole = try withParameterSets(sets, in: accessUnit.span)
+            precondition(whole.count >= accessUnit.count)
+        } catch {
+            precondition(!error.description.isEmpty)
+        }
+    }
+}
+
+/// Small sets and slices that are right.
+enum H264Seeds {
+    /// Main profile, 32×32, order type 0 with 8 bits.
+    static let sequenceSet: [UInt8] = [0x67, 0x4D, 0x00, 0x1E, 0xE5, 0x29, 0x2C, 0x80]
+    static let pictureSet: [UInt8] = [0x68, 0xCE, 0x38, 0x80]
+    private static let message: [UInt8] = [0x06, 6, 1, 0xC4, 0x80]
+    private static let idr: [UInt8] = [0x65, 0x88, 0x84, 0x02, 0xAC]
+    private static let slices: [[UInt8]] = [
+        [0x61, 0x9A, 0x20, 0x55, 0x60], [0x61, 0x66, 0x88, 0x15, 0x58],
+    ]
+
+    static var sets: [UInt8] {
+        var writer = InputWriter()
+        for set in [sequenceSet, pictureSet, sequenceSet] { writer.block(set) }
+        return writer.bytes
+    }
+
+    /// A delimiter alone, an IDR picture, a picture whose slices are in two packets.
+    static var pictures: [UInt8] {
+        func stream(_ nalUnits: [[UInt8]]) -> [UInt8] { nalUnits.flatMap { [0, 0, 0, 1] + $0 } }
+        var writer = InputWriter()
+        writer.block(stream([sequenceSet, pictureSet]))
+        writer.block(stream([[0x09, 0xF0]]))
+        writer.block(stream([message, idr]))
+        for slice in slices { writer.block(stream([slice])) }
+        return writer.bytes
+    }
+}
