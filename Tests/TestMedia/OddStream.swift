@@ -170,7 +170,7 @@ package struct OddStream: Sendable {
             var bottom = picture
             bottom.isBottomField = true
             bottom.order += 1
-            // A field that repeats would repeat the last one of either parity.
+            // The first picture has no other field to repeat.
             if Self.isFirst(picture) { bottom.kind = .intra }
             let fields = [top.slices(sequence), bottom.slices(sequence)]
             return joined ? [fields.flatMap(\.self)] : fields
@@ -192,7 +192,8 @@ package struct OddStream: Sendable {
         },
         OddStream("I pictures with a recovery count of 0") { stream in
             stream.addContinuous { group, place in
-                (group == 0 ? .idr(id: 0) : place == 0 ? .intra : .repeated, place == 0 ? 0 : nil)
+                if place > 0 { return (.repeated, nil) }
+                return (group == 0 ? .idr(id: 0) : .intra, 0)
             }
         },
         OddStream("P pictures with a recovery count of 0") { stream in
