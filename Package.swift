@@ -236,6 +236,15 @@ let package = Package(
         .target(
             name: "TestDisks", dependencies: ["Archive", "CLinux", "TestSpools"],
             path: "Tests/TestDisks", swiftSettings: settings),
+        // What reads bytes from strangers, for libFuzzer and for the tests.
+        .target(
+            name: "FuzzTargets",
+            dependencies: [
+                "Archive", "Library", "Media", "Messaging", "MP4", "ObjectStore", "Spooling",
+                "TestRecordings", "TestSpools", "Trust", "Wire",
+            ],
+            path: "Tests/Fuzz/Targets", swiftSettings: settings),
+        tests("Fuzz", "FuzzTargets"),
         tests(
             "AgentCore", "Hashing", "AgentCore", "Devices", "Encoding", "Media", "Messaging",
             "CollectorClient", "Spooling", "TestMedia", "TestSpools", "Wire"),
@@ -306,12 +315,9 @@ if let selectedTests {
 
 // `Tests/Fuzz/run` links libFuzzer, which ordinary builds do not.
 if isFuzzed {
+    package.targets.removeAll { $0.type == .test }
     package.targets.append(
         .executableTarget(
-            name: "fuzz",
-            dependencies: [
-                "Archive", "Library", "Media", "Messaging", "MP4", "ObjectStore", "Spooling",
-                "TestRecordings", "TestSpools", "Trust", "Wire",
-            ],
-            path: "Tests/Fuzz/Targets", swiftSettings: settings))
+            name: "fuzz", dependencies: ["FuzzTargets"], path: "Tests/Fuzz/Program",
+            swiftSettings: settings))
 }

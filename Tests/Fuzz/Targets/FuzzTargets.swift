@@ -1,0 +1,20 @@
+/// The readers of bytes from strangers, by name: each takes any input, and traps where a promise is broken.
+package enum FuzzTargets {
+    package static let all: [String: @Sendable ([UInt8]) -> Void] = [
+        "wire": { WireTarget.run($0) },
+        "collector": { CollectorTarget.run($0) },
+        "agent": { AgentTarget.run($0) },
+        "mp4": { MP4Target.run($0) },
+        "ledger": { LedgerTarget.run($0) },
+        "archive": { ArchiveTarget.run($0) },
+        "paths": { PathsTarget.run($0) },
+        "spool": { SpoolTarget.run($0) },
+        "answers": { AnswersTarget.run($0) },
+        "sets": { ParameterSetTarget.run($0) },
+        "pictures": { AccessUnitTarget.run($0) },
+        "keys": { KeysTarget.run($0) },
+    ]
+
+    /// Writes the seeds, which are right in every field, below a directory.
+    package static func writeSeeds(below directory: String) { Seeds.write(below: directory) }
+}
