@@ -2,9 +2,7 @@ import NIOCore
 import NIOTLS
 
 /// An outbound event: the peer has taken a part of an answer that was not written through the pipeline.
-struct AnswerProgress: Sendable {
-    init() {}
-}
+struct AnswerProgress: Sendable {}
 
 /// Applies ``ConnectionDeadlines`` to one connection. Used on the connection's event loop.
 final class DeadlineHandler: ChannelDuplexHandler, RemovableChannelHandler {
