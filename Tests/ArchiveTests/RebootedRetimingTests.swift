@@ -37,7 +37,8 @@ struct RebootedRetimingTests {
                 let before = try #require(file.boundBefore)
                 let after = try #require(file.boundAfter)
                 #expect(after.greatestNanoseconds <= before.greatestNanoseconds)
-                #expect(after.medianNanoseconds < 1_000_000)
+                // Two clocks may run apart by what is not known of their skew while the server is away.
+                #expect(after.medianNanoseconds < 3_000_000)
             }
         }
         #expect(try verify(recording).hasWholeMedia)

@@ -30,7 +30,7 @@ struct CollectorClocks {
 
     init(_ sources: [Source]) {
         for source in sources { measure(source) }
-        order = Self.order(sources).filter { histories[$0] != nil }
+        order = order(sources).filter { histories[$0] != nil }
         for zero in order { place(zero, sources) }
     }
 
@@ -79,8 +79,9 @@ struct CollectorClocks {
         }
     }
 
-    /// The collector's clocks, the first one first: every source met those that it has in this order.
-    private static func order(_ sources: [Source]) -> [Int64] {
+    /// The collector's clocks, the first one first: every source met those that it has in this order. Of clocks that no source met
+    /// after another, the one with the smallest recorded error is first.
+    private func order(_ sources: [Source]) -> [Int64] {
         var before: [Int64: Set<Int64>] = [:]
         for source in sources {
             var seen: Set<Int64> = []
@@ -92,16 +93,25 @@ struct CollectorClocks {
                 seen.insert(zero)
             }
         }
-        return before.sorted { ($0.value.count, $0.key) < ($1.value.count, $1.key) }.map(\.key)
+        return before.map {
+            (earlier: $1.count, asRecorded($0, sources).errorNanoseconds, zero: $0)
+        }
+        .sorted { $0 < $1 }.map(\.zero)
     }
 
     /// Places zero on one of the collector's clocks, after all earlier ones.
     private mutating func place(_ zero: Int64, _ sources: [Source]) {
+        let recorded = asRecorded(zero, sources)
         guard !ties.isEmpty else {
-            ties[zero] = ZeroTie(.init(nanoseconds: zero, errorNanoseconds: 0))
+            // A session begins where its zero is; only a clock after a reboot has a zero that was corrected.
+            let isFirst =
+                recorded.nanoseconds.clampedSubtracting(zero).magnitude
+                <= recorded.errorNanoseconds.magnitude
+            ties[zero] = ZeroTie(
+                isFirst ? .init(nanoseconds: zero, errorNanoseconds: 0) : recorded)
             return
         }
-        var tie = ZeroTie<Measured>(asRecorded(zero, sources))
+        var tie = ZeroTie<Measured>(recorded)
         let earlier = order.filter { ties[$0] != nil }
         for (measured, history) in histories[zero] ?? [:] {
             for other in earlier {

@@ -68,10 +68,8 @@ struct SourceRetimer {
     ) throws(ArchiveError) {
         for (kind, track) in evidence.tracks {
             let base = sessionBase(track, evidence)
-            let delay =
-                retiming.displacement(kind).map {
-                    Self.nanoseconds($0.greatestTicks, track.timescale)
-                } ?? 0
+            // What would begin before its file is delayed, and returns to its place soon after.
+            let delay = Self.nanoseconds(retiming.greatestDelayTicks(kind), track.timescale)
             for run in track.runs {
                 guard let clock = run.clock, let moved = index.moved[kind]?[run.firstTicks] else {
                     continue

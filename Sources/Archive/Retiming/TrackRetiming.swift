@@ -34,6 +34,8 @@ struct TrackRetiming: Sendable {
     /// Present delay, in ticks.
     private var displacementTicks: Int64 = 0
     private(set) var displacement: Displacement?
+    /// How late the first sample is relative to the mapping.
+    private var startDelayTicks: Int64 = 0
 
     /// - Parameter last: the end of the track so far, ticks of the file's media timeline; none at a file's beginning.
     init(
@@ -63,6 +65,9 @@ struct TrackRetiming: Sendable {
         originTicks - Int64(compositionOffset)
     }
 
+    /// How late samples are at most relative to the mapping, because the file cannot begin earlier.
+    var greatestDelayTicks: Int64 { max(startDelayTicks, displacement?.greatestTicks ?? 0) }
+
     /// The decoding time of the track's next sample.
     mutating func place(
         _ dts: Int64, compositionOffset: Int32, isFirstPresented: Bool
@@ -70,6 +75,7 @@ struct TrackRetiming: Sendable {
         let target = Self.target(dts, shiftNanoseconds: shift(at: dts), timescale: timescale)
         var undisplaced = mapping.startTicks
         var place = mapping.startTicks
+        if last == nil { startDelayTicks = max(0, place &- target) }
         if let last {
             let elapsed = dts &- last.recordedTicks
             displacementTicks -= min(displacementTicks, max(0, elapsed / Self.returnDivisor))
@@ -147,6 +153,9 @@ package struct FileRetiming {
     func displacement(_ kind: TrackKind) -> TrackRetiming.Displacement? {
         tracks[kind]?.displacement
     }
+
+    /// See ``TrackRetiming/greatestDelayTicks``.
+    func greatestDelayTicks(_ kind: TrackKind) -> Int64 { tracks[kind]?.greatestDelayTicks ?? 0 }
 
     /// The end of a track, ticks of the file's media timeline: as recorded, and after retiming.
     func last(_ kind: TrackKind) -> (recordedTicks: Int64, ticks: Int64)? { tracks[kind]?.last }

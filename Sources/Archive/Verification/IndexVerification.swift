@@ -68,7 +68,7 @@ extension FileVerifier {
                 }
                 keepRetimed(
                     samples.map(\.dts), kind,
-                    delayTicks: retiming.displacement?.greatestTicks ?? 0)
+                    delayTicks: retiming.greatestDelayTicks)
             }
             let table = track.samples
             guard table.count == samples.count else {
