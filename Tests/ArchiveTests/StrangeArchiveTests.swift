@@ -87,6 +87,21 @@ import Testing
             .map { try FileSystem.read($0, limit: 1 << 20) }
     }
 
+    @Test func `an empty session and a ledger that is too large are reported`() throws {
+        try archive.addSession(Self.honest, segments: 2)
+        try archive.addSession(Self.strange, segments: 1)
+        let ledger = layout.ledger(Self.strange, "camera")
+        try FileSystem.replace(ledger, with: [])
+        #expect(truncate(ledger, 10 << 30) == 0)
+        try FileSystem.makeDirectories(layout.session("empty"))
+        let report = try SessionVerifier.verify(Self.strange, in: layout)
+        #expect(report.findings.contains { $0.path == ledger && $0.severity == .damage })
+        let catalog = try CatalogIndexing.openMended(layout).catalog
+        let summary = try CatalogIndexing.update(catalog, layout)
+        #expect(summary.problems.count == 2)
+        #expect(try catalog.sessionNames().contains(Self.honest))
+    }
+
     @Test func `sizes that cannot be do not remove what others recorded`() throws {
         try archive.addSession(Self.honest, segments: 2)
         try archive.addSession(Self.strange, segments: 3)

@@ -73,12 +73,13 @@ package enum CatalogIndexing {
         }
         for session in names where !isCancelled() {
             summary.sessions += 1
-            var files: Set<String> = []
-            for source in try layout.sourceNames(session) {
-                let owner = SourceKey(session: session, source: source)
-                for file in try layout.knownSegmentNames(owner) {
-                    files.insert("\(source)/\(file)")
-                }
+            let files: Set<String>
+            do throws(ArchiveError) {
+                files = try Self.files(of: session, layout)
+            } catch {
+                guard error.isForEntry else { throw error }
+                summary.problems.append("\(error)")
+                continue
             }
             summary.segments += files.count
             if !everything, finished.contains(session),
@@ -93,6 +94,20 @@ package enum CatalogIndexing {
             }
         }
         return summary
+    }
+
+    /// A session's segments, each as `SOURCE/NAME`.
+    private static func files(
+        of session: String, _ layout: ArchiveLayout
+    ) throws(ArchiveError) -> Set<String> {
+        var files: Set<String> = []
+        for source in try layout.sourceNames(session) {
+            let owner = SourceKey(session: session, source: source)
+            for file in try layout.knownSegmentNames(owner) {
+                files.insert("\(source)/\(file)")
+            }
+        }
+        return files
     }
 
     /// Updates the entries of some sessions from their files, or removes them if the sessions are gone.
@@ -121,7 +136,8 @@ package enum CatalogIndexing {
             try catalog.apply([.all(CatalogEntry(session, in: layout))])
             return nil
         } catch {
-            if error.isForEntry { return "\(error)" }
+            // Of a session without a description, too, nothing can be said.
+            if error.isForEntry || error.isForAbsence { return "\(error)" }
             guard case .malformed(let path, _) = error, path != catalog.name else { throw error }
             return "\(error)"
         }

@@ -136,9 +136,9 @@ package struct ArchiveLayout: Sendable {
             Self.isValidName($0) && !directories.contains($0)
         }
         guard let first = strays.first else { return nil }
-        let others = strays.count > 1 ? ", and \(strays.count - 1) more like it," : ""
+        let others = strays.count > 1 ? " (and \(strays.count - 1) more)" : ""
         let kind = NamedPath.isLink(session(first)) ? "a symbolic link" : "no directory"
-        return "\(session(first)) is \(kind)\(others): it is not read as a session"
+        return "\(session(first)) is \(kind): it is not read as a session\(others)"
     }
 
     /// Names of the sources with a directory in the session, sorted.

@@ -67,7 +67,8 @@ package struct SessionVerifier {
         do throws(ArchiveError) {
             try check(&self)
         } catch {
-            guard error.isForEntry else { throw error }
+            let isMalformed = if case .malformed = error { true } else { false }
+            guard error.isForEntry || isMalformed else { throw error }
             damage(path, "cannot be read: \(error.reason)")
         }
     }
