@@ -240,11 +240,13 @@ extension EndToEnd {
                     guard type as? FileAttributeType == .typeDirectory else { continue }
                     symlink(scene.outside, "\(path)/bad")
                 }
-                let collector = try await stage.collector("--keep-bytes", "100GB")
+                let collector = try await stage.collector(
+                    "--keep-bytes", "100GB", "--idle-timeout", "0s")
                 let bad = try stage.testAgent("bad", "--duration", "3s", "--linger", "3s")
                 let good = try stage.testAgent("good", "--duration", "3s")
                 try await good.succeeds()
-                _ = try await bad.outcome()
+                // Its samples cannot be written anywhere: it keeps them.
+                bad.signal(SIGKILL)
                 collector.signal(SIGTERM)
                 _ = try await collector.outcome()
                 #expect(try !stage.recordings("good").isEmpty)

@@ -271,7 +271,8 @@ package enum FileSystem {
             }
         }
         guard isDirectory(path) else {
-            throw .system(operation: "use the directory", path: path, errno: ENOTDIR)
+            let code = NamedPath.isDirectory(path) ? ELOOP : ENOTDIR
+            throw .system(operation: "use the directory", path: path, errno: code)
         }
     }
 
