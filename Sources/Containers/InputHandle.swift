@@ -1,36 +1,24 @@
 import CFFmpeg
 import FFmpegSupport
 
-/// Owns libavformat's handle of a file that is read.
+/// A file that is read: what its container says of itself.
 struct InputHandle: ~Copyable {
     let path: String
-    let context: UnsafeMutablePointer<AVFormatContext>
+    private let input: MediaInput
 
     init(_ path: String, cancellation: Cancellation?) throws(ContainerError) {
-        var context = avformat_alloc_context()
-        guard let allocated = context else { preconditionFailure("out of memory") }
-        if let cancellation {
-            allocated.pointee.interrupt_callback = interruption(by: cancellation)
-        }
-        var options: OpaquePointer?
-        // A playlist in the file's place must not reach for the network.
-        av_dict_set(&options, "protocol_whitelist", "file", 0)
-        var result = avformat_open_input(&context, "file:" + path, nil, &options)
-        av_dict_free(&options)
-        if result >= 0 { result = avformat_find_stream_info(context, nil) }
-        guard result >= 0, let context else {
-            avformat_close_input(&context)
-            if cancellation?.isCancelled == true { throw .cancelled }
-            throw .cannotRead(path, reason: Self.reason(result))
+        do throws(InputFailure) {
+            input = try MediaInput(path: path) { cancellation?.isCancelled == true }
+        } catch {
+            switch error {
+            case .cancelled: throw .cancelled
+            case .unusable(let reason): throw .cannotRead(path, reason: reason)
+            }
         }
         self.path = path
-        self.context = context
     }
 
-    deinit {
-        var context: UnsafeMutablePointer<AVFormatContext>? = context
-        avformat_close_input(&context)
-    }
+    var context: UnsafeMutablePointer<AVFormatContext> { input.context }
 
     /// libavformat's names of what it took the file for: `mov,mp4,m4a,3gp,3g2,mj2`.
     var formatName: String { String(cString: context.pointee.iformat.pointee.name) }
@@ -57,14 +45,5 @@ struct InputHandle: ~Copyable {
             preconditionFailure("libavformat lists a stream that is not there")
         }
         return stream
-    }
-
-    /// What an error code means of an input, for people.
-    private static func reason(_ code: Int32) -> String {
-        if code == CFFmpeg_ERROR_ENOENT { return "no such file" }
-        if code == CFFmpeg_ERROR_INVALIDDATA {
-            return "it is not a media file, or it is truncated (no index found)"
-        }
-        return libraryErrorText(code)
     }
 }

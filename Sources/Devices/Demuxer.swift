@@ -61,7 +61,7 @@ struct Demuxer: ~Copyable {
             guard result >= 0 else {
                 throw .unreadable(
                     path: handle.path, atNanoseconds: lastNanoseconds,
-                    reason: FormatHandle.reason(result))
+                    reason: libraryErrorText(result))
             }
             let index = box.packet.pointee.stream_index
             try notePresence(of: box.packet.pointee)

@@ -2,7 +2,7 @@ import CFFmpeg
 import FFmpegSupport
 import Media
 
-/// Owns libavformat's handle of one open file, and knows what is in it.
+/// One open file, and what is in it.
 struct FormatHandle: ~Copyable {
     /// A track and where it is in the file.
     struct Track {
@@ -12,29 +12,22 @@ struct FormatHandle: ~Copyable {
     }
 
     let path: String
-    let context: UnsafeMutablePointer<AVFormatContext>
+    private let input: MediaInput
 
     /// Opens the file and reads what it says of itself.
     init(path: String) throws(DeviceError) {
-        var context: UnsafeMutablePointer<AVFormatContext>?
-        var options: OpaquePointer?
-        // A playlist in the file's place must not reach for the network.
-        av_dict_set(&options, "protocol_whitelist", "file", 0)
-        var result = avformat_open_input(&context, "file:" + path, nil, &options)
-        av_dict_free(&options)
-        if result >= 0 { result = avformat_find_stream_info(context, nil) }
-        guard result >= 0, let context else {
-            avformat_close_input(&context)
-            throw .cannotOpen(path: path, reason: Self.reason(result))
+        do throws(InputFailure) {
+            input = try MediaInput(path: path)
+        } catch {
+            switch error {
+            case .cancelled: preconditionFailure("nothing cancels a file that is played")
+            case .unusable(let reason): throw .cannotOpen(path: path, reason: reason)
+            }
         }
         self.path = path
-        self.context = context
     }
 
-    deinit {
-        var context: UnsafeMutablePointer<AVFormatContext>? = context
-        avformat_close_input(&context)
-    }
+    var context: UnsafeMutablePointer<AVFormatContext> { input.context }
 }
 
 extension FormatHandle {
@@ -165,13 +158,4 @@ extension FormatHandle {
 
     /// 30 years: what lies beyond is damage, and sums of what lies within cannot overflow.
     private static let longestNanoseconds: UInt64 = 30 * 366 * 86_400 * 1_000_000_000
-
-    /// What an error code of the library means, for people.
-    static func reason(_ code: Int32) -> String {
-        if code == CFFmpeg_ERROR_ENOENT { return "no such file" }
-        if code == CFFmpeg_ERROR_INVALIDDATA {
-            return "it is not a media file, or it is truncated (no index found)"
-        }
-        return libraryErrorText(code)
-    }
 }

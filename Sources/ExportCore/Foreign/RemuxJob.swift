@@ -32,7 +32,6 @@ package struct RemuxJob {
 
     /// Does it.
     package func run() throws -> Result {
-        _ = try EditLists(of: input)
         var options: [String: String] = [:]
         if format.isISO {
             if isFastStart { options["movflags"] = "+faststart" }
@@ -42,6 +41,8 @@ package struct RemuxJob {
         var remuxer = try Remuxer(
             input, to: output.temporaryPath, named: output.path, format: format,
             muxerOptions: options, cancellation: control.cancellation)
+        // The remuxer has refused what is no file.
+        _ = try EditLists(of: input)
         while try remuxer.step() {
             if remuxer.packets % 64 == 0, let duration = remuxer.durationNanoseconds {
                 control.progress(remuxer.positionNanoseconds, of: duration)

@@ -1,0 +1,96 @@
+import CFFmpeg
+import Glibc
+
+/// The bytes of one regular file, on their way to a demuxer: libavformat's own buffer in front of it, bounded.
+///
+/// libavformat gets no path, so that nothing that the file says can make it open another one. Belongs to one thread.
+final class InputBytes {
+    /// Large enough that the calls cost nothing beside the bytes.
+    private static let bufferBytes = 1 << 16
+
+    /// What the demuxer reads from.
+    let context: UnsafeMutablePointer<AVIOContext>
+
+    private let descriptor: Int32
+    private let isCancelled: @Sendable () -> Bool
+
+    /// Opens the file; waits for no pipe's writer and no device.
+    init(path: String, isCancelled: @escaping @Sendable () -> Bool) throws(InputFailure) {
+        let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        guard descriptor >= 0 else { throw Self.failure(errno) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0 else {
+            let code = errno
+            close(descriptor)
+            throw Self.failure(code)
+        }
+        guard status.st_mode & S_IFMT == S_IFREG else {
+            close(descriptor)
+            throw .unusable(
+                "it is \(Self.kind(status.st_mode)), and a file is needed: save the media to a file first"
+            )
+        }
+        self.descriptor = descriptor
+        self.isCancelled = isCancelled
+        guard let memory = av_malloc(Self.bufferBytes),
+            let context = avio_alloc_context(
+                memory.assumingMemoryBound(to: UInt8.self), Int32(Self.bufferBytes), 0, nil,
+                Self.read, nil, Self.seek)
+        else { preconditionFailure("out of memory") }
+        self.context = context
+        context.pointee.opaque = Unmanaged.passUnretained(self).toOpaque()
+    }
+
+    deinit {
+        // The library may have put another buffer in the first one's place.
+        av_free(context.pointee.buffer)
+        var place: UnsafeMutablePointer<AVIOContext>? = context
+        avio_context_free(&place)
+        close(descriptor)
+    }
+
+    private static func failure(_ code: Int32) -> InputFailure {
+        if code == ENOENT { return .unusable("no such file") }
+        // A socket's path cannot be opened at all.
+        if code == ENXIO { return .unusable("it is a socket or a device, and a file is needed") }
+        return .unusable(libraryErrorText(-code))
+    }
+
+    private static func kind(_ mode: mode_t) -> String {
+        switch mode & S_IFMT {
+        case S_IFIFO: "a named pipe"
+        case S_IFDIR: "a directory"
+        case S_IFSOCK: "a socket"
+        default: "a device"
+        }
+    }
+
+    private static func bytes(_ opaque: UnsafeMutableRawPointer?) -> InputBytes {
+        guard let opaque else { preconditionFailure("the bytes are their context's opaque") }
+        return Unmanaged<InputBytes>.fromOpaque(opaque).takeUnretainedValue()
+    }
+
+    private static let read:
+        @convention(c) (UnsafeMutableRawPointer?, UnsafeMutablePointer<UInt8>?, Int32) -> Int32 = {
+            opaque, buffer, count in
+            let bytes = bytes(opaque)
+            while !bytes.isCancelled() {
+                let got = Glibc.read(bytes.descriptor, buffer, Int(count))
+                if got > 0 { return Int32(got) }
+                if got == 0 { return CFFmpeg_ERROR_EOF }
+                if errno != EINTR { return -errno }
+            }
+            return CFFmpeg_ERROR_EXIT
+        }
+
+    private static let seek: @convention(c) (UnsafeMutableRawPointer?, Int64, Int32) -> Int64 = {
+        opaque, offset, whence in
+        let bytes = bytes(opaque)
+        if whence & AVSEEK_SIZE != 0 {
+            var status = stat()
+            return fstat(bytes.descriptor, &status) == 0 ? Int64(status.st_size) : Int64(-errno)
+        }
+        let place = lseek(bytes.descriptor, off_t(offset), whence & ~AVSEEK_FORCE)
+        return place >= 0 ? Int64(place) : Int64(-errno)
+    }
+}

@@ -1,0 +1,130 @@
+package import CFFmpeg
+
+/// Why a media file cannot be read.
+package enum InputFailure: Error, Hashable {
+    /// Somebody asked to end it.
+    case cancelled
+    /// It is no file, or none that is read here; the text says why.
+    case unusable(String)
+}
+
+/// One media file, opened for reading: the only way in this product from a file's path to libavformat.
+///
+/// The file may come from a stranger, and libavformat has formats that are lists of other files and addresses. So
+/// - libavformat reads from a descriptor of our own and knows no path;
+/// - the format is found by the file's content, never by its name, and must be one of ``formats``;
+/// - a demuxer that opens something else, whatever it is, is refused (`io_open`).
+///
+/// Belongs to one thread.
+package struct MediaInput: ~Copyable {
+    package let context: UnsafeMutablePointer<AVFormatContext>
+    private let bytes: InputBytes
+
+    /// The demuxers that are used, by libavformat's names. Each reads one file from front to back, or by its own index.
+    package static let formats: Set<String> = [
+        // Containers.
+        "mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "mpegts", "mpeg", "flv", "live_flv", "avi",
+        "nut", "ogg", "asf",
+        "mxf", "gxf", "ivf", "wtv", "dv",
+        // Streams of one codec.
+        "h264", "hevc", "m4v", "mpegvideo", "vc1", "obu", "av1", "mjpeg", "yuv4mpegpipe", "aac",
+        "loas", "mp3", "ac3",
+        "eac3", "dts", "truehd", "flac", "wav", "w64", "aiff", "caf", "au", "amr",
+        // One picture.
+        "jpeg_pipe", "png_pipe", "gif",
+    ]
+
+    /// How far a file is read before its streams have to be known.
+    private struct Search {
+        var bytes: Int64
+        var microseconds: Int64
+
+        /// Enough for nearly all: the library's own default.
+        static let usual = Search(bytes: 5_000_000, microseconds: 0)
+        /// For a stream that begins long after another: half an hour, or what fits into memory meanwhile.
+        static let long = Search(bytes: 64 << 20, microseconds: 1_800_000_000)
+    }
+
+    /// Opens the file and reads what it says of its streams.
+    ///
+    /// - Parameter isCancelled: asked again and again while the file is read, on this thread.
+    package init(
+        path: String, isCancelled: @escaping @Sendable () -> Bool = { false }
+    ) throws(InputFailure) {
+        let first = try Self(path, isCancelled, search: .usual)
+        guard first.hasUnknownStream else {
+            self = first
+            return
+        }
+        _ = consume first
+        self = try Self(path, isCancelled, search: .long)
+    }
+
+    private init(
+        _ path: String, _ isCancelled: @escaping @Sendable () -> Bool, search: Search
+    ) throws(InputFailure) {
+        let bytes = try InputBytes(path: path, isCancelled: isCancelled)
+        var format: UnsafePointer<AVInputFormat>?
+        var result = av_probe_input_buffer2(bytes.context, &format, "", nil, 0, 0)
+        if isCancelled() { throw .cancelled }
+        guard result >= 0, let format else { throw .unusable(Self.reason(result)) }
+        let name = String(cString: format.pointee.name)
+        guard Self.formats.contains(name) else {
+            throw .unusable(
+                "its content is of the format '\(name)', which is not read here: convert it to MP4 or Matroska first"
+            )
+        }
+        var context = avformat_alloc_context()
+        guard let allocated = context else { preconditionFailure("out of memory") }
+        allocated.pointee.pb = bytes.context
+        allocated.pointee.probesize = search.bytes
+        allocated.pointee.max_analyze_duration = search.microseconds
+        allocated.pointee.io_open = { _, _, _, _, _ in -EACCES }
+        var options: OpaquePointer?
+        // The same in the library's own words, for demuxers that open others.
+        av_dict_set(&options, "format_whitelist", format.pointee.name, 0)
+        av_dict_set(&options, "protocol_whitelist", "file", 0)
+        av_dict_set(&options, "enable_drefs", "0", 0)
+        av_dict_set(&options, "use_absolute_path", "0", 0)
+        result = avformat_open_input(&context, "", format, &options)
+        av_dict_free(&options)
+        if result >= 0 { result = avformat_find_stream_info(context, nil) }
+        guard result >= 0, let context else {
+            avformat_close_input(&context)
+            if isCancelled() { throw .cancelled }
+            throw .unusable(Self.reason(result))
+        }
+        self.context = context
+        self.bytes = bytes
+    }
+
+    deinit {
+        var context: UnsafeMutablePointer<AVFormatContext>? = context
+        avformat_close_input(&context)
+        // The demuxer reads from it until it is closed.
+        withExtendedLifetime(bytes) {}
+    }
+
+    /// A stream is listed of which nothing has come yet that tells how it is coded.
+    private var hasUnknownStream: Bool {
+        for index in 0..<Int(context.pointee.nb_streams) {
+            guard let parameters = context.pointee.streams[index]?.pointee.codecpar else {
+                continue
+            }
+            switch parameters.pointee.codec_type {
+            case AVMEDIA_TYPE_VIDEO where parameters.pointee.width == 0: return true
+            case AVMEDIA_TYPE_AUDIO where parameters.pointee.sample_rate == 0: return true
+            default: break
+            }
+        }
+        return false
+    }
+
+    /// What an error code means of an input, for people.
+    private static func reason(_ code: Int32) -> String {
+        if code == CFFmpeg_ERROR_INVALIDDATA {
+            return "it is not a media file, or it is truncated (no index found)"
+        }
+        return libraryErrorText(code)
+    }
+}
