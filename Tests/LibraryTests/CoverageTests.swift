@@ -1,4 +1,5 @@
 import Archive
+import Foundation
 import Glibc
 import Media
 import TestRecordings
@@ -18,13 +19,13 @@ import Testing
 
     /// A gap's line in the ledger; the archive's files have pictures from 0 to 30 s.
     private func addGap(
-        _ cause: String, at start: Int64?, seconds: Int64, samples: UInt64 = 1,
-        track: String? = nil
+        _ cause: String, at start: Int64?, seconds: Int64 = 0, nanoseconds: Int64 = 0,
+        samples: UInt64 = 1, track: String? = nil
     ) throws {
         var entry = LedgerEntry(kind: .gap, at: SmallArchive.zero)
         entry.cause = cause
         entry.startNanoseconds = start.map { $0 * Self.second }
-        entry.durationNanoseconds = UInt64(seconds * Self.second)
+        entry.durationNanoseconds = UInt64(seconds * Self.second + nanoseconds)
         entry.samples = samples
         entry.track = track
         try archive.append(Ledger.line(entry), session: Self.session)
@@ -103,6 +104,24 @@ import Testing
         #expect(seconds(coarse.recorded) == [0...30])
     }
 
+    @Test func `one cause at one time is one gap, and less than a picture is none`() throws {
+        try archive.addSession(Self.session, segments: 3)
+        // A stop and a start: a line for the beginning and one for the end, of each track.
+        try addGap("command", at: 12, seconds: 0, samples: 0, track: "video")
+        try addGap("command", at: 11, seconds: 0, samples: 0, track: "audio")
+        try addGap("command", at: 11, seconds: 7, samples: 0, track: "audio")
+        try addGap("command", at: 12, seconds: 6, samples: 0, track: "video")
+        // A change of the size, which stopped nothing.
+        try addGap("command", at: 22, nanoseconds: 681_000, samples: 0, track: "video")
+        try addGap("driver drop", at: 24, nanoseconds: 681_000, samples: 1)
+        let gaps = try coverage(0...30).missing
+        #expect(gaps.map(\.cause) == ["command", "driver drop"])
+        #expect(gaps.map(\.count) == [1, 1])
+        #expect(gaps[0].startNanoseconds == 11 * Self.second)
+        #expect(gaps[0].endNanoseconds == 18 * Self.second)
+        #expect(gaps[0].track == nil)
+    }
+
     @Test func `what is asked for without measure is answered with measure`() throws {
         try archive.addSession(Self.session, segments: 1)
         for second in 0..<50 { try addGap("late", at: Int64(second) * 2, seconds: 1) }
@@ -115,6 +134,50 @@ import Testing
         let paths = try archive.addSession(Self.session, segments: 3)
         try FileSystem.replace(paths[1], with: Array("nonsense".utf8))
         #expect(seconds(try coverage(0...30).recorded) == [0...10, 20...30])
+    }
+
+    @Test func `coverage begins at the first picture, also where the catalog tells of the files`()
+        throws
+    {
+        let paths = try archive.addSession(Self.session, segments: 4, firstPicture: 3)
+        func expectFirstPicture() throws {
+            let spans = try coverage(-5...100).recorded
+            #expect(spans.map(\.startNanoseconds) == [3 * Self.second])
+            #expect(spans.map(\.endNanoseconds) == [40 * Self.second])
+        }
+        try expectFirstPicture()
+        _ = try CatalogIndexing.update(SQLiteCatalog.open(archive.layout), archive.layout)
+        // What was changed lately is read from the files.
+        for path in paths {
+            try FileManager.default.setAttributes(
+                [.modificationDate: Date(timeIntervalSinceNow: -3_600)], ofItemAtPath: path)
+        }
+        try expectFirstPicture()
+    }
+
+    @Test func `of a range without anything, the cause and what is nearest are told`() throws {
+        let paths = try archive.addSession(Self.session, segments: 3)
+        try FileSystem.replace(paths[1], with: Array("nonsense".utf8))
+        try addGap("restart", at: 10, seconds: 10, samples: 0)
+        let (library, memory) = (try library(), CoverageMemory())
+        func missing(_ range: ClosedRange<Int64>) throws -> MissingRange? {
+            try library.missing(
+                range.lowerBound * Self.second...range.upperBound * Self.second, of: "camera",
+                in: Self.session, remembering: memory)
+        }
+        let gap = try #require(try missing(12...13))
+        #expect(
+            gap.text(asking: "picture")
+                == "no picture of camera there: missing from 0:10.000 to 0:20.000, cause: restart; "
+                + "recorded up to 0:10.000, and from 0:20.000")
+        #expect(gap.nearest(to: 12 * Self.second) == 10 * Self.second - 1)
+        #expect(try missing(5...6) == nil && missing(5...12) == nil)
+        let after = try #require(try missing(40...50))
+        #expect(after.gap == nil && after.nextStartNanoseconds == nil)
+        #expect(after.nearest(to: 40 * Self.second) == 30 * Self.second - 1)
+        #expect(
+            after.text(asking: "clip")
+                == "no clip of camera there: nothing is recorded; recorded up to 0:30.000")
     }
 
     // MARK: Asked again

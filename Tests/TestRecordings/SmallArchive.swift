@@ -13,10 +13,12 @@ package struct SmallArchive: Sendable {
     package init() {}
 
     /// Writes a session; segment k has the records 10k + 1 … 10k + 10.
+    /// - Parameter firstPicture: the second of the first picture; those of the first segment before it were not taken.
     /// - Returns: the segments' paths.
     @discardableResult
     package func addSession(
-        _ name: String, segments: Int, state: SessionManifest.State = .finished
+        _ name: String, segments: Int, state: SessionManifest.State = .finished,
+        firstPicture: Int = 0
     ) throws -> [String] {
         try FileSystem.makeDirectories(layout.source(name, "camera"))
         var manifest = SessionManifest(
@@ -28,10 +30,14 @@ package struct SmallArchive: Sendable {
                 name: "camera", agent: "box", address: "", tracks: [], isComplete: true)
         ]
         try FileSystem.replace(layout.manifest(name), with: manifest.encoded())
-        return try (0..<segments).map { try addSegment($0, to: name) }
+        return try (0..<segments).map {
+            try addSegment($0, to: name, skipping: $0 == 0 ? firstPicture : 0)
+        }
     }
 
-    private func addSegment(_ index: Int, to session: String) throws -> String {
+    private func addSegment(
+        _ index: Int, to session: String, skipping skipped: Int
+    ) throws -> String {
         let origin = Int64(index) * 10_000_000_000
         let path = layout.segment(
             session, "camera",
@@ -48,8 +54,8 @@ package struct SmallArchive: Sendable {
                 tracks: [
                     .init(format: .h264(format), originTicks: Int64(index) * 900_000, shiftTicks: 0)
                 ]), sessionZero: Self.zero)
-        let bytes = (0..<10).flatMap { _ in [0, 0, 0, 2, 0x65, 0x88] as [UInt8] }
-        let samples = (0..<10).map { picture in
+        let bytes = (skipped..<10).flatMap { _ in [0, 0, 0, 2, 0x65, 0x88] as [UInt8] }
+        let samples = (skipped..<10).map { picture in
             let second = Int64(index * 10 + picture)
             return PlannedSample(
                 sizeBytes: 6, dts: second * 90_000, pts: second * 90_000, duration: 90_000,

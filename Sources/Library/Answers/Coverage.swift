@@ -18,7 +18,7 @@ package struct SourceCoverage: Hashable, Encodable, Sendable {
         package var track: String?
         package var startNanoseconds: Int64
         package var endNanoseconds: Int64
-        /// Ledger lines.
+        /// Losses: lines of the ledger about the same time are one, whatever their tracks.
         package var count: UInt64
         /// As far as they are known.
         package var samples: UInt64
@@ -44,6 +44,15 @@ extension SourceCoverage {
     /// Files of one source that follow each other are one span, although the last sample of the one and the first of the other
     /// are half a picture apart.
     private static let jointNanoseconds: Int64 = 100_000_000
+    /// Lines of one loss touch each other, but for rounding.
+    private static let touchNanoseconds: Int64 = 1_000_000
+    /// Nothing is missing in a pause that is shorter than a picture at 50 pictures a second: the next one came in time. 0: its end is not known.
+    private static let shortestNanoseconds: Int64 = 20_000_000
+
+    static func areJoined(_ end: Int64, _ start: Int64) -> Bool {
+        start.clampedSubtracting(end) <= jointNanoseconds
+    }
+
     /// Most spans, and most gaps of one cause: more than anybody can see.
     package static let maximumParts = 10_000
 
@@ -51,14 +60,15 @@ extension SourceCoverage {
     ///   - files: what each file has, in any order.
     ///   - range: nanoseconds of session time; the rest is left out.
     ///   - resolutionNanoseconds: what is closer together than this is one.
+    ///   - isForDrawing: the range has at most ``maximumParts`` parts of each kind.
     init(
         _ source: String, files: [Span], gaps: [RecordedGap], range: Range<Int64>,
-        resolutionNanoseconds: Int64
+        resolutionNanoseconds: Int64, isForDrawing: Bool = true
     ) {
         self.source = source
-        let step = max(
-            resolutionNanoseconds, 0,
-            range.upperBound.clampedSubtracting(range.lowerBound) / Int64(Self.maximumParts))
+        let part =
+            range.upperBound.clampedSubtracting(range.lowerBound) / Int64(Self.maximumParts)
+        let step = max(resolutionNanoseconds, 0, isForDrawing ? part : 0)
         var byCause: [String: [Gap]] = [:]
         var unplaced: [String: UnplacedGap] = [:]
         var holes: [Range<Int64>] = []
@@ -78,7 +88,9 @@ extension SourceCoverage {
                     startNanoseconds: max(start, range.lowerBound),
                     endNanoseconds: min(end, range.upperBound), count: 1, samples: gap.samples))
             // Where pictures are missing, nothing is to be seen, whatever is to be heard.
-            if gap.track != .audio, start < end { holes.append(start..<end) }
+            if gap.track != .audio, start < end, gap.samples > 0 || !Self.isShort(end - start) {
+                holes.append(start..<end)
+            }
         }
         missing = byCause.sorted { $0.key < $1.key }.flatMap { Self.merged($0.value, step) }
         self.unplaced = unplaced.values.sorted { $0.cause < $1.cause }
@@ -111,21 +123,39 @@ extension SourceCoverage {
         return merged
     }
 
+    private static func isShort(_ length: Int64) -> Bool { length < shortestNanoseconds }
+
+    /// Losses of one cause: one for each time without samples, although each track has lines of its own, and a stop one for its beginning
+    /// and one for its end.
+    private static func losses(_ lines: [Gap]) -> [Gap] {
+        joined(lines, within: Self.touchNanoseconds) { _ in 0 }.filter {
+            let length = $0.endNanoseconds.clampedSubtracting($0.startNanoseconds)
+            return $0.samples > 0 || length == 0 || !Self.isShort(length)
+        }
+    }
+
     private static func merged(_ gaps: [Gap], _ step: Int64) -> [Gap] {
-        var merged: [Gap] = []
+        joined(losses(gaps), within: step, counting: \.count)
+    }
+
+    /// - Parameter counting: how many gaps one that is joined to the one before adds.
+    private static func joined(
+        _ gaps: [Gap], within distance: Int64, counting: (Gap) -> UInt64
+    ) -> [Gap] {
+        var joined: [Gap] = []
         for gap in gaps.sorted(by: { $0.startNanoseconds < $1.startNanoseconds }) {
-            guard let last = merged.indices.last,
-                gap.startNanoseconds.clampedSubtracting(merged[last].endNanoseconds) <= step
+            guard let last = joined.indices.last,
+                gap.startNanoseconds.clampedSubtracting(joined[last].endNanoseconds) <= distance
             else {
-                merged.append(gap)
+                joined.append(gap)
                 continue
             }
-            merged[last].endNanoseconds = max(merged[last].endNanoseconds, gap.endNanoseconds)
-            merged[last].count += 1
-            merged[last].samples = merged[last].samples.clampedAdding(gap.samples)
-            if merged[last].track != gap.track { merged[last].track = nil }
+            joined[last].endNanoseconds = max(joined[last].endNanoseconds, gap.endNanoseconds)
+            joined[last].count += counting(gap)
+            joined[last].samples = joined[last].samples.clampedAdding(gap.samples)
+            if joined[last].track != gap.track { joined[last].track = nil }
         }
-        return merged
+        return joined
     }
 
     /// Spans without the holes in them that can be shown.

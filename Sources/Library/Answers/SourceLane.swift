@@ -21,8 +21,10 @@ struct SourceLane: Sendable {
     /// - Parameters:
     ///   - range: nanoseconds of session time.
     ///   - isRecording: files that are open grow.
+    ///   - isForDrawing: as at ``SourceCoverage``.
     func coverage(
-        in range: Range<Int64>, resolutionNanoseconds: Int64, isRecording: Bool
+        in range: Range<Int64>, resolutionNanoseconds: Int64, isRecording: Bool,
+        isForDrawing: Bool = true
     ) -> SourceCoverage {
         SourceCoverage(
             source,
@@ -32,7 +34,8 @@ struct SourceLane: Sendable {
                         startNanoseconds: $0.lowerBound, endNanoseconds: $0.upperBound,
                         isGrowing: isRecording && file.isOpen)
                 }
-            }, gaps: gaps, range: range, resolutionNanoseconds: resolutionNanoseconds)
+            }, gaps: gaps, range: range, resolutionNanoseconds: resolutionNanoseconds,
+            isForDrawing: isForDrawing)
     }
 }
 
@@ -117,13 +120,18 @@ private struct LaneReader {
         }
         var files: [SourceLane.File] = []
         files.reserveCapacity(wanted.count)
+        // Where the file before ends, if that is known.
+        var reached: Int64?
         for file in wanted {
+            defer { reached = files.last?.span?.upperBound }
             if let entry = file.entry, let same = remembered[entry] {
                 files.append(same)
             } else if new >= Self.manyFiles, let key = file.key,
+                let reached,
+                SourceCoverage.areJoined(reached, file.originNanoseconds),
                 file.entry?.modifiedNanoseconds ?? 0 < settled, let end = try finishedEnds()[key]
             {
-                // Names say origins to the millisecond, and nothing is recorded before the session's zero.
+                // A file's name says its origin. Its first sample may come later: that is read where nothing leads up to it.
                 let start = max(0, file.originNanoseconds)
                 files.append(
                     .init(entry: file.entry, span: start..<max(start, end), isOpen: false))

@@ -1,0 +1,81 @@
+package import Archive
+import Media
+import Terminal
+
+/// A part of a session in which nothing of a source is recorded: why, and what is recorded nearest to it.
+package struct MissingRange: Hashable, Sendable {
+    package var source: String
+    /// Nanoseconds of session time; nil: nothing is recorded before it.
+    package var previousEndNanoseconds: Int64?
+    /// Nil: nothing is recorded after it.
+    package var nextStartNanoseconds: Int64?
+    /// What the ledger tells of it; nil: nothing.
+    package var gap: SourceCoverage.Gap?
+
+    /// A recorded instant: the last before, or the first after where there is none before.
+    package func nearest(to nanoseconds: Int64) -> Int64? {
+        previousEndNanoseconds.map { min($0.clampedSubtracting(1), nanoseconds) }
+            ?? nextStartNanoseconds
+    }
+
+    /// One line for who asked.
+    /// - Parameter what: `picture`, `clip`.
+    package func text(asking what: String) -> String {
+        var text = "no \(what) of \(source) there: "
+        if let gap {
+            text +=
+                "missing from \(TimelinePoint.text(gap.startNanoseconds)) to "
+                + "\(TimelinePoint.text(gap.endNanoseconds)), cause: \(gap.cause)"
+        } else {
+            text += "nothing is recorded"
+        }
+        var near: [String] = []
+        if let previousEndNanoseconds {
+            near.append("up to \(TimelinePoint.text(previousEndNanoseconds))")
+        }
+        if let nextStartNanoseconds {
+            near.append("from \(TimelinePoint.text(nextStartNanoseconds))")
+        }
+        return text + (near.isEmpty ? "" : "; recorded \(near.joined(separator: ", and "))")
+    }
+}
+
+extension RecordingLibrary {
+    /// All that is recorded and missing of one source, exactly; nil: there is no such source.
+    package func lane(
+        of source: String, in session: String, remembering memory: CoverageMemory
+    ) throws(ArchiveError) -> SourceCoverage? {
+        let lanes = try lanes(of: session, in: .min..<Int64.max, remembering: memory) {
+            $0 == source
+        }
+        return lanes.sources.first?.coverage(
+            in: .min..<Int64.max, resolutionNanoseconds: 0, isRecording: lanes.isRecording,
+            isForDrawing: false)
+    }
+
+    /// Why nothing of a source is recorded in a range; nil: something is, or there is no such source.
+    /// - Parameter range: nanoseconds of session time.
+    package func missing(
+        _ range: ClosedRange<Int64>, of source: String, in session: String,
+        remembering memory: CoverageMemory
+    ) throws(ArchiveError) -> MissingRange? {
+        guard let lane = try lane(of: source, in: session, remembering: memory),
+            !lane.recorded.contains(where: {
+                $0.startNanoseconds <= range.upperBound && $0.endNanoseconds > range.lowerBound
+            })
+        else { return nil }
+        return MissingRange(
+            source: source,
+            previousEndNanoseconds: lane.recorded.last {
+                $0.endNanoseconds <= range.lowerBound
+            }?.endNanoseconds,
+            nextStartNanoseconds: lane.recorded.first {
+                $0.startNanoseconds > range.upperBound
+            }?.startNanoseconds,
+            gap: lane.missing.first {
+                $0.track != TrackKind.audio.description
+                    && $0.startNanoseconds <= range.upperBound
+                    && $0.endNanoseconds > range.lowerBound
+            })
+    }
+}
