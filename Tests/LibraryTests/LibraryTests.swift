@@ -216,10 +216,27 @@ import Testing
         #expect(own.map(\.sources) == [["door"]] && own.map(\.segments) == [1])
         let size = try FileSystem.size("\(door)/\(first)")
         #expect(own.map(\.sizeBytes) == [size])
-        // The session is found by what the other source has then.
+        // The session is found by what the other source has then; what is said of it is of all of it.
         let late = zero + 12_000_000_000
-        #expect(try listed(from: late) { $0 == "camera" }.map(\.segments) == [2])
+        #expect(try listed(from: late) { $0 == "camera" }.map(\.segments) == [3])
         #expect(try listed(from: late) { $0 == "door" }.isEmpty)
+    }
+
+    @Test func `a range chooses sessions, and their sizes are those of all that is removed`()
+        throws
+    {
+        try archive.addSession("one", segments: 3)
+        let reading = try RecordingLibrary(readingOnly: archive.layout.root) { _ in }
+        let late = SmallArchive.zero.nanoseconds + 25_000_000_000
+        let whole = try #require(try reading.sessions().first)
+        func expectWhole() throws {
+            let found = try reading.sessions(from: late)
+            #expect(found.map(\.sizeBytes) == [whole.sizeBytes])
+            #expect(found.map(\.segments) == [3])
+        }
+        try expectWhole()
+        _ = try CatalogIndexing.update(SQLiteCatalog.open(archive.layout), archive.layout)
+        try expectWhole()
     }
 
     @Test func `who may not write finds by time without a catalog, and writes nothing`() throws {
@@ -232,12 +249,12 @@ import Testing
         #expect(try reading.sessions().map(\.session) == ["one", "two"])
         let late = try reading.sessions(from: zero + 12 * second)
         #expect(late.map(\.session) == ["two"])
-        #expect(late.map(\.segments) == [2])
+        #expect(late.map(\.segments) == [3])
         #expect(try reading.sessions(until: zero - second).isEmpty)
         #expect(!FileSystem.exists(SQLiteCatalog.path(archive.layout)))
         // With a catalog, the same.
         _ = try CatalogIndexing.update(SQLiteCatalog.open(archive.layout), archive.layout)
-        #expect(try reading.sessions(from: zero + 12 * second).map(\.segments) == [2])
+        #expect(try reading.sessions(from: zero + 12 * second).map(\.segments) == [3])
     }
 
     @Test func `a clock is that of the fragments in a range`() throws {

@@ -24,7 +24,8 @@ package struct SessionListing: Encodable, Sendable {
 extension RecordingLibrary {
     /// Sessions, oldest first.
     /// - Parameters:
-    ///   - from: nanoseconds since 1970 (UTC): only sessions with media after it, and of them only that media.
+    ///   - from: nanoseconds since 1970 (UTC): only sessions with media after it. A range chooses sessions; what is said of each of them is of
+    ///     all of it, because that is what is removed and protected.
     ///   - until: only sessions with media before it.
     ///   - tags: only sessions that have all of these.
     /// - Throws: ``LibraryError/noCatalog`` where a range is given and there is no catalog, although one could be made.
@@ -33,7 +34,12 @@ extension RecordingLibrary {
     ) throws -> [SessionListing] {
         let isCollectorRunning = try isCollectorRunning()
         let found = try askCatalog { catalog throws(ArchiveError) in
-            try catalog.sessions(from: from, until: until).map { row throws(ArchiveError) in
+            var rows = try catalog.sessions()
+            if from != nil || until != nil {
+                let found = Set(try catalog.sessions(from: from, until: until).map(\.session))
+                rows.removeAll { !found.contains($0.session) }
+            }
+            return try rows.map { row throws(ArchiveError) in
                 try listing(row, catalog, isCollectorRunning)
             }
         }
@@ -75,7 +81,7 @@ extension RecordingLibrary {
     private func listing(
         _ name: String, _ isCollectorRunning: Bool, from: Int64?, until: Int64?
     ) throws(ArchiveError) -> SessionListing? {
-        var listing = try listing(name, isCollectorRunning)
+        let listing = try listing(name, isCollectorRunning)
         if from == nil, until == nil { return listing }
         let found: [SegmentListing]
         do throws(ArchiveError) {
@@ -85,10 +91,7 @@ extension RecordingLibrary {
             guard listing.state == SessionListing.unreadable else { throw error }
             return nil
         }
-        guard !found.isEmpty else { return nil }
-        listing.segments = found.count
-        listing.sizeBytes = found.lazy.map(\.sizeBytes).clampedSum
-        return listing
+        return found.isEmpty ? nil : listing
     }
 
     /// A listing without the sources that somebody may not see: what it counts is of the others alone.
@@ -107,19 +110,15 @@ extension RecordingLibrary {
         }
         var listing = listing
         listing.sources = sources
-        let sizes: [UInt64]
+        var files: [StoredEntry] = []
         do throws(ArchiveError) {
-            if from == nil, until == nil {
-                var files: [StoredEntry] = []
-                for source in sources {
-                    files += try segments(SourceKey(session: listing.session, source: source))
-                }
-                sizes = files.map { UInt64(clamping: $0.sizeBytes) }
-            } else {
-                sizes = try segments(
-                    of: listing.session, from: from, until: until, where: mayRead
-                ).map(\.sizeBytes)
-                if sizes.isEmpty { return nil }
+            if from != nil || until != nil {
+                let found = try segments(
+                    of: listing.session, from: from, until: until, where: mayRead)
+                if found.isEmpty { return nil }
+            }
+            for source in sources {
+                files += try segments(SourceKey(session: listing.session, source: source))
             }
         } catch {
             // It is being removed, or without its description nobody knows when it was.
@@ -128,8 +127,8 @@ extension RecordingLibrary {
             }
             return nil
         }
-        listing.segments = sizes.count
-        listing.sizeBytes = sizes.clampedSum
+        listing.segments = files.count
+        listing.sizeBytes = files.lazy.map { UInt64(clamping: $0.sizeBytes) }.clampedSum
         return listing
     }
 
