@@ -181,6 +181,58 @@ extension EndToEnd {
             }
         }
 
+        @Test func `another method is answered with 405 and those that there are`() async throws {
+            try await Stage.with { stage in
+                _ = try await record(on: stage)
+                let served = try await ServedArchive(on: stage)
+                for (path, allowed) in [
+                    ("/api/v1/login", "POST"),
+                    ("/api/v1/sessions/some", "DELETE, GET, HEAD, PATCH"),
+                ] {
+                    let answer = try await served.get(path, "--request", "PUT", "--include")
+                    #expect(answer.status == 405, "\(path)")
+                    #expect(answer.text.lowercased().contains("allow: \(allowed)".lowercased()))
+                }
+            }
+        }
+
+        @Test func `latest is the newest session in every address that reads`() async throws {
+            try await Stage.with { stage in
+                let session = try await record(on: stage)
+                let served = try await ServedArchive(on: stage)
+                let overview = try await served.get("/api/v1/sessions/latest")
+                #expect(overview.status == 200 && overview.text.contains(session))
+                let source = "/sources/stage/picture.jpg?at=1&width=160"
+                let picture = try await served.get("/api/v1/sessions/latest\(source)")
+                #expect(picture.status == 200)
+                #expect(
+                    try await picture.body
+                        == served.get("/api/v1/sessions/\(session)\(source)").body)
+                let playlist = try await served.get("/hls/latest/stage/index.m3u8", "--include")
+                #expect(playlist.status == 307)
+                #expect(playlist.text.contains("/hls/\(session)/stage/index.m3u8"))
+            }
+        }
+
+        @Test func `where nothing is recorded, a picture says so, or is the nearest`() async throws
+        {
+            try await Stage.with { stage in
+                let session = try await record(on: stage)
+                let served = try await ServedArchive(on: stage)
+                let source = "/api/v1/sessions/\(session)/sources/stage"
+                let late = try await served.get("\(source)/picture.jpg?at=60&width=160")
+                #expect(late.status == 404 && late.text.contains("recorded up to 0:0"))
+                let nearest = try await served.get(
+                    "\(source)/picture.jpg?at=60&nearest=yes&width=160")
+                #expect(nearest.status == 200)
+                let early = try await served.get(
+                    "\(source)/picture.jpg?at=-5&nearest=yes&width=160")
+                #expect(early.status == 200)
+                let clip = try await served.get("\(source)/media.mp4?from=60&until=70")
+                #expect(clip.status == 404 && clip.text.contains("recorded up to 0:0"))
+            }
+        }
+
         // MARK: HLS
 
         @Test func `HLS has every packet of an export`() async throws {

@@ -45,7 +45,7 @@ struct AccountAPI {
             return response
         case .wrong:
             logger.warning("a log-in from \(context.remoteAddress) was refused")
-            throw Problem(.unauthorized, "no such account, or another password")
+            throw Problem(.unauthorized, "wrong name or password")
         case .tooManyAttempts(let seconds):
             var headers = HTTPFields()
             headers[.retryAfter] = "\(seconds)"

@@ -8,7 +8,17 @@ struct EventsAPI {
     let access: Access
 
     func listen(_ request: Request, _ context: ViewerContext) async throws -> Response {
-        _ = try RequestQuery(request, [])
+        let query = try RequestQuery(request, ["types"])
+        let types = try query["types"].map { text throws(Problem) in
+            let names = text.split(separator: ",").map { String($0) }
+            guard !names.isEmpty, names.allSatisfy(EventLog.types.contains) else {
+                throw Problem(
+                    .badRequest,
+                    "'types' must be some of \(EventLog.types.sorted().joined(separator: ","))")
+            }
+            // What is missing has to be known to everybody who listens.
+            return Set(names).union([EventLog.lost])
+        }
         let last = HTTPField.Name("Last-Event-ID").flatMap { request.headers[$0] }
             .flatMap { UInt64($0) }
         var headers = HTTPFields()
@@ -22,15 +32,18 @@ struct EventsAPI {
         let pass = access.pass(context.credentials, context.rights, now: .now())
         return Response(
             status: .ok, headers: headers,
-            body: Self.body(log, after: last, for: context.identity, context.rights) {
+            body: Self.body(log, after: last, of: types, for: context.identity, context.rights) {
                 access.isValid(pass, now: .now())
             })
     }
 
     /// What is told to one listener, until it goes.
-    /// - Parameter mayGoOn: asked once a second: people log out, and their rights change. Who then comes back hears what they may know now.
+    /// - Parameters:
+    ///   - types: nil: all.
+    ///   - mayGoOn: asked once a second: people log out, and their rights change. Who then comes back hears what they may know now.
     static func body(
-        _ log: EventLog, after last: UInt64?, for identity: Identity, _ rights: Rights,
+        _ log: EventLog, after last: UInt64?, of types: Set<String>? = nil,
+        for identity: Identity, _ rights: Rights,
         while mayGoOn: @escaping @Sendable () -> Bool
     ) -> ResponseBody {
         ResponseBody { writer in
@@ -43,7 +56,9 @@ struct EventsAPI {
                 let events = await listener.next()
                 if events.contains(where: { $0.name == EventLog.beat }), !mayGoOn() { break }
                 var text = ""
-                for event in events { text += Self.text(event, identity, rights) ?? ": \n\n" }
+                for event in events {
+                    text += Self.text(event, types, identity, rights) ?? ": \n\n"
+                }
                 try await writer.write(ByteBuffer(string: text))
             }
             try await writer.finish(nil)
@@ -52,11 +67,11 @@ struct EventsAPI {
 
     /// An event as it is sent; nil: it is not this listener's.
     private static func text(
-        _ event: EventLog.Event, _ identity: Identity, _ rights: Rights
+        _ event: EventLog.Event, _ types: Set<String>?, _ identity: Identity, _ rights: Rights
     ) -> String? {
-        guard event.name != EventLog.beat, let told = event.told(to: identity, rights) else {
-            return nil
-        }
+        guard event.name != EventLog.beat, let told = event.told(to: identity, rights),
+            types?.contains(told.name) ?? true
+        else { return nil }
         var json = told.json
         if told.name == EventLog.status, !rights.mayReadEverything {
             guard let own = told.narrowed?.text(for: rights) else { return nil }

@@ -1,12 +1,15 @@
 import Archive
 import HTTPTypes
 import Hummingbird
+import Library
 import Media
 import NIOCore
 
 /// Live sources as LL-HLS: a playlist whose reload waits for the next part, and the parts.
 struct LivePlaylistAPI {
+    let site: ViewerSite
     let streams: LiveStreams
+    let history: StatusHistory
     let access: Access
 
     private static func now() -> Int64 { SystemClock.monotonic.nowNanoseconds }
@@ -20,7 +23,7 @@ struct LivePlaylistAPI {
         } catch {
             throw Problem(.badRequest, "\(error)")
         }
-        let stream = try await streams.stream(try context.source(), now: Self.now())
+        let stream = try await stream(try context.source())
         let pass = access.pass(context.credentials, context.rights, now: .now())
         let text = try await stream.text(wish) { Self.now() }
         try check(pass)
@@ -30,6 +33,21 @@ struct LivePlaylistAPI {
         return Response(
             status: .ok, headers: headers,
             body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+    }
+
+    /// A source that was never heard of has no stream to wait for.
+    private func stream(_ source: String) async throws -> LiveStream {
+        if let known = await streams.known(source, now: Self.now()) { return known }
+        if history.knows(source) == false {
+            // Of the last seconds, the status does not tell yet.
+            let isRecorded = try await site.read { library in
+                try library.sessionBeingRecorded().map {
+                    try library.sourceNames($0).contains(source)
+                } ?? false
+            }
+            guard isRecorded else { throw Problem(.notFound, "no live source '\(source)'") }
+        }
+        return try await streams.stream(source, now: Self.now())
     }
 
     /// Who has waited may have logged out meanwhile.
@@ -44,7 +62,7 @@ struct LivePlaylistAPI {
         guard let resource = LiveResource(context.parameters.get("file") ?? "") else {
             throw Problem(.notFound, "there is no such file")
         }
-        let stream = try await streams.stream(try context.source(), now: Self.now())
+        let stream = try await stream(try context.source())
         let pass = access.pass(context.credentials, context.rights, now: .now())
         let media = await stream.media(resource, now: { Self.now() })
         try check(pass)

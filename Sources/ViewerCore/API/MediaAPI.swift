@@ -39,14 +39,34 @@ struct MediaAPI {
                     endNanoseconds: until)
             )
         }
+        // A clip of nothing would be the picture before it, held.
+        if let problem = try await missing(
+            wanted.0.fromNanoseconds, wanted.0.untilNanoseconds, of: name, in: session)
+        {
+            throw problem
+        }
         let movie = try await reading(wanted.0, of: wanted.1, for: context.workOwner)
         let answer = FileAnswer(file: movie, contentType: "video/mp4", tag: movie.tag.description)
         var response = answer.response(to: request, in: site.threads)
         if query["download"] != nil {
-            response.headers[.contentDisposition] =
-                "attachment; filename=\"\(session)_\(name).mp4\""
+            let file = ClipName(
+                session: session, what: name, fromNanoseconds: wanted.0.fromNanoseconds,
+                untilNanoseconds: wanted.0.untilNanoseconds)
+            response.headers[.contentDisposition] = "attachment; filename=\"\(file)\""
         }
         return response
+    }
+
+    /// Why a range has nothing; nil: something is recorded in it all the same.
+    private func missing(
+        _ from: Int64?, _ until: Int64?, of name: String, in session: String
+    ) async throws -> Problem? {
+        let memory = site.coverage
+        return try await site.read { library in
+            let range = (from ?? .min)...max(from ?? .min, (until ?? .max).clampedSubtracting(1))
+            return try library.missing(range, of: name, in: session, remembering: memory)
+                .map { Problem(.notFound, $0.text(asking: "clip")) }
+        }
     }
 
     /// A movie that is there, or is made when its turn has come.
@@ -61,9 +81,51 @@ struct MediaAPI {
     }
 
     func picture(_ request: Request, _ context: ViewerContext) async throws -> Response {
-        let query = try RequestQuery(request, ["at", "width", "expires", "signature"])
+        let query = try RequestQuery(request, ["at", "nearest", "width", "expires", "signature"])
         let session = try context.name("session")
         let name = try context.source()
+        let (isNearest, memory) = (query["nearest"] != nil, site.coverage)
+        do {
+            return try await picture(request, context, query, of: name, in: session) {
+                library, zero in
+                guard let at = try query.moment("at", zero: zero) else { return nil }
+                let missing = try library.missing(
+                    at...at, of: name, in: session, remembering: memory)
+                guard let missing else { return at }
+                guard isNearest else { throw Problem(.notFound, missing.text(asking: "picture")) }
+                return missing.nearest(to: at)
+            }
+        } catch let problem as Problem where isNearest && problem.status == .notFound {
+            // Before the first picture, there may be sound.
+            return try await picture(request, context, query, of: name, in: session) { _, _ in nil }
+        }
+    }
+
+    /// The newest recorded picture of a source that is being recorded.
+    func newestPicture(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        let query = try RequestQuery(request, ["width"])
+        let name = try context.source()
+        let memory = site.coverage
+        let (session, newest) = try await site.read { library -> (String, Int64) in
+            guard let session = try library.sessionBeingRecorded(),
+                let lane = try library.lane(of: name, in: session, remembering: memory),
+                let last = lane.recorded.last, last.isGrowing
+            else { throw Problem(.notFound, "'\(name)' is not being recorded") }
+            return (session, last.endNanoseconds - 1)
+        }
+        var response = try await picture(request, context, query, of: name, in: session) { _, _ in
+            newest
+        }
+        response.headers[.cacheControl] = "no-store"
+        return response
+    }
+
+    /// - Parameter instant: nanoseconds of session time, from the library and the session's zero; nil: the first picture.
+    private func picture(
+        _ request: Request, _ context: ViewerContext, _ query: RequestQuery, of name: String,
+        in session: String,
+        at instant: @escaping @Sendable (RecordingLibrary, UTCTime) throws -> Int64?
+    ) async throws -> Response {
         let width = try query.number("width", in: Self.widths) ?? Self.widths.upperBound
         let pictures = site.pictures
         let wanted = try await site.read { library -> (PictureCache.Key, ExportRange) in
@@ -71,7 +133,7 @@ struct MediaAPI {
             guard let source = recording.source(name) else {
                 throw Problem(.notFound, "no source '\(name)' in \(session)")
             }
-            let at = try query.moment("at", zero: recording.zero)
+            let at = try instant(library, recording.zero)
             return (
                 try PictureCache.Key(
                     source, session: session, atNanoseconds: at, width: width),

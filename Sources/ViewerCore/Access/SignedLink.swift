@@ -121,7 +121,9 @@ extension SignedLink {
     private static func names(in path: String) -> (session: String, source: String)? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).map { String($0) }
         guard parts.count == 8, parts[0].isEmpty, parts[1] == "api", parts[2] == "v1",
-            parts[3] == "sessions", DirectoryName.isValid(parts[4]), parts[5] == "sources",
+            parts[3] == "sessions", DirectoryName.isValid(parts[4]),
+            // It would open what nobody has shared: sessions to come.
+            parts[4] != Endpoints.latest, parts[5] == "sources",
             DirectoryName.isValid(parts[6]), files.contains(parts[7])
         else { return nil }
         return (parts[4], parts[6])

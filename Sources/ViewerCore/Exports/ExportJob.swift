@@ -55,6 +55,6 @@ struct ExportJob: Sendable {
 
     /// The name to save it under.
     var fileName: String {
-        "\(wish.session)_\(wish.sources.count == 1 ? wish.sources[0] : "grid").mp4"
+        "\(ClipName(session: wish.session, what: wish.sources.count == 1 ? wish.sources[0] : "grid", fromNanoseconds: wish.fromNanoseconds, untilNanoseconds: wish.untilNanoseconds))"
     }
 }

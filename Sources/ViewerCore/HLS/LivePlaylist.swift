@@ -92,6 +92,11 @@ package struct LivePlaylist: Sendable {
         guard let last = segments.last else {
             return .wait(untilSequence: firstSequence, part: 0)
         }
+        // Players without parts end with an error where there is not one whole segment (FFmpeg, GStreamer, mpv). Who asks for parts knows
+        // the list already.
+        if request.sequence == nil, last.sequence == firstSequence {
+            return .wait(untilSequence: firstSequence, part: nil)
+        }
         if let sequence = request.sequence {
             // A part behind the last one of its segment is the first one of the next, which is there.
             let isThere =

@@ -44,7 +44,7 @@ final class EventLog: Sendable {
         /// Events up to this one are missing, whoever they were for: what is shown has to be read again.
         static func lost(_ number: UInt64) -> Event {
             Event(
-                number: number, name: "lost", audience: .everybody,
+                number: number, name: EventLog.lost, audience: .everybody,
                 json: #"{"session":"","type":"lost"}"#)
         }
 
@@ -68,7 +68,7 @@ final class EventLog: Sendable {
                 // Who may see a source of it hears of the source.
                 guard !["session", "sessionEnded"].contains(name) else { return nil }
                 var event = self
-                (event.name, event.json) = ("lost", #"{"session":"","type":"lost"}"#)
+                (event.name, event.json) = (EventLog.lost, #"{"session":"","type":"lost"}"#)
                 return event
             }
         }
@@ -133,6 +133,13 @@ final class EventLog: Sendable {
     }
 
     static let status = "status"
+    /// Events are missing: what is shown has to be read again.
+    static let lost = "lost"
+    /// `event:` of all events (`proto/openapi.yaml`, `/api/v1/events`).
+    static let types: Set<String> = [
+        status, lost, "session", "sessionEnded", "sessionChanged", "sessionRemoved", "source",
+        "sourceEnded", "segment", "segmentFinished", "segmentRemoved", "gap", "job",
+    ]
     /// Nothing has happened for a second.
     static let beat = "beat"
 

@@ -236,6 +236,15 @@ actor LiveStreams {
     /// Sources that are watched.
     var count: Int { streams.count }
 
+    /// The stream of a source that has sent something and is watched now.
+    func known(_ source: String, now: Int64) async -> LiveStream? {
+        guard let stream = streams[source]?.stream, stream.hasBegun, await !stream.isOver else {
+            return nil
+        }
+        streams[source]?.used = now
+        return stream
+    }
+
     func stream(_ source: String, now: Int64) async throws(Problem) -> LiveStream {
         for (name, entry) in streams where now - entry.used > LiveStream.idleNanoseconds {
             entry.stream.stop()

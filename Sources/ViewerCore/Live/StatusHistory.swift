@@ -125,6 +125,11 @@ final class StatusHistory: Sendable {
         }
     }
 
+    /// Whether a source was heard of in the last hour; nil: there has been no status yet.
+    func knows(_ source: String) -> Bool? {
+        state.withLock { $0.firstStep == nil ? nil : $0.sources[source] != nil }
+    }
+
     /// What is known of the last hour (`proto/openapi.yaml`, "History").
     struct Answer: Encodable, Equatable {
         struct Source: Encodable, Equatable {

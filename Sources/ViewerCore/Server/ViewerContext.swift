@@ -13,6 +13,8 @@ struct ViewerContext: RequestContext {
     /// Set by ``AccessMiddleware``.
     var identity = Identity.nobody
     var rights = Rights.nothing
+    /// The session that ``Endpoints/latest`` stands for in this request; nil: its path has another name.
+    var latestSession: String?
     /// What the request was let in with.
     var credentials: Credentials
 
@@ -30,6 +32,7 @@ struct ViewerContext: RequestContext {
     /// - Throws: 404 for what cannot be one: there is nothing of that name.
     func name(_ parameter: String) throws(Problem) -> String {
         let text = parameters.get(parameter) ?? ""
+        if parameter == "session", let latestSession { return latestSession }
         guard ArchiveLayout.isValidName(text) else {
             throw Problem(.notFound, "no \(parameter) of that name")
         }

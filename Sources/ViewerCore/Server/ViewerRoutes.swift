@@ -29,79 +29,78 @@ struct ViewerRoutes {
                     settings.archive.storeOrigin
                 }, logger: site.logger))
         router.add(middleware: access)
-        router.get("healthz") { _, _ in "well\n" }
+        var endpoints = Endpoints(router, site: site)
+        endpoints.on(.get, "healthz") { _, _ in
+            Response(
+                status: .ok, headers: [.contentType: "text/plain; charset=utf-8"],
+                body: ResponseBody(byteBuffer: ByteBuffer(string: "well\n")))
+        }
         let metrics = MetricsAPI(
             site: site, hub: hub, log: log, exports: exports, streams: streams, counts: counts,
             version: settings.version)
-        router.on("metrics", method: .get, use: metrics.show)
-        router.on("metrics", method: .head) { request, context in
-            try await metrics.show(request, context).createHeadResponse()
-        }
+        endpoints.get("metrics", metrics.show)
         let page = PageAPI(threads: site.threads)
-        for path: RouterPath in ["", "live", "sessions", "sessions/:session", "health"] {
-            router.on(path, method: .get, use: page.page)
-            router.on(path, method: .head) { request, context in
-                try await page.page(request, context).createHeadResponse()
-            }
+        for path in ["", "live", "sessions", "sessions/:name", "health"] {
+            endpoints.get(path, page.page)
         }
-        get(router.group("page"), ":file", page.file)
-        let account = AccountAPI(access: access.access, logger: site.logger)
-        let sessions = SessionsAPI(site: site)
-        let media = MediaAPI(site: site)
-        let api = router.group("api/v1")
-        api.post("login", use: account.logIn)
-        api.post("logout", use: account.logOut)
-        api.post("links", use: account.link)
-        let site = site
-        get(api, "openapi.yaml") { request, _ in
-            _ = try RequestQuery(request, [])
-            return PageFile.interface.response(to: request, in: site.threads)
-        }
-        get(api, "account", account.show)
-        get(api, "live", LiveAPI(hub: hub, access: access.access).watch)
-        let jobs = ExportsAPI(site: site, queue: exports)
-        api.post("exports", use: jobs.add)
-        get(api, "exports", jobs.list)
-        get(api, "exports/:export", jobs.show)
-        api.delete("exports/:export", use: jobs.remove)
-        get(api, "exports/:export/file", jobs.file)
-        get(api, "events", EventsAPI(log: log, access: access.access).listen)
-        get(api, "history", HistoryAPI(site: site, history: history).show)
-        get(api, "sessions", sessions.list)
-        get(api, "sessions/:session", sessions.show)
-        get(api, "sessions/:session/segments", sessions.segments)
-        get(api, "sessions/:session/coverage", sessions.coverage)
-        get(api, "sessions/:session/marks", sessions.marks)
-        get(api, "sessions/:session/sources/:source/gaps", sessions.gaps)
-        get(api, "sessions/:session/sources/:source/clock", sessions.clock)
-        get(api, "sessions/:session/sources/:source/media.mp4", media.movie)
-        get(api, "sessions/:session/sources/:source/picture.jpg", media.picture)
-        let operators = OperatorAPI(site: site, commands: commands)
-        api.patch("sessions/:session", use: operators.edit)
-        api.delete("sessions/:session", use: operators.remove)
-        api.post("sessions/:session/stop", use: operators.stop)
-        api.post("marks", use: operators.addMark)
-        api.delete("sessions/:session/marks/:mark", use: operators.removeMark)
-        api.post("sources/:source/commands", use: operators.command)
-        let playlists = PlaylistAPI(site: site)
-        let hls = router.group("hls")
-        let live = LivePlaylistAPI(streams: streams, access: access.access)
-        get(hls, "live/:source/index.m3u8", live.playlist)
-        get(hls, "live/:source/:file", live.media)
-        get(hls, ":session/index.m3u8", playlists.session)
-        get(hls, ":session/:source/index.m3u8", playlists.source)
-        get(hls, ":session/:source/:file", playlists.file)
+        endpoints.get("page/:file", page.file)
+        addInterface(to: &endpoints)
+        addPlaylists(to: &endpoints)
+        endpoints.refuseOthers()
         return router
     }
 
-    private func get(
-        _ group: RouterGroup<ViewerContext>, _ path: RouterPath,
-        _ answer: @escaping @Sendable (Request, ViewerContext) async throws -> Response
-    ) {
-        group.on(path, method: .get, use: answer)
-        group.on(path, method: .head) { request, context in
-            try await answer(request, context).createHeadResponse()
+    private func addInterface(to endpoints: inout Endpoints) {
+        let api = "api/v1"
+        let account = AccountAPI(access: access.access, logger: site.logger)
+        endpoints.on(.post, "\(api)/login", account.logIn)
+        endpoints.on(.post, "\(api)/logout", account.logOut)
+        endpoints.on(.post, "\(api)/links", account.link)
+        endpoints.get("\(api)/account", account.show)
+        let site = site
+        endpoints.get("\(api)/openapi.yaml") { request, _ in
+            _ = try RequestQuery(request, [])
+            return PageFile.interface.response(to: request, in: site.threads)
         }
+        let jobs = ExportsAPI(site: site, queue: exports)
+        endpoints.on(.post, "\(api)/exports", jobs.add)
+        endpoints.get("\(api)/exports", jobs.list)
+        endpoints.get("\(api)/exports/:export", jobs.show)
+        endpoints.on(.delete, "\(api)/exports/:export", jobs.remove)
+        endpoints.get("\(api)/exports/:export/file", jobs.file)
+        endpoints.get("\(api)/events", EventsAPI(log: log, access: access.access).listen)
+        endpoints.get("\(api)/history", HistoryAPI(site: site, history: history).show)
+        let (sessions, media) = (SessionsAPI(site: site), MediaAPI(site: site))
+        endpoints.get("\(api)/live", LiveAPI(hub: hub, access: access.access).watch)
+        endpoints.get("\(api)/live/:source/picture.jpg", media.newestPicture)
+        endpoints.get("\(api)/sessions", sessions.list)
+        let session = "\(api)/sessions/:session"
+        endpoints.get(session, sessions.show)
+        endpoints.get("\(session)/segments", sessions.segments)
+        endpoints.get("\(session)/coverage", sessions.coverage)
+        endpoints.get("\(session)/marks", sessions.marks)
+        endpoints.get("\(session)/sources/:source/gaps", sessions.gaps)
+        endpoints.get("\(session)/sources/:source/clock", sessions.clock)
+        endpoints.get("\(session)/sources/:source/media.mp4", media.movie)
+        endpoints.get("\(session)/sources/:source/picture.jpg", media.picture)
+        let operators = OperatorAPI(site: site, commands: commands)
+        endpoints.on(.patch, session, operators.edit)
+        endpoints.on(.delete, session, operators.remove)
+        endpoints.on(.post, "\(session)/stop", operators.stop)
+        endpoints.on(.post, "\(api)/marks", operators.addMark)
+        endpoints.on(.delete, "\(session)/marks/:mark", operators.removeMark)
+        endpoints.on(.post, "\(api)/sources/:source/commands", operators.command)
+    }
+
+    private func addPlaylists(to endpoints: inout Endpoints) {
+        let playlists = PlaylistAPI(site: site)
+        let live = LivePlaylistAPI(
+            site: site, streams: streams, history: history, access: access.access)
+        endpoints.get("hls/live/:source/index.m3u8", live.playlist)
+        endpoints.get("hls/live/:source/:file", live.media)
+        endpoints.get("hls/:session/index.m3u8", playlists.session)
+        endpoints.get("hls/:session/:source/index.m3u8", playlists.source)
+        endpoints.get("hls/:session/:source/:file", playlists.file)
     }
 }
 
@@ -137,7 +136,7 @@ struct AnswerHeaders: RouterMiddleware {
             response = try await next(request, context)
         } catch let error as HTTPError where error.status == .notFound {
             // The router's own, which says nothing.
-            response = try Problem(.notFound, "there is nothing at this address for this method")
+            response = try Problem(.notFound, "there is nothing at this address")
                 .response(from: request, context: context)
         } catch let error as any HTTPResponseError {
             response = try error.response(from: request, context: context)

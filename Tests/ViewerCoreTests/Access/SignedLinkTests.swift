@@ -45,6 +45,12 @@ struct `A signed link` {
         #expect(verdict(whole.text(key: key).replacing("?", with: "?&")) == .invalid)
     }
 
+    @Test func `cannot be made for sessions to come`() {
+        #expect(throws: AccessError.self) {
+            try link("/api/v1/sessions/latest/sources/door/media.mp4")
+        }
+    }
+
     @Test func `opens nothing else`() throws {
         let text = try link().text(key: key)
         let changes: [(String, String)] = [

@@ -223,6 +223,28 @@ import ViewerCore
         #expect(isRefused(nil, 0))
     }
 
+    @Test func `a player without parts waits for one whole segment`() {
+        var gatherer = PartGatherer<Int>(LiveTiming(), firstSequence: 7)
+        var playlist = LivePlaylist(LiveTiming(), zero: Self.zero, firstSequence: 7)
+        for number in 0..<25 {
+            let start = Double(number) / 5
+            var unit = LiveUnit(
+                number, sizeBytes: 1, nanoseconds: nanoseconds(start)..<nanoseconds(start + 0.2))
+            unit.isIndependent = number % 10 == 0
+            for part in gatherer.append(unit) { playlist.append(part.part) }
+            if playlist.nextName.sequence == 7, playlist.nextName.part > 0 {
+                #expect(
+                    playlist.answer(LiveRequest()) == .wait(untilSequence: 7, part: nil))
+                // Who asks for parts knows the list.
+                #expect(
+                    playlist.answer(LiveRequest(sequence: 7, part: 0))
+                        == .playlist(playlist.text()))
+            }
+        }
+        #expect(playlist.nextName.sequence == 8)
+        #expect(playlist.answer(LiveRequest()) == .playlist(playlist.text()))
+    }
+
     @Test func `an empty playlist waits for its first part, a finished one for nothing`() {
         var playlist = LivePlaylist(LiveTiming(), zero: Self.zero, firstSequence: 7)
         #expect(playlist.answer(LiveRequest()) == .wait(untilSequence: 7, part: 0))

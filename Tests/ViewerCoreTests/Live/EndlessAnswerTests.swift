@@ -38,6 +38,28 @@ import Testing
         #expect(hub.watcherCount == 0 && hub.topics.isEmpty)
     }
 
+    @Test func `of events, those types come that were asked for, and that something is missing`()
+        async throws
+    {
+        let log = EventLog(first: 1)
+        let received = ReceivedBody()
+        let answer = take(
+            EventsAPI.body(log, after: 0, of: ["gap", "lost"], for: .nobody, .everything) {
+                true
+            }, received)
+        while !log.hasListeners { try await Task.sleep(for: .milliseconds(1)) }
+        log.add("session", json: "{}")
+        log.add("gap", json: "{}")
+        while !String(decoding: received.bytes, as: UTF8.self).contains("event: gap") {
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        let text = String(decoding: received.bytes, as: UTF8.self)
+        #expect(text.contains("event: lost") && !text.contains("event: session"))
+        answer.cancel()
+        log.add(EventLog.beat, json: "")
+        _ = await answer.result
+    }
+
     @Test func `events end at the beat after the right to hear them`() async throws {
         let log = EventLog(first: 1)
         let logOut = LiveEvent()

@@ -55,6 +55,12 @@ import Testing
         #expect(door.clockBoundSeconds == [0.000123] && door.spoolBytes == [1230])
     }
 
+    @Test func `a name that was never heard of is told from one whose collector is silent`() {
+        #expect(history.knows("door") == nil)
+        tell([Source()], at: 100 * Self.step)
+        #expect(history.knows("door") == true && history.knows("yard") == false)
+    }
+
     @Test func `a status is read every five seconds`() throws {
         let start = 100 * Self.step
         tell([Source(lag: 0.2)], at: start)

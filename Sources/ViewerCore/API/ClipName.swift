@@ -1,0 +1,32 @@
+import Terminal
+
+/// The name under which a clip is saved: session, sources and range, so that clips of different ranges do not replace each other.
+struct ClipName: CustomStringConvertible {
+    var session: String
+    /// A source, or `grid`.
+    var what: String
+    /// Session time; nil: the beginning.
+    var fromNanoseconds: Int64?
+    /// Nil: the end.
+    var untilNanoseconds: Int64?
+
+    var description: String {
+        let range =
+            switch (fromNanoseconds, untilNanoseconds) {
+            case (nil, nil): ""
+            case (let from?, let until?): "_\(Self.text(from))-\(Self.text(until))"
+            case (let from?, nil): "_\(Self.text(from))-end"
+            case (nil, let until?): "_begin-\(Self.text(until))"
+            }
+        return "\(session)_\(what)\(range).mp4"
+    }
+
+    /// `1m23.500s`: colons are not allowed in names of files everywhere.
+    private static func text(_ nanoseconds: Int64) -> String {
+        var parts = TimelinePoint.text(nanoseconds).split(separator: ":").map(String.init)
+        parts[parts.count - 1] += "s"
+        parts[parts.count - 2] += "m"
+        if parts.count > 2 { parts[0] += "h" }
+        return parts.joined()
+    }
+}

@@ -1,0 +1,91 @@
+import Archive
+import HTTPTypes
+import Hummingbird
+import Library
+
+/// The viewer's addresses and their methods. An address that is asked for with another method is answered with 405 and `Allow`
+/// (RFC 9110 §15.5.6); a path that has no address here, with 404.
+struct Endpoints {
+    typealias Answer = @Sendable (Request, ViewerContext) async throws -> Response
+
+    /// The name that stands for the newest session that the user may see, in every address that reads. What is changed has to be named: the
+    /// newest session may be another one by then.
+    static let latest = "latest"
+    /// RFC 9110 §9.3, and PATCH (RFC 5789). Others are not known here: 404.
+    private static let methods: [HTTPRequest.Method] = [
+        .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect,
+    ]
+
+    private let router: Router<ViewerContext>
+    private let site: ViewerSite
+    private var known: [String: [HTTPRequest.Method]] = [:]
+
+    init(_ router: Router<ViewerContext>, site: ViewerSite) {
+        self.router = router
+        self.site = site
+    }
+
+    /// GET, and HEAD with the same headers.
+    mutating func get(_ path: String, _ answer: @escaping Answer) {
+        on(.get, path, answer)
+        on(.head, path) { request, context in
+            try await answer(request, context).createHeadResponse()
+        }
+    }
+
+    mutating func on(_ method: HTTPRequest.Method, _ path: String, _ answer: @escaping Answer) {
+        known[path, default: []].append(method)
+        guard path.contains(":session"), method == .get || method == .head else {
+            router.on(RouterPath(path), method: method, use: answer)
+            return
+        }
+        let (site, isPlaylist) = (site, path.hasPrefix("hls/"))
+        router.on(RouterPath(path), method: method) { request, context in
+            guard context.parameters.get("session") == Self.latest else {
+                return try await answer(request, context)
+            }
+            let newest = try await Self.newest(of: site, for: context.rights)
+            // Players read a playlist again and again: the next session must not come in the middle of one.
+            if isPlaylist { return Self.redirect(request, to: newest) }
+            var context = context
+            context.latestSession = newest
+            return try await answer(request, context)
+        }
+    }
+
+    /// Answers all other methods of the known addresses; called when all are known.
+    func refuseOthers() {
+        for (path, methods) in known {
+            let allowed = methods.map(\.rawValue).sorted().joined(separator: ", ")
+            for method in Self.methods where !methods.contains(method) {
+                router.on(RouterPath(path), method: method) { _, _ -> Response in
+                    var headers = HTTPFields()
+                    headers[.allow] = allowed
+                    throw Problem(
+                        .methodNotAllowed, "this address takes \(allowed)", headers: headers)
+                }
+            }
+        }
+    }
+
+    private static func newest(of site: ViewerSite, for rights: Rights) async throws -> String {
+        let newest = try await site.read { library -> String? in
+            let names = try library.sessionNames()
+            guard !rights.mayReadEverything else { return names.last }
+            return try names.last { try library.sourceNames($0).contains(where: rights.mayRead) }
+        }
+        guard let newest else { throw Problem(.notFound, "there is no session yet") }
+        return newest
+    }
+
+    private static func redirect(_ request: Request, to session: String) -> Response {
+        let query = request.uri.query.map { "?\($0)" } ?? ""
+        var headers = HTTPFields()
+        headers[.location] =
+            request.uri.path.replacing(
+                "/hls/\(latest)/", with: "/hls/\(session)/", maxReplacements: 1)
+            + query
+        headers[.cacheControl] = "no-store"
+        return Response(status: .temporaryRedirect, headers: headers)
+    }
+}
