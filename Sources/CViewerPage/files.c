@@ -184,6 +184,12 @@ static const unsigned char playback_css[] = {
 static const unsigned char playback_js[] = {
 #embed "page/playback.js"
 };
+static const unsigned char session_name_js[] = {
+#embed "page/session-name.js"
+};
+static const unsigned char sessions_day_js[] = {
+#embed "page/sessions-day.js"
+};
 static const unsigned char sessions_details_js[] = {
 #embed "page/sessions-details.js"
 };
@@ -222,6 +228,9 @@ static const unsigned char timeline_scale_js[] = {
 };
 static const unsigned char timeline_js[] = {
 #embed "page/timeline.js"
+};
+static const unsigned char zone_js[] = {
+#embed "page/zone.js"
 };
 
 static const unsigned char openapi_yaml[] = {
@@ -291,6 +300,8 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("playback-tile.js", playback_tile_js),
     FILE_ENTRY("playback.css", playback_css),
     FILE_ENTRY("playback.js", playback_js),
+    FILE_ENTRY("session-name.js", session_name_js),
+    FILE_ENTRY("sessions-day.js", sessions_day_js),
     FILE_ENTRY("sessions-details.js", sessions_details_js),
     FILE_ENTRY("sessions-edit.js", sessions_edit_js),
     FILE_ENTRY("sessions-item.js", sessions_item_js),
@@ -304,6 +315,7 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("timeline-hover.js", timeline_hover_js),
     FILE_ENTRY("timeline-scale.js", timeline_scale_js),
     FILE_ENTRY("timeline.js", timeline_js),
+    FILE_ENTRY("zone.js", zone_js),
 };
 
 const struct CViewerPageFile *CViewerPage_files(void) { return files; }

@@ -21,7 +21,7 @@ PATIENCE = 200
 
 
 # `windowsVirtualKeyCode` of keys that are neither letters nor digits.
-CODES = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Home": 36, "End": 35, "Enter": 13, "Escape": 27, "Tab": 9, " ": 32,
+CODES = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Home": 36, "End": 35, "PageUp": 33, "PageDown": 34, "Enter": 13, "Escape": 27, "Tab": 9, " ": 32,
     ".": 190, "-": 189, "+": 187, "?": 191, ":": 186}
 
 

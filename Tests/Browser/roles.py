@@ -60,7 +60,7 @@ async def check(arguments):
         await fill(page, viewer[0], "not the password")
         await page.until(f"{WRONG} !== ''", 10)
         words = await page.run(WRONG)
-        checks("a wrong password is said in words", "do not belong together" in words, words)
+        checks("a wrong password is said in words", words == "Wrong name or password.", words)
 
         await page.open(f"{arguments.page}/live")
         await log_in(page, viewer)

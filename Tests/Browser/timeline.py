@@ -56,7 +56,7 @@ async def check(arguments):
     lanes = get("/coverage")
     start = min(lane["recorded"][0]["startSeconds"] for lane in lanes)
     end = max(lane["recorded"][-1]["endSeconds"] for lane in lanes)
-    number, gap = max(((number, gap) for number, lane in enumerate(lanes) for gap in lane["missing"]),
+    number, gap = max(((number, gap) for number, lane in enumerate(lanes) for gap in lane["missing"] if gap["cause"] != "command"),
         key=lambda one: one[1]["endSeconds"] - one[1]["startSeconds"])
     middle = (gap["startSeconds"] + gap["endSeconds"]) / 2
     source = lanes[number]["source"]
@@ -110,7 +110,7 @@ async def check(arguments):
         at = await page.run("tributary.state().at")
         checks("a drag moves, and does not go anywhere", await page.run("document.querySelector('.timeline canvas').toDataURL()") != zoomed
             and abs(at - start - 0.5) < 0.01, f"at {at}")
-        await page.key("0")
+        await page.key("a")
         await asyncio.sleep(0.3)
         wanted = start + 0.8 * (end - start)
         x, y = await point(wanted, number)
@@ -118,6 +118,7 @@ async def check(arguments):
         await asyncio.sleep(0.3)
         at = await page.run("tributary.state().at")
         checks("a click goes there", abs(at - wanted) < (end - start) / 100, f"{at} instead of {wanted}")
+        await scrub(page, checks, (start, end), point)
         await page.key("Home")
         await page.key("g")
         await page.until(f"{SAID} !== ''", 5)
@@ -132,6 +133,32 @@ async def check(arguments):
         checks("fine lanes stay until there are newer ones, and go with the zoom", found == [True, True, True], str(found))
         checks.console(page)
     return checks.failures == 0
+
+
+async def scrub(page, checks, extent, point):
+    """Drags on the ruler: the pictures follow, and a small one is shown."""
+    start, end = extent
+    x, y = await point(start + 0.2 * (end - start), 0)
+    y -= 40
+    last, _ = await page.run(f"placeOf({start + 0.6 * (end - start)}, {start}, {end}, 0, 1)")
+    await page.mouse("mousePressed", x, y, button="left", clickCount=1)
+    seen = []
+    for step in range(1, 9):
+        await page.mouse("mouseMoved", x + (last - x) * step / 8, y, button="left", buttons=1)
+        await asyncio.sleep(0.25)
+        seen.append(await page.run("Object.values(tributary.state().sources)[0].at"))
+    shown = await page.run("(() => { const image = document.querySelector('.timeline .hover img'); return !image.hidden && image.naturalWidth > 0; })()")
+    await page.mouse("mouseReleased", last, y, button="left", clickCount=1)
+    await asyncio.sleep(0.5)
+    at = await page.run("tributary.state().at")
+    known = [one for one in seen if one is not None]
+    checks("dragging the ruler scrubs: pictures follow the pointer", known == sorted(known) and len(set(known)) >= 5, str(seen))
+    checks("with a small picture, and it stays where it is let go", shown and abs(at - start - 0.6 * (end - start)) < (end - start) / 100, f"{at}")
+    for key, wanted in (("5", start + (end - start) / 2), ("PageUp", end), ("PageDown", start)):
+        await page.key(key)
+        await asyncio.sleep(0.2)
+        at = await page.run("tributary.state().at")
+        checks(f"the key {key} goes where every player does", abs(at - wanted) < 0.6, f"{at} instead of {wanted}")
 
 
 def main():

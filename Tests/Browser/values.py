@@ -92,6 +92,19 @@ QUESTIONS = (
         const { parseTime, timeText } = await use('playback-address'), zero = Date.parse('2026-11-20T15:00:00Z');
         return [['83.5', '1:23.5', '1:02:03', '-0:01', '2026-11-20T15:00:10Z', 'later', '', null].map((text) => parseTime(text, zero)), timeText(83.1234567)];
     })()""", [[83.5, 83.5, 3723, -1, 10, None, None, None], "83.123457"]),
+    ("times are shown and taken in a zone, also where its clocks are put back or forward", """(async () => {
+        const { takeZone, setZone, readInstant, localText, offsetNote, zoneText, withZone } = await use('zone');
+        const flaw = takeZone('?zone=Europe/Nowhere'), good = takeZone('?zone=Europe/Berlin');
+        const noon = new Date('2026-07-01T10:00:00Z'), read = (text) => { const found = readInstant(text, noon); return found.date?.toISOString() ?? found.flaw; };
+        const found = [flaw.includes('Europe/Nowhere'), good, localText(noon), read('12:00'), read('2026-10-25 02:30:00 +02:00'), read('2026-10-25T01:30:00Z'),
+            read('2026-10-25 02:30').includes('write +02:00 or +01:00 behind it'), read('2026-03-29 02:30').includes('does not exist'),
+            read('25:00').includes('is no time'), read('soon').includes('Write a time as'), withZone('/live?sources=a,b'),
+            offsetNote(new Date('2026-10-25T00:30:00Z')) !== offsetNote(new Date('2026-10-25T01:30:00Z')), zoneText('UTC')];
+        const both = ['2026-10-25T00:30:00Z', '2026-10-25T01:30:00Z'].map((text) => readInstant(localText(new Date(text)) + (offsetNote(new Date(text)) ? '' : 'Z'), noon));
+        setZone(new Intl.DateTimeFormat().resolvedOptions().timeZone);
+        return [...found, both.every((one) => one.date)];
+    })()""", [True, "", "2026-07-01 12:00:00 +02:00", "2026-07-01T10:00:00.000Z", "2026-10-25T00:30:00.000Z", "2026-10-25T01:30:00.000Z",
+        True, True, True, True, "/live?sources=a,b&zone=Europe/Berlin", True, "UTC", True]),
     ("and written back", """(async () => {
         const { sessionTime, duration, shortTime, bytes } = await use('format');
         return [sessionTime(59.9996), sessionTime(3725.5, 1), sessionTime(-1.5), duration(3725), duration(59.6), shortTime(0.00123), shortTime(89), bytes(999_600)];
@@ -145,8 +158,9 @@ QUESTIONS = (
     ("causes have words and a colour, also those that are new", """(async () => {
         const { causes, causeText, causeProperty, missingText } = await use('causes');
         const known = causes.every((cause) => causeText(cause) !== cause && getComputedStyle(document.documentElement).getPropertyValue(causeProperty(cause)));
-        return [known, causeText('new thing'), causeProperty('url(x)'), missingText([{ samples: 0, count: 2 }]), missingText([])];
-    })()""", [True, "new thing", "--gap-unknown", "2 gaps", "nothing missing"]),
+        return [known, causeText('new thing'), causeProperty('url(x)'), missingText([{ samples: 0, count: 2 }]),
+            missingText([{ samples: 11, count: 1, cause: 'overrun' }, { samples: 0, count: 1, cause: 'restart' }, { samples: 0, count: 1, cause: 'command' }]), missingText([])];
+    })()""", [True, "new thing", "--gap-unknown", "2 gaps", "2 gaps, 11 samples or more missing, 1 stop on purpose", "nothing missing"]),
 )
 
 

@@ -84,7 +84,7 @@ async def check(arguments):
         said = await page.run("document.querySelector('.connection').textContent")
         tile = await page.run("document.querySelector('.live-tile .words').textContent")
         checks("a viewer that is away is said", "Trying again" in said, said)
-        checks("and on each tile, and that it comes back by itself", "comes back by itself" in tile, tile)
+        checks("and on each tile, with what is done about it, and no more", "No connection to the viewer" in tile and "trying again" in tile, tile)
         await line.mend()
         await page.until(LIVE, 40)
         checks("it comes back by itself", True)
@@ -101,7 +101,8 @@ async def check(arguments):
         await tell("sessionEnded", {"type": "sessionEnded", "session": session})
         await page.until(f"{MIDDLE}.includes('has ended')", 5)
         words = await page.run(MIDDLE)
-        checks("an ended session is said, with the way to its recording", session in words and "Watch the recording" in words, words)
+        checks("an ended session is said by its name or its beginning, not by its id, with the way to its recording",
+            session not in words and "Session of" in words and "Watch the recording" in words, words)
 
         await page.open(f"{address}/sessions/no-such-session")
         await page.until("document.querySelector('main').textContent.includes('cannot be shown')", 10)

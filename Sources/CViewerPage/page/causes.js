@@ -21,7 +21,7 @@ const meanings = {
     'too many files': 'the source began too many files at once',
     'impossible times': 'the source’s times were impossible',
     'write failed': 'a file could not be written',
-    'command': 'the capture was stopped by a command',
+    'command': 'stopped on purpose, by a command',
 };
 
 /** All causes, in the order of a legend. */
@@ -36,14 +36,34 @@ export function causeText(cause) {
 }
 
 /**
- * How much is missing: `3 samples missing`, `1 gap`, `nothing missing`. Of some gaps nobody knows how many samples they were.
- * @param {{ samples: number, count: number }[]} gaps
+ * Somebody has asked for it: nothing was lost.
+ * @param {{ cause?: string }} gap
+ */
+export const isOnPurpose = ({ cause }) => cause === 'command';
+
+/**
+ * The cause in words, to begin a sentence with.
+ * @param {string} cause
+ */
+export function causeBeginning(cause) {
+    const text = causeText(cause);
+    return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
+/**
+ * How much is missing: `2 gaps, 11 samples or more`, `1 stop on purpose`, `nothing missing`. Of some gaps nothing says how many samples they were.
+ * @param {{ samples: number, count: number, cause?: string }[]} gaps
  */
 export function missingText(gaps) {
-    const samples = gaps.reduce((sum, gap) => sum + gap.samples, 0);
-    const count = gaps.reduce((sum, gap) => sum + gap.count, 0);
-    if (count === 0) return 'nothing missing';
-    return samples > 0 ? `${counted(samples, 'sample')} missing` : counted(count, 'gap');
+    const sum = (/** @type {typeof gaps} */ some) => some.reduce((count, gap) => count + gap.count, 0);
+    const losses = gaps.filter((gap) => !isOnPurpose(gap));
+    const [lost, stops] = [sum(losses), sum(gaps.filter(isOnPurpose))];
+    const samples = losses.reduce((count, gap) => count + gap.samples, 0);
+    const isSure = losses.every((gap) => gap.samples > 0);
+    const words = [
+        lost > 0 && counted(lost, 'gap') + (samples > 0 ? `, ${counted(samples, 'sample')}${isSure ? '' : ' or more'} missing` : ''),
+        stops > 0 && `${counted(stops, 'stop')} on purpose`].filter(Boolean);
+    return words.join(', ') || 'nothing missing';
 }
 
 /**

@@ -53,7 +53,8 @@ export class ExportPanel {
         this.list = element('ul', { className: 'jobs', 'aria-label': 'Exports' });
         this.wrong = element('p', { className: 'wrong', role: 'alert' });
         this.linking = element('p', { className: 'linking' },
-            button('Copy a link to the clip', () => void this.#link()), ' that works ', this.lifetime);
+            button('Copy a link to the clip', () => void this.#link()), this.works = element('span', {}, 'that works'), this.lifetime);
+        this.hasAccounts = true;
         this.element = element('section', { className: 'card export', 'aria-label': 'Export' },
             element('h2', {}, 'Export'), this.range,
             element('p', { className: 'start' }, this.what, this.start),
@@ -64,6 +65,10 @@ export class ExportPanel {
         void this.#poll(true);
         account().then((known) => {
             this.linking.hidden = known.needsLogIn && !known.name;
+            this.hasAccounts = known.needsLogIn;
+            // Without accounts, an address is all that a link is: it does not expire.
+            this.lifetime.hidden = !known.needsLogIn;
+            this.works.hidden = !known.needsLogIn;
         }, () => {});
         this.update();
     }
@@ -145,17 +150,18 @@ export class ExportPanel {
         const query = [from && `from=${from}`, until && `until=${until}`].filter(Boolean).join('&');
         const path = address`/api/v1/sessions/${this.session}/sources/${source}/media.mp4` + (query ? `?${query}` : '');
         await this.#try(async () => {
-            const answer = await post('/api/v1/links', { address: path, seconds: Number(this.lifetime.value) });
+            const answer = this.hasAccounts ? await post('/api/v1/links', { address: path, seconds: Number(this.lifetime.value) }) : { address: path };
             const url = new URL(answer.address, location.href).href;
             this.link.value = url;
             this.link.hidden = false;
-            const time = this.lifetime.selectedOptions[0].text;
+            const who = this.hasAccounts ? `Everybody who has it can open this clip of ${source}, ${this.lifetime.selectedOptions[0].text}.`
+                : 'This viewer has no accounts: the link opens for everybody who reaches it, and for nobody else.';
             try {
                 await navigator.clipboard.writeText(url);
-                say(`The link is copied. Everybody who has it can open this clip of ${source}, ${time}.`);
+                say(`The link is copied. ${who}`);
             } catch {
                 this.link.select();
-                say(`Copy the link from the field. Everybody who has it can open this clip of ${source}, ${time}.`);
+                say(`Copy the link from the field. ${who}`);
             }
         });
     }

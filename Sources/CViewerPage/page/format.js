@@ -2,6 +2,7 @@
 // Numbers and times as people read them.
 
 import { element } from './element.js';
+import { offsetNote, zone } from './zone.js';
 
 const thousand = ['', 'k', 'M', 'G', 'T', 'P'];
 
@@ -71,33 +72,42 @@ export function sessionTime(seconds, digits = 3) {
     return `${sign}${hours ? `${hours}:${two(minutes)}` : minutes}:${two(rest)}${fraction}`;
 }
 
-/** @param {Intl.DateTimeFormatOptions} options */
-const formatter = (options) => new Intl.DateTimeFormat(undefined, options);
+/**
+ * A format in the zone that is shown; a zone that is chosen later is taken from then on.
+ * @param {Intl.DateTimeFormatOptions} options
+ */
+function formatter(options) {
+    let [name, format] = ['', new Intl.DateTimeFormat(undefined, options)];
+    return (/** @type {Date} */ date) => {
+        if (name !== zone()) [name, format] = [zone(), new Intl.DateTimeFormat(undefined, { ...options, timeZone: zone() })];
+        return format.format(date);
+    };
+}
 const clockFormat = formatter({ hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
 const minuteFormat = formatter({ hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
 const dayMinuteFormat = formatter({ weekday: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
 const dayFormat = formatter({ weekday: 'short', year: 'numeric', month: 'short', day: 'numeric' });
 
-/** @param {Date} date `15:04:05` in the reader's zone */
-export const clock = (date) => clockFormat.format(date);
+/** @param {Date} date `15:04:05` in the zone that is shown, with its offset where that is not the present one */
+export const clock = (date) => clockFormat(date) + offsetNote(date);
 
-/** @param {Date} date `15:04` in the reader's zone */
-export const clockMinutes = (date) => minuteFormat.format(date);
+/** @param {Date} date `15:04` */
+export const clockMinutes = (date) => minuteFormat(date) + offsetNote(date);
 
-/** @param {Date} date `Fri 20, 15:04` in the reader's zone */
-export const dayMinutes = (date) => dayMinuteFormat.format(date);
+/** @param {Date} date `Fri 20, 15:04` */
+export const dayMinutes = (date) => dayMinuteFormat(date) + offsetNote(date);
 
-/** @param {Date} date `Fri, Nov 20, 2026` in the reader's zone */
-export const day = (date) => dayFormat.format(date);
+/** @param {Date} date `Fri, Nov 20, 2026` */
+export const day = (date) => dayFormat(date);
 
-/** @param {Date} date Day and time in the reader's zone. */
+/** @param {Date} date Day and time. */
 export const dateTime = (date) => `${day(date)}, ${clock(date)}`;
 
 /** @param {Date} date `2026-11-20 22:40:00.000 UTC` */
 export const utc = (date) => date.toISOString().replace('T', ' ').replace('Z', ' UTC');
 
 /**
- * A `<time>` in the reader's zone, with UTC when the pointer rests on it.
+ * A `<time>` in the zone that is shown, with UTC when the pointer rests on it.
  * @param {Date} date
  * @param {(date: Date) => string} [format]
  */

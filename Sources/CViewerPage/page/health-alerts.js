@@ -6,7 +6,7 @@
  */
 export const alerts = {
     TributaryCollectorDown: {
-        means: 'The collector does not answer. Agents keep their samples: an hour of 4 Mbit/s before the oldest are dropped.',
+        means: 'The collector does not answer. Agents that run keep their samples: an hour of 4 Mbit/s, before the oldest are dropped.',
         act: 'systemctl status tributary-collector; the last line of its log says why it ended.',
     },
     TributaryCollectorHangs: {
@@ -46,7 +46,7 @@ export const alerts = {
         act: 'dmesg. A network file system may be dead, or a disk may be retrying.',
     },
     TributarySourceAway: {
-        means: 'The source has not ended and its agent is not connected. The agent keeps its samples and sends them later.',
+        means: 'The source has not ended and its agent is not connected. If the agent runs, it keeps its samples and sends them later.',
         act: 'Check whether the box is up, and run tributary-agent doctor on it.',
     },
     TributarySourceSilent: {

@@ -2,7 +2,7 @@
 // A plot of the last hour: one line on a canvas, its value now as text beside it.
 
 import { element, setText } from './element.js';
-import { clock } from './format.js';
+import { clock, clockMinutes } from './format.js';
 import { capacity } from './health-history.js';
 import { colour } from './theme.js';
 
@@ -31,7 +31,8 @@ export class Plot {
         this.greatest = element('span', { className: 'muted figures greatest' });
         this.canvas = element('canvas', { height, 'aria-hidden': 'true' });
         this.root = element('div', { className: 'plot' },
-            element('div', { className: 'title' }, element('span', {}, title), this.value), this.canvas, this.greatest);
+            element('div', { className: 'title' }, element('span', {}, title), this.value), this.canvas,
+            this.axis = element('div', { className: 'axis muted figures' }, element('span'), element('span'), element('span')), this.greatest);
         this.canvas.addEventListener('pointermove', (event) => { this.#pointer = event.offsetX; });
         this.canvas.addEventListener('pointerleave', () => { this.#pointer = null; });
     }
@@ -45,6 +46,8 @@ export class Plot {
         const width = this.canvas.clientWidth;
         if (!width) return;
         this.#say(second, width);
+        // Begin, middle and end of what is drawn.
+        [...this.axis.children].forEach((mark, index) => setText(mark, index === 2 ? 'now' : clockMinutes(new Date(Date.now() - (1 - index / 2) * span * 1000))));
         const scale = devicePixelRatio || 1;
         const [w, h] = [Math.round(width * scale), Math.round(height * scale)];
         if (this.canvas.width !== w || this.canvas.height !== h) Object.assign(this.canvas, { width: w, height: h });

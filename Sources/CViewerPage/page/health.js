@@ -7,6 +7,7 @@ import { alerts } from './health-alerts.js';
 import { findings, silence } from './health-findings.js';
 import { keptHistory } from './health-history.js';
 import { Plot } from './health-plot.js';
+import { titleNow } from './session-name.js';
 import { setTitle } from './shell.js';
 
 /** How often the page is drawn, milliseconds. */
@@ -48,7 +49,7 @@ class HealthPage {
             element('h1', {}, 'Health'),
             this.#list, this.#figures,
             this.#heading,
-            element('p', { className: 'muted' }, 'The newest is at the right. The viewer remembers an hour, from when it was started.'),
+            element('p', { className: 'muted' }, 'The viewer remembers an hour, from when it was started.'),
             this.#sources,
             element('details', {}, element('summary', {}, 'The same as a table'), this.#tableOf()),
             this.#meanings = element('details', {}, element('summary', {}, 'What the alerts mean'),
@@ -64,9 +65,9 @@ class HealthPage {
     }
 
     #tableOf() {
-        const titles = ['Source', 'State', 'Lag', 'Bit rate', 'Pictures per second', 'Bound', 'Spool', 'Lost samples', 'Why'];
+        const titles = ['Source', 'State', 'Lag', 'Bit rate', 'Pictures per second', 'Clock error', 'Kept on the box', 'Lost samples', 'Why'];
         return element('div', { className: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Sources as a table' },
-            element('table', {}, element('caption', { className: 'unseen' }, 'Sources now; of lag and bound the greatest of the last hour as well'),
+            element('table', {}, element('caption', { className: 'unseen' }, 'Sources now; of lag and clock error the greatest of the last hour as well'),
                 element('thead', {}, element('tr', {}, ...titles.map((title) => element('th', { scope: 'col' }, title)))), this.#table));
     }
 
@@ -75,7 +76,7 @@ class HealthPage {
         this.#drawFindings();
         if (!status) return;
         const { disk } = status;
-        this.#set('Session', status.session ? `${status.session}, ${duration(status.sessionSeconds ?? 0)}` : 'none');
+        this.#set('Session', status.session ? `${titleNow(status.session)}, ${duration(status.sessionSeconds ?? 0)}` : 'none');
         this.#set('Disk', disk.freeBytes === undefined ? 'unknown'
             : `${bytes(disk.freeBytes)} free${disk.sizeBytes ? ` of ${bytes(disk.sizeBytes)}` : ''}`);
         this.#set('Full in', this.#fullIn(disk));
@@ -167,8 +168,8 @@ class HealthPage {
         const plots = [
             new Plot('Lag', shortTime, own.lag, 0.5),
             new Plot('Bit rate', bitRate, own.rate, 100_000),
-            new Plot('Bound', (value) => `±${shortTime(value)}`, own.bound, 0.001),
-            new Plot('Spool', bytes, own.spool, 1_000_000),
+            new Plot('Clock error', (value) => `±${shortTime(value)}`, own.bound, 0.001),
+            new Plot('Kept on the box', bytes, own.spool, 1_000_000),
             new Plot('Lost samples', (value) => Math.round(value).toLocaleString(), own.lost, 10),
         ];
         const root = element('section', { className: 'card source', 'aria-label': name },

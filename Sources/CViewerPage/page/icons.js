@@ -4,6 +4,7 @@
 /** Lines, in a box of 24 × 24. */
 const lines = {
     sound: 'M3 9v6h4l5 4V5L7 9zM15 9c1.5 1.6 1.5 4.4 0 6M18 6.5c3 3 3 8 0 11',
+    past: 'M4 12a8 8 0 1 0 2.3-5.6M4 4v4h4M12 8v4.5l3 2',
     silent: 'M3 9v6h4l5 4V5L7 9zM16 9.5l5 5M21 9.5l-5 5',
 };
 

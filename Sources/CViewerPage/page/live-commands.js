@@ -22,6 +22,12 @@ export function openCommands(source) {
     const turn = element('select', { 'aria-label': 'Rotation' });
     for (const value of [0, 90, 180, 270]) turn.append(element('option', { value: String(value) }, value ? `${value}° clockwise` : 'Not rotated'));
 
+    // `own` is what the device gives by itself; the interface has the same words.
+    const size = element('input', { 'aria-label': 'Size', size: 12, autocomplete: 'off' });
+    const frames = element('input', { 'aria-label': 'Frame rate', size: 8, placeholder: '25 or own', autocomplete: 'off' });
+    const crop = element('input', { 'aria-label': 'Crop', size: 16, placeholder: 'WIDTHxHEIGHT+X+Y', autocomplete: 'off' });
+    const mirror = element('select', { 'aria-label': 'Mirrored' }, element('option', { value: '' }, 'Not mirrored'), element('option', { value: 'yes' }, 'Mirrored'));
+
     /**
      * @param {string} text What is done, in the past tense.
      * @param {object} order
@@ -42,11 +48,14 @@ export function openCommands(source) {
     };
     /** @param {any} status AgentStatus of the interface. */
     const showStatus = (status) => {
-        const size = status.width ? `${status.width} × ${status.height}, ` : '';
-        setText(doing, `${status.isCapturing ? 'Captures' : 'Is stopped'}: ${size}${bitRate(status.videoBitsPerSecond)}, `
+        const pictures = status.width ? `${status.width} × ${status.height}, ` : '';
+        setText(doing, `${status.isCapturing ? 'Captures' : 'Is stopped'}: ${pictures}${bitRate(status.videoBitsPerSecond)}, `
             + `${bytes(status.keptBytes)} kept at the agent, software ${status.software}.`);
         choose(rate, status.videoBitsPerSecond, bitRate(status.videoBitsPerSecond));
         choose(turn, status.rotation ?? 0, '');
+        fill(size, status.width ? `${status.width}x${status.height}` : '');
+        fill(crop, status.crop ? `${status.crop.width}x${status.crop.height}+${status.crop.x}+${status.crop.y}` : 'own');
+        mirror.value = status.isMirrored ? 'yes' : '';
         start.disabled = status.isCapturing;
         stop.disabled = !status.isCapturing;
     };
@@ -57,6 +66,10 @@ export function openCommands(source) {
         doing,
         row('Bit rate', rate, button('Set', () => set('the bit rate is set.', { videoBitsPerSecond: Number(rate.value) }))),
         row('Rotation', turn, button('Set', () => set('the rotation is set.', { rotation: Number(turn.value) }))),
+        row('Size', size, button('Set', () => set('the size is set.', { size: size.value.trim() }))),
+        row('Frame rate', frames, button('Set', () => set('the frame rate is set.', { frameRate: frames.value.trim() }))),
+        row('Crop', crop, button('Set', () => set('the crop is set.', { crop: crop.value.trim() }))),
+        row('Mirrored', mirror, button('Set', () => set('the mirroring is set.', { isMirrored: mirror.value !== '' }))),
         row('Picture',
             button('Save a snapshot', () => snapshot(source, send)),
             button('Ask for a keyframe', () => send('the next picture is a keyframe.', { command: 'keyframe' }))),
@@ -71,6 +84,15 @@ export function openCommands(source) {
  */
 function row(title, ...controls) {
     return element('fieldset', {}, element('legend', {}, title), ...controls);
+}
+
+/**
+ * Shows a value where nobody is typing another.
+ * @param {HTMLInputElement} field
+ * @param {string} text
+ */
+function fill(field, text) {
+    if (document.activeElement !== field) field.value = text;
 }
 
 /**

@@ -38,7 +38,7 @@ export async function recordedPicture(session, source, signal) {
         const end = sources.find((/** @type {{ name: string }} */ one) => one.name === source)?.endSeconds;
         if (end === undefined || signal.aborted) return undefined;
         const path = address`/api/v1/sessions/${session}/sources/${source}/picture.jpg`;
-        const response = await request(`${path}?at=${(end - 0.001).toFixed(6)}&width=${width}`, { signal });
+        const response = await request(`${path}?at=${(end - 0.001).toFixed(6)}&nearest=yes&width=${width}`, { signal });
         const at = Number(response.headers.get('X-Tributary-At') ?? NaN);
         const image = await createImageBitmap(await response.blob());
         if (!signal.aborted && Number.isFinite(at)) return { image, at };

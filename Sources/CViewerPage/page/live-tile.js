@@ -2,6 +2,7 @@
 // One source on the wall: its picture, and what there is to say about it.
 
 import { element, setText } from './element.js';
+import { address } from './api.js';
 import { clock, shortTime } from './format.js';
 import { icon } from './icons.js';
 import { Follower } from './live-follower.js';
@@ -11,8 +12,6 @@ import { recordedPicture } from './live-recorded.js';
 
 /** Later than this is late: as at `tributary top`. Seconds. */
 const late = 5;
-/** Pictures per second are counted over so long, milliseconds. */
-const counting = 2000;
 /** Bounds of fragments that may still be shown. */
 const mostBounds = 400;
 
@@ -42,6 +41,8 @@ const mostBounds = 400;
 export class LiveTile {
     name;
     follower;
+    /** That its pictures belong to. */
+    session = '';
     /** @type {Date | undefined} */
     zero;
     /** @type {SourceStatus | undefined} */
@@ -56,6 +57,8 @@ export class LiveTile {
     #missing = new MissingNow();
     #isGone = false;
     #heard = 0;
+    /** @type {number | null} */
+    #lastAt = null;
     #hasBegun = false;
     /** @type {{ at: number, bound: number }[]} */
     #bounds = [];
@@ -67,11 +70,6 @@ export class LiveTile {
     #quality = { shown: 0, dropped: 0 };
     /** Ends the wish for a recorded picture. */
     #wish = new AbortController();
-    /**
-     * When how many pictures had been shown.
-     * @type {{ when: number, count: number }[]}
-     */
-    #counts = [];
 
     /**
      * @param {string} name
@@ -89,7 +87,9 @@ export class LiveTile {
         this.enlarge = element('button', { type: 'button', className: 'enlarge', 'aria-label': `Enlarge ${name}`, 'aria-pressed': 'false', onclick: () => actions.enlarge(name) });
         this.sound = element('button', { type: 'button', 'aria-pressed': 'false', onclick: () => actions.listen(name) });
         this.showSound(false);
-        this.buttons = element('div', { className: 'buttons' }, this.sound);
+        const text = `Recording of ${name} at this instant`;
+        this.recording = element('a', { className: 'button', hidden: true, title: `${text} (key R)`, 'aria-label': text }, icon('past'));
+        this.buttons = element('div', { className: 'buttons' }, this.recording, this.sound);
         this.words = element('p', { className: 'words' });
         this.gap = element('p', { className: 'missing' });
         this.figures = element('span', { className: 'figures' });
@@ -114,7 +114,7 @@ export class LiveTile {
      */
     setCommand(command) {
         const text = `Commands for ${this.name}`;
-        this.buttons.replaceChildren(this.sound, element('button', {
+        this.buttons.replaceChildren(this.recording, this.sound, element('button', {
             type: 'button', title: text, 'aria-label': text, 'aria-haspopup': 'dialog', onclick: () => command(this.name),
         }, icon('menu')));
     }
@@ -130,29 +130,17 @@ export class LiveTile {
     /** @param {HTMLVideoElement} video */
     #watchPictures(video) {
         if (!('requestVideoFrameCallback' in video)) return;
-        const seen = (/** @type {number} */ when, /** @type {{ mediaTime: number, presentedFrames: number }} */ picture) => {
+        const seen = (/** @type {number} */ _, /** @type {{ mediaTime: number }} */ picture) => {
             this.#shown = picture.mediaTime;
-            this.#count(when, picture.presentedFrames);
             video.requestVideoFrameCallback(seen);
         };
         video.requestVideoFrameCallback(seen);
-    }
-
-    /**
-     * @param {number} when Milliseconds.
-     * @param {number} count Pictures that were shown until then.
-     */
-    #count(when, count) {
-        if (count === this.#counts[this.#counts.length - 1]?.count) return;
-        this.#counts.push({ when, count });
-        while (this.#counts[0].when < when - counting) this.#counts.shift();
     }
 
     /** Shows the picture whose time it is, where the page does that itself; called at each refresh of the screen. */
     paint() {
         if (!(this.follower instanceof Painter)) return;
         this.follower.paint();
-        this.#count(performance.now(), this.follower.painted);
     }
 
     /**
@@ -187,6 +175,8 @@ export class LiveTile {
     take({ header, body }) {
         switch (header.type) {
             case 'begin':
+                this.session = header.session ?? '';
+                this.sound.hidden = !(header.codecs ?? '').includes('mp4a');
                 this.zero = header.zero ? new Date(header.zero) : undefined;
                 this.#hasBegun = true;
                 this.#isGone = false;
@@ -237,11 +227,12 @@ export class LiveTile {
         return now === null || at === null ? null : Math.max(0, now - at);
     }
 
-    get #picturesPerSecond() {
-        const [first, last] = [this.#counts[0], this.#counts[this.#counts.length - 1]];
-        // Nothing new for a second: what was counted is past.
-        if (!first || last.when - first.when < 400 || performance.now() - last.when > 1000) return null;
-        return ((last.count - first.count) * 1000) / (last.when - first.when);
+    /** To the picture that is shown, or to the last that was. */
+    #leadToRecording() {
+        const at = this.at ?? this.#lastAt;
+        this.#lastAt = at;
+        this.recording.hidden = at === null || !this.session;
+        if (at !== null) this.recording.href = `${address`/sessions/${this.session}`}?at=${at.toFixed(3)}&sources=${encodeURIComponent(this.name)}`;
     }
 
     /**
@@ -285,11 +276,11 @@ export class LiveTile {
         const since = this.#heard ? ` since ${clock(new Date(this.#heard))}` : '';
         switch (this.state) {
             case 'paused': return 'Paused while the page is hidden';
-            case 'lost': return 'No connection to the viewer; it comes back by itself';
+            case 'lost': return `No connection to the viewer${since}; trying again`;
             case 'unsupported': return this.follower.trouble;
-            case 'away': return `Away${since}, comes back by itself. What it records meanwhile follows.`;
+            case 'away': return this.#heard ? `No contact${since}` : 'No contact';
             case 'ended': return `Ended${since}`;
-            case 'stopped': return `Stopped${since} by a command`;
+            case 'stopped': return `Stopped on purpose${since}`;
             case 'sound': return 'Sound only';
             case 'waiting': return this.#hasBegun ? 'The first picture comes with the next keyframe' : 'Waiting for the first picture';
             default: return '';
@@ -301,17 +292,20 @@ export class LiveTile {
         const { state } = this;
         this.root.dataset.state = state;
         setText(this.words, this.#words);
-        const [lag, bound, rate] = [this.lag, this.bound, this.#picturesPerSecond];
+        const [lag, bound] = [this.lag, this.bound];
+        // The source's own rate: while the page catches up, it shows more pictures a second than there are.
+        const rate = this.status?.picturesPerSecond;
+        this.#leadToRecording();
         const parts = [];
         if (state === 'live' || state === 'late' || state === 'recorded') {
             if (lag !== null) parts.push(state === 'late' ? `${shortTime(lag)} late` : `${lag.toFixed(2)} s ago`);
             if (bound !== null) parts.push(bound > 0 ? `±${shortTime(bound)}` : 'clock not measured');
             if (state === 'recorded') parts.push('recorded');
             else if (this.follower.isThrifty) parts.push('keyframes only');
-            else if (rate !== null) parts.push(`${rate.toFixed(rate < 9.95 ? 1 : 0)}/s`);
+            else if (rate !== undefined) parts.push(`${rate.toFixed(rate < 9.95 ? 1 : 0)}/s`);
         }
         setText(this.figures, parts.join('  '));
-        this.figures.title = parts.length ? 'How long ago this picture was captured; error bound of its time; pictures per second' : '';
+        this.figures.title = parts.length ? 'How long ago this picture was captured; error bound of its time; pictures per second of the source' : '';
         const missing = this.#missing.at(this.#now() ?? 0, this.zero);
         setText(this.gap, missing?.text ?? '');
         this.gap.style.borderLeftColor = missing?.colour ?? '';

@@ -5,13 +5,15 @@ import { account } from './api.js';
 import { diskTroubles } from './disk-words.js';
 import { element, setText } from './element.js';
 import { listen } from './events.js';
-import { counted } from './format.js';
+import { clock, counted } from './format.js';
 import { showKeys, useKeys } from './keys.js';
 import { openChoice } from './live-choice.js';
 import { openCommands } from './live-commands.js';
 import { LiveConnection } from './live-connection.js';
 import { LiveToolbar } from './live-toolbar.js';
 import { LiveWall } from './live-wall.js';
+import { navigate } from './main.js';
+import { titleNow } from './session-name.js';
 import { say, setTitle } from './shell.js';
 
 /** The collector says what it does once a second; without a word for so long there is none. Milliseconds. */
@@ -81,11 +83,11 @@ class LivePage {
             listen('gap', (gap) => this.#takeGap(gap)),
             listen('sessionEnded', ({ session }) => {
                 this.#ended = session;
-                say(`The session ${session} has ended.`);
+                say(`${titleNow(session)} has ended.`);
             }),
             listen('session', ({ session }) => {
                 this.#ended = '';
-                say(`The session ${session} has begun.`);
+                say(`${titleNow(session)} has begun.`);
             }),
         ];
         this.#timer = setInterval(() => this.#explain(), 500);
@@ -210,10 +212,10 @@ class LivePage {
         let words = [];
         if (this.#line === 'lost' && isEmpty) words = [this.#toolbar.notice.textContent ?? ''];
         else if (this.#ended) {
-            words = [`The session ${this.#ended} has ended. `,
+            words = [`${titleNow(this.#ended)} has ended. `,
                 element('a', { href: `/sessions/${encodeURIComponent(this.#ended)}` }, 'Watch the recording'), ', or wait for the next one.'];
         } else if (!hasStatus && (isEmpty || this.#status)) {
-            words = ['No collector answers the viewer. Pictures come by themselves as soon as one runs. ',
+            words = [`No contact with the collector since ${clock(new Date(Date.now() - (performance.now() - this.#statusAt)))}. `,
                 element('a', { href: '/sessions' }, 'Recordings'), ' can be watched meanwhile.'];
         } else if (isEmpty && this.#status && !this.#status.session) {
             words = ['Nothing is being recorded. A session begins with the first sample of a source.'];
@@ -241,8 +243,7 @@ class LivePage {
         const known = [...this.#wall.tiles.keys(), ...(this.#status?.sources.map((source) => source.name) ?? [])];
         openChoice(known, this.#wanted, (chosen) => {
             const query = chosen ? `?sources=${chosen.map(encodeURIComponent).join(',')}` : '';
-            history.pushState(null, '', `/live${query}`);
-            dispatchEvent(new PopStateEvent('popstate'));
+            navigate(`/live${query}`);
         });
     }
 
@@ -266,6 +267,14 @@ class LivePage {
         else say(isHeard ? `${name} is heard.` : 'Nothing is heard.');
     }
 
+    #toRecording() {
+        const name = this.#wall.focused ?? this.#wall.large;
+        if (name === undefined) return say('Choose a tile first, with the arrow keys.');
+        const { recording } = /** @type {import('./live-tile.js').LiveTile} */ (this.#wall.tiles.get(name));
+        if (recording.hidden) say(`No picture of ${name} has come yet.`);
+        else navigate(recording.href);
+    }
+
     /** @returns {import('./keys.js').Key[]} */
     #keyList() {
         const arrows = ['ArrowLeft', 'ArrowRight', 'ArrowUp', 'ArrowDown'];
@@ -278,6 +287,7 @@ class LivePage {
             { keys: ['-'], shown: '−', text: 'Shorter delay', act: () => this.#changeDelay(-1) },
             { keys: ['+', '='], shown: '+', text: 'Longer delay', act: () => this.#changeDelay(1) },
             { keys: ['m'], text: 'Hear the tile, or silence', act: () => this.#hear() },
+            { keys: ['r'], text: 'Recording of the tile, at the instant that is shown', act: () => this.#toRecording() },
             { keys: ['f'], text: 'Full screen', act: () => this.#fullScreen() },
         ];
     }

@@ -130,7 +130,7 @@ async function attempt(name, password) {
             body: JSON.stringify({ name, password }),
         });
         if (response.ok) return undefined;
-        if (response.status === 401) return { text: 'This name and this password do not belong together.', seconds: 0 };
+        if (response.status === 401) return { text: 'Wrong name or password.', seconds: 0 };
         if (response.status === 429) {
             const seconds = Math.max(1, Math.min(3600, Number(response.headers.get('retry-after')) || 30));
             return { text: 'Too many attempts. Wait until the button can be pressed again.', seconds };

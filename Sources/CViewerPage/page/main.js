@@ -5,7 +5,8 @@ import { account, ApiError, isSameAccount } from './api.js';
 import { closeDialogs } from './dialog.js';
 import { element } from './element.js';
 import { close as closeLogIn } from './login.js';
-import { markPlace, say, setTitle, showHeader } from './shell.js';
+import { markPlace, say, setTitle, showHeader, showZone } from './shell.js';
+import { takeZone, withZone } from './zone.js';
 
 /**
  * What a picture's source is doing, as `window.tributary.state()` answers it.
@@ -57,6 +58,9 @@ let turn = 0;
  */
 async function show(isAnew = false) {
     const mine = ++turn;
+    const flaw = takeZone(location.search);
+    if (flaw) say(flaw);
+    showZone();
     const place = places.find((place) => place.path.test(location.pathname));
     if (!isAnew && page && place && place === shown && page.move?.(location)) return;
     closeLogIn();
@@ -94,7 +98,7 @@ async function show(isAnew = false) {
  * @param {string} address
  */
 export function navigate(address) {
-    history.pushState(null, '', address);
+    history.pushState(null, '', withZone(address));
     void show();
     scrollTo(0, 0);
 }
@@ -132,6 +136,10 @@ Object.assign(window, {
     tributary: {
         state: () => page?.state() ?? { mode: 'none', at: null, rate: 0, sources: {} },
     },
+});
+addEventListener('tributary:zone', () => {
+    history.replaceState(history.state, '', withZone(location.href));
+    void show(true);
 });
 addEventListener('tributary:account', () => void lookWhoReads());
 void showHeader();

@@ -1,6 +1,8 @@
 // @ts-check
 // The address holds what is shown: `/sessions/NAME?at=83.5&sources=a,b`. Copied, it opens the same picture.
 
+import { withZone } from './zone.js';
+
 /** Browsers refuse to be told more often, milliseconds. */
 const leastPause = 400;
 
@@ -58,7 +60,8 @@ export class PlaybackAddress {
     #write() {
         this.waiting = 0;
         this.last = performance.now();
-        if (location.pathname + location.search !== this.text) history.replaceState(history.state, '', this.text);
+        const address = withZone(this.text);
+        if (location.pathname + location.search !== address) history.replaceState(history.state, '', address);
     }
 
     close() {

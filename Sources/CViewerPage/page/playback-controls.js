@@ -2,9 +2,11 @@
 // Buttons, speed, sound and the two clocks below the pictures.
 
 import { button, element, setText } from './element.js';
-import { clock, day, sessionTime, utc } from './format.js';
+import { clock, day, duration, sessionTime } from './format.js';
 import { icon } from './icons.js';
 import { parseTime } from './playback-address.js';
+import { say } from './shell.js';
+import { localText, readInstant } from './zone.js';
 
 /** Speeds that can be chosen; those below 0 go backwards. */
 export const speeds = [-16, -8, -4, -2, -1, 0.25, 0.5, 1, 2, 4, 8, 16];
@@ -50,22 +52,11 @@ export class PlaybackControls {
             onchange: () => actions.rate(Number(this.speed.value)) },
         ...speeds.map((rate) => element('option', { value: String(rate), selected: rate === 1 }, speedText(rate))));
         this.sound = element('select', { 'aria-label': 'Sound', title: 'Whose sound is heard', onchange: () => actions.sound(this.sound.value) });
-        this.place = element('input', { className: 'place figures', 'aria-label': 'Place in the session', title: 'Go to: 83.5, 1:23.5, or 2026-11-20 15:00Z',
-            size: 12, autocomplete: 'off', spellcheck: false });
-        this.place.addEventListener('change', () => {
-            const time = parseTime(this.place.value, zero);
-            if (time !== null) actions.seek(time);
-            this.place.blur();
-            this.shownPlace = '';
-        });
-        this.place.addEventListener('keydown', (event) => {
-            if (event.key === 'Escape') {
-                this.shownPlace = '';
-                this.place.blur();
-            }
-        });
-        this.shownPlace = '';
-        this.clock = element('time', { className: 'wall' });
+        /** What is known of the session, for what is typed. */
+        this.extent = { start: 0, end: 0 };
+        this.now = 0;
+        this.place = this.#field('place', 'Place in the session', 'Session time: 83.5 or 1:23.5', (text) => this.#sessionTime(text), actions.seek);
+        this.clock = this.#field('wall', 'Time of day', 'Time of day, in the zone that is shown: 15:04:05, or 2026-11-20 15:04', (text) => this.#timeOfDay(text), actions.seek);
         this.status = element('span', { className: 'status muted', role: 'status' });
         this.markIn = button('In', actions.markIn, { title: 'In point here (I)' });
         this.markOut = button('Out', actions.markOut, { title: 'Out point here (O)' });
@@ -86,12 +77,60 @@ export class PlaybackControls {
             element('div', { className: 'group' }, this.markIn, this.markOut, this.clear, this.loop),
             element('div', { className: 'group' }, this.sound),
             element('div', { className: 'group' },
-                sign('zoomOut', 'More of the timeline (−)', () => actions.zoom(2)), sign('zoomIn', 'Less of the timeline (+)', () => actions.zoom(0.5)),
-                button('All', actions.showAll, { title: 'The whole timeline (0)' })),
+                sign('zoomOut', 'Zoom out (−)', () => actions.zoom(2)), sign('zoomIn', 'Zoom in (+)', () => actions.zoom(0.5)),
+                button('All', actions.showAll, { title: 'The whole timeline (A)' })),
             this.status);
         /** For the heading. */
         this.more = element('div', { className: 'group' }, button('Sources', actions.choose),
             button('Keys', actions.keys, { title: 'Keys (?)' }));
+    }
+
+    /**
+     * A field that shows a time, and goes to what is typed into it.
+     * @param {string} className
+     * @param {string} label
+     * @param {string} title
+     * @param {(text: string) => number | string} read Session time, or what is wrong with the text.
+     * @param {(time: number) => void} seek
+     */
+    #field(className, label, title, read, seek) {
+        const field = element('input', { className: `${className} figures`, 'aria-label': label, title, size: 12, autocomplete: 'off', spellcheck: false });
+        field.addEventListener('change', () => {
+            const time = read(field.value);
+            // What was refused stays, to be corrected.
+            if (typeof time === 'string') return say(time);
+            seek(time);
+            field.blur();
+        });
+        field.addEventListener('keydown', (event) => {
+            if (event.key === 'Escape') field.blur();
+        });
+        field.addEventListener('focus', () => field.select());
+        return field;
+    }
+
+    /** @param {string} text @returns {number | string} */
+    #sessionTime(text) {
+        const time = /[T-]\d\d-/.test(text) ? null : parseTime(text, this.zero);
+        if (time === null) return `“${text.slice(0, 40)}” is no session time: write 83.5 or 1:23.5. The field beside it takes a time of day.`;
+        const { start, end } = this.extent;
+        if (time < start - 1 || time > end + 1) {
+            return `The session is ${duration(end - start)} long: ${sessionTime(time, 0)} is not in it. The field beside it takes a time of day.`;
+        }
+        return time;
+    }
+
+    /** @param {string} text @returns {number | string} */
+    #timeOfDay(text) {
+        const found = readInstant(text, new Date(this.zero + this.now * 1000));
+        if ('flaw' in found) return found.flaw;
+        const { start, end } = this.extent;
+        let time = (found.date.getTime() - this.zero) / 1000;
+        // Without a day, the session says which it can be.
+        if (!found.hasDay) time = [time, time - 86_400, time + 86_400].find((time) => time >= start - 1 && time <= end + 1) ?? time;
+        if (time >= start - 1 && time <= end + 1) return time;
+        const [first, last] = [start, end].map((time) => new Date(this.zero + time * 1000));
+        return `That is not in this session: it goes from ${day(first)}, ${clock(first)} to ${day(last) === day(first) ? '' : `${day(last)}, `}${clock(last)}.`;
     }
 
     /** @param {string[]} names @param {string} chosen */
@@ -112,18 +151,14 @@ export class PlaybackControls {
         }
         const rate = String(playing.rate);
         if (this.speed.value !== rate) this.speed.value = rate;
-        const time = sessionTime(playing.now);
-        if (time !== this.shownPlace && document.activeElement !== this.place) {
-            this.place.value = time;
-            this.shownPlace = time;
-        }
-        const date = new Date(this.zero + playing.now * 1000);
-        const wall = `${day(date)}, ${clock(date)}`;
-        if (this.clock.textContent !== wall) {
-            this.clock.textContent = wall;
-            this.clock.dateTime = date.toISOString();
-            this.clock.title = utc(date);
-        }
+        this.extent = player.extent;
+        this.now = playing.now;
+        // What somebody types is not written over.
+        const show = (/** @type {HTMLInputElement} */ field, /** @type {string} */ text) => {
+            if (document.activeElement !== field && field.value !== text) field.value = text;
+        };
+        show(this.place, sessionTime(playing.now));
+        show(this.clock, localText(new Date(this.zero + playing.now * 1000)));
         setText(this.status, waitingFor.length > 0 && playing.isHeld && performance.now() - player.heldSince > 500
             ? `Waiting for ${waitingFor.map((tile) => tile.name).join(', ')}` : '');
         this.clear.disabled = markIn === null && markOut === null;

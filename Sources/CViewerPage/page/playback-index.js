@@ -23,10 +23,14 @@ export class MediaIndex {
      * @param {number} zero The session's, milliseconds since 1970.
      */
     constructor(session, source, zero) {
+        this.session = session;
+        this.source = source;
         this.path = address`/hls/${session}/${source}/`;
         this.zero = zero;
         /** @type {Segment[]} */
         this.segments = [];
+        /** What can be played is known, though it may be nothing. */
+        this.isRead = false;
         /** Nothing will be added. */
         this.isComplete = false;
         /** Why it could not be read the last time, in words. */
@@ -50,10 +54,12 @@ export class MediaIndex {
         try {
             const response = await request(`${this.path}index.m3u8`, { cache: 'no-cache' });
             this.#parse(await response.text());
+            this.isRead = true;
             this.failure = '';
         } catch (error) {
             // 404: nothing of it can be played yet.
             const isEmpty = error instanceof ApiError && error.status === 404;
+            this.isRead ||= isEmpty;
             this.failure = isEmpty ? '' : error instanceof Error ? error.message : String(error);
             throw error;
         }

@@ -88,7 +88,7 @@ export class MarkPanel {
     async #remove(mark) {
         try {
             await remove(address`/api/v1/sessions/${this.session}/marks/${mark.id}`);
-            say(`The mark at ${sessionTime(mark.atSeconds)} is removed.`);
+            say(`The mark at ${sessionTime(mark.atSeconds)} is removed.`, { text: 'Undo', act: () => void this.#restore(mark) });
         } catch (error) {
             say(wordsOf(error));
         }
@@ -96,6 +96,20 @@ export class MarkPanel {
         // The button that was pressed is gone.
         const other = this.list.querySelector('button') ?? this.element;
         if (other instanceof HTMLElement) other.focus({ preventScroll: true });
+    }
+
+    /**
+     * Makes a mark again that was removed.
+     * @param {Mark} mark
+     */
+    async #restore({ atSeconds, text, source }) {
+        try {
+            await post('/api/v1/marks', { session: this.session, at: atSeconds, text, ...(source ? { source } : {}) });
+            say(`The mark at ${sessionTime(atSeconds)} is there again.`);
+        } catch (error) {
+            say(wordsOf(error));
+        }
+        await this.read();
     }
 
     #draw() {

@@ -1,7 +1,7 @@
 // @ts-check
 // What is missing, as a list: of the part between the in and out points, or of all. Who cannot see the timeline has the same in words.
 
-import { causeProperty, causeText, missingText } from './causes.js';
+import { causeBeginning, causeProperty, isOnPurpose, missingText } from './causes.js';
 import { button, element, setText } from './element.js';
 import { sessionTime } from './format.js';
 import { readCoverage } from './playback-coverage.js';
@@ -67,7 +67,7 @@ export class MissingPanel {
         const gaps = lanes.flatMap(({ source, missing }) => missing
             .filter((gap) => gap.endSeconds >= from && gap.startSeconds <= until).map((gap) => ({ source, gap })))
             .sort((one, other) => one.gap.startSeconds - other.gap.startSeconds);
-        // Of these nobody knows when they were: they may be in any part.
+        // Nothing says when these were: they may be in any part.
         const unplaced = lanes.flatMap(({ source, unplaced }) => unplaced.map((gap) => ({ source, gap })));
         const isPart = markIn !== null || markOut !== null;
         const listed = JSON.stringify([isPart, markIn === null, markOut === null, gaps, unplaced]);
@@ -81,7 +81,7 @@ export class MissingPanel {
         this.list.replaceChildren(
             ...gaps.slice(0, mostLines).map(({ source, gap }) => this.#line(source, gap)),
             ...unplaced.slice(0, mostLines).map(({ source, gap }) =>
-                line(gap.cause, `${source}: ${whatWords(gap)}, nobody knows when: ${causeText(gap.cause)}.`)),
+                line(gap.cause, `${source}: ${causeBeginning(gap.cause)}, at an unknown time: ${whatWords(gap)}.`)),
             ...(gaps.length > mostLines ? [element('li', {}, `${(gaps.length - mostLines).toLocaleString()} more are on the timeline.`)] : []));
     }
 
@@ -94,7 +94,7 @@ export class MissingPanel {
         const length = lengthWords(gap);
         return line(gap.cause,
             button(time, () => this.seek(gap.startSeconds), { className: 'plain figures', title: 'Go there', 'aria-label': `Go to ${time}` }),
-            element('span', {}, `${source}: ${whatWords(gap)}${length && ` for ${length}`}: ${causeText(gap.cause)}.`));
+            element('span', {}, `${source}: ${causeBeginning(gap.cause)}${length && `, for ${length}`}${isOnPurpose(gap) ? '' : `: ${whatWords(gap)}`}.`));
     }
 }
 

@@ -21,6 +21,11 @@ const startDelay = 150;
 const stepPatience = 4000;
 /** A growing playlist is read again when its end is as near as this, so often; seconds. */
 const nearEnd = 30;
+/** Sources that begin within so many seconds begin together; where a page opens near the end, it is so far before it. */
+const together = 2;
+const beforeEnd = 0.5;
+/** To open on a picture of every source, it is waited so long to know where these are; milliseconds. */
+const openingPatience = 4000;
 const growing = 2;
 
 /**
@@ -61,6 +66,11 @@ export class PlaybackPlayer {
         this.isLooping = false;
         /** The session may still grow. */
         this.isRecording = false;
+        /**
+         * Where the page is to open, until the pictures there are known or somebody has gone elsewhere.
+         * @type {{ at: number, isEnd: boolean, until: number } | null}
+         */
+        this.opening = null;
         /** @type {PlaybackTile[]} */
         this.waitingFor = [];
         this.heldSince = 0;
@@ -156,6 +166,49 @@ export class PlaybackPlayer {
         this.#schedule();
     }
 
+    /**
+     * Opens where every source has a picture: at the beginning, or near the end of what grows.
+     * @param {number} time As far as it is known before anything is read.
+     * @param {boolean} isEnd
+     */
+    open(time, isEnd) {
+        const at = this.clamped(time);
+        this.clock.seek(at);
+        this.opening = { at, isEnd, until: performance.now() + openingPatience };
+    }
+
+    /** Goes to the pictures as soon as they are known. */
+    #open() {
+        const { opening, clock, tiles } = this;
+        if (!opening) return;
+        if (clock.now !== opening.at || clock.isPlaying || performance.now() > opening.until) {
+            this.opening = null;
+            return;
+        }
+        const shown = tiles.filter(({ media, index }) => !media.isAbsent && !index.failure && this.lane(index.source)?.recorded.length);
+        const { start } = this.extent;
+        const known = shown.map(({ media, index }) => {
+            if (opening.isEnd) return index.segments.length > 0 ? index.end : undefined;
+            // Null: its pictures begin later than what is shown.
+            const sample = media.samples.beside(start - 1, 1);
+            return sample ? sample.start : index.segments.length > 0 ? sample : undefined;
+        });
+        if (known.some((time) => time === undefined)) return;
+        this.opening = null;
+        const times = known.flatMap((time) => time ?? []);
+        if (times.length === 0) return;
+        if (opening.isEnd) {
+            // A source that has ended does not hold the others back.
+            const newest = Math.max(...times);
+            const end = Math.min(...times.filter((time) => time > newest - nearEnd)) - beforeEnd;
+            if (end < clock.now) clock.seek(this.clamped(end));
+        } else {
+            const first = Math.min(...times);
+            const all = Math.max(...times.filter((time) => time < first + together));
+            if (all > clock.now) clock.seek(Math.ceil((all + 0.0005) * 1000) / 1000);
+        }
+    }
+
     /** @param {number} time */
     clamped(time) {
         const { start, end } = this.extent;
@@ -248,6 +301,7 @@ export class PlaybackPlayer {
     /** Puts everything in step. */
     beat() {
         const { clock } = this;
+        this.#open();
         if (clock.isPlaying) {
             this.#turn();
             this.#wait();

@@ -1,7 +1,8 @@
 // @ts-check
 // One source: its picture at the clock's time, and in words why there is none.
 
-import { causeText } from './causes.js';
+import { address } from './api.js';
+import { causeBeginning, isOnPurpose } from './causes.js';
 import { element, setText } from './element.js';
 import { counted, duration, sessionTime } from './format.js';
 import { follow } from './playback-follow.js';
@@ -13,6 +14,9 @@ import { TrackMedia } from './playback-media.js';
 const gap = 0.25;
 /** Words about loading wait so long, so that they do not flicker, milliseconds. */
 const patience = 400;
+/** What can be played of a long session is not known at once: until then, a still picture is shown. Milliseconds, and its width. */
+const stillPatience = 250;
+const stillWidth = 640;
 /** A source that jumps so often within `window` shows single pictures for a while, milliseconds. */
 const giving = { jumps: 3, window: 4000, rest: 6000 };
 
@@ -61,6 +65,7 @@ export class PlaybackTile {
         this.asked = null;
         this.state = 'loading';
         this.lag = 0;
+        this.made = performance.now();
         this.loadingSince = performance.now();
         /** @type {number[]} */
         this.jumps = [];
@@ -100,6 +105,10 @@ export class PlaybackTile {
      */
     follow(time, rate, isRunning, lane) {
         const { media } = this;
+        if (!this.index.isRead && !this.video.poster && performance.now() - this.made > stillPatience && lane?.recorded.length) {
+            const path = address`/api/v1/sessions/${this.index.session}/sources/${this.name}/picture.jpg`;
+            this.video.poster = `${path}?at=${time.toFixed(3)}&nearest=yes&width=${stillWidth}`;
+        }
         media.want(time, isRunning ? rate : 0);
         const sample = media.samples.at(time);
         const isThere = !!sample && media.has(sample);
@@ -178,19 +187,22 @@ export class PlaybackTile {
         if (media.isAbsent) return ['soundOnly', 'Sound only: this source has no pictures here.'];
         if (this.index.segments.length === 0) {
             if (this.index.failure) return ['failed', this.index.failure];
+            if (!this.index.isRead) return ['loading', 'Loading…'];
             return ['notBegun', lane && lane.recorded.length > 0
-                ? 'Its first pictures can be played in a few seconds.' : 'Nothing of it is recorded.'];
+                ? 'Recorded, and not to be played yet.' : 'Nothing of it is recorded.'];
         }
         const missing = lane?.missing.find((gap) => gap.track !== 'audio'
             && gap.startSeconds <= time && time < gap.endSeconds && gap.endSeconds - gap.startSeconds > 0.001);
-        if (missing && (isGap || sample === null || sample === undefined || time >= sample.end - 1e-5)) {
-            const count = missing.samples > 0 ? `${counted(missing.samples, 'sample')} missing` : 'Pictures are missing';
-            return ['missing', `${count}: ${causeText(missing.cause)}. Back at ${sessionTime(missing.endSeconds)}.`];
+        // The picture before a gap may say that it lasts until the next one.
+        if (missing && (isGap || !sample || time >= sample.end - 1e-5 || sample.start < missing.startSeconds)) {
+            const count = missing.samples > 0 ? `: ${counted(missing.samples, 'sample')} missing` : isOnPurpose(missing) ? '' : ': pictures are missing';
+            const isBack = lane?.recorded.some(({ startSeconds, endSeconds }) => startSeconds <= missing.endSeconds + gap && endSeconds > missing.endSeconds);
+            return ['missing', `${causeBeginning(missing.cause)}${count}.${isBack ? ` Back at ${sessionTime(missing.endSeconds)}.` : ''}`];
         }
         if (media.isBroken(time, sample)) return ['failed', 'This browser cannot decode this part of the recording.'];
         if (sample === undefined || (sample && !isThere)) return ['loading', 'Loading…'];
         if (sample === null) {
-            const first = lane?.recorded[0]?.startSeconds ?? this.index.start ?? 0;
+            const first = media.samples.beside(time, 1)?.start ?? lane?.recorded[0]?.startSeconds ?? this.index.start ?? 0;
             return ['notBegun', `Not begun yet: its first picture is at ${sessionTime(first)}.`];
         }
         if (!isGap) return ['shown', ''];
@@ -201,7 +213,7 @@ export class PlaybackTile {
         if (next === undefined) return ['missing', 'No picture at this time.'];
         if (this.index.failure) return ['failed', this.index.failure];
         if (lane?.recorded.at(-1)?.isGrowing || !this.index.isComplete) {
-            return ['ahead', 'Recorded just now: it can be played in a few seconds.'];
+            return ['ahead', 'The recording has not got here yet.'];
         }
         return ['ended', `Ended at ${sessionTime(sample.end)}.`];
     }

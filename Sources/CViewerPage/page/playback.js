@@ -6,7 +6,7 @@ import { missingText } from './causes.js';
 import { element, setText } from './element.js';
 import { listen } from './events.js';
 import { ExportPanel } from './export.js';
-import { bytes, counted, dateTime, duration, utc } from './format.js';
+import { bytes, counted, duration, utc } from './format.js';
 import { showKeys, useKeys } from './keys.js';
 import { parseTime, PlaybackAddress, sessionOf } from './playback-address.js';
 import { chooseSources, mostSources } from './playback-choice.js';
@@ -15,19 +15,23 @@ import { beginning, isGrowing, readCoverage } from './playback-coverage.js';
 import { MarkPanel, markWords } from './playback-marks.js';
 import { MissingPanel } from './playback-missing.js';
 import { PlaybackPlayer } from './playback-player.js';
+import { titleOf } from './session-name.js';
 import { say, setTitle } from './shell.js';
 import { Timeline } from './timeline.js';
 import { gapWords } from './timeline-hover.js';
 
 /** Sources that are shown when the address names none. */
 const usualSources = 9;
+/** An address of the wall leads here: what is as new as this may not be recorded yet, seconds. */
+const justNow = 20;
 /** While it records, coverage is asked for so often, milliseconds. */
 const period = 3000;
 /** Heights of what is above and below the pictures, without the timeline, and of a picture's line; CSS pixels. */
-const aroundTiles = 180;
+const aroundTiles = 200;
 const captionHeight = 36;
-/** Jumps by shift and arrow, seconds. */
+/** Jumps by shift and arrow, and by page up and down; seconds. */
 const jump = 5;
+const farJump = 60;
 
 /**
  * @typedef {object} Overview
@@ -47,10 +51,11 @@ const jump = 5;
  */
 export async function open(root, location) {
     const session = sessionOf(location);
-    setTitle(session);
+    setTitle('Session');
     root.append(element('p', { className: 'empty' }, 'Reading the session…'));
     /** @type {[Overview, import('./playback-coverage.js').Lane[]]} */
     const [overview, lanes] = await Promise.all([get(address`/api/v1/sessions/${session}`), readCoverage(session)]);
+    // Its address may have said `latest`.
     root.replaceChildren();
     return new PlaybackPage(root, location, overview, lanes);
 }
@@ -158,9 +163,15 @@ class PlaybackPage {
         player.markOut = parseTime(query.get('out'), player.zero);
         const at = parseTime(query.get('at'), player.zero);
         // While it plays, the clock waits at the new place for the pictures.
-        if (at !== null) player.seek(at);
-        else if (isFirst) player.clock.seek(beginning(player.lanes));
+        player.isRecording = this.overview.isCollectorRunning && this.overview.state !== 'finished';
         this.#setSources(this.named ?? known.slice(0, usualSources));
+        if (at === null) {
+            if (isFirst) player.open(player.isRecording ? player.extent.end : beginning(player.lanes), player.isRecording);
+        } else if (isFirst && player.isRecording && at > player.extent.end - justNow) {
+            player.open(at, true);
+        } else {
+            player.seek(at);
+        }
         this.#marksChanged();
     }
 
@@ -216,16 +227,16 @@ class PlaybackPage {
 
     #showOverview() {
         const { overview } = this;
-        const zero = new Date(overview.zero);
-        const title = overview.name || `Session of ${dateTime(zero)}`;
+        const title = titleOf(overview);
         setText(this.title, title);
-        this.title.title = utc(zero);
+        this.title.title = utc(new Date(overview.zero));
         setTitle(title);
         const { start, end } = this.player.extent;
         const size = overview.sources.reduce((sum, source) => sum + source.sizeBytes, 0);
         const missing = missingText(this.player.lanes.flatMap((lane) => [...lane.missing, ...lane.unplaced]));
         this.player.isRecording = overview.isCollectorRunning && overview.state !== 'finished';
         this.live.hidden = !this.player.isRecording;
+        this.live.href = `/live${this.named ? `?sources=${this.named.map(encodeURIComponent).join(',')}` : ''}`;
         setText(this.facts, [duration(end - start), counted(overview.sources.length, 'source'), bytes(size),
             missing,
             ...(this.player.isRecording ? ['recording now'] : []), ...overview.tags].join(' · '));
@@ -377,6 +388,12 @@ class PlaybackPage {
             { keys: ['ArrowLeft'], shown: '←', text: 'One picture back', act: () => actions.step(-1) },
             { keys: ['Shift+ArrowRight'], shown: 'Shift →', text: `${jump} seconds on`, act: () => jumpBy(jump) },
             { keys: ['Shift+ArrowLeft'], shown: 'Shift ←', text: `${jump} seconds back`, act: () => jumpBy(-jump) },
+            { keys: ['PageUp'], shown: 'PageUp', text: 'A minute on', act: () => jumpBy(farJump) },
+            { keys: ['PageDown'], shown: 'PageDown', text: 'A minute back', act: () => jumpBy(-farJump) },
+            { keys: [...'0123456789'], shown: '0–9', text: 'To that tenth of the session', act: ({ key }) => {
+                const { start, end } = this.player.extent;
+                this.player.seek(start + ((end - start) * Number(key)) / 10);
+            } },
             { keys: ['Home'], shown: 'Home', text: 'To the beginning', act: () => this.player.seek(-Infinity) },
             { keys: ['End'], shown: 'End', text: 'To the end', act: () => this.player.seek(Infinity) },
             { keys: ['g'], shown: 'G', text: 'To the next gap', act: () => actions.gap(1) },
@@ -392,9 +409,9 @@ class PlaybackPage {
             { keys: ['I'], shown: 'Shift I', text: 'To the in point', act: () => this.#toMark(this.player.markIn, 'in') },
             { keys: ['O'], shown: 'Shift O', text: 'To the out point', act: () => this.#toMark(this.player.markOut, 'out') },
             { keys: ['p'], shown: 'P', text: 'Loop between in and out', act: () => actions.loop() },
-            { keys: ['+', '='], shown: '+', text: 'Less of the timeline', act: () => actions.zoom(0.5) },
-            { keys: ['-', '−'], shown: '−', text: 'More of the timeline', act: () => actions.zoom(2) },
-            { keys: ['0'], shown: '0', text: 'The whole timeline', act: () => actions.showAll() },
+            { keys: ['+', '='], shown: '+', text: 'Zoom in on the timeline', act: () => actions.zoom(0.5) },
+            { keys: ['-', '−'], shown: '−', text: 'Zoom out of the timeline', act: () => actions.zoom(2) },
+            { keys: ['a'], shown: 'A', text: 'The whole timeline', act: () => actions.showAll() },
             { keys: ['f'], shown: 'F', text: 'All pictures on the full screen', act: () => void enlarge(this.tiles) },
         ];
     }

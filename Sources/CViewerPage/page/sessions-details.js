@@ -12,7 +12,8 @@ const atOnce = 3;
  * @property {number} start Session time.
  * @property {number} end
  * @property {{ name: string, hasPictures: boolean, start: number, end: number }[]} sources
- * @property {{ samples: number, count: number }[]} missing
+ * @property {{ samples: number, count: number, cause: string }[]} missing
+ * @property {import('./playback-coverage.js').Lane[]} lanes
  */
 
 /**
@@ -32,7 +33,7 @@ export async function readDetails(session) {
     const ends = sources.map((/** @type {any} */ source) => source.end).filter(Number.isFinite);
     return {
         zero: Date.parse(overview.zero), start: starts.length > 0 ? Math.min(...starts) : 0, end: ends.length > 0 ? Math.max(...ends) : 0,
-        sources, missing,
+        sources, missing, lanes,
     };
 }
 

@@ -5,6 +5,7 @@ import { address, ApiError, patch, post, remove } from './api.js';
 import { element, setText } from './element.js';
 import { askForm, wordsOf } from './form-dialog.js';
 import { bytes, counted, duration } from './format.js';
+import { titleOf } from './session-name.js';
 import { readDetails } from './sessions-details.js';
 import { say } from './shell.js';
 
@@ -12,9 +13,6 @@ import { say } from './shell.js';
 
 /** What the viewer takes. */
 const longestTag = 64;
-
-/** @param {Listing} listing */
-const titleOf = (listing) => listing.name || listing.session;
 
 /** @param {string} text */
 function tagsOf(text) {
@@ -84,18 +82,17 @@ export function endSession(listing, done) {
  * @param {() => void} done
  */
 export function removeSession(listing, details, done) {
-    const { isProtected, sources } = listing;
-    if (isProtected) return say(`${titleOf(listing)} is protected. Unprotect it first, then it can be removed.`);
+    const { sources } = listing;
     const length = element('dd', {}, 'is being read…');
     const tell = (/** @type {{ start: number, end: number }} */ { start, end }) => setText(length, duration(end - start));
     if (details) tell(details);
     else readDetails(listing.session).then(tell, () => setText(length, 'not known'));
     askForm(`Remove ${titleOf(listing)}?`, [
         element('dl', { className: 'goes' },
-            element('dt', {}, 'Session'), element('dd', {}, listing.session), element('dt', {}, 'Length'), length,
+            element('dt', {}, 'Session'), element('dd', {}, titleOf({ session: listing.session })), element('dt', {}, 'Length'), length,
             element('dt', {}, 'Size'), element('dd', {}, bytes(listing.sizeBytes)),
             element('dt', {}, counted(sources.length, 'Source')), element('dd', {}, sources.join(', ') || 'none')),
-        element('p', {}, 'All of this is deleted from the archive. Nobody can bring it back.'),
+        element('p', {}, 'All of this is deleted from the archive, whatever part of it the list was narrowed to. It cannot be brought back.'),
     ], { text: 'Remove for ever', doing: 'Removing…', className: 'danger', act: async () => {
         await remove(address`/api/v1/sessions/${listing.session}`);
         say(`${titleOf(listing)} is removed.`);

@@ -2,10 +2,10 @@
 // One session in the list: small pictures, its name, and what there is to know of it.
 
 import { address } from './api.js';
-import { missingText } from './causes.js';
+import { isOnPurpose, missingText } from './causes.js';
 import { button, element, setText } from './element.js';
 import { bytes, clock, counted, duration, timeElement, utc } from './format.js';
-import { zeroOf } from './sessions-list.js';
+import { titleOf, zeroOf } from './session-name.js';
 
 /** Sources with a small picture, and its width. */
 const pictures = 3;
@@ -26,22 +26,24 @@ const withoutPicture = 4;
  * @param {Date | null} wanted A moment that is looked for.
  * @param {import('./sessions-details.js').DetailReader} reader
  * @param {Acts | null} acts Null: somebody who may only look.
+ * @param {(details: import('./sessions-details.js').Details) => void} tell Called when more is known of it.
  */
-export function sessionItem(listing, wanted, reader, acts) {
+export function sessionItem(listing, wanted, reader, acts, tell) {
     const zero = zeroOf(listing.session);
     const isRecording = listing.isCollectorRunning && listing.state !== 'finished';
     const path = address`/sessions/${listing.session}`;
     const at = wanted && zero && wanted > zero ? (wanted.getTime() - zero.getTime()) / 1000 : null;
     const href = at === null ? path : `${path}?at=${at.toFixed(3)}`;
-    const title = listing.name || (zero ? `Session of ${clock(zero)}` : listing.session);
+    const title = titleOf(listing, clock);
     const link = element('a', { href, title: zero ? utc(zero) : '' }, title);
     const length = element('span', {}, '…');
     const missing = element('span', {}, '…');
-    const act = (/** @type {string} */ name, /** @type {string} */ text, /** @type {() => void} */ act, className = '') =>
-        button(text, act, { className, dataset: { act: name }, 'aria-label': `${text} ${title}` });
+    const act = (/** @type {string} */ name, /** @type {string} */ text, /** @type {() => void} */ act, more = {}) =>
+        button(text, act, { ...more, dataset: { act: name }, 'aria-label': `${text} ${title}` });
     const shown = listing.sources.slice(0, pictures);
     const strip = element('a', { className: 'strip', href, tabIndex: -1, 'aria-hidden': 'true' },
-        ...shown.map((name) => element('span', { className: 'frame', dataset: { name } })));
+        ...shown.map((name, index) => element('span', { className: 'frame', dataset: { name,
+            ...(index === pictures - 1 && listing.sources.length > pictures ? { more: `+${listing.sources.length - pictures}` } : {}) } })));
     const item = element('article', { className: 'session', dataset: { session: listing.session } },
         strip,
         element('div', { className: 'about' },
@@ -59,15 +61,17 @@ export function sessionItem(listing, wanted, reader, acts) {
         acts && element('div', { className: 'acts' },
             act('edit', 'Edit', () => acts.edit(listing)),
             act('protect', listing.isProtected ? 'Unprotect' : 'Protect', () => acts.protect(listing)),
-            isRecording ? act('end', 'End', () => acts.end(listing), 'danger')
-                : act('remove', 'Remove', () => acts.remove(listing, known), 'danger')));
+            isRecording ? act('end', 'End', () => acts.end(listing))
+                : act('remove', 'Remove', () => acts.remove(listing, known), {
+                    className: 'plain', disabled: listing.isProtected, title: listing.isProtected ? 'Protected sessions are not removed: unprotect it first' : '' })));
     /** @type {import('./sessions-details.js').Details | undefined} */
     let known;
     reader.watch(item, listing.session, (details) => {
         known = details;
+        tell(details);
         setText(length, duration(details.end - details.start));
         setText(missing, missingText(details.missing));
-        missing.classList.toggle('lost', details.missing.length > 0);
+        missing.classList.toggle('lost', details.missing.some((gap) => !isOnPurpose(gap)));
         for (const source of details.sources) {
             const frame = [...strip.children].find((frame) => frame instanceof HTMLElement && frame.dataset.name === source.name);
             if (!frame || !source.hasPictures || !(source.start < source.end)) continue;
@@ -93,7 +97,7 @@ export function sessionItem(listing, wanted, reader, acts) {
  */
 function showPicture(frame, session, source, at) {
     const path = address`/api/v1/sessions/${session}/sources/${source}/picture.jpg`;
-    const picture = element('img', { alt: '', loading: 'lazy', decoding: 'async', src: `${path}?at=${at.toFixed(3)}&width=${pictureWidth}` });
+    const picture = element('img', { alt: '', loading: 'lazy', decoding: 'async', src: `${path}?at=${at.toFixed(3)}&nearest=yes&width=${pictureWidth}` });
     picture.onerror = () => picture.remove();
     frame.replaceChildren(picture);
 }

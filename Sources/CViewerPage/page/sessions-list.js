@@ -50,16 +50,6 @@ export function queryOf({ text, from, until }) {
 }
 
 /**
- * When a session begins, as its name says it.
- * @param {string} session
- */
-export function zeroOf(session) {
-    const parts = /^(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d(?:\.\d+)?)Z/.exec(session);
-    const date = parts ? new Date(`${parts[1]}T${parts[2]}:${parts[3]}:${parts[4]}Z`) : null;
-    return date && !Number.isNaN(date.getTime()) ? date : null;
-}
-
-/**
  * @param {Listing} listing
  * @param {string[]} words In lower case.
  */

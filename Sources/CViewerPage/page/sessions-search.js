@@ -2,21 +2,41 @@
 // The form above the sessions: words and a time.
 
 import { button, element } from './element.js';
+import { dayOf } from './sessions-day.js';
+import { say } from './shell.js';
+import { localText, readInstant } from './zone.js';
 
 /**
- * A moment as `datetime-local` has it, in the reader's zone.
+ * A moment as `datetime-local` has it, in the zone that is shown.
  * @param {Date | null} date
  */
-function localText(date) {
-    if (!date) return '';
-    const local = new Date(date.getTime() - date.getTimezoneOffset() * 60_000);
-    return local.toISOString().slice(0, 19);
+const fieldText = (date) => (date ? localText(date).slice(0, 19).replace(' ', 'T') : '');
+
+/**
+ * The day that is looked for, where it is one.
+ * @param {import('./sessions-list.js').Search} search
+ */
+function dayText({ from, until }) {
+    if (!from || !until) return '';
+    const { start, end } = dayOf(from);
+    return start.getTime() === from.getTime() && end.getTime() === until.getTime() ? fieldText(from).slice(0, 10) : '';
 }
 
-/** @param {string} text */
-function dateOf(text) {
-    const date = new Date(text);
-    return text && !Number.isNaN(date.getTime()) ? date : null;
+/**
+ * What a field means in the zone that is shown; null: nothing. What is no instant there is said, and the field keeps the focus.
+ * @param {HTMLInputElement} field
+ * @param {Date | null} before What it has shown.
+ * @returns {Date | null | undefined} Undefined: it was refused.
+ */
+function dateOf(field, before) {
+    // In an hour that comes twice, a field that was not changed still means its own instant.
+    if (field.value === fieldText(before)) return before;
+    if (!field.value) return null;
+    const found = readInstant(field.value, new Date());
+    if ('date' in found) return found.date;
+    say(found.flaw);
+    field.focus();
+    return undefined;
 }
 
 /**
@@ -25,15 +45,24 @@ function dateOf(text) {
  */
 export function searchForm(search, act) {
     const text = element('input', { type: 'search', value: search.text, placeholder: 'Name, tag, note or source', autocomplete: 'off' });
-    const from = element('input', { type: 'datetime-local', step: 1, value: localText(search.from) });
-    const until = element('input', { type: 'datetime-local', step: 1, value: localText(search.until) });
+    const from = element('input', { type: 'datetime-local', step: 1, value: fieldText(search.from) });
+    const until = element('input', { type: 'datetime-local', step: 1, value: fieldText(search.until) });
+    const day = element('input', { type: 'date', title: 'All that was recorded on a day', value: dayText(search), onchange: () => {
+        const found = readInstant(`${day.value} 12:00`, new Date());
+        if (!day.value || !('date' in found)) return;
+        const { start, end } = dayOf(found.date);
+        act({ text: text.value.trim(), from: start, until: end });
+    } });
     const clear = button('Clear', () => act({ text: '', from: null, until: null }),
         { disabled: !search.text && !search.from && !search.until });
     const form = element('form', { className: 'search', role: 'search', onsubmit: (/** @type {Event} */ event) => {
         event.preventDefault();
-        act({ text: text.value.trim(), from: dateOf(from.value), until: dateOf(until.value) });
+        const [first, last] = [dateOf(from, search.from), dateOf(until, search.until)];
+        if (first === undefined || last === undefined) return;
+        if (first && last && first >= last) return say('“Until” has to be later than “From”.');
+        act({ text: text.value.trim(), from: first, until: last });
     } },
-    element('label', {}, 'Words', text), element('label', {}, 'From', from), element('label', {}, 'Until', until),
+    element('label', {}, 'Search', text), element('label', {}, 'Day', day), element('label', {}, 'From', from), element('label', {}, 'Until', until),
     element('div', { className: 'buttons' }, element('button', { type: 'submit', className: 'main' }, 'Search'), clear));
     return form;
 }

@@ -5,12 +5,15 @@ import { account } from './api.js';
 import { button, element, setText } from './element.js';
 import { listen } from './events.js';
 import { counted, day } from './format.js';
+import { DayStrip, dayOf, daysOf } from './sessions-day.js';
 import { DetailReader } from './sessions-details.js';
 import { editSession, endSession, protectSession, removeSession } from './sessions-edit.js';
 import { sessionItem } from './sessions-item.js';
-import { queryOf, searchOf, SessionList, zeroOf } from './sessions-list.js';
+import { zeroOf } from './session-name.js';
+import { queryOf, searchOf, SessionList } from './sessions-list.js';
 import { searchForm } from './sessions-search.js';
 import { setTitle } from './shell.js';
+import { withZone } from './zone.js';
 
 /** Events of several sessions come together: the list is read once for them, milliseconds. */
 const settle = 1000;
@@ -39,6 +42,8 @@ class SessionsPage {
         this.form = element('div');
         root.append(element('h1', {}, 'Sessions'), this.form, this.words, this.days, this.more);
         this.count = 0;
+        /** @type {{ key: number, section: HTMLElement, strip: DayStrip | undefined }[]} Newest first. */
+        this.sections = [];
         this.settling = 0;
         /** @type {DetailReader | undefined} */
         this.reader = undefined;
@@ -83,7 +88,7 @@ class SessionsPage {
         this.reader = new DetailReader();
         if (!isSame) {
             this.form.replaceChildren(searchForm(search, (wanted) => {
-                history.pushState(null, '', `/sessions${queryOf(wanted)}`);
+                history.pushState(null, '', withZone(`/sessions${queryOf(wanted)}`));
                 this.#open(wanted);
             }));
         }
@@ -102,7 +107,10 @@ class SessionsPage {
             while (found.length < least && !list.isComplete) found.push(...await list.next());
             if (list !== this.list) return;
             const focus = this.isFresh ? this.#focused() : undefined;
-            if (this.isFresh) this.days.replaceChildren();
+            if (this.isFresh) {
+                this.days.replaceChildren();
+                this.sections = [];
+            }
             this.isFresh = false;
             for (const listing of found) this.#add(listing);
             if (focus) this.#focus(focus);
@@ -148,12 +156,7 @@ class SessionsPage {
     /** @param {import('./sessions-list.js').Listing} listing */
     #add(listing) {
         const zero = zeroOf(listing.session);
-        const name = zero ? day(zero) : 'Other names';
-        let section = this.days.lastElementChild;
-        if (!(section instanceof HTMLElement) || section.dataset.day !== name) {
-            section = element('section', { dataset: { day: name }, 'aria-label': name }, element('h2', {}, name));
-            this.days.append(section);
-        }
+        const { section } = this.#section(zero);
         const again = () => this.#open(this.search, this.count);
         const acts = this.mayOperate ? {
             edit: (/** @type {any} */ wanted) => editSession(wanted, again),
@@ -161,6 +164,39 @@ class SessionsPage {
             end: (/** @type {any} */ wanted) => endSession(wanted, again),
             remove: (/** @type {any} */ wanted, /** @type {any} */ details) => removeSession(wanted, details, again),
         } : null;
-        if (this.reader) section.append(sessionItem(listing, this.search.from, this.reader, acts));
+        if (this.reader) section.append(sessionItem(listing, this.search.from, this.reader, acts, (details) => this.#tellDays(listing, details)));
+    }
+
+    /**
+     * The section of a day, made in its place where there is none.
+     * @param {Date | null} date Null: of sessions whose names say no time.
+     */
+    #section(date) {
+        const range = date && dayOf(date);
+        const key = range ? range.start.getTime() : -Infinity;
+        const known = this.sections.find((one) => one.key === key);
+        if (known) return known;
+        const name = date ? day(date) : 'Other names';
+        const strip = range ? new DayStrip(range) : undefined;
+        const section = element('section', { dataset: { day: name }, 'aria-label': name }, element('h2', {}, name), strip?.element);
+        const made = { key, section, strip };
+        const next = this.sections.findIndex((one) => one.key < key);
+        this.days.insertBefore(section, next < 0 ? null : this.sections[next].section);
+        this.sections.splice(next < 0 ? this.sections.length : next, 0, made);
+        return made;
+    }
+
+    /**
+     * A session may have been recorded on several days.
+     * @param {import('./sessions-list.js').Listing} listing
+     * @param {import('./sessions-details.js').Details} details
+     */
+    #tellDays({ session }, { zero, start, end, lanes }) {
+        if (!(start < end)) return;
+        const { from, until } = this.search;
+        for (const one of daysOf(new Date(zero + start * 1000), new Date(zero + end * 1000))) {
+            if ((from && one.end <= from) || (until && one.start >= until)) continue;
+            this.#section(one.start).strip?.add(session, zero, lanes);
+        }
     }
 }

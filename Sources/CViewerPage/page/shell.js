@@ -4,6 +4,7 @@
 import { account, ApiError, post } from './api.js';
 import { button, element, setText } from './element.js';
 import { applyTheme, setTheme, theme } from './theme.js';
+import { ownZone, setZone, zone, zoneText } from './zone.js';
 
 /** How long a message stays, in milliseconds. */
 const stay = 6000;
@@ -18,6 +19,10 @@ const places = [
 /** @type {Map<string, HTMLAnchorElement>} */
 const links = new Map();
 const who = element('span', { className: 'who' });
+const zones = element('select', { className: 'zone', 'aria-label': 'Time zone', title: 'The zone of all times on this page', onchange: () => {
+    setZone(zones.value);
+    dispatchEvent(new Event('tributary:zone'));
+} });
 const leave = button('Log out', logOut, { hidden: true });
 
 /** Draws the header; asks who one is. */
@@ -41,10 +46,16 @@ export async function showHeader() {
             element('img', { src: '/page/icon.svg', alt: '', width: 24, height: 24 }),
             element('span', {}, 'Tributary')),
         element('nav', { 'aria-label': 'Pages' }, list),
-        element('div', { className: 'account' }, who, choice, leave));
+        element('div', { className: 'account' }, who, zones, choice, leave));
     applyTheme();
     addEventListener('tributary:account', () => void showAccount());
     await showAccount();
+}
+
+/** Names the zone that times are shown in. */
+export function showZone() {
+    const names = [...new Set([ownZone, 'UTC', zone()])];
+    zones.replaceChildren(...names.map((value) => element('option', { value, selected: value === zone() }, zoneText(value))));
 }
 
 async function showAccount() {
@@ -95,10 +106,17 @@ let clearing = 0;
 /**
  * Says in words what has happened: visible for a while at the bottom, and read out politely.
  * @param {string} text
+ * @param {{ text: string, act: () => void }} [action] What can be done about it, as long as it is said.
  */
-export function say(text) {
+export function say(text, action) {
     const place = /** @type {HTMLElement} */ (document.getElementById('said'));
     setText(place, text);
+    if (action) {
+        place.append(' ', button(action.text, () => {
+            setText(place, '');
+            action.act();
+        }));
+    }
     clearTimeout(clearing);
-    clearing = setTimeout(() => setText(place, ''), stay + 60 * text.length);
+    clearing = setTimeout(() => setText(place, ''), (action ? 2 : 1) * stay + 60 * text.length);
 }

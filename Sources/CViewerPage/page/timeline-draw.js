@@ -1,12 +1,14 @@
 // @ts-check
 // Paints a timeline: axes, a lane for each source, the error bounds, what is marked and where the clock is.
 
-import { causeColour } from './causes.js';
+import { causeColour, isOnPurpose } from './causes.js';
 import { clock, clockMinutes, dayMinutes, sessionTime } from './format.js';
 import { colour } from './theme.js';
 
 /** Heights, CSS pixels: the axis has two lines of times, and the flags of marks below them. */
 const sizes = { axis: 52, lane: 22, between: 5, plot: 44, bottom: 6 };
+/** What is above the lanes. */
+export const axisHeight = sizes.axis;
 /** Lanes are lower when there are more than so many. */
 const manyLanes = 6;
 const lowLane = { lane: 13, between: 2 };
@@ -129,8 +131,9 @@ function drawLane(context, view, lane, top, height) {
     for (const gap of lane.missing) {
         // Sound alone: the lower third. Pictures: all of it.
         const isSound = gap.track === 'audio';
-        bar(context, scale, gap.startSeconds, gap.endSeconds, isSound ? top + height * 0.66 : top,
-            isSound ? height * 0.34 : height, causeColour(gap.cause));
+        const [upper, size] = isSound ? [top + height * 0.66, height * 0.34] : [top, height];
+        if (isOnPurpose(gap)) hatch(context, scale, gap, upper, size);
+        else bar(context, scale, gap.startSeconds, gap.endSeconds, upper, size, causeColour(gap.cause));
     }
 }
 
@@ -323,6 +326,31 @@ function bar(context, scale, start, end, top, height, fill) {
     context.fillStyle = fill;
     // What is shorter than a pixel is to be seen as well.
     context.fillRect(left, top, Math.max(2, right - left), height);
+}
+
+/**
+ * A stop on purpose: an outline with stripes, unlike what was lost.
+ * @param {CanvasRenderingContext2D} context
+ * @param {import('./timeline-scale.js').TimelineScale} scale
+ * @param {import('./playback-coverage.js').Missing} gap
+ * @param {number} top
+ * @param {number} height
+ */
+function hatch(context, scale, gap, top, height) {
+    if (gap.endSeconds < scale.start || gap.startSeconds > scale.end) return;
+    const left = Math.max(scale.left, scale.x(gap.startSeconds));
+    const width = Math.max(2, Math.min(scale.left + scale.width, scale.x(gap.endSeconds)) - left);
+    context.save();
+    context.beginPath();
+    context.rect(left, top, width, height);
+    context.clip();
+    context.fillStyle = colour('--surface');
+    context.fillRect(left, top, width, height);
+    for (let x = left - height; x < left + width; x += 6) line(context, x, top + height, x + height, top, causeColour(gap.cause));
+    context.strokeStyle = causeColour(gap.cause);
+    context.lineWidth = 2;
+    context.strokeRect(left, top, width, height);
+    context.restore();
 }
 
 /**

@@ -2,7 +2,7 @@
 // What is under the pointer of a timeline: the moment, a small picture of it, and why something is missing there.
 
 import { address, get } from './api.js';
-import { causeText } from './causes.js';
+import { causeBeginning, causeText, isOnPurpose } from './causes.js';
 import { element, setText } from './element.js';
 import { clock, counted, duration, sessionTime, shortTime } from './format.js';
 
@@ -159,7 +159,8 @@ export class TimelineHover {
  */
 export function gapWords(gap) {
     const length = lengthWords(gap);
-    return `${whatWords(gap)}: ${causeText(gap.cause)}. From ${sessionTime(gap.startSeconds)}${length && ` for ${length}`}.`;
+    const what = isOnPurpose(gap) ? '' : `, ${whatWords(gap)}`;
+    return `${causeBeginning(gap.cause)}: from ${sessionTime(gap.startSeconds)}${length && ` for ${length}`}${what}.`;
 }
 
 /**
@@ -167,7 +168,7 @@ export function gapWords(gap) {
  * @param {{ samples: number, count: number, track?: string }} gap
  */
 export function whatWords({ samples, count, track }) {
-    const what = samples > 0 ? `${counted(samples, 'sample')} missing` : 'An unknown number of samples is missing';
+    const what = samples > 0 ? `${counted(samples, 'sample')} missing` : 'an unknown number of samples missing';
     const kind = track === 'video' ? ' (pictures)' : track === 'audio' ? ' (sound)' : '';
     return `${what}${kind}${count > 1 ? `, in ${counted(count, 'gap')}` : ''}`;
 }

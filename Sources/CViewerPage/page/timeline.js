@@ -1,15 +1,19 @@
 // @ts-check
-// The timeline of a session: lanes that show what is recorded and missing, zoomed by wheel or pinch, moved by dragging, sought by a click.
+// The timeline of a session: lanes that show what is recorded and missing. A click seeks; dragging the ruler or the playhead scrubs, dragging lanes or
+// with shift moves the part that is shown; wheel and pinch zoom.
 
+import { causeBeginning, causeProperty, isOnPurpose } from './causes.js';
 import { element } from './element.js';
 import { clock, sessionTime } from './format.js';
 import { extent, readCoverage } from './playback-coverage.js';
-import { draw, heightOf, laneSizes, laneTop } from './timeline-draw.js';
+import { axisHeight, draw, heightOf, laneSizes, laneTop } from './timeline-draw.js';
 import { gapWords, TimelineHover } from './timeline-hover.js';
 import { TimelineScale } from './timeline-scale.js';
 
 /** A pointer that moved less than this has clicked, CSS pixels. */
 const clickDistance = 5;
+/** As near to the playhead as this is on it, CSS pixels. */
+const grip = 8;
 /** How much a wheel's line zooms. */
 const wheelFactor = 1.0015;
 /** Finer coverage is asked for when the part has been still so long, milliseconds. */
@@ -46,7 +50,7 @@ export class Timeline {
         /** @type {number | null} */
         this.pointer = null;
         this.pointerY = 0;
-        /** @type {Map<number, { x: number, start: number, from: number }>} */
+        /** @type {Map<number, { x: number, start: number, from: number, isScrub: boolean, hasMoved: boolean }>} */
         this.drags = new Map();
         this.height = 0;
         this.isDirty = true;
@@ -56,7 +60,9 @@ export class Timeline {
         this.slider = element('div', {
             className: 'slider', tabIndex: 0, role: 'slider', 'aria-label': 'Place in the session', 'aria-orientation': 'horizontal',
         }, this.canvas);
-        this.element = element('div', { className: 'timeline' }, this.slider, this.hover.element);
+        this.legend = element('ul', { className: 'legend', 'aria-label': 'What the colours mean' });
+        this.legendOf = '';
+        this.element = element('div', { className: 'timeline' }, this.slider, this.legend, this.hover.element);
         this.resizing = new ResizeObserver(() => this.redraw());
         this.resizing.observe(this.slider);
         this.redraw = this.redraw.bind(this);
@@ -88,7 +94,21 @@ export class Timeline {
         this.slider.setAttribute('aria-valuemin', start.toFixed(3));
         this.slider.setAttribute('aria-valuemax', end.toFixed(3));
         this.#refine();
+        this.#tellColours();
         this.redraw();
+    }
+
+    /** A legend of the colours that there are. */
+    #tellColours() {
+        const causes = [...new Set(this.lanes.flatMap(({ missing }) => missing.map(({ cause }) => cause)))].sort();
+        const isGrowing = this.lanes.some(({ recorded }) => recorded.at(-1)?.isGrowing);
+        const text = `${causes} ${isGrowing}`;
+        if (text === this.legendOf) return;
+        this.legendOf = text;
+        const item = (/** @type {string} */ property, /** @type {string} */ words, isStriped = false) =>
+            element('li', {}, element('span', { className: isStriped ? 'swatch striped' : 'swatch', style: { color: `var(${property})` } }), words);
+        this.legend.replaceChildren(item('--recorded', 'Recorded'), ...(isGrowing ? [item('--growing', 'Being recorded')] : []),
+            ...causes.map((cause) => item(causeProperty(cause), causeBeginning(cause), isOnPurpose({ cause }))));
     }
 
     /**
@@ -226,7 +246,11 @@ export class Timeline {
         const x = this.#x(event);
         this.slider.setPointerCapture(event.pointerId);
         for (const drag of this.drags.values()) [drag.from, drag.start] = [drag.x, this.scale.start];
-        this.drags.set(event.pointerId, { x, from: x, start: this.scale.start });
+        const y = event.clientY - this.slider.getBoundingClientRect().top;
+        // Where all of the session is shown there is nothing to be moved.
+        const isScrub = !event.shiftKey && this.drags.size === 0
+            && (this.scale.isWhole || y < axisHeight || Math.abs(x - this.scale.x(this.at)) < grip);
+        this.drags.set(event.pointerId, { x, from: x, start: this.scale.start, isScrub, hasMoved: false });
     }
 
     /** @param {PointerEvent} event */
@@ -246,12 +270,17 @@ export class Timeline {
             if (before > 8 && now > 8) scale.zoom(before / now, scale.time((x + other.x) / 2));
             drag.from = -1e9;
             other.from = -1e9;
+        } else if (drag.isScrub && (drag.hasMoved || Math.abs(x - drag.from) >= clickDistance)) {
+            drag.hasMoved = true;
+            this.#seekTo(x);
+            this.#showHover(Math.max(scale.left, Math.min(scale.left + scale.width, x)));
         } else if (Math.abs(x - drag.from) >= clickDistance && drag.from > -1e8) {
             scale.pan(drag.start - (x - drag.from) * scale.secondsPerPixel - scale.start);
             this.hover.hide();
         }
         drag.x = x;
-        this.#moved();
+        if (drag.isScrub) this.redraw();
+        else this.#moved();
     }
 
     /**
@@ -261,9 +290,14 @@ export class Timeline {
     #release(event, isClick) {
         const drag = this.drags.get(event.pointerId);
         this.drags.delete(event.pointerId);
-        if (!drag || !isClick || Math.abs(this.#x(event) - drag.from) >= clickDistance) return;
+        if (!drag || !isClick || (!drag.hasMoved && Math.abs(this.#x(event) - drag.from) >= clickDistance)) return;
+        this.#seekTo(this.#x(event));
+    }
+
+    /** @param {number} x */
+    #seekTo(x) {
         const { start, end } = this.scale.whole;
-        const time = Math.round(this.scale.time(this.#x(event)) * 1000) / 1000;
+        const time = Math.round(this.scale.time(x) * 1000) / 1000;
         this.seek(Math.max(start, Math.min(end, time)));
     }
 

@@ -1,0 +1,54 @@
+// @ts-check
+// How a session is called: the name that people gave it, otherwise when it began. Its own name is for addresses and the command line.
+
+import { address, get } from './api.js';
+import { dateTime } from './format.js';
+
+/** Names that were asked for are kept for so long, milliseconds. */
+const lifetime = 60_000;
+
+/** @type {Map<string, { name: string, until: number }>} */
+const known = new Map();
+
+/**
+ * When a session begins, as its name says it.
+ * @param {string} session
+ */
+export function zeroOf(session) {
+    const parts = /^(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d(?:\.\d+)?)Z/.exec(session);
+    const date = parts ? new Date(`${parts[1]}T${parts[2]}:${parts[3]}:${parts[4]}Z`) : null;
+    return date && !Number.isNaN(date.getTime()) ? date : null;
+}
+
+/**
+ * @param {{ session: string, name?: string }} listing
+ * @param {(date: Date) => string} [format] Of its beginning.
+ */
+export function titleOf({ session, name }, format = dateTime) {
+    const zero = zeroOf(session);
+    return name || (zero ? `Session of ${format(zero)}` : session);
+}
+
+/**
+ * The title of a session of which nothing but its own name is known: its beginning at first, and its name when the viewer has told it.
+ * @param {string} session
+ */
+export function titleNow(session) {
+    const now = performance.now();
+    const entry = known.get(session);
+    if (!entry || now > entry.until) {
+        known.set(session, { name: entry?.name ?? '', until: now + lifetime });
+        void ask(session);
+    }
+    return titleOf({ session, name: entry?.name });
+}
+
+/** @param {string} session */
+async function ask(session) {
+    try {
+        const { name = '' } = await get(address`/api/v1/sessions/${session}`);
+        known.set(session, { name, until: performance.now() + lifetime });
+    } catch {
+        // Its beginning says enough.
+    }
+}

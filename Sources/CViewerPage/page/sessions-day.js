@@ -1,0 +1,170 @@
+// @ts-check
+// One day over all sessions: a lane for each source, with what was recorded of it; a click opens that instant.
+
+import { address } from './api.js';
+import { element, setText } from './element.js';
+import { clock, clockMinutes } from './format.js';
+import { navigate } from './main.js';
+import { localParts, readInstant } from './zone.js';
+
+/** Lanes at most; the sessions below name all sources. */
+const mostLanes = 16;
+/** What arrow keys and page keys go, milliseconds. */
+const step = 300_000;
+const farStep = 3_600_000;
+/** A session that goes on for longer is shown on so many days. */
+const mostDays = 62;
+
+/**
+ * When the day of an instant begins and ends, in the zone that is shown: 23 to 25 hours.
+ * @param {Date} date
+ */
+export function dayOf(date) {
+    const [year, month, number] = localParts(date);
+    const begin = (/** @type {number} */ away) => {
+        const noon = new Date(Date.UTC(year, month - 1, number + away));
+        const text = noon.toISOString().slice(0, 10);
+        // Where clocks are put forward at midnight, the day begins at one.
+        for (const time of ['00:00', '01:00']) {
+            const found = readInstant(`${text} ${time}`, date);
+            if ('date' in found) return found.date;
+        }
+        return noon;
+    };
+    return { start: begin(0), end: begin(1) };
+}
+
+/**
+ * Days that a session is recorded on, the first and the last included.
+ * @param {Date} start
+ * @param {Date} end
+ */
+export function daysOf(start, end) {
+    const days = [dayOf(start)];
+    while (days[days.length - 1].end < end && days.length < mostDays) days.push(dayOf(days[days.length - 1].end));
+    return days;
+}
+
+/**
+ * What was recorded of a source in one session, milliseconds since 1970.
+ * @typedef {object} Span
+ * @property {string} session
+ * @property {number} zero
+ * @property {number} start
+ * @property {number} end
+ */
+
+export class DayStrip {
+    /** @param {{ start: Date, end: Date }} day */
+    constructor({ start, end }) {
+        this.start = start.getTime();
+        this.end = end.getTime();
+        /** @type {Map<string, Span[]>} */
+        this.spans = new Map();
+        this.at = (this.start + this.end) / 2;
+        this.lanes = element('div', { className: 'lanes' });
+        this.place = element('span', { className: 'at figures', hidden: true });
+        const marks = Array.from({ length: 9 }, (_, index) => new Date(this.start + ((this.end - this.start) * index) / 8));
+        this.field = element('div', { className: 'day-field', tabIndex: 0, role: 'slider', 'aria-label': 'Time of this day' }, this.lanes, this.place);
+        this.element = element('div', { className: 'day', hidden: true }, this.field,
+            element('div', { className: 'hours muted figures' }, ...marks.map((mark) => element('span', {}, clockMinutes(mark)))));
+        this.field.addEventListener('pointermove', (event) => this.#show(this.#time(event)));
+        this.field.addEventListener('pointerleave', () => { this.place.hidden = true; });
+        this.field.addEventListener('click', (event) => this.#open(this.#time(event)));
+        this.field.addEventListener('keydown', (event) => this.#press(event));
+        this.#describe();
+    }
+
+    /**
+     * @param {string} session
+     * @param {number} zero Milliseconds since 1970.
+     * @param {import('./playback-coverage.js').Lane[]} lanes
+     */
+    add(session, zero, lanes) {
+        for (const { source, recorded } of lanes) {
+            const known = (this.spans.get(source) ?? []).filter((span) => span.session !== session);
+            for (const { startSeconds, endSeconds } of recorded) {
+                const [start, end] = [zero + startSeconds * 1000, zero + endSeconds * 1000];
+                if (end > this.start && start < this.end) known.push({ session, zero, start, end });
+            }
+            if (known.length > 0) this.spans.set(source, known);
+        }
+        this.#draw();
+    }
+
+    #draw() {
+        const names = [...this.spans.keys()].sort((one, other) => one.localeCompare(other, undefined, { numeric: true })).slice(0, mostLanes);
+        const place = (/** @type {number} */ time) => ((Math.max(this.start, Math.min(this.end, time)) - this.start) / (this.end - this.start)) * 100;
+        this.element.hidden = names.length === 0;
+        this.lanes.replaceChildren(...names.map((name) => element('div', { className: 'lane' }, element('span', { className: 'source' }, name),
+            element('div', { className: 'track' }, ...(this.spans.get(name) ?? []).map(({ start, end }) => element('span', {
+                style: { left: `${place(start)}%`, width: `${place(end) - place(start)}%` } }))))));
+        this.#describe();
+    }
+
+    /** @param {PointerEvent | MouseEvent} event */
+    #time(event) {
+        const box = this.lanes.querySelector('.track')?.getBoundingClientRect() ?? this.field.getBoundingClientRect();
+        const part = Math.max(0, Math.min(1, (event.clientX - box.left) / box.width));
+        return this.start + part * (this.end - this.start);
+    }
+
+    /**
+     * Which sources are recorded at an instant, by their session; undefined: none.
+     * @param {number} time
+     */
+    #found(time) {
+        /** @type {{ span: Span, sources: string[] } | undefined} */
+        let best;
+        for (const [source, spans] of this.spans) {
+            const span = spans.find(({ start, end }) => time >= start && time < end);
+            if (!span) continue;
+            if (!best) best = { span, sources: [source] };
+            else if (span.session === best.span.session) best.sources.push(source);
+        }
+        return best;
+    }
+
+    /** @param {number} time */
+    #words(time) {
+        const found = this.#found(time);
+        return `${clock(new Date(time))}, ${found ? found.sources.join(', ') : 'nothing recorded'}`;
+    }
+
+    /** @param {number} time */
+    #show(time) {
+        const box = this.field.getBoundingClientRect();
+        const track = this.lanes.querySelector('.track')?.getBoundingClientRect() ?? box;
+        const x = track.left - box.left + ((time - this.start) / (this.end - this.start)) * track.width;
+        this.place.hidden = false;
+        setText(this.place, this.#words(time));
+        this.place.style.left = `${Math.max(0, Math.min(box.width - this.place.offsetWidth, x + 6))}px`;
+        this.field.style.setProperty('--at', `${x}px`);
+    }
+
+    #describe() {
+        this.field.setAttribute('aria-valuemin', '0');
+        this.field.setAttribute('aria-valuemax', String(Math.round((this.end - this.start) / 60_000)));
+        this.field.setAttribute('aria-valuenow', String(Math.round((this.at - this.start) / 60_000)));
+        this.field.setAttribute('aria-valuetext', this.#words(this.at));
+    }
+
+    /** @param {number} time */
+    #open(time) {
+        const found = this.#found(time);
+        if (!found) return;
+        navigate(`${address`/sessions/${found.span.session}`}?at=${((time - found.span.zero) / 1000).toFixed(3)}`);
+    }
+
+    /** @param {KeyboardEvent} event */
+    #press(event) {
+        const away = { ArrowRight: step, ArrowUp: step, ArrowLeft: -step, ArrowDown: -step, PageUp: farStep, PageDown: -farStep }[event.key];
+        if (away === undefined && event.key !== 'Enter' && event.key !== 'Home' && event.key !== 'End') return;
+        event.preventDefault();
+        if (event.key === 'Enter') return this.#open(this.at);
+        this.at = event.key === 'Home' ? this.start : event.key === 'End' ? this.end - 1 : this.at + (away ?? 0);
+        this.at = Math.max(this.start, Math.min(this.end - 1, this.at));
+        this.#describe();
+        this.#show(this.at);
+    }
+}
