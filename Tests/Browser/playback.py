@@ -65,7 +65,7 @@ class Archive:
     def shown(self, source, at=None):
         """When the picture was captured that the index says is shown; session time. None: the first one."""
         place = "" if at is None else f"at={at:.6f}&"
-        with self.get(f"/sources/{source}/picture.jpg?{place}width=16") as answer:
+        with self.get(f"/sources/{source}/picture.jpg?{place}nearest=yes&width=16") as answer:
             return float(answer.headers["X-Tributary-At"])
 
 
