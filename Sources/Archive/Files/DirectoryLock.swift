@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// Prevents other programs from doing the same work in a directory at the same time; the kernel releases it when the program

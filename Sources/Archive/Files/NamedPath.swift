@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// Paths as people give them: symbolic links in them are followed. Of what is below an archive's directory, ``FileSystem`` follows none.

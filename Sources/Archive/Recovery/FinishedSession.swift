@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// A finished session, recognised by the end of its description: four system calls per session, because an archive may have a
