@@ -197,7 +197,8 @@ let package = Package(
         library("RecordingPrograms", "tributary", "tributary-agent", "tributary-collector"),
         library("Programs", "RecordingPrograms", "tributary-viewer"),
         program(
-            "tributary-viewer", "CLinux", "Library", "Messaging", "Operations", "Threads", "Trust",
+            "tributary-viewer", "Archive", "CLinux", "Library", "Messaging", "Operations",
+            "Threads", "Trust",
             "ViewerCore"),
 
         // The benchmarks' load: many sources from one file, over the real protocol.

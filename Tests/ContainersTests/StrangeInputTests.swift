@@ -18,7 +18,7 @@ import Testing
     }
 
     /// Lists of other files in formats that libavformat follows, with the text of the list.
-    private static let lists: [String: (String) -> String] = [
+    private static let lists: [String: @Sendable (String) -> String] = [
         "hls": { "#EXTM3U\n#EXT-X-TARGETDURATION:10\n#EXTINF:10,\n\($0)\n#EXT-X-ENDLIST\n" },
         "concat": { "ffconcat version 1.0\nfile '\($0)'\n" },
         "dash": {

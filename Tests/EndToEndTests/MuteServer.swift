@@ -61,7 +61,7 @@ final class MuteServer: Sendable {
             var next = Array(
                 "HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nContent-Length: 1000000\r\n\r\n<?xml "
                     .utf8)
-            while send(client, &next, next.count, Int32(MSG_NOSIGNAL.rawValue)) > 0 {
+            while send(client, &next, next.count, Int32(MSG_NOSIGNAL)) > 0 {
                 next = [UInt8(ascii: " ")]
                 usleep(500_000)
             }

@@ -134,7 +134,7 @@ private struct PathsScript {
     private static func clear(_ path: String) {
         guard let kind = kind(path) else { return }
         guard kind == S_IFDIR else {
-            unlink(path)
+            Glibc.unlink(path)
             return
         }
         for name in names(path) { clear("\(path)/\(name)") }
