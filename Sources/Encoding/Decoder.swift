@@ -99,8 +99,8 @@ extension CodecHandle {
         context.pointee.pkt_timebase = nanosecondTimeBase
         context.pointee.thread_count = Int32(clamping: threads)
         if isStrict {
+            // Concealment stays on: without it libavcodec takes pictures of several slices for damaged. What it concealed is flagged.
             context.pointee.err_recognition |= AV_EF_EXPLODE
-            context.pointee.error_concealment = 0
             // Otherwise it guesses how far pictures are reordered, and leaves those out that it did not expect.
             context.pointee.strict_std_compliance = FF_COMPLIANCE_STRICT
         }
