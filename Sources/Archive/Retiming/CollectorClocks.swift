@@ -103,10 +103,11 @@ struct CollectorClocks {
     private mutating func place(_ zero: Int64, _ sources: [Source]) {
         let recorded = asRecorded(zero, sources)
         guard !ties.isEmpty else {
-            // A session begins where its zero is; only a clock after a reboot has a zero that was corrected.
+            // A session begins where its zero is. A clock after a reboot has a zero that was corrected, or the error of a wall clock.
             let isFirst =
-                recorded.nanoseconds.clampedSubtracting(zero).magnitude
-                <= recorded.errorNanoseconds.magnitude
+                recorded.errorNanoseconds <= ZeroTie<Measured>.wideNanoseconds
+                && recorded.nanoseconds.clampedSubtracting(zero).magnitude
+                    <= recorded.errorNanoseconds.magnitude
             ties[zero] = ZeroTie(
                 isFirst ? .init(nanoseconds: zero, errorNanoseconds: 0) : recorded)
             return
