@@ -8,6 +8,7 @@ import argparse
 import asyncio
 import hashlib
 import json
+import re
 import subprocess
 import sys
 import urllib.error
@@ -79,6 +80,15 @@ async def check(arguments):
         checks("it is removed", not await page.run("fetch('/api/v1/exports').then((answer) => answer.json()).then((jobs) => jobs.some((job) => job.state === 'done'))"))
 
         count = await page.run("Object.keys(tributary.state().sources).length")
+        await page.press_text("List the files")
+        await page.until(f"document.querySelectorAll('.files a').length === {count}", 20)
+        line = await page.run(f"[...document.querySelectorAll('.files li')].find((one) => one.querySelector('a').textContent === {json.dumps(source)}).textContent")
+        size = await page.run(f"(async () => (await import('/page/format.js')).bytes({clip.stat().st_size}))()")
+        checks("each source is offered as a file of its own, with its size before", line == f"{source} {size}", line)
+        await page.run("document.querySelector('.files li:last-child a').click()")
+        name = (await page.downloaded(".mp4")).name
+        checks("whose name has the source and the range", re.search(r"_[a-z]+_0m03\.000s-0m05\.000s\.mp4$", name) is not None, name)
+
         await page.choose(".export .start select", f"All {count} side by side (encoded again)")
         await page.run("notes.length = 0")
         await page.press(".export .start button")

@@ -1,7 +1,7 @@
 // @ts-check
 // What is taken out of a recording: a clip between the in and out points, a still picture, a link for somebody else.
 
-import { account, address, ApiError, get, post, remove } from './api.js';
+import { account, address, ApiError, get, post, remove, request } from './api.js';
 import { button, element, setText } from './element.js';
 import { listen } from './events.js';
 import { bytes, duration, sessionTime } from './format.js';
@@ -41,6 +41,8 @@ export class ExportPanel {
         /** @type {Map<string, { row: HTMLElement, update: (job: Job) => void }>} */
         this.rows = new Map();
         this.isPolling = false;
+        /** Sources and part whose files are listed. */
+        this.listed = '';
         /** What can be exported, as it was listed last. */
         this.choices = '';
         this.range = element('p', { className: 'range' });
@@ -57,7 +59,8 @@ export class ExportPanel {
         this.hasAccounts = true;
         this.element = element('section', { className: 'card export', 'aria-label': 'Export' },
             element('h2', {}, 'Export'), this.range,
-            element('p', { className: 'start' }, this.what, this.start),
+            element('p', { className: 'start' }, this.what, this.start, this.listing = button('List the files', () => void this.#listFiles())),
+            this.files = element('ul', { className: 'files', 'aria-label': 'A file for each source', hidden: true }),
             element('p', {}, button('Save this picture', () => this.#still()), ' ', this.sourceText = element('span', { className: 'muted' })),
             this.linking, this.link, this.wrong, this.list);
         this.stopListening = listen('job', (job) => this.#take(job));
@@ -95,6 +98,11 @@ export class ExportPanel {
             const chosen = this.what.value || `passthrough ${reference}`;
             this.what.replaceChildren(...wanted.map(([value, text]) => element('option', { value, selected: value === chosen }, text)));
         }
+        this.listing.disabled = this.start.disabled;
+        // Of another part, they would be other files.
+        const part = `${sources} ${markIn} ${markOut}`;
+        if (part !== this.listed) this.files.hidden = true;
+        this.listed = part;
         setText(this.sourceText, reference ? `of ${reference}, in full size` : '');
     }
 
@@ -131,6 +139,22 @@ export class ExportPanel {
             say('The export has been asked for.');
         });
         this.update();
+    }
+
+    /** A file for each source, byte for byte as it was recorded, with its exact size before it is fetched. */
+    async #listFiles() {
+        const { sources, markIn, markOut } = this.place();
+        const query = [markIn !== null && `from=${timeText(markIn)}`, markOut !== null && `until=${timeText(markOut)}`, 'download=yes'].filter(Boolean).join('&');
+        this.files.hidden = false;
+        this.files.replaceChildren(...sources.map((name) => {
+            const path = `${address`/api/v1/sessions/${this.session}/sources/${name}/media.mp4`}?${query}`;
+            const line = element('li', {}, `${name}: …`);
+            request(path, { method: 'HEAD' }).then((response) => {
+                const size = bytes(Number(response.headers.get('Content-Length')));
+                line.replaceChildren(element('a', { href: path, download: '' }, name), ` ${size}`);
+            }, () => setText(line, `${name}: nothing of it is recorded in this part.`));
+            return line;
+        }));
     }
 
     #still() {
