@@ -158,6 +158,16 @@ async def wall(page, checks, arguments):
     await page.until(f"{tile}.querySelector('.bar .figures').textContent.includes('/s')", 10)
     rates = await page.run("[...document.querySelectorAll('.live-tile .bar .figures')].map((one) => Number(/([0-9.]+)\\/s/.exec(one.textContent)?.[1]))")
     checks("rates are those of the sources", all(5 <= rate <= 22 for rate in rates if rate is not None), str(rates))
+    marks = "fetch('/api/v1/sessions/latest/marks').then((answer) => answer.json()).then((marks) => marks.map((mark) => mark.atSeconds))"
+    before = await page.run(marks)
+    at = await page.run("tributary.state().at")
+    await page.key("k")
+    await page.until(f"{SAID}.startsWith('Marked')", 10)
+    made = [mark for mark in await page.run(marks) if mark not in before]
+    checks("a key marks the instant that is shown", len(made) == 1 and abs(made[0] - at) < 1, f"{made}, {at}")
+    await page.press_text("Undo", "document.getElementById('said')")
+    await page.until(f"{SAID} === 'The mark is removed.'", 10)
+    checks("and the mark can be taken back", await page.run(marks) == before)
     os.kill(arguments.agent, signal.SIGSTOP)
     try:
         await page.until(f"{tile}.dataset.state === 'away'", 20)

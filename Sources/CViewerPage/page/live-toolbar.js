@@ -11,6 +11,7 @@ const delays = [0.3, 0.5, 1, 2, 5, 10];
  * @typedef {object} ToolbarActions
  * @property {(mode: import('./live-wall.js').Mode) => void} setMode
  * @property {(delay: number | null) => void} setDelay
+ * @property {() => void} mark The instant that is shown.
  * @property {() => void} choose Which sources.
  * @property {() => void} fullScreen
  * @property {() => void} keys
@@ -34,6 +35,7 @@ export class LiveToolbar {
             element('span', { className: 'times' }, this.time, ' ', this.session),
             this.notice,
             element('div', { className: 'end' },
+                this.mark = button('Mark', actions.mark, { hidden: true, title: 'Mark the instant that is shown (key K)' }),
                 button('Sources', actions.choose, { 'aria-haspopup': 'dialog' }),
                 button('Full screen', actions.fullScreen, { title: 'Key F' }),
                 button('Keys', actions.keys, { title: 'Key ?', 'aria-haspopup': 'dialog' })));

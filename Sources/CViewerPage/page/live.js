@@ -1,10 +1,11 @@
 // @ts-check
 // The live wall: `/live?sources=a,b`.
 
-import { account } from './api.js';
+import { account, address, post, remove } from './api.js';
 import { diskTroubles } from './disk-words.js';
 import { element, setText } from './element.js';
 import { listen } from './events.js';
+import { wordsOf } from './form-dialog.js';
 import { clock, counted } from './format.js';
 import { showKeys, useKeys } from './keys.js';
 import { openChoice } from './live-choice.js';
@@ -69,6 +70,7 @@ class LivePage {
         this.#toolbar = new LiveToolbar({
             setMode: (mode) => this.#setMode(mode),
             setDelay: (delay) => this.#setDelay(delay),
+            mark: () => void this.#mark(),
             choose: () => this.#choose(),
             fullScreen: () => this.#fullScreen(),
             keys: () => showKeys(this.#keys),
@@ -116,6 +118,8 @@ class LivePage {
             return;
         }
         this.#wall.setCommand(openCommands);
+        this.#toolbar.mark.hidden = false;
+        this.#keys.push({ keys: ['k'], text: 'Mark the instant that is shown', act: () => void this.#mark() });
         this.#keys.push({ keys: ['c'], text: 'Commands for the tile’s agent', act: () => {
             if (this.#wall.focused) openCommands(this.#wall.focused);
             else say('Choose a tile first, with the arrow keys.');
@@ -265,6 +269,29 @@ class LivePage {
         const isHeard = this.#wall.listen(name);
         if (isHeard && this.#wall.soundExists === false) say(`${name} has no sound.`);
         else say(isHeard ? `${name} is heard.` : 'Nothing is heard.');
+    }
+
+    /** Marks the instant that is shown; of the tile that has the focus, where one has. */
+    async #mark() {
+        const { focused } = this.#wall;
+        const tile = focused === undefined ? [...this.#wall.tiles.values()].find(({ session }) => session) : this.#wall.tiles.get(focused);
+        const at = focused === undefined ? this.#at : (tile?.at ?? null);
+        if (!tile?.session || at === null) return say('No picture has come yet that could be marked.');
+        const { session, zero } = tile;
+        try {
+            const { mark } = await post('/api/v1/marks', { session, at: Number(at.toFixed(6)), text: '', ...(focused === undefined ? {} : { source: focused }) });
+            const time = zero ? clock(new Date(zero.getTime() + at * 1000)) : '';
+            say(`Marked ${focused ?? 'all sources'}${time && ` at ${time}`}.`, { text: 'Undo', act: async () => {
+                try {
+                    await remove(address`/api/v1/sessions/${session}/marks/${mark.id}`);
+                    say('The mark is removed.');
+                } catch (error) {
+                    say(wordsOf(error));
+                }
+            } });
+        } catch (error) {
+            say(wordsOf(error));
+        }
     }
 
     #toRecording() {
