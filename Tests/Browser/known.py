@@ -62,6 +62,7 @@ async def check(arguments):
         await once(page, checks, arguments, get)
         await typed(page, checks, arguments, get)
         await removal(page, checks, arguments, get)
+        await days(page, checks, arguments, get)
         await wall(page, checks, arguments)
         checks.console(page)
     return checks.failures == 0
@@ -148,6 +149,24 @@ async def removal(page, checks, arguments, get):
     marks = await page.run(f"document.querySelector('{item} .frame[data-more]')?.dataset.more ?? ''")
     count = len(get(f"/sessions/{arguments.session}")["sources"])
     checks("pictures that are not shown are counted", marks == (f"+{count - 3}" if count > 3 else ""), marks)
+
+
+async def days(page, checks, arguments, get):
+    """A day has a lane for each source over all sessions; a click there opens that instant."""
+    await page.open(f"{arguments.page}/sessions")
+    source = get(f"/sessions/{arguments.session}")["sources"][0]["name"]
+    lane = f"[...document.querySelectorAll('.day .lane')].find((one) => one.querySelector('.source').textContent === {json.dumps(source)})"
+    await page.until(f"!!{lane}?.querySelector('.track span')", 15)
+    await asyncio.sleep(2)
+    x, y = await page.run(f"(() => {{ const last = [...{lane}.querySelectorAll('.track span')].pop(); last.scrollIntoView({{ block: 'center' }});"
+        " const box = last.getBoundingClientRect(); return [box.left + box.width / 2, box.top + box.height / 2]; })()")
+    await page.mouse("mouseMoved", x, y)
+    words = await page.run("[...document.querySelectorAll('.day .at')].find((one) => !one.hidden)?.textContent ?? ''")
+    checks("the pointer over a day tells the time and who was recorded", re.match(r"\d\d:\d\d:\d\d", words) is not None and source in words, words)
+    await page.click(x, y)
+    await page.until("location.pathname.startsWith('/sessions/')", 5)
+    await page.until("Object.values(window.tributary?.state().sources ?? {}).some((one) => one.at !== null)", 30)
+    checks("two clicks lead from any page to an instant of a day", True, await page.run("location.pathname + location.search"))
 
 
 async def wall(page, checks, arguments):

@@ -133,7 +133,7 @@ async def search(page, checks, arguments, listing):
     zero = f"Date.parse('{date}T{time.replace('-', ':')}Z')"
     await page.run(f"""(() => {{
         const local = (time) => new Date(time - new Date(time).getTimezoneOffset() * 60000).toISOString().slice(0, 19);
-        const [, from, until] = document.querySelectorAll('.search input');
+        const [, , from, until] = document.querySelectorAll('.search input');
         from.value = local({zero} + 6000);
         until.value = local({zero} + 9000);
     }})()""")

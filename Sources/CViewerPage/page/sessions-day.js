@@ -12,6 +12,8 @@ const mostLanes = 16;
 /** What arrow keys and page keys go, milliseconds. */
 const step = 300_000;
 const farStep = 3_600_000;
+/** A session may be shorter than a pixel: so near to it is on it, CSS pixels. */
+const grip = 3;
 /** A session that goes on for longer is shown on so many days. */
 const mostDays = 62;
 
@@ -109,6 +111,12 @@ export class DayStrip {
         return this.start + part * (this.end - this.start);
     }
 
+    /** How much time a few pixels have, milliseconds. */
+    get #near() {
+        const width = this.lanes.querySelector('.track')?.clientWidth ?? 0;
+        return width > 0 ? ((this.end - this.start) / width) * grip : 0;
+    }
+
     /**
      * Which sources are recorded at an instant, by their session; undefined: none.
      * @param {number} time
@@ -117,7 +125,8 @@ export class DayStrip {
         /** @type {{ span: Span, sources: string[] } | undefined} */
         let best;
         for (const [source, spans] of this.spans) {
-            const span = spans.find(({ start, end }) => time >= start && time < end);
+            const span = spans.find(({ start, end }) => time >= start && time < end)
+                ?? spans.find(({ start, end }) => time >= start - this.#near && time < end + this.#near);
             if (!span) continue;
             if (!best) best = { span, sources: [source] };
             else if (span.session === best.span.session) best.sources.push(source);
@@ -153,7 +162,9 @@ export class DayStrip {
     #open(time) {
         const found = this.#found(time);
         if (!found) return;
-        navigate(`${address`/sessions/${found.span.session}`}?at=${((time - found.span.zero) / 1000).toFixed(3)}`);
+        const { session, zero, start, end } = found.span;
+        const at = Math.max(start, Math.min(end - 1, time));
+        navigate(`${address`/sessions/${session}`}?at=${((at - zero) / 1000).toFixed(3)}`);
     }
 
     /** @param {KeyboardEvent} event */
