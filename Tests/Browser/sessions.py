@@ -77,9 +77,9 @@ async def check(arguments):
         await page.until(f"document.querySelector('{item} [data-act=protect]').textContent === 'Unprotect'", 15)
         checks("it is protected", listing()["isProtected"])
         checks("the focus stays", await page.run(act) == "protect", await page.run(act))
-        await press("remove")
-        await page.until(f"{SAID}.includes('is protected')", 5)
-        checks("a protected one is not removed, in words", "Unprotect it first" in await page.run(SAID), await page.run(SAID))
+        words = await page.run(f"document.querySelector('{item} [data-act=remove]').title")
+        checks("a protected one offers no removal, and says why", "unprotect it first" in words
+            and await page.run(f"document.querySelector('{item} [data-act=remove]').disabled"), words)
         await press("protect")
         await page.until(f"document.querySelector('{item} [data-act=protect]').textContent === 'Protect'", 15)
 
@@ -87,7 +87,7 @@ async def check(arguments):
         await dialog_is("Test of names")
         await page.until("!document.querySelector('dialog[open] dl').textContent.includes('being read')", 5)
         words = await page.run("document.querySelector('dialog[open]').textContent")
-        parts = [arguments.session, "Length16 s", "Size", "B", *listing()["sources"]]
+        parts = ["Session of ", "Length16 s", "Size", "B", *listing()["sources"]]
         checks("it says what goes", all(part in words for part in parts), words)
         checks("what cannot be taken back does not have the focus", await page.run("document.activeElement.textContent") == "Cancel")
         if arguments.shots:
