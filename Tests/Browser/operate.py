@@ -141,7 +141,7 @@ async def check(arguments):
         await command("Stop the capture", "the capture is stopped")
         await page.until("Object.values(tributary.state().sources)[0].state === 'stopped'", 15)
         # What a tile says is drawn a few times a second.
-        await page.until(f"document.querySelector('{tile} .words').textContent.includes('by a command')", 5)
+        await page.until(f"document.querySelector('{tile} .words').textContent.includes('Stopped on purpose')", 5)
         checks("it is stopped, and the tile says so", True)
         await command("Start the capture", "the capture runs")
         await page.until(LIVE, 30)
