@@ -27,7 +27,7 @@ final class InputBytes {
         guard status.st_mode & S_IFMT == S_IFREG else {
             close(descriptor)
             throw .unusable(
-                "it is \(Self.kind(status.st_mode)), and a file is needed: save the media to a file first"
+                "it is \(Self.kind(status.st_mode)), and a file is needed: give the path of a regular file"
             )
         }
         self.descriptor = descriptor

@@ -16,7 +16,7 @@ extension EndToEnd {
             var text: String {
                 switch self {
                 case .missing: "no such file"
-                case .directory: "Is a directory"
+                case .directory: "it is a directory"
                 case .text, .cutBeforeIndex: "it is not a media file, or it is truncated"
                 case .noAudio: "has no audio track"
                 case .notH264: "its codec is mpeg4"
