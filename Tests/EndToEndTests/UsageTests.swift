@@ -172,7 +172,7 @@ extension EndToEnd {
             Wish(.archive, "import --segment 0s /nowhere/a.mkv", 64, "too short"),
             Wish(.archive, "import --source a --source b /nowhere/a.mkv", 64, "2 names for 1"),
             Wish(.archive, "import /etc/hostname", 1, "it is not a media file"),
-            Wish(.archive, "import /dev/null", 1, "it is not a media file"),
+            Wish(.archive, "import /dev/null", 1, "it is a device, and a file is needed"),
             Wish(.archive, "export /etc/hostname -o b.mp4", 1, "is not a recorded segment"),
             Wish(.archive, "export latest -o b.mp4 --only smell", 64, "'smell'"),
             Wish(.archive, "export latest -o b.mp4 --layout grid --fps 0", 64, "1 to 120"),
@@ -183,7 +183,7 @@ extension EndToEnd {
             Wish(.archive, "extract latest -o b.jpg --start 1s", 64, "use --at"),
             Wish(.archive, "extract latest -o b.aac --close-gaps", 64, "is for .wav"),
             Wish(.archive, "remux /etc/hostname /tmp/b.mp4", 1, "it is not a media file"),
-            Wish(.archive, "remux /dev/zero /tmp/b.mkv", 1, "it is not a media file"),
+            Wish(.archive, "remux /dev/zero /tmp/b.mkv", 1, "it is a device, and a file is needed"),
             Wish(
                 .archive, "remux /nowhere/a.mkv b.mp4 --format exe", 64,
                 "'exe' is not a known container"),
