@@ -133,6 +133,10 @@ struct ModuleMap {
             "boxes, network, collector, store and what befalls them share one time and one chance",
         "Sources/Archive/Writing/Segmenter.swift":
             "every rule of where a file ends works on the same open, closing and waiting files",
+        "Tests/CollectorCoreTests/ResumptionTests.swift":
+            "every way in which a session goes on after its collector ended uses the same stage of two collectors",
+        "Tests/EndToEndTests/ViewerTests.swift":
+            "one suite of the viewer's addresses, which share its stage and its recording",
     ]
     private static let longest = 600
 
