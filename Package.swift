@@ -115,7 +115,6 @@ let package = Package(
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
 
         // Level 0: values and handles that know nothing of each other.
-        library("FFmpegSupport", "CFFmpeg"),
         library("Hashing", "COpenSSL"),
         library("Media"),
         library("Messaging", "CZeroMQ"),
@@ -131,11 +130,12 @@ let package = Package(
         library("Timing", "Media"),
         library("Wire", protobuf, "Media", "Spooling"),
         library("MP4", "Media"),
+        library("FFmpegSupport", "CFFmpeg", "Media"),
+
+        // Level 2: recordings on disk; who may write them; media of all kinds.
         library("Devices", "CALSA", "CFFmpeg", "CLinux", "CV4L2", "FFmpegSupport", "Media"),
         library("Encoding", "CFFmpeg", "FFmpegSupport", "Media"),
         library("Containers", "CFFmpeg", "FFmpegSupport", "Media"),
-
-        // Level 2: recordings on disk; who may write them.
         library("Trust", argumentParser, "Hashing", logging, "Messaging", "Terminal", "Wire"),
         library("Control", argumentParser, "Media", "Messaging", "Terminal", "Threads", "Wire"),
         library(

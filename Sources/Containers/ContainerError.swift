@@ -22,7 +22,10 @@ package enum ContainerError: Error, Hashable, CustomStringConvertible {
         case .cancelled: "cancelled"
         case .unknownFormat(let name): "unknown container '\(name)'"
         case .cannotHold(let format, let codec):
-            "\(format) does not support \(codec): use Matroska (.mkv), which supports almost every codec"
+            format == ContainerFormat.matroska.description
+                ? "\(format) does not support \(codec), and no other container here supports more: encode it again with "
+                    + "ffmpeg -i IN OUT.mkv"
+                : "\(format) does not support \(codec): use Matroska (.mkv), which supports almost every codec"
         case .badTrack(let codec, let reason): "a \(codec) track cannot be written: \(reason)"
         case .cannotOpen(let name, let reason): "cannot write \(name): \(reason)"
         case .cannotWrite(let name, let reason): "writing \(name) failed: \(reason)"

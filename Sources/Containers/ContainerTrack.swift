@@ -41,7 +41,7 @@ extension CodedTrack {
                     Picture(
                         width: Int(format.width), height: Int(format.height), format: .yuv420p,
                         colour: usability??.colour, rate: nil, hasConstantRate: false,
-                        sampleAspectRatio: usability??.sampleAspectRatio,
+                        sampleAspectRatio: format.pixelShape,
                         orientation: format.orientation)))
         case .aac(let format):
             self.init(

@@ -1,5 +1,6 @@
 import CFFmpeg
 import FFmpegSupport
+import Media
 
 /// A file that is read: what its container says of itself.
 struct InputHandle: ~Copyable {
@@ -22,6 +23,16 @@ struct InputHandle: ~Copyable {
 
     /// libavformat's names of what it took the file for: `mov,mp4,m4a,3gp,3g2,mj2`.
     var formatName: String { String(cString: context.pointee.iformat.pointee.name) }
+
+    /// Whether each packet of the file has a time of its own, or at least of its place.
+    var hasPlaces: Bool { input.hasPlaces }
+
+    /// Makes the times of some streams' packets true.
+    func timeline(
+        of streams: [(stream: UnsafeMutablePointer<AVStream>, step: Int64)]
+    ) throws(BitstreamError) -> PacketTimeline<PacketHandle> {
+        try input.timeline(of: streams)
+    }
 
     /// The container lists every packet up front (ISO/IEC 14496-12 sample tables).
     var hasPacketIndex: Bool { formatName.hasPrefix("mov,") }

@@ -1,7 +1,7 @@
 import CFFmpeg
 import FFmpegSupport
 import Glibc
-import Media
+package import Media
 
 /// Puts a file's packets into another container as they are: nothing is decoded, nothing is encoded.
 ///
@@ -27,17 +27,19 @@ package struct Remuxer: ~Copyable {
     private let cancellation: Cancellation?
     /// By the input's streams; nil for what is left out.
     private var routes: [Route?]
+    /// What the file's edit list hides, by the output's streams.
+    private var hidden: [HiddenPackets<PacketTimeline<PacketHandle>.Timed>]
+    /// Makes the packets' times true; its tracks are the output's streams.
+    private var timeline: PacketTimeline<PacketHandle>
+    /// The file's time that is the output's zero, nanoseconds.
+    private let originNanoseconds: Int64
 
     /// What becomes of one stream.
     private struct Route {
         let output: Int32
         let codec: String
-        /// The next decoding time where the container does not say, in the input's ticks.
-        var next: Int64?
+        let isPicture: Bool
         var read = 0
-        var lastDTS: Int64?
-        /// What the file's edit list hides.
-        var hidden: HiddenPackets<PacketHandle>
         /// Makes packets of pictures, where the stream is H.264.
         var pictures: StreamPictures?
     }
@@ -57,6 +59,7 @@ package struct Remuxer: ~Copyable {
         let output = try MuxerHandle(
             format, url: MuxerHandle.url(ofFile: outputPath), cancellation: cancellation)
         var routes: [Route?] = []
+        var hidden: [HiddenPackets<PacketTimeline<PacketHandle>.Timed>] = []
         var leftOut: [String] = []
         for index in 0..<input.streamCount {
             let stream = input.stream(index)
@@ -81,9 +84,9 @@ package struct Remuxer: ~Copyable {
             let isPicture = stream.pointee.codecpar.pointee.codec_type == AVMEDIA_TYPE_VIDEO
             routes.append(
                 Route(
-                    output: Int32(number), codec: name, next: Self.firstDecodingTime(stream),
-                    hidden: HiddenPackets(keepsStart: isPicture || format.isISO),
+                    output: Int32(number), codec: name, isPicture: isPicture,
                     pictures: StreamPictures(stream)))
+            hidden.append(HiddenPackets(keepsStart: isPicture || format.isISO))
         }
         guard routes.contains(where: { $0 != nil }) else {
             throw .cannotRead(path, reason: "it has no video and no audio")
@@ -100,6 +103,20 @@ package struct Remuxer: ~Copyable {
             }
             throw .cannotOpen(outputName, reason: outlet.failure ?? libraryErrorText(result))
         }
+        let streams = routes.enumerated().compactMap { index, route in
+            route.map { route in
+                let base = output.stream(Int(route.output)).pointee.time_base
+                // Rounded to the output's ticks, two decoding times are never the same.
+                let tick = av_rescale_q_rnd(1, base, Self.nanosecond, AV_ROUND_UP)
+                return (stream: input.stream(index), step: max(1, tick))
+            }
+        }
+        do throws(BitstreamError) {
+            timeline = try input.timeline(of: streams)
+        } catch {
+            throw .cannotRead(path, reason: "its H.264 is damaged: \(error)")
+        }
+        originNanoseconds = input.startMicroseconds * 1_000
         self.format = format
         self.leftOut = leftOut
         durationNanoseconds = input.durationMicroseconds.map { $0 * 1_000 }
@@ -108,6 +125,7 @@ package struct Remuxer: ~Copyable {
         self.output = output
         self.outputName = outputName
         self.routes = routes
+        self.hidden = hidden
         self.cancellation = cancellation
     }
 
@@ -120,13 +138,7 @@ package struct Remuxer: ~Copyable {
         let packet = packet.packet
         let result = av_read_frame(input.context, packet)
         if result == CFFmpeg_ERROR_EOF {
-            for index in routes.indices {
-                guard var route = routes[index] else { continue }
-                for handle in route.pictures?.finish() ?? [] {
-                    try pass(handle, &route, of: input.stream(index))
-                }
-                routes[index] = route
-            }
+            try writeRest()
             try checkIsComplete()
             return false
         }
@@ -134,8 +146,7 @@ package struct Remuxer: ~Copyable {
             if cancellation?.isCancelled == true { throw .cancelled }
             throw .cannotRead(
                 input.path,
-                reason:
-                    "past \(positionNanoseconds / 1_000_000_000) s: \(libraryErrorText(result))")
+                reason: "past \(positionNanoseconds / 1_000_000_000) s: \(libraryErrorText(result))")
         }
         defer { av_packet_unref(packet) }
         let index = Int(packet.pointee.stream_index)
@@ -158,30 +169,100 @@ package struct Remuxer: ~Copyable {
         }
         route.read += 1
         let handle = PacketHandle(taking: packet)
-        for handle in route.pictures?.add(handle) ?? [handle] {
-            try pass(handle, &route, of: input.stream(index))
-        }
+        let complete = route.pictures?.add(handle) ?? [handle]
         routes[index] = route
+        for picture in complete { try time(picture, route, of: input.stream(index)) }
         return true
     }
 
-    /// Writes a picture, or a packet of another codec, unless it is hidden and not needed.
-    private mutating func pass(
-        _ handle: PacketHandle, _ route: inout Route, of stream: UnsafeMutablePointer<AVStream>
+    /// Gives a picture, or a packet of another codec, its times; writes what is complete now.
+    private mutating func time(
+        _ handle: PacketHandle, _ route: Route, of stream: UnsafeMutablePointer<AVStream>
     ) throws(ContainerError) {
-        let flags = handle.packet.pointee.flags
-        let due = route.hidden.add(
-            handle, isHidden: flags & AV_PKT_FLAG_DISCARD != 0,
+        let packet = handle.packet.pointee
+        func nanoseconds(_ value: Int64) -> Int64? {
+            value == CFFmpeg_NOPTS_VALUE
+                ? nil : av_rescale_q(value, stream.pointee.time_base, Self.nanosecond)
+        }
+        let complete: [PacketTimeline<PacketHandle>.Timed]
+        do throws(TimelineError) {
+            complete = try timeline.add(
+                handle, track: Int(route.output), pts: nanoseconds(packet.pts),
+                dts: input.hasPlaces ? nanoseconds(packet.dts) : nil,
+                duration: nanoseconds(packet.duration) ?? 0,
+                bytes: UnsafeBufferPointer(start: packet.data, count: Int(packet.size)).span)
+        } catch {
+            throw failure(error)
+        }
+        for packet in complete { try place(packet) }
+    }
+
+    /// Writes what was held back for packets that do not come any more.
+    private mutating func writeRest() throws(ContainerError) {
+        for index in routes.indices {
+            guard var route = routes[index] else { continue }
+            let last = route.pictures?.finish() ?? []
+            routes[index] = route
+            for picture in last { try time(picture, route, of: input.stream(index)) }
+        }
+        let rest: [PacketTimeline<PacketHandle>.Timed]
+        do throws(TimelineError) {
+            rest = try timeline.finish()
+        } catch {
+            throw failure(error)
+        }
+        for packet in rest { try place(packet) }
+    }
+
+    /// Writes a packet with its times, unless it is hidden and not needed.
+    private mutating func place(
+        _ timed: PacketTimeline<PacketHandle>.Timed
+    ) throws(ContainerError) {
+        let flags = timed.packet.packet.pointee.flags
+        let due = hidden[timed.track].add(
+            timed, isHidden: flags & AV_PKT_FLAG_DISCARD != 0,
             isKeyframe: flags & AV_PKT_FLAG_KEY != 0)
-        for held in due { try write(held.packet, &route, of: stream) }
+        for packet in due { try write(packet) }
+    }
+
+    private func failure(_ error: TimelineError) -> ContainerError {
+        let tracks = routes.compactMap { $0 }
+        return .cannotRead(
+            input.path,
+            reason: error.reason {
+                tracks[$0].codec
+            } kind: {
+                tracks[$0].isPicture ? "video" : "audio"
+            })
+    }
+
+    /// Where the clock of the file jumps, on the output's timeline.
+    package var joints: [ClockJoint] {
+        timeline.joints.map {
+            ClockJoint(
+                atNanoseconds: $0.atNanoseconds - originNanoseconds,
+                jumpNanoseconds: $0.jumpNanoseconds)
+        }
     }
 
     private mutating func write(
-        _ packet: UnsafeMutablePointer<AVPacket>, _ route: inout Route,
-        of stream: UnsafeMutablePointer<AVStream>
+        _ timed: PacketTimeline<PacketHandle>.Timed
     ) throws(ContainerError) {
-        try setTimes(packet, &route, of: stream)
-        packet.pointee.stream_index = route.output
+        let packet = timed.packet.packet
+        let base = output.stream(timed.track).pointee.time_base
+        func ticks(_ nanoseconds: Int64) -> Int64 {
+            av_rescale_q(nanoseconds, Self.nanosecond, base)
+        }
+        let time = timed.pts - originNanoseconds
+        packet.pointee.pts = ticks(time)
+        packet.pointee.dts = ticks(timed.dts - originNanoseconds)
+        packet.pointee.duration = ticks(timed.duration)
+        positionNanoseconds = max(positionNanoseconds, time)
+        let isPicture = routes.contains { $0?.output == Int32(timed.track) && $0?.isPicture == true }
+        if !format.isISO, isPicture, packet.pointee.flags & AV_PKT_FLAG_DISCARD != 0 {
+            earlierNanoseconds = max(earlierNanoseconds, -time)
+        }
+        packet.pointee.stream_index = Int32(timed.track)
         packet.pointee.pos = -1
         let written = av_interleaved_write_frame(output.context, packet)
         guard written >= 0 else {
@@ -206,6 +287,7 @@ package struct Remuxer: ~Copyable {
 }
 
 extension Remuxer {
+    private static let nanosecond = AVRational(num: 1, den: 1_000_000_000)
     private static let encrypted = "it is encrypted and cannot be read"
 
     /// Whether a stream goes along. Picture and sound have to; what else a file has goes where the container takes it.
@@ -282,59 +364,6 @@ extension Remuxer {
             }
             UnsafeMutableRawPointer(copy).copyMemory(from: side.data, byteCount: side.size)
         }
-    }
-
-    /// Where decoding begins when the container does not say: as long before presentation as pictures are reordered.
-    private static func firstDecodingTime(_ stream: UnsafeMutablePointer<AVStream>) -> Int64? {
-        guard let parameters = stream.pointee.codecpar,
-            parameters.pointee.codec_type == AVMEDIA_TYPE_VIDEO,
-            stream.pointee.avg_frame_rate.num > 0
-        else { return nil }
-        let picture = av_rescale_q(
-            1, av_inv_q(stream.pointee.avg_frame_rate), stream.pointee.time_base)
-        let start = stream.pointee.start_time
-        return (start == CFFmpeg_NOPTS_VALUE ? 0 : start) - Int64(parameters.pointee.video_delay)
-            * picture
-    }
-
-    /// The packet's times in the output's ticks, from the file's earliest time on.
-    private mutating func setTimes(
-        _ packet: UnsafeMutablePointer<AVPacket>, _ route: inout Route,
-        of stream: UnsafeMutablePointer<AVStream>
-    ) throws(ContainerError) {
-        guard packet.pointee.pts != CFFmpeg_NOPTS_VALUE || packet.pointee.dts != CFFmpeg_NOPTS_VALUE
-        else {
-            throw .cannotRead(
-                input.path,
-                reason:
-                    "its \(route.codec) has no timestamps: remux it to a container with timestamps first"
-            )
-        }
-        if packet.pointee.dts == CFFmpeg_NOPTS_VALUE {
-            packet.pointee.dts = min(packet.pointee.pts, route.next ?? packet.pointee.pts)
-        }
-        if packet.pointee.pts == CFFmpeg_NOPTS_VALUE { packet.pointee.pts = packet.pointee.dts }
-        route.next = packet.pointee.dts + packet.pointee.duration
-        let base = stream.pointee.time_base
-        let origin = av_rescale_q(
-            input.startMicroseconds, AVRational(num: 1, den: Int32(AV_TIME_BASE)), base)
-        packet.pointee.pts -= origin
-        packet.pointee.dts -= origin
-        let nanoseconds = av_rescale_q(
-            packet.pointee.pts, base, AVRational(num: 1, den: 1_000_000_000))
-        positionNanoseconds = max(positionNanoseconds, nanoseconds)
-        if !format.isISO, packet.pointee.flags & AV_PKT_FLAG_DISCARD != 0,
-            stream.pointee.codecpar.pointee.codec_type == AVMEDIA_TYPE_VIDEO
-        {
-            earlierNanoseconds = max(earlierNanoseconds, -nanoseconds)
-        }
-        av_packet_rescale_ts(packet, base, output.stream(Int(route.output)).pointee.time_base)
-        // A coarser clock may put two on one tick.
-        if let last = route.lastDTS, packet.pointee.dts <= last {
-            packet.pointee.dts = last + 1
-            packet.pointee.pts = max(packet.pointee.pts, packet.pointee.dts)
-        }
-        route.lastDTS = packet.pointee.dts
     }
 
     /// A container with an index knows how many packets there should have been, others how long they should last.

@@ -5,7 +5,7 @@ import Media
 /// A stream's H.264 as one packet per picture, whatever packets the container has (``PictureAssembler``).
 ///
 /// A joined packet has the times of the packet with the picture's first slice, and lasts until its last packet ends. Pictures of one
-/// packet share its duration.
+/// packet share its duration; where it has none, only the first of them has times.
 struct StreamPictures {
     private var assembler: PictureAssembler<PacketHandle>
 
@@ -53,21 +53,20 @@ struct StreamPictures {
         let (index, count) = picture.place
         if count > 1 {
             let share = packet.pointee.duration / Int64(count)
+            let hasTime = index == 0 || share > 0
+            func later(_ time: Int64) -> Int64 {
+                guard hasTime, time != CFFmpeg_NOPTS_VALUE else { return CFFmpeg_NOPTS_VALUE }
+                return time + share * Int64(index)
+            }
             packet.pointee.duration = share
-            if packet.pointee.pts != CFFmpeg_NOPTS_VALUE {
-                packet.pointee.pts += share * Int64(index)
-            }
-            if packet.pointee.dts != CFFmpeg_NOPTS_VALUE {
-                packet.pointee.dts += share * Int64(index)
-            }
+            packet.pointee.pts = later(packet.pointee.pts)
+            packet.pointee.dts = later(packet.pointee.dts)
         } else {
-            let known = picture.parts.map(\.packet.pointee).filter {
-                $0.dts != CFFmpeg_NOPTS_VALUE
-            }
-            let start = known.first?.dts ?? 0
-            let end = known.map { $0.dts + $0.duration }.max() ?? start
-            packet.pointee.duration = max(
-                picture.parts.map(\.packet.pointee.duration).max() ?? 0, end - start)
+            let parts = picture.parts.map(\.packet.pointee)
+            let longest = parts.map(\.duration).max() ?? 0
+            let known = parts.filter { $0.dts != CFFmpeg_NOPTS_VALUE }
+            let span = (known.map { $0.dts + $0.duration }.max() ?? 0) - (known.first?.dts ?? 0)
+            packet.pointee.duration = longest == 0 ? 0 : max(longest, span)
         }
         return joined
     }

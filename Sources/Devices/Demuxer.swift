@@ -16,6 +16,8 @@ struct Demuxer: ~Copyable {
     }
 
     let tracks: [FormatHandle.Track]
+    /// The file's other streams, in words.
+    let others: [String]
     /// The earliest presented time of the file, on its own scale.
     let startNanoseconds: Int64
     private let handle: FormatHandle
@@ -29,24 +31,38 @@ struct Demuxer: ~Copyable {
     private var endNanoseconds: Int64 = 0
 
     /// Opens the file and finds its best track of each of `kinds`.
-    init(path: String, kinds: [TrackKind], use: Use) throws(DeviceError) {
+    init(
+        path: String, kinds: [TrackKind], purpose: FileSource.Purpose, use: Use
+    ) throws(DeviceError) {
         let handle = try FormatHandle(path: path)
         var tracks: [FormatHandle.Track] = []
-        for kind in kinds { tracks.append(try handle.bestTrack(kind)) }
+        for kind in kinds { tracks.append(try handle.bestTrack(kind, for: purpose)) }
+        let others = handle.others(than: tracks)
         let earliest = try handle.select(tracks)
         startNanoseconds = earliest
         originNanoseconds = use == .playing ? earliest : 0
         self.use = use
         packetsRead = tracks.map { _ in 0 }
         self.tracks = tracks
+        self.others = others
         self.handle = handle
+    }
+
+    /// Whether each packet of the file has a time of its own, or at least of its place.
+    var hasPlaces: Bool { handle.hasPlaces }
+
+    /// Makes the packets' times true, of a file that is read from its beginning.
+    func timeline() throws(DeviceError) -> PacketTimeline<CodedPacket> {
+        try handle.timeline(of: tracks)
     }
 
     /// A packet as the container has it.
     struct Output {
         var packet: CodedPacket
-        /// The container, or the library, knows when it is decoded; otherwise its decoding time means nothing.
-        var isDecodingTimeKnown: Bool
+        /// The packet's place among ``tracks``.
+        var track: Int
+        /// Nil when neither the container nor the library knows.
+        var dtsNanoseconds: Int64?
     }
 
     /// The next packet in the file's order, nil at its end.
@@ -76,11 +92,11 @@ struct Demuxer: ~Copyable {
                 throw .cannotOpen(
                     path: handle.path, reason: "it is encrypted and cannot be read")
             }
-            let packet = try codedPacket(box, of: tracks[track])
+            let output = try output(box, track)
+            let packet = output.packet
             lastNanoseconds = max(
                 lastNanoseconds, packet.ptsNanoseconds ?? packet.dtsNanoseconds)
-            let isKnown = box.packet.pointee.dts != CFFmpeg_NOPTS_VALUE
-            return Output(packet: packet, isDecodingTimeKnown: isKnown)
+            return output
         }
     }
 }
@@ -112,18 +128,17 @@ extension Demuxer {
     /// What headers say is rounded, and may count a last picture that others do not.
     private static let durationTolerance: Int64 = 1_000_000_000
 
-    private func codedPacket(
-        _ box: PacketHandle, of track: FormatHandle.Track
-    ) throws(DeviceError) -> CodedPacket {
+    private func output(_ box: PacketHandle, _ place: Int) throws(DeviceError) -> Output {
         let packet = box.packet.pointee
+        let track = tracks[place]
         let pts =
             packet.pts == CFFmpeg_NOPTS_VALUE
             ? nil : try handle.nanoseconds(packet.pts, track.timeBase) - originNanoseconds
         let dts =
-            packet.dts == CFFmpeg_NOPTS_VALUE
+            packet.dts == CFFmpeg_NOPTS_VALUE || !handle.hasPlaces
             ? nil : try handle.nanoseconds(packet.dts, track.timeBase) - originNanoseconds
         let skipped = Self.skippedFrames(box.packet)
-        return CodedPacket(
+        let coded = CodedPacket(
             track: track.description.kind, ptsNanoseconds: pts,
             dtsNanoseconds: dts ?? 0,
             durationNanoseconds: max(0, try handle.nanoseconds(packet.duration, track.timeBase)),
@@ -133,6 +148,7 @@ extension Demuxer {
             newConfiguration: Self.sideData(box.packet, AV_PKT_DATA_NEW_EXTRADATA).map(Array.init),
             bytes: UnsafeRawBufferPointer(start: packet.data, count: Int(packet.size)),
             owner: box)
+        return Output(packet: coded, track: place, dtsNanoseconds: dts)
     }
 
     private static func sideData(

@@ -103,8 +103,8 @@ package enum DeviceError: Error, Hashable, CustomStringConvertible {
     }
 
     private func seconds(_ nanoseconds: Int64) -> String {
-        let milliseconds = nanoseconds / 1_000_000
+        let milliseconds = nanoseconds.magnitude / 1_000_000
         let rest = "\(1000 + milliseconds % 1000)".dropFirst()
-        return "\(milliseconds / 1000).\(rest) s"
+        return "\(nanoseconds < 0 ? "-" : "")\(milliseconds / 1000).\(rest) s"
     }
 }

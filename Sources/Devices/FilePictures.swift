@@ -3,7 +3,7 @@ import Media
 /// A file's H.264 as one packet per picture, whatever packets the container has (``PictureAssembler``).
 ///
 /// A joined packet has the times of the packet with the picture's first slice, and lasts until its last packet ends. Pictures of one
-/// packet share its duration.
+/// packet share its duration; where it has none, only the first of them has times.
 struct FilePictures {
     private var assembler: PictureAssembler<Demuxer.Output>
 
@@ -38,14 +38,18 @@ struct FilePictures {
         if count > 1 {
             let share = picture.packet.packet.durationNanoseconds / Int64(count)
             let later = share * Int64(index)
+            let hasTime = index == 0 || share > 0
             output.packet.durationNanoseconds = share
-            output.packet.dtsNanoseconds += later
-            output.packet.ptsNanoseconds = output.packet.ptsNanoseconds.map { $0 + later }
+            output.packet.ptsNanoseconds =
+                hasTime ? output.packet.ptsNanoseconds.map { $0 + later } : nil
+            output.dtsNanoseconds = hasTime ? output.dtsNanoseconds.map { $0 + later } : nil
         } else {
-            let start = parts.first?.dtsNanoseconds ?? 0
-            let end = parts.map { $0.dtsNanoseconds + $0.durationNanoseconds }.max() ?? start
-            output.packet.durationNanoseconds = max(
-                parts.map(\.durationNanoseconds).max() ?? 0, end - start)
+            let longest = parts.map(\.durationNanoseconds).max() ?? 0
+            let known = picture.parts.compactMap { part in
+                part.dtsNanoseconds.map { (start: $0, end: $0 + part.packet.durationNanoseconds) }
+            }
+            let span = (known.map(\.end).max() ?? 0) - (known.first?.start ?? 0)
+            output.packet.durationNanoseconds = longest == 0 ? 0 : max(longest, span)
         }
         return output
     }

@@ -15,49 +15,99 @@ package struct FileSource: ~Copyable {
     /// The file's earliest presented time, on its own scale.
     package let startNanoseconds: Int64
 
+    /// What the file's packets are read for.
+    package enum Purpose: Hashable, Sendable {
+        /// They are recorded as they are: of several tracks, one of H.264 or AAC is used.
+        case copying
+        /// Of several tracks, one is used that there is a decoder for.
+        case decoding
+    }
+
+    /// What people should know of the file from the beginning, each in words: streams that are not used, and a rate that is not the
+    /// file's.
+    package var notes: [String] {
+        var notes = demuxer.others.map { "\($0) is not used" }
+        if let rate = assumedRate {
+            notes.append("it has no timestamps and no frame rate: \(rate) fps are assumed")
+        }
+        return notes
+    }
+
+    /// A joint in words.
+    package static func note(_ joint: ClockJoint) -> String {
+        func seconds(_ nanoseconds: Int64) -> String {
+            let hundredths = nanoseconds.magnitude / 10_000_000
+            let rest = "\(100 + hundredths % 100)".dropFirst()
+            return "\(nanoseconds < 0 ? "-" : "")\(hundredths / 100).\(rest) s"
+        }
+        return "its clock jumps by \(seconds(joint.jumpNanoseconds)): what follows is joined at "
+            + "\(seconds(joint.atNanoseconds)), without a gap"
+    }
+
+    /// The rate at which a stream without times is read that does not say one.
+    private var assumedRate: FrameRate? {
+        guard !demuxer.hasPlaces else { return nil }
+        for case .picture(let picture) in tracks.map(\.content) {
+            let isTold = tracks.contains { $0.hasOwnRate }
+            return isTold ? nil : picture.rate
+        }
+        return nil
+    }
+
+    /// Where the clock of the file has jumped so far, as its packets are timed without ``originNanoseconds``.
+    package var joints: [ClockJoint] { timeline.joints }
+
     private let kinds: [TrackKind]
+    private let purpose: Purpose
     private let loops: Bool
     private let use: Demuxer.Use
     private var demuxer: Demuxer
     private var order: PacketOrder
     private var roundStart: Int64 = 0
     private var roundEnd: Int64 = 0
-    private var decodingTimes: [TrackKind: DecodingTimes] = [:]
+    private var timeline: PacketTimeline<CodedPacket>
     /// Makes packets of pictures, where the track is H.264.
     private var pictures: FilePictures?
     /// What the file's edit list hides behind its end is left out.
-    private var hidden: [TrackKind: HiddenPackets<Demuxer.Output>] = [:]
+    private var hidden: [TrackKind: HiddenPackets<PacketTimeline<CodedPacket>.Timed>] = [:]
     private var hasReadAll = false
+    /// Why reading ended before the end: reported behind what precedes the damage.
+    private var damage: DeviceError?
 
     /// Opens the file's best track of each of `kinds`.
-    package init(path: String, kinds: [TrackKind], loops: Bool) throws(DeviceError) {
-        try self.init(path, kinds: kinds, loops: loops, use: .playing)
+    package init(
+        path: String, kinds: [TrackKind], loops: Bool, for purpose: Purpose = .decoding
+    ) throws(DeviceError) {
+        try self.init(path, kinds: kinds, loops: loops, purpose: purpose, use: .playing)
     }
 
     /// Opens a file to look at its times: they stay the file's own, and a file that is still being written ends where
     /// it ends.
     package init(inspecting path: String, kinds: [TrackKind]) throws(DeviceError) {
-        try self.init(path, kinds: kinds, loops: false, use: .inspecting)
+        try self.init(path, kinds: kinds, loops: false, purpose: .copying, use: .inspecting)
     }
 
     private init(
-        _ path: String, kinds: [TrackKind], loops: Bool, use: Demuxer.Use
+        _ path: String, kinds: [TrackKind], loops: Bool, purpose: Purpose, use: Demuxer.Use
     ) throws(DeviceError) {
         self.path = path
         self.kinds = kinds
         self.loops = loops
+        let demuxer = try Demuxer(path: path, kinds: kinds, purpose: purpose, use: use)
+        let timeline = try demuxer.timeline()
+        self.purpose = purpose
         self.use = use
-        demuxer = try Demuxer(path: path, kinds: kinds, use: use)
+        self.timeline = timeline
         tracks = demuxer.tracks.map(\.description)
         startNanoseconds = demuxer.startNanoseconds
         order = PacketOrder(tracks: kinds)
+        self.demuxer = demuxer
         beginRound()
     }
 
     private mutating func beginRound() {
         pictures = tracks.first { $0.kind == .video }.flatMap { FilePictures($0) }
         for track in kinds {
-            decodingTimes[track] = DecodingTimes()
             hidden[track] = use == .playing ? HiddenPackets(keepsStart: true) : nil
         }
     }
@@ -70,7 +120,7 @@ package struct FileSource: ~Copyable {
                 packet.ptsNanoseconds = packet.ptsNanoseconds.map { $0 + originNanoseconds }
                 return packet
             }
-            if hasReadAll { return nil }
+            if hasReadAll { return try end() }
             try readOn()
         }
     }
@@ -81,63 +131,79 @@ package struct FileSource: ~Copyable {
     package mutating func firstPacket(of kind: TrackKind) throws(DeviceError) -> CodedPacket? {
         while true {
             if let packet = order.first(of: kind) { return packet }
-            if hasReadAll { return nil }
+            if hasReadAll { return try end() }
             try readOn()
         }
     }
 
+    private func end() throws(DeviceError) -> CodedPacket? {
+        if let damage { throw damage }
+        return nil
+    }
+
     /// Reads one packet, or opens the next round.
     private mutating func readOn() throws(DeviceError) {
-        if var output = try demuxer.next() {
-            let track = output.packet.track
-            if output.packet.durationNanoseconds == 0 {
-                output.packet.durationNanoseconds = usualDuration(of: track)
+        do throws(DeviceError) {
+            if let output = try demuxer.next() {
+                let complete = output.packet.track == .video ? pictures?.add(output) : nil
+                for output in complete ?? [output] { try time(output) }
+                return
             }
-            let complete = track == .video ? pictures?.add(output) : nil
-            for output in complete ?? [output] { place(output) }
-            return
+        } catch {
+            damage = error
         }
-        for output in pictures?.finish() ?? [] { place(output) }
-        for track in kinds {
-            for packet in decodingTimes[track]?.finish() ?? [] { append(packet) }
+        for output in pictures?.finish() ?? [] { try time(output) }
+        do throws(TimelineError) {
+            place(try timeline.finish())
+        } catch {
+            throw failure(error)
         }
-        guard loops, roundEnd > 0 else {
+        guard loops, roundEnd > 0, damage == nil else {
             hasReadAll = true
             order.finish()
             return
         }
         roundStart += roundEnd
         roundEnd = 0
-        demuxer = try Demuxer(path: path, kinds: kinds, use: use)
+        demuxer = try Demuxer(path: path, kinds: kinds, purpose: purpose, use: use)
+        timeline = try demuxer.timeline()
         beginRound()
     }
 
-    /// Takes a picture, or a packet of sound, on its way to its place among the others.
-    private mutating func place(_ output: Demuxer.Output) {
-        let track = output.packet.track
-        let needed = hidden[track]?.add(
-            output, isHidden: output.packet.isDiscarded, isKeyframe: output.packet.isKeyframe)
-        for output in needed ?? [output] {
-            let complete = decodingTimes[track]?.add(
-                output.packet, isKnown: output.isDecodingTimeKnown)
-            for packet in complete ?? [] { append(packet) }
+    /// Gives a picture, or a packet of sound, its times.
+    private mutating func time(_ output: Demuxer.Output) throws(DeviceError) {
+        do throws(TimelineError) {
+            place(
+                try timeline.add(
+                    output.packet, track: output.track, pts: output.packet.ptsNanoseconds,
+                    dts: output.dtsNanoseconds, duration: output.packet.durationNanoseconds,
+                    bytes: output.packet.bytes.bindMemory(to: UInt8.self).span))
+        } catch {
+            throw failure(error)
         }
     }
 
-    private mutating func append(_ packet: CodedPacket) {
-        let start = packet.ptsNanoseconds ?? packet.dtsNanoseconds
-        roundEnd = max(roundEnd, start + packet.durationNanoseconds)
-        var packet = packet
-        packet.dtsNanoseconds += roundStart
-        packet.ptsNanoseconds = packet.ptsNanoseconds.map { $0 + roundStart }
+    /// Takes packets with their times on their way to their places among the others.
+    private mutating func place(_ packets: [PacketTimeline<CodedPacket>.Timed]) {
+        for timed in packets {
+            let needed = hidden[timed.packet.track]?.add(
+                timed, isHidden: timed.packet.isDiscarded, isKeyframe: timed.packet.isKeyframe)
+            for timed in needed ?? [timed] { append(timed) }
+        }
+    }
+
+    private mutating func append(_ timed: PacketTimeline<CodedPacket>.Timed) {
+        var packet = timed.packet
+        packet.durationNanoseconds = timed.duration
+        packet.ptsNanoseconds = timed.pts + roundStart
+        packet.dtsNanoseconds = timed.dts + roundStart
+        roundEnd = max(roundEnd, timed.pts + timed.duration)
         order.append(packet)
     }
 
-    /// How long a picture of that track lasts when the container does not say; 0 when nothing does.
-    private func usualDuration(of kind: TrackKind) -> Int64 {
-        for case .picture(let picture) in tracks.map(\.content) where kind == .video {
-            if let rate = picture.rate { return rate.nanoseconds(ofPicture: 1) }
-        }
-        return 0
+    private func failure(_ error: TimelineError) -> DeviceError {
+        .cannotOpen(
+            path: path,
+            reason: error.reason { tracks[$0].codec } kind: { tracks[$0].kind.description })
     }
 }

@@ -31,11 +31,19 @@ struct FormatHandle: ~Copyable {
 }
 
 extension FormatHandle {
-    /// The track of that kind that most players would play.
-    func bestTrack(_ kind: TrackKind) throws(DeviceError) -> Track {
+    /// The track of that kind that is to be used: of those that can be, the one that most players would play.
+    func bestTrack(_ kind: TrackKind, for purpose: FileSource.Purpose) throws(DeviceError) -> Track {
         let type = kind == .video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO
-        let index = av_find_best_stream(context, type, -1, -1, nil, 0)
-        guard index >= 0, stream(index).pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0,
+        let usable = (0..<Int32(context.pointee.nb_streams)).filter { index in
+            isMedia(index, of: type) && isDescribed(index)
+        }
+        let suitable = usable.filter { isSuitable($0, for: purpose) }
+        let candidates = suitable.isEmpty ? usable : suitable
+        let best = av_find_best_stream(context, type, -1, -1, nil, 0)
+        let named = candidates.first {
+            stream($0).pointee.disposition & AV_DISPOSITION_DEFAULT != 0
+        }
+        guard let index = candidates.contains(best) ? best : named ?? candidates.first,
             let parameters = stream(index).pointee.codecpar
         else { throw .noTrack(kind, path: path) }
         let configuration = parameters.pointee.extradata.map {
@@ -58,6 +66,63 @@ extension FormatHandle {
         return Track(
             description: track, index: index, timeBase: stream(index).pointee.time_base)
     }
+
+    /// The file's other streams, in words: what is not used, and what cannot be.
+    func others(than tracks: [Track]) -> [String] {
+        (0..<Int32(context.pointee.nb_streams)).compactMap { index in
+            if tracks.contains(where: { $0.index == index }) { return nil }
+            guard let parameters = stream(index).pointee.codecpar else { return nil }
+            let type = parameters.pointee.codec_type
+            let kind = av_get_media_type_string(type).map { String(cString: $0) } ?? "unknown"
+            let isPicture = stream(index).pointee.disposition & AV_DISPOSITION_ATTACHED_PIC != 0
+            var words = [isPicture ? "cover picture" : kind]
+            if parameters.pointee.codec_id != AV_CODEC_ID_NONE {
+                words.append(String(cString: avcodec_get_name(parameters.pointee.codec_id)))
+            }
+            let isMedia = type == AVMEDIA_TYPE_VIDEO || type == AVMEDIA_TYPE_AUDIO
+            if isMedia, !isPicture, !isDescribed(index) { words.append("without content") }
+            return "stream \(index) (\(words.joined(separator: ", ")))"
+        }
+    }
+
+    private func isMedia(_ index: Int32, of type: AVMediaType) -> Bool {
+        stream(index).pointee.codecpar.pointee.codec_type == type
+            && stream(index).pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0
+    }
+
+    /// Whether enough has come of a stream to know what it is.
+    private func isDescribed(_ index: Int32) -> Bool {
+        guard let parameters = stream(index).pointee.codecpar else { return false }
+        if parameters.pointee.codec_type == AVMEDIA_TYPE_AUDIO {
+            return parameters.pointee.sample_rate > 0
+        }
+        return parameters.pointee.width > 0 && parameters.pointee.height > 0
+    }
+
+    private func isSuitable(_ index: Int32, for purpose: FileSource.Purpose) -> Bool {
+        guard let codec = stream(index).pointee.codecpar?.pointee.codec_id else { return false }
+        switch purpose {
+        case .copying: return codec == AV_CODEC_ID_H264 || codec == AV_CODEC_ID_AAC
+        case .decoding: return avcodec_find_decoder(codec) != nil
+        }
+    }
+
+    /// Makes the packets' times true.
+    func timeline(of tracks: [Track]) throws(DeviceError) -> PacketTimeline<CodedPacket> {
+        // Recordings count pictures in ticks of 90 kHz: two decoding times are never the same one.
+        let pictureStep = 1_000_000_000 / Int64(Timescale.video.ticksPerSecond) + 1
+        do throws(BitstreamError) {
+            return try input.timeline(
+                of: tracks.map {
+                    (stream($0.index), $0.description.kind == .video ? pictureStep : 1)
+                })
+        } catch {
+            throw .cannotOpen(path: path, reason: "its H.264 is damaged: \(error)")
+        }
+    }
+
+    /// Whether each packet of the file has a time of its own, or at least of its place.
+    var hasPlaces: Bool { input.hasPlaces }
 
     /// The file's stream of that number.
     func stream(_ index: Int32) -> UnsafeMutablePointer<AVStream> {
@@ -102,12 +167,9 @@ extension FormatHandle {
             ?? .upright
     }
 
+    /// Square is something that a container says, too; nil: nothing is said.
     private static func aspectRatio(_ value: AVRational) -> SampleAspectRatio? {
-        guard let horizontal = UInt16(exactly: value.num),
-            let vertical = UInt16(exactly: value.den), horizontal > 0,
-            vertical > 0, horizontal != vertical
-        else { return nil }
-        return SampleAspectRatio(horizontal, to: vertical)
+        SampleAspectRatio(reducing: Int64(value.num), Int64(value.den))
     }
 
     /// The container lists every packet up front (ISO/IEC 14496-12 sample tables).

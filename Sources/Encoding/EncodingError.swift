@@ -51,7 +51,8 @@ package enum EncodingError: Error, Hashable, CustomStringConvertible {
         case .fixedRate(let encoder):
             "\(encoder) encodes at a fixed bitrate: use --encoder libx264 to change it"
         case .noPresentationTimes:
-            "it has B-frames but no presentation timestamps: remux it to MP4 or Matroska first"
+            "it may have B-frames, and has no presentation timestamps: encode it, or encode it again with "
+                + "ffmpeg -i FILE -c:v libx264 NEW.mp4"
         case .noParameterSets:
             "its H.264 has no parameter sets, neither in the container nor before its first picture: it cannot be decoded"
         }

@@ -26,6 +26,7 @@ package struct H264Copier: Sendable {
     private var mayReorder: Bool
     /// The container's word, which no parameter set repeats.
     private var orientation = PictureOrientation.upright
+    private var shape: SampleAspectRatio?
     private var lastDTS: Int64?
     private var table: ParameterSetTable
     /// What the format says of the pictures.
@@ -50,21 +51,25 @@ package struct H264Copier: Sendable {
             throw Self.damage(error, atNanoseconds: 0)
         }
         guard var known else { throw .noParameterSets }
-        if case .picture(let picture) = track.content { orientation = picture.orientation }
-        known.orientation = orientation
+        if case .picture(let picture) = track.content {
+            orientation = picture.orientation
+            shape = picture.sampleAspectRatio
+        }
         do throws(BitstreamError) {
             table = try ParameterSetTable(known)
             let first = try SequenceParameterSet(parsing: known.sequenceParameterSets[0])
             // Of two sets with one identifier, the earlier is not in force.
             let sets = known.sequenceParameterSets.count + known.pictureParameterSets.count
-            format =
-                table.keys.count == sets
-                ? known : try table.format(active: first.id, orientation: orientation)
+            if table.keys.count != sets {
+                known = try table.format(active: first.id, orientation: orientation)
+            }
+            format = known
             appearance = table.sequence(first.id)?.appearance ?? first.appearance
-            mayReorder = try Self.mayReorder(format)
+            mayReorder = try Self.mayReorder(known)
         } catch {
             throw Self.damage(error, atNanoseconds: 0)
         }
+        format = described(known)
     }
 
     private static func description(
@@ -75,6 +80,14 @@ package struct H264Copier: Sendable {
         return try H264Format(
             inBand: firstPacket.bytes.bindMemory(to: UInt8.self).span,
             extradata: track.configuration)
+    }
+
+    /// The format with what only the container says.
+    private func described(_ format: H264Format) -> H264Format {
+        var format = format
+        format.orientation = orientation
+        format.setPixelShape(shape)
+        return format
     }
 
     private static func damage(_ error: BitstreamError, atNanoseconds time: Int64) -> EncodingError
@@ -177,7 +190,7 @@ package struct H264Copier: Sendable {
         guard picture.accessPoint != .none, let id = picture.first?.identity?.sequenceID,
             let active = table.sequence(id), active.appearance != appearance
         else { return nil }
-        format = try table.format(active: id, orientation: orientation)
+        format = described(try table.format(active: id, orientation: orientation))
         appearance = active.appearance
         mayReorder = try Self.mayReorder(format)
         let described = try ParameterSetTable(format)

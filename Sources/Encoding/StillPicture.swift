@@ -23,7 +23,10 @@ package enum StillPicture {
     /// libavcodec's quantiser scale for JPEG: no loss that people see, and the worst that is of any use.
     private static let scales = (best: Int32(2), worst: Int32(31))
 
-    /// The file's bytes: the picture as it is to be shown.
+    /// No picture is made larger than this by the shape of its pixels.
+    private static let longestSide = 16_384
+
+    /// The file's bytes: the picture as it is to be shown. Its pixels are square there, as still pictures' are.
     ///
     /// Colours are what the picture says of them; where it says nothing, those of HDTV from 720 lines on, as players take them.
     ///
@@ -92,11 +95,15 @@ package enum StillPicture {
     private static func size(
         of picture: RawFrame, maximumWidth: Int
     ) -> (width: Int32, height: Int32) {
-        guard picture.width > maximumWidth else {
-            return (Int32(picture.width), Int32(picture.height))
+        var size = PictureSize(width: picture.width, height: picture.height)
+        if let ratio = picture.sampleAspectRatio, ratio != .square {
+            size = ratio.squared(size, longest: longestSide)
+        }
+        guard size.width > maximumWidth else {
+            return (Int32(size.width), Int32(size.height))
         }
         let width = max(2, maximumWidth / 2 * 2)
-        let height = max(2, (picture.height * width / picture.width + 1) / 2 * 2)
+        let height = max(2, (size.height * width / size.width + 1) / 2 * 2)
         return (Int32(width), Int32(height))
     }
 

@@ -8,6 +8,12 @@ extension RawFrame {
     /// - Throws: when it cannot be converted.
     package func turned(_ orientation: PictureOrientation) throws(EncodingError) -> RawFrame {
         guard orientation != .upright else { return self }
+        var turned = try turnedPixels(orientation)
+        turned.sampleAspectRatio = sampleAspectRatio?.turned(orientation)
+        return turned
+    }
+
+    private func turnedPixels(_ orientation: PictureOrientation) throws(EncodingError) -> RawFrame {
         guard format == .yuv420p, width % 2 == 0, height % 2 == 0 else {
             let size = PictureSize(width: max(2, width & ~1), height: max(2, height & ~1))
             var converter = PictureConverter(size: size)

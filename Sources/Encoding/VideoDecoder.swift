@@ -41,8 +41,11 @@ package struct VideoDecoder: ~Copyable {
         var lastEnd = lastEndNanoseconds
         defer { lastEndNanoseconds = lastEnd }
         let rate = nominalRate
+        let shape = containerShape
         try decoder.decode(packet) { (box) throws(EncodingError) in
-            let picture = try Self.picture(in: box, notBefore: lastEnd, rate: rate)
+            var picture = try Self.picture(in: box, notBefore: lastEnd, rate: rate)
+            // The container's word counts.
+            if let shape { picture.sampleAspectRatio = shape }
             lastEnd = picture.captureNanoseconds + picture.durationNanoseconds
             try emit(picture)
         }
@@ -77,9 +80,17 @@ package struct VideoDecoder: ~Copyable {
                 transfer: UInt8(truncatingIfNeeded: frame.color_trc.rawValue),
                 matrix: UInt8(truncatingIfNeeded: frame.colorspace.rawValue),
                 isFullRange: isFullRange),
+            sampleAspectRatio: SampleAspectRatio(
+                reducing: Int64(frame.sample_aspect_ratio.num),
+                Int64(frame.sample_aspect_ratio.den)),
             captureNanoseconds: time == CFFmpeg_NOPTS_VALUE ? lastEnd ?? 0 : time,
             durationNanoseconds: frame.pkt_duration > 0
                 ? frame.pkt_duration : rate?.nanoseconds(ofPicture: 1) ?? 0, owner: box)
+    }
+
+    private var containerShape: SampleAspectRatio? {
+        guard case .picture(let picture) = track.content else { return nil }
+        return picture.sampleAspectRatio
     }
 
     private var nominalRate: FrameRate? {

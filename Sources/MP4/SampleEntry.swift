@@ -22,7 +22,7 @@ struct SampleEntryWriter {
     private enum Entry {
         case h264(
             width: UInt16, height: UInt16, configuration: [UInt8],
-            usability: VideoUsabilityInformation?)
+            colour: ColourDescription?, shape: SampleAspectRatio?)
         case aac(channels: UInt16, sampleRate: UInt32, configuration: [UInt8])
     }
 
@@ -45,7 +45,8 @@ struct SampleEntryWriter {
                 entry = .h264(
                     width: try Self.narrow(format.width, "width", of: .video),
                     height: try Self.narrow(format.height, "height", of: .video),
-                    configuration: configuration, usability: parameters.usability)
+                    configuration: configuration, colour: parameters.usability?.colour,
+                    shape: format.pixelShape)
             case .aac(let format):
                 guard (1...Self.maximumConfigurationSize).contains(format.configuration.count)
                 else {
@@ -71,9 +72,9 @@ struct SampleEntryWriter {
 
     /// The size at which the picture is shown, 16.16 (§8.3.2); zero for sound.
     var presentedSize: (width: UInt32, height: UInt32) {
-        guard case .h264(let width, let height, _, let usability) = entry else { return (0, 0) }
+        guard case .h264(let width, let height, _, _, let shape) = entry else { return (0, 0) }
         var wide = UInt64(width) << 16
-        if let ratio = usability?.sampleAspectRatio {
+        if let ratio = shape {
             wide = wide * UInt64(ratio.horizontal) / UInt64(ratio.vertical)
         }
         return (UInt32(clamping: wide), UInt32(height) << 16)
@@ -96,10 +97,10 @@ struct SampleEntryWriter {
 
     private func write(_ flavour: MovieFlavour, to writer: inout BoxWriter) {
         switch (entry, flavour) {
-        case (.h264(let width, let height, let configuration, let usability), _):
+        case (.h264(let width, let height, let configuration, let colour, let shape), _):
             Self.writeVisual(
-                width: width, height: height, configuration: configuration,
-                usability: usability, to: &writer)
+                width: width, height: height, configuration: configuration, colour: colour,
+                shape: shape, to: &writer)
         case (.aac(let channels, let sampleRate, let configuration), .mp4):
             Self.writeAudio(
                 channels: channels, sampleRate: sampleRate, configuration: configuration,
@@ -122,8 +123,8 @@ struct SampleEntryWriter {
 
     /// AVCSampleEntry (ISO/IEC 14496-15 §5.4.2) on VisualSampleEntry (ISO/IEC 14496-12 §12.1.3).
     private static func writeVisual(
-        width: UInt16, height: UInt16, configuration: [UInt8],
-        usability: VideoUsabilityInformation?, to writer: inout BoxWriter
+        width: UInt16, height: UInt16, configuration: [UInt8], colour: ColourDescription?,
+        shape: SampleAspectRatio?, to writer: inout BoxWriter
     ) {
         writer.box("avc1") { writer in
             writer.zeros(6)
@@ -139,7 +140,7 @@ struct SampleEntryWriter {
             writer.u16(0x0018)  // depth
             writer.u16(0xFFFF)
             writer.box("avcC") { $0.raw(configuration) }
-            if let colour = usability?.colour {
+            if let colour {
                 writer.box("colr") { writer in
                     writer.fourCC("nclx")
                     writer.u16(UInt16(colour.primaries))
@@ -148,10 +149,10 @@ struct SampleEntryWriter {
                     writer.u8(colour.isFullRange ? 0x80 : 0)
                 }
             }
-            if let ratio = usability?.sampleAspectRatio {
+            if let shape {
                 writer.box("pasp") { writer in
-                    writer.u32(UInt32(ratio.horizontal))
-                    writer.u32(UInt32(ratio.vertical))
+                    writer.u32(UInt32(shape.horizontal))
+                    writer.u32(UInt32(shape.vertical))
                 }
             }
         }

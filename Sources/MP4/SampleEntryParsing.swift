@@ -39,23 +39,32 @@ extension SampleEntry {
         entry.width = try fields.u16()
         entry.height = try fields.u16()
         try fields.skip(50)
-        let avcC = try box.children(skipping: visualFieldsSizeBytes)
-            .required("avcC", in: box)
+        let children = try box.children(skipping: visualFieldsSizeBytes)
+        let avcC = try children.required("avcC", in: box)
         var content = avcC.fields
         do {
             let record = try AVCDecoderConfiguration(parsing: content.raw(content.bytesLeft))
             entry.nalLengthSize = record.lengthSize
-            entry.format = .h264(
-                H264Format(
-                    sequenceParameterSets: record.sequenceParameterSets,
-                    pictureParameterSets: record.pictureParameterSets,
-                    width: UInt32(entry.width), height: UInt32(entry.height)))
+            var format = H264Format(
+                sequenceParameterSets: record.sequenceParameterSets,
+                pictureParameterSets: record.pictureParameterSets,
+                width: UInt32(entry.width), height: UInt32(entry.height))
+            if let pasp = children.first("pasp") {
+                format.setPixelShape(try pixelShape(pasp))
+            }
+            entry.format = .h264(format)
         } catch let error as BitstreamError {
             throw avcC.invalid(error.description)
         } catch {
             throw avcC.invalid("\(error)")
         }
         return entry
+    }
+
+    /// PixelAspectRatioBox (ISO/IEC 14496-12 §12.1.4); nil when it says nothing.
+    private static func pixelShape(_ pasp: BoxView) throws(MP4Error) -> SampleAspectRatio? {
+        var fields = pasp.fields
+        return SampleAspectRatio(reducing: Int64(try fields.u32()), Int64(try fields.u32()))
     }
 
     /// Bytes of AudioSampleEntry before its boxes (§12.2.3); QuickTime's versions 1 and 2 have more.

@@ -14,6 +14,14 @@ package enum DirectoryName {
             }
     }
 
+    /// Endings of files that stand beside a source's directory, or beside files that are written.
+    package static let reservedSourceEndings = [".json", ".new", ".damaged"]
+
+    /// Whether a source may be called `name`, wherever it comes from: from an agent, or from a file that is imported.
+    package static func isValidSource(_ name: String) -> Bool {
+        isValid(name) && !reservedSourceEndings.contains(where: name.hasSuffix)
+    }
+
     private static func isAlphanumeric(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

@@ -102,3 +102,17 @@ extension CodedTrack {
         }
     }
 }
+
+extension CodedTrack {
+    /// Whether H.264 says itself how long a picture lasts (ISO/IEC 14496-10 §E.2.1); other codecs count as saying it.
+    package var hasOwnRate: Bool {
+        guard codec == "h264" else { return true }
+        do throws(BitstreamError) {
+            let set = try H264Format(extradata: configuration).sequenceParameterSets[0]
+            return try SequenceParameterSet(parsing: set).usability?.timing != nil
+        } catch {
+            // What does not read is somebody else's to refuse.
+            return false
+        }
+    }
+}

@@ -37,6 +37,8 @@ package struct RawFrame: @unchecked Sendable {
     package var planes: [Plane]
     /// Nil when nobody knows.
     package var colour: ColourDescription?
+    /// The shape of the pixels; nil: square, or unknown.
+    package var sampleAspectRatio: SampleAspectRatio?
     /// When it was captured, nanoseconds of the agent's `CLOCK_MONOTONIC`.
     package var captureNanoseconds: Int64
     /// How long it is expected to be shown, nanoseconds.
@@ -46,8 +48,10 @@ package struct RawFrame: @unchecked Sendable {
 
     package init(
         format: PixelFormat, width: Int, height: Int, planes: [Plane], colour: ColourDescription?,
-        captureNanoseconds: Int64, durationNanoseconds: Int64, owner: any AnyObject & Sendable
+        sampleAspectRatio: SampleAspectRatio? = nil, captureNanoseconds: Int64,
+        durationNanoseconds: Int64, owner: any AnyObject & Sendable
     ) {
+        self.sampleAspectRatio = sampleAspectRatio
         self.format = format
         self.width = width
         self.height = height

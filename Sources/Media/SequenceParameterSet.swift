@@ -20,18 +20,28 @@ package struct SequenceParameterSet: Hashable, Sendable {
     /// The cropped picture, in pixels.
     package var width: UInt32 = 0
     package var height: UInt32 = 0
+    /// What the order of pictures is computed from (§8.2.1).
+    struct PictureOrder: Hashable, Sendable {
+        /// Bits of `frame_num` in slice headers.
+        var frameNumberBits = 4
+        /// `pic_order_cnt_type`.
+        var type: UInt8 = 0
+        /// Type 0: bits of `pic_order_cnt_lsb` in slice headers.
+        var countBits = 4
+        // Type 1, in the standard's order. Slice headers have no `delta_pic_order_cnt` where that is always zero.
+        var deltaIsAlwaysZero = true
+        var nonReferenceOffset: Int64 = 0
+        var bottomOffset: Int64 = 0
+        var referenceOffsets: [Int64] = []
+    }
+
+    var pictureOrder = PictureOrder()
     /// `pic_order_cnt_type`; with 2, pictures come out in decoding order.
-    package var pictureOrderCountType: UInt8 = 0
+    package var pictureOrderCountType: UInt8 { pictureOrder.type }
     package var maximumReferenceFrames: UInt32 = 0
-    /// Every picture is a whole frame, never a field.
+    /// `frame_mbs_only_flag`: every picture is a whole frame, never a field.
     package var isProgressive = true
-    /// Bits of `frame_num` in slice headers.
-    package var frameNumberBits = 4
-    /// Bits of `pic_order_cnt_lsb` in slice headers; 0 where they have none.
-    package var pictureOrderCountBits = 0
-    /// Slice headers have no `delta_pic_order_cnt` (order type 1).
-    package var isPictureOrderDeltaZero = false
-    /// Each colour plane has slices of its own.
+    /// `separate_colour_plane_flag`: each colour plane has slices of its own.
     package var hasSeparatePlanes = false
     /// Nil when there is none, or when it does not read: the picture itself does not depend on it.
     package var usability: VideoUsabilityInformation?
@@ -123,21 +133,25 @@ package struct SequenceParameterSet: Hashable, Sendable {
     }
 
     private mutating func readPictureOrder(_ reader: inout BitReader) throws(BitstreamError) {
-        frameNumberBits =
+        pictureOrder.frameNumberBits =
             4 + Int(try reader.unsignedGolomb("log2_max_frame_num_minus4", atMost: 12))
-        pictureOrderCountType = UInt8(
-            try reader.unsignedGolomb("pic_order_cnt_type", atMost: 2))
-        switch pictureOrderCountType {
+        pictureOrder.type = UInt8(try reader.unsignedGolomb("pic_order_cnt_type", atMost: 2))
+        switch pictureOrder.type {
         case 0:
-            pictureOrderCountBits =
+            pictureOrder.countBits =
                 4 + Int(try reader.unsignedGolomb("log2_max_pic_order_cnt_lsb_minus4", atMost: 12))
         case 1:
-            isPictureOrderDeltaZero = try reader.flag()
-            _ = try reader.signedGolomb("offset_for_non_ref_pic")
-            _ = try reader.signedGolomb("offset_for_top_to_bottom_field")
+            pictureOrder.deltaIsAlwaysZero = try reader.flag()
+            pictureOrder.nonReferenceOffset = Int64(
+                try reader.signedGolomb("offset_for_non_ref_pic"))
+            pictureOrder.bottomOffset = Int64(
+                try reader.signedGolomb("offset_for_top_to_bottom_field"))
             let cycle = try reader.unsignedGolomb(
                 "num_ref_frames_in_pic_order_cnt_cycle", atMost: 255)
-            for _ in 0..<cycle { _ = try reader.signedGolomb("offset_for_ref_frame") }
+            for _ in 0..<cycle {
+                pictureOrder.referenceOffsets.append(
+                    Int64(try reader.signedGolomb("offset_for_ref_frame")))
+            }
         default:
             break
         }

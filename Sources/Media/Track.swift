@@ -44,12 +44,16 @@ package struct H264Format: Hashable, Sendable {
     package var height: UInt32
     /// How players are to show it.
     package var orientation: PictureOrientation
+    /// The shape of the pixels where the container says another one than the parameter sets (`pasp`, `DisplayWidth`).
+    package var sampleAspectRatio: SampleAspectRatio?
 
     package init(
         sequenceParameterSets: [[UInt8]], pictureParameterSets: [[UInt8]], width: UInt32,
-        height: UInt32, orientation: PictureOrientation = .upright
+        height: UInt32, orientation: PictureOrientation = .upright,
+        sampleAspectRatio: SampleAspectRatio? = nil
     ) {
         self.orientation = orientation
+        self.sampleAspectRatio = sampleAspectRatio
         self.sequenceParameterSets = sequenceParameterSets
         self.pictureParameterSets = pictureParameterSets
         self.width = width

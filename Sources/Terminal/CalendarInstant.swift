@@ -15,33 +15,76 @@ package struct CalendarInstant: HintedArgument, Hashable, CustomStringConvertibl
         self.nanoseconds = nanoseconds
     }
 
-    /// A date alone is its first instant. Without a zone, the time is local.
+    /// A date alone is its first instant. Without a zone, the time is local; an hour that daylight saving skips or repeats needs one.
     package init?(argument: String) {
-        let date = /([0-9]{4})-([0-9]{2})-([0-9]{2})/
-        let clock = /[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?/
-        // As files and sessions are named.
-        let fileClock = /T([0-9]{2})-([0-9]{2})-([0-9]{2})(?:\.([0-9]{1,9}))?(?=Z)/
-        guard let day = argument.prefixMatch(of: date) else { return nil }
-        var rest = argument[day.range.upperBound...]
-        var time = (hour: Substring("0"), minute: Substring("0"), second: Substring("0"))
-        var fraction: Substring = "0"
-        if let match = rest.prefixMatch(of: clock) {
-            time = (match.output.1, match.output.2, match.output.3 ?? "0")
-            fraction = match.output.4 ?? "0"
-            rest = rest[match.range.upperBound...]
-        } else if let match = rest.prefixMatch(of: fileClock) {
-            time = (match.output.1, match.output.2, match.output.3)
-            fraction = match.output.4 ?? "0"
-            rest = rest[match.range.upperBound...]
-        } else if !rest.isEmpty {
-            return nil
+        guard let written = Written(argument), written.instants.count == 1 else { return nil }
+        nanoseconds = written.instants[0] * 1_000_000_000 + written.fraction
+    }
+
+    package static func fault(in argument: String) -> String? {
+        guard let written = Written(argument) else { return nil }
+        let times = written.instants.isEmpty ? "does not exist" : "occurs twice"
+        return "\(argument) \(times) in local time, where the clocks are changed: write the zone behind it, such as "
+            + "2026-11-20T22:40:00+01:00"
+    }
+
+    /// A text that is written as an instant is, and the instants that it may mean.
+    private struct Written {
+        /// Seconds since 1970: one, but for local times at a change of the clocks.
+        let instants: [Int64]
+        /// Nanoseconds.
+        let fraction: Int64
+
+        init?(_ argument: String) {
+            let date = /([0-9]{4})-([0-9]{2})-([0-9]{2})/
+            let clock = /[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?/
+            // As files and sessions are named.
+            let fileClock = /T([0-9]{2})-([0-9]{2})-([0-9]{2})(?:\.([0-9]{1,9}))?(?=Z)/
+            guard let day = argument.prefixMatch(of: date) else { return nil }
+            var rest = argument[day.range.upperBound...]
+            var time = (hour: Substring("0"), minute: Substring("0"), second: Substring("0"))
+            var fraction: Substring = "0"
+            let isDate = rest.isEmpty
+            if let match = rest.prefixMatch(of: clock) {
+                time = (match.output.1, match.output.2, match.output.3 ?? "0")
+                fraction = match.output.4 ?? "0"
+                rest = rest[match.range.upperBound...]
+            } else if let match = rest.prefixMatch(of: fileClock) {
+                time = (match.output.1, match.output.2, match.output.3)
+                fraction = match.output.4 ?? "0"
+                rest = rest[match.range.upperBound...]
+            } else if !isDate {
+                return nil
+            }
+            guard let zone = Zone(rest),
+                let seconds = CalendarInstant.seconds(
+                    (day.output.1, day.output.2, day.output.3), time),
+                let part = Int64(fraction + String(repeating: "0", count: 9 - fraction.count))
+            else { return nil }
+            self.fraction = part
+            switch zone {
+            case .offset(let offset): instants = [seconds - offset]
+            case .local: instants = Self.local(seconds, isDate: isDate)
+            }
         }
-        guard let zone = Zone(rest),
-            let seconds = Self.seconds(
-                (day.output.1, day.output.2, day.output.3), time, in: zone),
-            let part = Int64(fraction + String(repeating: "0", count: 9 - fraction.count))
-        else { return nil }
-        nanoseconds = seconds * 1_000_000_000 + part
+
+        /// The instants at which clocks here show that; `shown` is as if they showed UTC.
+        private static func local(_ shown: Int64, isDate: Bool) -> [Int64] {
+            tzset()
+            func offset(at instant: Int64) -> Int64 {
+                var seconds = time_t(instant)
+                var parts = tm()
+                localtime_r(&seconds, &parts)
+                return Int64(parts.tm_gmtoff)
+            }
+            // No zone is further than a day from UTC, and none changes twice in two days.
+            let before = offset(at: shown - 86_400)
+            let candidates = Set([shown - before, shown - offset(at: shown + 86_400)])
+            let instants = candidates.filter { $0 + offset(at: $0) == shown }.sorted()
+            guard isDate else { return instants }
+            // A day whose midnight is skipped begins where the clocks are changed.
+            return [instants.first ?? shown - before]
+        }
     }
 
     /// RFC 3339, UTC, to the second.
@@ -76,9 +119,10 @@ package struct CalendarInstant: HintedArgument, Hashable, CustomStringConvertibl
         }
     }
 
+    /// As if the zone were UTC.
     private static func seconds(
         _ date: (year: Substring, month: Substring, day: Substring),
-        _ time: (hour: Substring, minute: Substring, second: Substring), in zone: Zone
+        _ time: (hour: Substring, minute: Substring, second: Substring)
     ) -> Int64? {
         guard let year = Int32(date.year), let month = Int32(date.month),
             let day = Int32(date.day), let hour = Int32(time.hour),
@@ -95,12 +139,6 @@ package struct CalendarInstant: HintedArgument, Hashable, CustomStringConvertibl
         guard parts.tm_mon == wanted.tm_mon, parts.tm_mday == wanted.tm_mday else { return nil }
         parts = wanted
         (parts.tm_hour, parts.tm_min, parts.tm_sec) = (hour, minute, second)
-        switch zone {
-        case .local:
-            // Whether it is summer then, the system knows.
-            parts.tm_isdst = -1
-            return Int64(mktime(&parts))
-        case .offset(let offset): return Int64(timegm(&parts)) - offset
-        }
+        return Int64(timegm(&parts))
     }
 }

@@ -4,13 +4,19 @@ package import ArgumentParser
 package protocol HintedArgument: ExpressibleByArgument, Sendable {
     /// What is written there, with examples: `a time such as 10s or 5m`.
     static var valueHint: String { get }
+    /// What is wrong with something that is written well and means nothing, or more than one thing; nil: it is not written well.
+    static func fault(in argument: String) -> String?
+}
+
+extension HintedArgument {
+    package static func fault(in argument: String) -> String? { nil }
 }
 
 extension HintedArgument {
     /// What was written, or an error that says what can be.
     @Sendable fileprivate static func read(_ argument: String) throws -> Self {
         guard let value = Self(argument: argument) else {
-            throw ValidationError("write \(valueHint)")
+            throw ValidationError(fault(in: argument) ?? "write \(valueHint)")
         }
         return value
     }

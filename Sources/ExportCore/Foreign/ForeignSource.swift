@@ -41,6 +41,8 @@ struct ForeignSource {
     struct Written {
         var entry: SessionManifest.Source
         var summary: ExportSummary
+        /// What people should know of it, in words.
+        var notes: [String]
     }
 
     /// Reads the file and writes the source's directory.
@@ -102,7 +104,9 @@ struct ForeignSource {
             name: name, agent: "import", address: path,
             tracks: tracks.formats.map(\.summary), isComplete: true)
         entry.spools = [end]
-        return Written(entry: entry, summary: summary)
+        return Written(
+            entry: entry, summary: summary,
+            notes: file.notes + file.joints.map(FileSource.note) + summary.notes)
     }
 
     /// A sample that the file cuts off lasts as long as the file shows it.
@@ -117,12 +121,13 @@ struct ForeignSource {
         var kinds = TrackKind.allCases
         while true {
             do throws(DeviceError) {
-                return try FileSource(path: path, kinds: kinds, loops: false)
+                return try FileSource(path: path, kinds: kinds, loops: false, for: .copying)
             } catch {
                 guard case .noTrack(let kind, _) = error, kinds.count > 1 else {
                     if case .noTrack = error {
                         throw ExportError.refused(
-                            path: path, reason: "it has no video and no audio")
+                            path: path,
+                            reason: "it has no video and no audio whose content is known")
                     }
                     throw error
                 }
@@ -153,10 +158,6 @@ private struct FileTracks {
                 throw ExportError.refused(path: path, reason: error.description)
             } catch let error as BitstreamError {
                 throw ExportError.refused(path: path, reason: "its H.264 is damaged: \(error)")
-            }
-            if case .picture(let picture) = track.content, picture.width == 0 || picture.height == 0
-            {
-                throw ExportError.refused(path: path, reason: "its video has no frame size")
             }
         }
     }

@@ -30,6 +30,8 @@ package struct RecordingImport {
         package var path: String
         package var tracks: [String]
         package var summary: ExportSummary
+        /// What is not in the session, and where its clock was mended, in words.
+        package var notes: [String]
     }
 
     /// What came of it all.
@@ -128,7 +130,7 @@ package struct RecordingImport {
             imported.append(
                 ImportedSource(
                     name: names[index], path: path, tracks: written.entry.tracks,
-                    summary: written.summary))
+                    summary: written.summary, notes: written.notes))
             manifest.sources.append(written.entry)
         }
         manifest.state = .finished
@@ -166,7 +168,7 @@ package struct RecordingImport {
         var names: [String] = []
         for (index, path) in paths.enumerated() {
             if index < options.names.count {
-                guard ArchiveLayout.isValidName(options.names[index]) else {
+                guard DirectoryName.isValidSource(options.names[index]) else {
                     throw ArchiveError.badName(options.names[index])
                 }
                 names.append(options.names[index])
@@ -174,7 +176,10 @@ package struct RecordingImport {
             }
             let file = path.split(separator: "/").last.map(String.init) ?? path
             let stem = file.lastIndex(of: ".").map { String(file[..<$0]) } ?? file
-            let base = ArchiveLayout.validName(from: stem)
+            var base = ArchiveLayout.validName(from: stem)
+            if !DirectoryName.isValidSource(base), let dot = base.lastIndex(of: ".") {
+                base.replaceSubrange(dot...dot, with: "-")
+            }
             var name = base
             var number = 2
             while names.contains(name) {

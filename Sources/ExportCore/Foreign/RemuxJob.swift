@@ -1,4 +1,5 @@
 package import Containers
+package import Media
 
 /// `remux`: any file's media in another container, as they are.
 package struct RemuxJob {
@@ -28,6 +29,8 @@ package struct RemuxJob {
         /// By how much earlier than the input shows them the output begins with pictures, because its container cannot hide those
         /// that are only there to be decoded.
         package var earlierNanoseconds: Int64
+        /// Where the input's clock jumps, and what follows was joined.
+        package var joints: [ClockJoint]
     }
 
     /// Does it.
@@ -50,7 +53,7 @@ package struct RemuxJob {
         }
         var result = Result(
             packets: remuxer.packets, sizeBytes: 0, leftOut: remuxer.leftOut,
-            earlierNanoseconds: remuxer.earlierNanoseconds)
+            earlierNanoseconds: remuxer.earlierNanoseconds, joints: remuxer.joints)
         try remuxer.finish()
         result.sizeBytes = try output.sizeBytes()
         try output.commit()

@@ -33,14 +33,13 @@ final class PictureTranscoder {
             throw ExportError.refused(path: first.file.path, reason: "its video has no frame size")
         }
         let orientation = first.format.orientation
-        let size =
-            settings.size
-            ?? PictureSize(width: picture.width & ~1, height: picture.height & ~1)
+        let own = PictureSize(width: picture.width & ~1, height: picture.height & ~1)
             .turned(orientation)
+        let size = settings.size ?? own
         var options = settings.encoder(codec, size: size, frameRate: first.nominalRate)
         options.colour = picture.colour
-        options.sampleAspectRatio =
-            settings.size == nil ? picture.sampleAspectRatio?.turned(orientation) : nil
+        options.sampleAspectRatio = SampleAspectRatio.keepingShape(
+            picture.sampleAspectRatio?.turned(orientation), of: own, at: size)
         encoder = try PictureEncoder(options)
     }
 

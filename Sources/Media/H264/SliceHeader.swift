@@ -63,9 +63,10 @@ package struct SliceHeader: Hashable, Sendable {
         _ sequence: SequenceParameterSet, isIDR: Bool
     ) throws(BitstreamError) -> Identity {
         let plane = sequence.hasSeparatePlanes ? UInt8(try reader.bits(2)) : 0
+        let order = sequence.pictureOrder
         var identity = Identity(
-            sequenceID: sequence.id, frameNumberLimit: 1 << UInt32(sequence.frameNumberBits),
-            frameNumber: try reader.bits(sequence.frameNumberBits))
+            sequenceID: sequence.id, frameNumberLimit: 1 << UInt32(order.frameNumberBits),
+            frameNumber: try reader.bits(order.frameNumberBits))
         identity.colourPlane = plane
         if !sequence.isProgressive, try reader.flag() {
             identity.isField = true
@@ -75,14 +76,14 @@ package struct SliceHeader: Hashable, Sendable {
             identity.idrPictureID = try reader.unsignedGolomb("idr_pic_id", atMost: 65_535)
         }
         let hasBottomOrder = picture.hasBottomFieldOrder && !identity.isField
-        if sequence.pictureOrderCountType == 0 {
-            identity.pictureOrderCount = try reader.bits(sequence.pictureOrderCountBits)
+        if order.type == 0 {
+            identity.pictureOrderCount = try reader.bits(order.countBits)
             if hasBottomOrder {
                 identity.pictureOrderDeltas[0] = try reader.signedGolomb(
                     "delta_pic_order_cnt_bottom")
             }
         }
-        if sequence.pictureOrderCountType == 1, !sequence.isPictureOrderDeltaZero {
+        if order.type == 1, !order.deltaIsAlwaysZero {
             identity.pictureOrderDeltas[0] = try reader.signedGolomb("delta_pic_order_cnt")
             if hasBottomOrder {
                 identity.pictureOrderDeltas[1] = try reader.signedGolomb("delta_pic_order_cnt")

@@ -53,6 +53,8 @@ extension H264Format {
         message.height = height
         message.rotation = UInt32(orientation.rotation.rawValue)
         message.mirrored = orientation.isMirrored
+        message.pixelWidth = UInt32(sampleAspectRatio?.horizontal ?? 0)
+        message.pixelHeight = UInt32(sampleAspectRatio?.vertical ?? 0)
         return message
     }
 
@@ -95,6 +97,16 @@ extension H264Format {
             orientation: PictureOrientation(
                 rotation: try PictureOrientation.Rotation(decoding: message.rotation),
                 isMirrored: message.mirrored))
+        if message.pixelWidth > 0 || message.pixelHeight > 0 {
+            guard let horizontal = UInt16(exactly: message.pixelWidth), horizontal > 0,
+                let vertical = UInt16(exactly: message.pixelHeight), vertical > 0
+            else {
+                throw .malformed(
+                    "H264.pixel_width and pixel_height are \(message.pixelWidth) and \(message.pixelHeight); 1 to 65535 "
+                        + "are allowed, or 0 for both")
+            }
+            sampleAspectRatio = SampleAspectRatio(horizontal, to: vertical)
+        }
     }
 }
 

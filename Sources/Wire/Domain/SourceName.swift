@@ -4,11 +4,11 @@ import Media
 package enum SourceName {
     /// Reserved endings of names. A session's directory contains `session.json` and `notes.json` beside its sources' directories;
     /// while one of those files is replaced, or when it was found damaged, it has another ending.
-    package static let reservedEndings = [".json", ".new", ".damaged"]
+    package static let reservedEndings = DirectoryName.reservedSourceEndings
 
     /// Whether `name` may be a source's (or a session's) name.
     package static func isValid(_ name: String) -> Bool {
-        DirectoryName.isValid(name) && !reservedEndings.contains(where: name.hasSuffix)
+        DirectoryName.isValidSource(name)
     }
 
     /// The rule as text, for error messages.

@@ -382,6 +382,12 @@ nonisolated struct Tributary_V1_H264: Sendable {
 
   var mirrored: Bool = false
 
+  /// The shape of a pixel, width to height, where the agent's source says another one than the parameter sets; 0 and 0: what they
+  /// say holds. At most 65535 each. Since minor 8.
+  var pixelWidth: UInt32 = 0
+
+  var pixelHeight: UInt32 = 0
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -1567,7 +1573,7 @@ nonisolated extension Tributary_V1_Track: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Tributary_V1_H264: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".H264"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}sequence_parameter_sets\0\u{3}picture_parameter_sets\0\u{1}width\0\u{1}height\0\u{1}rotation\0\u{1}mirrored\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}sequence_parameter_sets\0\u{3}picture_parameter_sets\0\u{1}width\0\u{1}height\0\u{1}rotation\0\u{1}mirrored\0\u{3}pixel_width\0\u{3}pixel_height\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1581,6 +1587,8 @@ nonisolated extension Tributary_V1_H264: SwiftProtobuf.Message, SwiftProtobuf._M
       case 4: try { try decoder.decodeSingularUInt32Field(value: &self.height) }()
       case 5: try { try decoder.decodeSingularUInt32Field(value: &self.rotation) }()
       case 6: try { try decoder.decodeSingularBoolField(value: &self.mirrored) }()
+      case 7: try { try decoder.decodeSingularUInt32Field(value: &self.pixelWidth) }()
+      case 8: try { try decoder.decodeSingularUInt32Field(value: &self.pixelHeight) }()
       default: break
       }
     }
@@ -1605,6 +1613,12 @@ nonisolated extension Tributary_V1_H264: SwiftProtobuf.Message, SwiftProtobuf._M
     if self.mirrored != false {
       try visitor.visitSingularBoolField(value: self.mirrored, fieldNumber: 6)
     }
+    if self.pixelWidth != 0 {
+      try visitor.visitSingularUInt32Field(value: self.pixelWidth, fieldNumber: 7)
+    }
+    if self.pixelHeight != 0 {
+      try visitor.visitSingularUInt32Field(value: self.pixelHeight, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1615,6 +1629,8 @@ nonisolated extension Tributary_V1_H264: SwiftProtobuf.Message, SwiftProtobuf._M
     if lhs.height != rhs.height {return false}
     if lhs.rotation != rhs.rotation {return false}
     if lhs.mirrored != rhs.mirrored {return false}
+    if lhs.pixelWidth != rhs.pixelWidth {return false}
+    if lhs.pixelHeight != rhs.pixelHeight {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Containers
+import Devices
 import ExportCore
 import Terminal
 
@@ -42,6 +43,7 @@ struct RemuxCommand: ParsableCommand {
         var sizeBytes: Int64
         var leftOut: [String]
         var earlierNanoseconds: Int64
+        var joints: [String]
     }
 
     func run() throws {
@@ -63,7 +65,8 @@ struct RemuxCommand: ParsableCommand {
             return try JSONOutput.print(
                 Report(
                     file: outputPath, packets: result.packets, sizeBytes: result.sizeBytes,
-                    leftOut: result.leftOut, earlierNanoseconds: result.earlierNanoseconds))
+                    leftOut: result.leftOut, earlierNanoseconds: result.earlierNanoseconds,
+                    joints: result.joints.map(FileSource.note)))
         }
         print(
             "\(oneLine(outputPath)): \(result.packets) packets, \(ByteCount(result.sizeBytes))")
@@ -73,6 +76,7 @@ struct RemuxCommand: ParsableCommand {
                     + "\(container) has no edit list to hide them, and the first picture needs them"
             )
         }
+        for joint in result.joints { print("  note: \(FileSource.note(joint))") }
         for stream in result.leftOut {
             print("  note: \(stream) left out: not supported by \(container)")
         }

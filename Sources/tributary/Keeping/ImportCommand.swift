@@ -2,6 +2,7 @@ import Archive
 import ArgumentParser
 import ExportCore
 import Library
+import Media
 import Terminal
 
 /// `tributary import`: foreign files as a session.
@@ -12,7 +13,8 @@ struct ImportCommand: ParsableCommand {
         discussion: """
             Each file becomes a source, and all sources start at the session zero: --at, or the creation time stored in the files, \
             or the modification time of the first file. H.264 and AAC are copied unchanged from MP4, MOV, Matroska, MPEG-TS and other containers \
-            that FFmpeg reads. The session appears when it is complete.
+            that FFmpeg reads. Of several video or audio tracks, the first one of these codecs is imported; what is left out is printed. \
+            The session appears when it is complete.
             """)
 
     @OptionGroup var archive: DirectoryOptions
@@ -47,6 +49,7 @@ struct ImportCommand: ParsableCommand {
             var pictures: Int
             var soundPackets: Int
             var durationNanoseconds: Int64
+            var notes: [String]
         }
 
         var session: String
@@ -61,8 +64,12 @@ struct ImportCommand: ParsableCommand {
             throw ValidationError(
                 "\(source.count) names for \(files.count) files: leave out some --source")
         }
-        if let name = source.first(where: { !ArchiveLayout.isValidName($0) }) {
-            throw ValidationError("--source: \(ArchiveError.badName(name))")
+        if let name = source.first(where: { !DirectoryName.isValidSource($0) }) {
+            let endings = DirectoryName.reservedSourceEndings.joined(separator: ", ")
+            throw ValidationError(
+                "--source '\(name)' is not a valid name: use letters, digits, dot, underscore and hyphen, a letter or "
+                    + "digit first, \(DirectoryName.maximumBytes) at most, and not \(endings) at the end"
+            )
         }
     }
 
@@ -96,7 +103,8 @@ struct ImportCommand: ParsableCommand {
                         Report.Source(
                             name: $0.name, file: $0.path, tracks: $0.tracks,
                             pictures: $0.summary.pictures, soundPackets: $0.summary.soundPackets,
-                            durationNanoseconds: $0.summary.durationNanoseconds)
+                            durationNanoseconds: $0.summary.durationNanoseconds,
+                            notes: $0.notes)
                     }))
         }
         print("session \(result.session)")
@@ -106,7 +114,7 @@ struct ImportCommand: ParsableCommand {
                     + "\(source.summary.soundPackets) AAC packets, "
                     + "\(decimal(Double(source.summary.durationNanoseconds) / 1e9)) s from \(oneLine(source.path))"
             )
-            for note in source.summary.notes { print("    note: \(oneLine(note))") }
+            for note in source.notes { print("    note: \(oneLine(note))") }
         }
     }
 }

@@ -63,7 +63,8 @@ extension CaptureSettings {
             // What is not Y′CbCr becomes it, by this matrix.
             plan.colour = .bt709
         }
-        plan.sampleAspectRatio = size == nil ? picture.sampleAspectRatio : nil
+        plan.sampleAspectRatio = SampleAspectRatio.keepingShape(
+            picture.sampleAspectRatio, of: part, at: plan.size)
         // Others may not take it, and would have to be asked first.
         if picture.format == .nv12, plan.encoder == VideoEncoderSettings.x264 {
             plan.pixelFormat = .nv12

@@ -22,7 +22,9 @@ final class FilePipeline: CapturePipeline, @unchecked Sendable {
 
     /// Opens the file for those of its tracks that the settings ask for.
     init(path: String, kinds: [TrackKind], settings: CaptureSettings) throws(CaptureError) {
-        var source = try Self.open(path, kinds, loops: settings.loop)
+        var source = try Self.open(
+            path, kinds, loops: settings.loop,
+            for: settings.encoder == .copy ? .copying : .decoding)
         var stages: [any PacketStage] = []
         for track in source.tracks {
             let stage = try Self.stage(for: track, of: &source, settings)
@@ -33,7 +35,7 @@ final class FilePipeline: CapturePipeline, @unchecked Sendable {
         formats = stages.map(\.format)
         texts = stages
         self.path = path
-        details = stages.compactMap(\.note)
+        details = stages.compactMap(\.note) + source.notes.map { "\(path): \($0)" }
         encoder = stages.compactMap(\.encoder).first
         self.source = source
     }
@@ -59,7 +61,12 @@ final class FilePipeline: CapturePipeline, @unchecked Sendable {
     }
 
     private func play(_ output: CaptureOutput) throws(CaptureError) -> CaptureEnd {
+        var joints = 0
         while let packet = try nextPacket() {
+            for joint in source.joints.dropFirst(joints) {
+                output.noted("\(source.path): \(FileSource.note(joint))")
+            }
+            joints = source.joints.count
             guard output.wait(untilNanoseconds: packet.dtsNanoseconds) else { return .stopped }
             guard let stage = stages[packet.track], !stage.isDone else { continue }
             do throws(EncodingError) {
@@ -81,10 +88,10 @@ final class FilePipeline: CapturePipeline, @unchecked Sendable {
     }
 
     private static func open(
-        _ path: String, _ kinds: [TrackKind], loops: Bool
+        _ path: String, _ kinds: [TrackKind], loops: Bool, for purpose: FileSource.Purpose
     ) throws(CaptureError) -> FileSource {
         do {
-            return try FileSource(path: path, kinds: kinds, loops: loops)
+            return try FileSource(path: path, kinds: kinds, loops: loops, for: purpose)
         } catch {
             throw .source(error.description)
         }

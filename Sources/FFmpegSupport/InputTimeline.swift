@@ -1,0 +1,86 @@
+package import CFFmpeg
+package import Media
+
+extension MediaInput {
+    /// What a container stores of its packets' times; libavformat fills in the rest, and its guesses look like times.
+    private struct Times {
+        var presentation = true
+        var decoding = true
+        /// The place of a packet has a time, even if its presentation has none.
+        var places = true
+    }
+
+    /// By the demuxers' names; those that are not here store both times.
+    private static func times(_ format: String) -> Times {
+        switch format {
+        case "avi": Times(presentation: false, decoding: false)
+        // Streams of one codec are numbered from zero.
+        case "h264", "hevc", "m4v", "mpegvideo", "vc1", "obu", "av1", "mjpeg", "jpeg_pipe", "png_pipe", "gif":
+            Times(presentation: false, decoding: false, places: false)
+        case "asf": Times(presentation: false, decoding: false)
+        case "matroska,webm", "ogg", "ivf", "nut": Times(decoding: false)
+        default: Times()
+        }
+    }
+
+    /// libavformat's name of the one demuxer that reads it.
+    package var formatName: String { String(cString: context.pointee.iformat.pointee.name) }
+
+    /// Whether the packets of a stream have a time of their place in the file, whatever libavformat says.
+    package var hasPlaces: Bool { Self.times(formatName).places }
+
+    /// Makes the times of some streams' packets true.
+    ///
+    /// - Parameter step: by what decoding times differ at least, for each of them, nanoseconds.
+    /// - Throws: when a stream's own parameter sets do not read.
+    package func timeline<Packet>(
+        of streams: [(stream: UnsafeMutablePointer<AVStream>, step: Int64)]
+    ) throws(BitstreamError) -> PacketTimeline<Packet> {
+        let times = Self.times(formatName)
+        var tracks: [PacketTimeline<Packet>.Track] = []
+        var wrap: Int64?
+        for (stream, step) in streams {
+            guard let parameters = stream.pointee.codecpar else { continue }
+            if (1...62).contains(stream.pointee.pts_wrap_bits) {
+                wrap = av_rescale_q(
+                    Int64(1) << Int64(stream.pointee.pts_wrap_bits), stream.pointee.time_base,
+                    AVRational(num: 1, den: 1_000_000_000))
+            }
+            let properties = avcodec_descriptor_get(parameters.pointee.codec_id)?.pointee.props ?? 0
+            let isVideo = parameters.pointee.codec_type == AVMEDIA_TYPE_VIDEO
+            let mayReorder = isVideo && properties & AV_CODEC_PROP_REORDER != 0
+            tracks.append(
+                .init(
+                    mayReorder: mayReorder, storesPresentationTimes: times.presentation,
+                    storesDecodingTimes: times.decoding,
+                    order: mayReorder ? try Self.order(parameters.pointee) : .decoding,
+                    usualDuration: isVideo ? Self.pictureNanoseconds(stream) : 0, step: step))
+        }
+        let isTransport = context.pointee.iformat.pointee.flags & AVFMT_TS_DISCONT != 0
+        return PacketTimeline(
+            tracks: tracks,
+            clock: .init(
+                mayJumpAhead: isTransport, storesDecodingTimes: times.decoding,
+                wrapNanoseconds: wrap))
+    }
+
+    private static func order<Packet>(
+        _ parameters: AVCodecParameters
+    ) throws(BitstreamError) -> PacketTimeline<Packet>.Order {
+        if parameters.codec_id == AV_CODEC_ID_H264 {
+            let configuration = parameters.extradata.map {
+                Array(UnsafeBufferPointer(start: $0, count: Int(parameters.extradata_size)))
+            }
+            return .counted(try PictureOrderCounter(configuration: configuration ?? []))
+        }
+        return parameters.video_delay == 0 ? .decoding : .unknown
+    }
+
+    /// How long a picture lasts at the stream's rate; 0 when it has none.
+    private static func pictureNanoseconds(_ stream: UnsafeMutablePointer<AVStream>) -> Int64 {
+        let average = stream.pointee.avg_frame_rate
+        let rate = average.num > 0 && average.den > 0 ? average : stream.pointee.r_frame_rate
+        guard rate.num > 0, rate.den > 0 else { return 0 }
+        return av_rescale(1_000_000_000, Int64(rate.den), Int64(rate.num))
+    }
+}

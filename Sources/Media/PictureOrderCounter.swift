@@ -1,0 +1,137 @@
+/// Where a picture is in the order of presentation, as its own bitstream says.
+package struct PictureOrder: Hashable, Sendable {
+    /// An IDR picture: all that precede it in decoding order are presented before it.
+    package var beginsSequence: Bool
+    /// `PicOrderCnt`: pictures between two IDR pictures are presented in its ascending order.
+    package var count: Int64
+}
+
+/// Reads the picture order counts of an H.264 track's pictures (ISO/IEC 14496-10 §8.2.1), one after the other in decoding order.
+///
+/// Says in which order pictures are presented where a container has no presentation times. `memory_management_control_operation` 5 is not
+/// read.
+package struct PictureOrderCounter: Sendable {
+    /// What of a sequence parameter set the count depends on.
+    private typealias Sequence = SequenceParameterSet.PictureOrder
+
+    private let framing: NALUnitFraming
+    private var table = ParameterSetTable()
+    // §8.2.1.1: of the previous reference picture.
+    private var previousHigh: Int64 = 0
+    private var previousLow: Int64 = 0
+    // §8.2.1.2: of the previous picture.
+    private var previousFrame: Int64 = 0
+    private var frameOffset: Int64 = 0
+
+    /// - Parameter configuration: an avcC record, or Annex B parameter sets, or nothing.
+    package init(configuration: [UInt8]) throws(BitstreamError) {
+        framing = try NALUnitFraming(configuration: configuration)
+        guard !configuration.isEmpty else { return }
+        switch framing {
+        case .annexB:
+            for unit in try framing.units(in: configuration.span) {
+                _ = try table.insert(Array(configuration[unit.range]))
+            }
+        case .lengthPrefixed:
+            let record = try AVCDecoderConfiguration(parsing: configuration)
+            for set in record.sequenceParameterSets + record.pictureParameterSets {
+                _ = try table.insert(set)
+            }
+        }
+    }
+
+    /// The order of the picture in an access unit; nil where there is none, or where its parameter sets have not come.
+    package mutating func order(
+        of accessUnit: Span<UInt8>
+    ) throws(BitstreamError) -> PictureOrder? {
+        var found: PictureOrder?
+        for unit in try framing.units(in: accessUnit) {
+            let bytes = accessUnit.extracting(unit.range)
+            switch unit.type {
+            case .sequenceParameterSet, .pictureParameterSet:
+                _ = try table.insert(bytes.withUnsafeBufferPointer(Array.init))
+            case .idrSlice, .nonIDRSlice:
+                // The first slice speaks for its picture; of two fields, the first one.
+                guard found == nil else { continue }
+                found = order(of: try SliceHeader(parsing: bytes, with: table))
+            default: continue
+            }
+        }
+        return found
+    }
+
+    private mutating func order(of slice: SliceHeader) -> PictureOrder? {
+        guard let identity = slice.identity,
+            let sequence = table.sequence(identity.sequenceID)?.pictureOrder
+        else { return nil }
+        if slice.isIDR { restart() }
+        let frame = Int64(identity.frameNumber)
+        let deltas = identity.pictureOrderDeltas.map(Int64.init)
+        let count: Int64
+        switch sequence.type {
+        case 0:
+            count = countByLowBits(
+                Int64(identity.pictureOrderCount), deltas[0], sequence,
+                isReference: slice.isReference)
+        case 1:
+            advance(to: frame, sequence)
+            count = countByCycle(
+                frame, (deltas[0], deltas[1]), sequence, isReference: slice.isReference,
+                isField: identity.isField, isBottom: identity.isBottomField)
+        default:
+            advance(to: frame, sequence)
+            count = 2 * (frameOffset + frame) - (slice.isReference ? 0 : 1)
+        }
+        return PictureOrder(beginsSequence: slice.isIDR, count: count)
+    }
+
+    private mutating func restart() {
+        previousHigh = 0
+        previousLow = 0
+        previousFrame = 0
+        frameOffset = 0
+    }
+
+    /// §8.2.1.1; all values have at most 32 bits, and a sum of them far fewer than 64.
+    private mutating func countByLowBits(
+        _ low: Int64, _ delta: Int64, _ sequence: Sequence, isReference: Bool
+    ) -> Int64 {
+        let modulus = Int64(1) << Int64(sequence.countBits)
+        var high = previousHigh
+        if low < previousLow, previousLow - low >= modulus / 2 {
+            high &+= modulus
+        } else if low > previousLow, low - previousLow > modulus / 2 {
+            high &-= modulus
+        }
+        if isReference {
+            previousHigh = high
+            previousLow = low
+        }
+        return high &+ low &+ min(0, delta)
+    }
+
+    private mutating func advance(to frame: Int64, _ sequence: Sequence) {
+        if frame < previousFrame { frameOffset &+= Int64(1) << Int64(sequence.frameNumberBits) }
+        previousFrame = frame
+    }
+
+    /// §8.2.1.2.
+    private func countByCycle(
+        _ frame: Int64, _ deltas: (Int64, Int64), _ sequence: Sequence, isReference: Bool,
+        isField: Bool, isBottom: Bool
+    ) -> Int64 {
+        let cycle = sequence.referenceOffsets
+        var number = cycle.isEmpty ? 0 : frameOffset &+ frame
+        if !isReference, number > 0 { number &-= 1 }
+        var expected: Int64 = 0
+        if number > 0 {
+            let whole = cycle.reduce(0, +)
+            expected = (number - 1) / Int64(cycle.count) &* whole
+            for offset in cycle[...Int((number - 1) % Int64(cycle.count))] { expected &+= offset }
+        }
+        if !isReference { expected &+= sequence.nonReferenceOffset }
+        let top = expected &+ deltas.0
+        if isField { return isBottom ? top &+ sequence.bottomOffset : top }
+        return min(top, top &+ sequence.bottomOffset &+ deltas.1)
+    }
+}
