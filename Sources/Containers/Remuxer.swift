@@ -146,7 +146,8 @@ package struct Remuxer: ~Copyable {
             if cancellation?.isCancelled == true { throw .cancelled }
             throw .cannotRead(
                 input.path,
-                reason: "past \(positionNanoseconds / 1_000_000_000) s: \(libraryErrorText(result))")
+                reason: "past \(positionNanoseconds / 1_000_000_000) s: \(libraryErrorText(result))"
+            )
         }
         defer { av_packet_unref(packet) }
         let index = Int(packet.pointee.stream_index)
@@ -258,7 +259,9 @@ package struct Remuxer: ~Copyable {
         packet.pointee.dts = ticks(timed.dts - originNanoseconds)
         packet.pointee.duration = ticks(timed.duration)
         positionNanoseconds = max(positionNanoseconds, time)
-        let isPicture = routes.contains { $0?.output == Int32(timed.track) && $0?.isPicture == true }
+        let isPicture = routes.contains {
+            $0?.output == Int32(timed.track) && $0?.isPicture == true
+        }
         if !format.isISO, isPicture, packet.pointee.flags & AV_PKT_FLAG_DISCARD != 0 {
             earlierNanoseconds = max(earlierNanoseconds, -time)
         }

@@ -204,6 +204,10 @@ package struct FileSource: ~Copyable {
     private func failure(_ error: TimelineError) -> DeviceError {
         .cannotOpen(
             path: path,
-            reason: error.reason { tracks[$0].codec } kind: { tracks[$0].kind.description })
+            reason: error.reason {
+                tracks[$0].codec
+            } kind: {
+                tracks[$0].kind.description
+            })
     }
 }

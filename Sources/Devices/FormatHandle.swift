@@ -32,7 +32,8 @@ struct FormatHandle: ~Copyable {
 
 extension FormatHandle {
     /// The track of that kind that is to be used: of those that can be, the one that most players would play.
-    func bestTrack(_ kind: TrackKind, for purpose: FileSource.Purpose) throws(DeviceError) -> Track {
+    func bestTrack(_ kind: TrackKind, for purpose: FileSource.Purpose) throws(DeviceError) -> Track
+    {
         let type = kind == .video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO
         let usable = (0..<Int32(context.pointee.nb_streams)).filter { index in
             isMedia(index, of: type) && isDescribed(index)

@@ -15,7 +15,8 @@ extension MediaInput {
         switch format {
         case "avi": Times(presentation: false, decoding: false)
         // Streams of one codec are numbered from zero.
-        case "h264", "hevc", "m4v", "mpegvideo", "vc1", "obu", "av1", "mjpeg", "jpeg_pipe", "png_pipe", "gif":
+        case "h264", "hevc", "m4v", "mpegvideo", "vc1", "obu", "av1", "mjpeg", "jpeg_pipe",
+            "png_pipe", "gif":
             Times(presentation: false, decoding: false, places: false)
         case "asf": Times(presentation: false, decoding: false)
         case "matroska,webm", "ogg", "ivf", "nut": Times(decoding: false)

@@ -69,7 +69,7 @@ package struct PacketTimeline<Packet> {
         }
     }
 
-    /// A packet with its times, nanoseconds. The decoding time is there.
+    /// A packet with its times, nanoseconds.
     package struct Timed {
         package var packet: Packet
         package var track: Int

@@ -24,7 +24,8 @@ package struct CalendarInstant: HintedArgument, Hashable, CustomStringConvertibl
     package static func fault(in argument: String) -> String? {
         guard let written = Written(argument) else { return nil }
         let times = written.instants.isEmpty ? "does not exist" : "occurs twice"
-        return "\(argument) \(times) in local time, where the clocks are changed: write the zone behind it, such as "
+        return
+            "\(argument) \(times) in local time, where the clocks are changed: write the zone behind it, such as "
             + "2026-11-20T22:40:00+01:00"
     }
 

@@ -53,10 +53,6 @@ import Testing
             ),
             (try media.make("sound.wav", "-f lavfi -i sine=d=1"), "pcm_s16le"),
             (try media.make("picture.jpg", "-f lavfi -i testsrc2=s=64x64 -frames:v 1"), "mjpeg"),
-            (
-                try media.make("noise.h264", "-f lavfi -i testsrc2=d=1 \(MediaFiles.h264) -bf 2"),
-                "no presentation timestamps"
-            ),
             (try media.cut(plain, to: "cut.mp4") { $0 / 2 }, "truncated"),
             (try media.cut(plain, to: "empty.mp4") { _ in 0 }, "not a media file"),
         ]
