@@ -30,7 +30,12 @@ package struct AACCopier: Sendable {
                 }
                 let header = try Self.header(of: packet)
                 adts = header
-                configuration = try AudioSpecificConfig(adts: header).bytes()
+                configuration =
+                    header.channelConfiguration == 0
+                    ? try AudioSpecificConfig.configuration(
+                        adts: header,
+                        payload: Array(packet.bytes.dropFirst(header.headerSizeBytes)))
+                    : try AudioSpecificConfig(adts: header).bytes()
             }
             self.adts = adts
             self.configuration = configuration

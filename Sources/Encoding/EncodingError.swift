@@ -26,6 +26,23 @@ package enum EncodingError: Error, Hashable, CustomStringConvertible {
     /// Neither the container nor the first picture says how the pictures are coded.
     case noParameterSets
 
+    /// The same error of a medium whose zero is that much later on the clock: a place in a file, not a reading of the clock.
+    package func earlier(byNanoseconds zero: Int64) -> EncodingError {
+        switch self {
+        case .encodingFailed(let name, let time, let reason):
+            .encodingFailed(name, atNanoseconds: time - zero, reason: reason)
+        case .damagedPacket(let codec, let time, let reason):
+            .damagedPacket(codec: codec, atNanoseconds: time - zero, reason: reason)
+        case .damagedSample(let codec, let time, let reason):
+            .damagedSample(codec: codec, atNanoseconds: time - zero, reason: reason)
+        case .formatChanges(let codec, let time):
+            .formatChanges(codec: codec, atNanoseconds: time - zero)
+        case .noEncoder, .encoderRefused, .noDecoder, .decoderRefused, .noConversion, .notCopied,
+            .fixedRate, .noPresentationTimes, .noParameterSets:
+            self
+        }
+    }
+
     package var description: String {
         switch self {
         case .noEncoder(let name):
@@ -37,15 +54,15 @@ package enum EncodingError: Error, Hashable, CustomStringConvertible {
         case .decoderRefused(let codec, let reason):
             "the decoder for \(codec) does not open: \(reason)"
         case .encodingFailed(let name, let time, let reason):
-            "the encoder \(name) failed at \(time) ns: \(reason)"
+            "the encoder \(name) failed at \(time / 1_000_000) ms: \(reason)"
         case .damagedPacket(let codec, let time, let reason):
-            "damaged \(codec) data at \(time) ns: \(reason)"
+            "damaged \(codec) data at \(time / 1_000_000) ms: \(reason)"
         case .noConversion(let from, let to):
             "\(from) cannot be converted to \(to)"
         case .notCopied(let codec, let needed):
             "its codec is \(codec); copying needs \(needed): leave --encoder copy out"
         case .damagedSample(let codec, let time, let reason):
-            "damaged \(codec) data at \(time) ns: \(reason)"
+            "damaged \(codec) data at \(time / 1_000_000) ms: \(reason)"
         case .formatChanges(let codec, let time):
             "its \(codec) changes its coding at \(time / 1_000_000) ms: encode it, or cut the file there"
         case .fixedRate(let encoder):

@@ -133,4 +133,26 @@ struct ADTSHeaderTests {
             try ADTSHeader(for: usual, payloadSizeBytes: 8_185)
         }
     }
+
+    @Test func `a program config element moves from a packet into the configuration`() throws {
+        // 6.1 channels as FFmpeg's encoder packs them; the expected bytes are what its aac_adtstoasc makes of them.
+        let comment = Array("Lavc59.37.100".utf8)
+        let header: [UInt8] = [0xFF, 0xF1, 0x4C, 0x00, 0x5B, 0xDF, 0xFC]
+        let element: [UInt8] = [0xA0, 0x99, 0x09, 0x00, 0x04, 0x00, 0x18, 0x88, 0x0D]
+        let payload = element + comment
+        let adts = try ADTSHeader(parsing: header)
+        #expect(adts.channelConfiguration == 0)
+        let configuration = try AudioSpecificConfig.configuration(adts: adts, payload: payload)
+        let expected: [UInt8] = [
+            0x11, 0x80, 0x04, 0xC8, 0x48, 0x00, 0x20, 0x00, 0xC4, 0x40, 0x0D,
+        ]
+        #expect(configuration == expected + comment)
+        #expect(try AudioSpecificConfig(parsing: configuration).channels == 7)
+        for count in payload.indices {
+            #expect(throws: BitstreamError.self) {
+                try AudioSpecificConfig.configuration(
+                    adts: adts, payload: Array(payload.prefix(count)))
+            }
+        }
+    }
 }

@@ -72,7 +72,8 @@ final class FilePipeline: CapturePipeline, @unchecked Sendable {
             do throws(EncodingError) {
                 try stage.take(packet, output)
             } catch {
-                throw .source("\(source.path): \(error.description)")
+                let place = error.earlier(byNanoseconds: source.originNanoseconds)
+                throw .source("\(source.path): \(place.description)")
             }
             if stages.values.allSatisfy(\.isDone) { return .durationReached }
         }
