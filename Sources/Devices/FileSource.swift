@@ -26,7 +26,7 @@ package struct FileSource: ~Copyable {
     /// What people should know of the file from the beginning, each in words: streams that are not used, and a rate that is not the
     /// file's.
     package var notes: [String] {
-        var notes = demuxer.others.map { "\($0) is not used" }
+        var notes = demuxer.others.map { "\($0) is left out" }
         if let rate = assumedRate {
             notes.append("it has no timestamps and no frame rate: \(rate) fps are assumed")
         }
