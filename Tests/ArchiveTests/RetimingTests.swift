@@ -118,7 +118,9 @@ import Testing
     {
         // All was captured 80 ms before it was recorded: almost two pictures, three of which change places.
         let lead: Int64 = 80_000_000
-        let session = try WrittenSession(lead: lead, reordered: true) { _ in lead }
+        let session = try WrittenSession(
+            lead: lead, reordered: true, boundNanoseconds: 100_000_000
+        ) { _ in lead }
         let before = try session.bytes()
         let report = try retime(session)
         #expect(report.sources[0].files.map(\.outcome) == [.retimed, .retimed])

@@ -72,6 +72,8 @@ import Testing
         // And removes it.
         if FileSystem.exists(layout.session(Self.strange)) {
             try SessionRemoval.remove(Self.strange, from: layout)
+            // Without a store, the record of what one has is removed, too.
+            try SessionRemoval.complete(in: layout)
         }
         #expect(try FileSystem.names(in: layout.sessions) == [Self.honest])
         try outside.expectOutsideUnchanged()

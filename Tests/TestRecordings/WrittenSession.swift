@@ -22,6 +22,8 @@ package final class WrittenSession {
     package let error: @Sendable (_ session: Int64) -> Int64
     /// How much before its grid everything was truly captured.
     private let lead: Int64
+    /// What was recorded as the bound of the error.
+    private let boundNanoseconds: UInt64
     /// Whether two pictures of three refer to one that is presented after them.
     private let isReordered: Bool
     /// Whether sound begins with a packet that is only decoded.
@@ -40,6 +42,7 @@ package final class WrittenSession {
         segments: Int = 2, secondsEach: Int = 5, state: SessionManifest.State = .finished,
         skewPPB: Int64 = 80_000, finished: Bool = true, withExchanges: Bool = true,
         lead: Int64 = 0, reordered: Bool = false, primed: Bool = false,
+        boundNanoseconds: UInt64 = 5_000_000,
         error: @escaping @Sendable (_ session: Int64) -> Int64
     ) throws {
         directory = FileManager.default.temporaryDirectory
@@ -48,6 +51,7 @@ package final class WrittenSession {
         self.lead = lead
         isReordered = reordered
         isPrimed = primed
+        self.boundNanoseconds = boundNanoseconds
         trueOffset = { agent in
             Self.collectorZero - Self.agentZero
                 + (agent - Self.agentZero) / 1_000 * skewPPB / 1_000_000
@@ -122,7 +126,7 @@ package final class WrittenSession {
         var context = FragmentContext(
             spool: SpoolID(high: 1, low: 1), epoch: EpochID(high: UInt64(2), low: 0),
             clock: FragmentRecord.Clock(
-                offsetNanoseconds: 0, boundNanoseconds: 5_000_000, skewPartsPerBillion: 0),
+                offsetNanoseconds: 0, boundNanoseconds: boundNanoseconds, skewPartsPerBillion: 0),
             collectorZeroNanoseconds: Self.collectorZero)
         for message in index * 10..<(index + 1) * 10 {
             pieces.append(piece(message))

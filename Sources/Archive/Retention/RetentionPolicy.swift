@@ -35,7 +35,8 @@ package struct RetentionPolicy: Hashable, Sendable {
     package func expired(
         of segments: [ArchivedSegment], freeBytes: UInt64, now: UTCTime
     ) -> [ExpiredSegment] {
-        var total = segments.lazy.map(\.sizeBytes).clampedSum
+        // Wide enough for any sizes that a file system can claim.
+        var total = segments.reduce(UInt128(0)) { $0 + UInt128($1.sizeBytes) }
         var free = freeBytes
         var expired: [ExpiredSegment] = []
         let candidates = segments.filter { !$0.isProtected && !$0.isOpen }
@@ -45,7 +46,7 @@ package struct RetentionPolicy: Hashable, Sendable {
                 // The limits in bytes are met, and all others are younger.
                 break
             }
-            total = total.clampedSubtracting(segment.sizeBytes)
+            total -= UInt128(segment.sizeBytes)
             if segment.place != .store { free.addClamped(segment.sizeBytes) }
             expired.append(ExpiredSegment(segment: segment, cause: cause))
         }
@@ -53,7 +54,7 @@ package struct RetentionPolicy: Hashable, Sendable {
     }
 
     private func cause(
-        for segment: ArchivedSegment, total: UInt64, free: UInt64, now: UTCTime
+        for segment: ArchivedSegment, total: UInt128, free: UInt64, now: UTCTime
     ) -> ExpiredSegment.Cause? {
         if let maximumAgeNanoseconds,
             now.nanoseconds.clampedSubtracting(segment.ended.nanoseconds) > maximumAgeNanoseconds

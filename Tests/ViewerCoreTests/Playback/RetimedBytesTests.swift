@@ -164,10 +164,9 @@ import Testing
     /// There is no decoding time before zero. The first picture of reordered ones is presented when the file begins, and decoded before.
     @Test func `what is decoded before its file begins is decoded when it begins`() throws {
         let lead: Int64 = 80_000_000
-        // Wrong at first only: where the recorded bounds hold later, they say which place zero has.
-        let session = try WrittenSession(segments: 1, lead: lead, reordered: true) {
-            max(0, lead + 3_000_000 - $0 / 20)
-        }
+        let session = try WrittenSession(
+            segments: 1, lead: lead, reordered: true, boundNanoseconds: 100_000_000
+        ) { _ in lead + 3_000_000 }
         try session.retime()
         let file = try #require(try session.files().first)
         var cursor = try FileCursor(file)
