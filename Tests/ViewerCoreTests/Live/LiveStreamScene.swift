@@ -12,11 +12,16 @@ extension LiveStream {
         return try await text(request, now: { start })
     }
 
-    /// The playlist as soon as a part is in it.
+    /// The playlist as soon as a part is in it: as players of LL-HLS ask, who need no whole segment.
     func listed(part uri: String) async throws -> String {
+        let sequence = try #require(uri.split(separator: ".").first.flatMap { UInt64($0) })
         while true {
-            let text = try await listed()
-            if text.hasPart(uri) { return text }
+            do {
+                let text = try await listed(LiveRequest(sequence: sequence, part: 0))
+                if text.hasPart(uri) { return text }
+            } catch let problem as Problem where problem.status == .badRequest {
+                // Its segment is still too far ahead to be asked for.
+            }
             try await Task.sleep(for: .milliseconds(1))
         }
     }

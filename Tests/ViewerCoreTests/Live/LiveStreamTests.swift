@@ -337,10 +337,16 @@ import Wire
             #expect(status == 400, "\(request)")
         }
         for request in [
-            LiveRequest(), LiveRequest(sequence: 0), LiveRequest(sequence: 99, part: 7),
+            LiveRequest(sequence: 0), LiveRequest(sequence: 99, part: 7),
             LiveRequest(sequence: 100, part: 0), LiveRequest(sequence: 100, part: 1),
-            LiveRequest(skipsOldSegments: true),
         ] {
+            let status = try await stream.refusal(request)
+            #expect(status == nil, "\(request)")
+        }
+        // A request that names no segment is answered when there is a whole one.
+        camera.send(115, to: hub)
+        _ = try await stream.listed(part: "101.1.mp4")
+        for request in [LiveRequest(), LiveRequest(skipsOldSegments: true)] {
             let status = try await stream.refusal(request)
             #expect(status == nil, "\(request)")
         }
@@ -430,7 +436,7 @@ import Wire
         camera.send(10, to: hub)
         let text = try await stream.listed(part: "100.1.mp4")
         stream.stop()
-        let again = try await stream.listed()
+        let again = try await stream.listed(LiveRequest(sequence: 100, part: 0))
         #expect(again == text)
         let part = await stream.part(100, 0)
         #expect(part != nil)

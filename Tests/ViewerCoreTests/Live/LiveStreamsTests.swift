@@ -68,7 +68,8 @@ import Wire
         defer { for stream in [other, second] { stream.stop() } }
         #expect(second !== first)
         try await hub.reaches(watchers: 2)
-        camera.send(35, to: hub)
+        // A playlist is answered when it has a whole segment.
+        camera.send(135, to: hub)
         let text = try await second.listed()
         #expect(PlaylistRules(text).mediaSequence > 1_001)
     }
@@ -91,7 +92,7 @@ import Wire
         defer { second.stop() }
         try await hub.reaches(watchers: 1)
         var camera = LiveCamera()
-        camera.send(10, to: hub)
+        camera.send(135, to: hub)
         let text = try await second.listed()
         #expect(PlaylistRules(text).findings.isEmpty)
     }
