@@ -268,7 +268,7 @@ let package = Package(
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),
         tests(
             "EndToEnd", "Archive", "Devices", "Media", "Messaging", "Operations", "SQLite",
-            "SyncCheck", "TestMedia", "TestMetrics", "Trust", "Wire",
+            "SyncCheck", "store-check", "TestMedia", "TestMetrics", "Trust", "Wire",
             "tributary", "tributary-agent", "tributary-collector", "tributary-viewer"),
         tests("Media", "Media", "TestMedia"),
         tests("Messaging", "Messaging"),
