@@ -33,4 +33,48 @@ package enum SystemClock: Sendable {
         case .threadProcessorTime: CLOCK_THREAD_CPUTIME_ID
         }
     }
+    /// Which clock ``monotonic`` is: readings are comparable where this is the same. Nil where the kernel does not report it.
+    ///
+    /// Boot and zero of the time namespace (time_namespaces(7)). A namespace's inode does not name it: the kernel gives the number
+    /// of a namespace that has ended to the next one.
+    package static func monotonicIdentity() -> String? {
+        guard let boot = text(of: "/proc/sys/kernel/random/boot_id"),
+            let namespace = target(of: "/proc/self/ns/time")
+        else { return nil }
+        guard namespace != initialNamespace,
+            target(of: "/proc/self/ns/time_for_children") == namespace,
+            let offsets = text(of: "/proc/self/timens_offsets"),
+            let zero = monotonicZero(inOffsets: offsets)
+        else { return "\(boot) \(namespace)" }
+        return zero == "0 0" ? "\(boot) \(initialNamespace)" : "\(boot) monotonic \(zero)"
+    }
+
+    /// What a time namespace adds to ``monotonic``: seconds and nanoseconds, as `timens_offsets` has them.
+    static func monotonicZero(inOffsets text: String) -> String? {
+        for line in text.split(separator: "\n") {
+            let words = line.split(separator: " ")
+            if words.count == 3, words[0] == "monotonic" { return "\(words[1]) \(words[2])" }
+        }
+        return nil
+    }
+
+    /// The namespace in which a machine boots (`PROC_TIME_INIT_INO`).
+    private static let initialNamespace = "time:[4026531834]"
+
+    private static func text(of path: String) -> String? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var buffer = [UInt8](repeating: 0, count: 256)
+        let count = read(descriptor, &buffer, buffer.count)
+        guard count > 0 else { return nil }
+        let text = String(decoding: buffer[..<count], as: UTF8.self)
+        return text.hasSuffix("\n") ? String(text.dropLast()) : text
+    }
+
+    private static func target(of link: String) -> String? {
+        var buffer = [UInt8](repeating: 0, count: 128)
+        let count = readlink(link, &buffer, buffer.count)
+        return count > 0 ? String(decoding: buffer[..<count], as: UTF8.self) : nil
+    }
 }

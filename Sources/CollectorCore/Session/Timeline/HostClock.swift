@@ -22,7 +22,8 @@ struct HostClock: Hashable, Sendable {
 
     /// Reads the system's clocks.
     static func current() -> HostClock {
-        HostClock(boot: bootName(), wallErrorNanoseconds: wallError())
+        // Without its identity, a resumed session determines its zero by the wall clock, and logs that.
+        HostClock(boot: SystemClock.monotonicIdentity() ?? "", wallErrorNanoseconds: wallError())
     }
 
     /// How far off the wall clock may be now, nanoseconds.
@@ -30,20 +31,6 @@ struct HostClock: Hashable, Sendable {
         var state = timex()
         guard adjtimex(&state) >= 0 else { return unknownErrorNanoseconds }
         return Int64(state.maxerror) * 1_000
-    }
-
-    private static func bootName() -> String {
-        var link = [UInt8](repeating: 0, count: 64)
-        let count = readlink("/proc/self/ns/time", &link, link.count)
-        do throws(ArchiveError) {
-            let boot = try FileSystem.read("/proc/sys/kernel/random/boot_id", limit: 128)
-            let name = String(decoding: boot, as: UTF8.self).filter { !$0.isWhitespace }
-            guard count > 0 else { return name }
-            return "\(name) \(String(decoding: link[..<count], as: UTF8.self))"
-        } catch {
-            // Without it, a resumed session determines its zero by the wall clock, and logs that.
-            return ""
-        }
     }
 }
 
