@@ -35,6 +35,8 @@ struct CollectorEngine {
     private var placed: [PlacedSamples] = []
     /// Latest time seen: the protocol's time never goes back.
     private var latest: Int64 = 0
+    /// The collector's clock when it began: nothing earlier was answered by it.
+    private let firstNanoseconds: Int64
     /// Files that cannot be written: for lack of room, or for another reason.
     private var stuckPaths: Set<String> = []
     private var pathsWithoutRoom: Set<String> = []
@@ -103,6 +105,7 @@ struct CollectorEngine {
         linkSettings.budgets = settings.agentBudgets
         link = CollectorLink(settings: linkSettings)
         recorder = SessionRecorder(settings: settings, host: host)
+        firstNanoseconds = now.monotonic
         sourceCounters = SourceCounters(countsUnreleased: settings.release == .stored)
         record(recorder.resume(recovered, at: now))
     }
@@ -475,7 +478,9 @@ extension CollectorEngine {
             case .goodbye(let source, let goodbye):
                 record(recorder.goodbye(goodbye, of: source, at: now))
             case .clockExchanges(let owner, let epoch, let exchanges):
-                recorder.exchanges(exchanges, by: owner, epoch: epoch)
+                // An agent may still hold exchanges with an earlier collector, which may have had another clock.
+                let own = exchanges.filter { $0.t2 >= firstNanoseconds && $0.t3 <= latest }
+                if !own.isEmpty { recorder.exchanges(own, by: owner, epoch: epoch) }
             case .health(let source, let health):
                 sourceCounters.reported(health, of: source, at: latest)
             case .report(let ticket, let reply):

@@ -2,6 +2,7 @@ import Archive
 import Media
 import Operations
 import Testing
+import Timing
 import Wire
 
 @testable import CollectorCore
@@ -13,15 +14,17 @@ private let second: Int64 = 1_000_000_000
     private let now = SessionHarness.instant(second)
 
     /// An engine with one connected source, `camera`.
-    private func engine() -> CollectorEngine {
+    private func engine(
+        spool: SpoolID = .random(), epoch: EpochID = .random()
+    ) -> CollectorEngine {
         var engine = CollectorEngine(
             settings: SessionSettings(
                 layout: ArchiveLayout(root: "/archive"), startAt: .firstSample,
                 segmentNanoseconds: 600 * second, idleTimeoutNanoseconds: 0, software: "test"),
             recovered: RecoveredArchive(), host: HostClock(boot: "this"), at: now)
         let hello = Hello(
-            software: "agent", agent: "box", spool: .random(),
-            epochs: [Epoch(number: 1, identity: .random())],
+            software: "agent", agent: "box", spool: spool,
+            epochs: [Epoch(number: 1, identity: epoch)],
             sources: [SourceOffer(name: "camera", tracks: [DiskScene.format], firstSequence: 1)])
         engine.receive(message(.hello(hello)), payload: nil, at: now)
         return engine
@@ -40,6 +43,23 @@ private let second: Int64 = 1_000_000_000
         engine.takeNotices().compactMap {
             if case .report(_, let reply, let payload) = $0 { (reply, payload) } else { nil }
         }
+    }
+
+    @Test(arguments: [
+        // Before this collector began, and after the present: readings of an earlier collector's clock.
+        (second - 1, 0), (2 * second + 1, 0), (second, 1), (2 * second - 1_000, 1),
+    ])
+    func `exchanges with an earlier collector are not used`(t2: Int64, accepted: Int) {
+        let spool = SpoolID.random()
+        let epoch = EpochID.random()
+        var engine = engine(spool: spool, epoch: epoch)
+        let exchange = ReportedExchange(
+            t1: 5 * second, t2: t2, t3: t2 + 1_000, t4: 5 * second + 50_000, epoch: 1)
+        engine.receive(
+            message(.heartbeat(Heartbeat(clockExchanges: [exchange]))), payload: nil,
+            at: SessionHarness.instant(2 * second))
+        let clock = ClockID(owner: ClockOwner(owner: "10.0.0.1", spool: spool), epoch: epoch)
+        #expect(engine.recorder.clocks.counts(of: clock)?.accepted ?? 0 == accepted)
     }
 
     @Test func `a command's failure brings nothing of the message that its agent was refused for`()

@@ -47,9 +47,8 @@ extension EndToEnd {
                         t1: now, t2: now + 20_000, t3: now + 10_000, t4: now + 50_000, epoch: 1)
                 case .hugeOffset:
                     ReportedExchange(
-                        t1: now, t2: now + 3_600 * Self.second,
-                        t3: now + 3_600 * Self.second + 1_000,
-                        t4: now + 50_000, epoch: 1)
+                        t1: now + 3_600 * Self.second, t2: now + 20_000, t3: now + 21_000,
+                        t4: now + 3_600 * Self.second + 50_000, epoch: 1)
                 case .backwards, .anHourAhead, .noDuration, .presentedFarAhead:
                     ReportedExchange(
                         t1: now, t2: now + 20_000, t3: now + 21_000, t4: now + 50_000, epoch: 1)

@@ -77,6 +77,21 @@ struct `An agent` {
         #expect(agent.takeSent() == Array(before.suffix(2)))
     }
 
+    @Test func `an exchange that was not reported ends with its connection`() {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.welcome()
+        agent.link.add(Fixtures.exchange())
+        agent.perform(agent.link.disconnected(now: agent.now))
+        agent.sent.removeAll()
+        agent.connect()
+        guard case .hello(let hello)? = agent.takeSent().first else {
+            Issue.record("no Hello")
+            return
+        }
+        #expect(hello.clockExchanges == [])
+    }
+
     @Test func `announces the formats of the oldest record that it keeps`() {
         var agent = AgentHarness()
         agent.connect()

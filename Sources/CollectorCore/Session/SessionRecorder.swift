@@ -93,7 +93,7 @@ struct SessionRecorder: Sendable {
     /// Ended sessions whose files are not final yet, and how far each source had come: files may fail after their session's end.
     private(set) var endedSessions: [(name: String, spools: [String: [SessionManifest.SpoolEnd]])] =
         []
-    private var clocks = AgentClocks()
+    private(set) var clocks = AgentClocks()
     /// Of a resumed session, until its end.
     private var tie: SessionTie?
     private var begunSessions: Allowance

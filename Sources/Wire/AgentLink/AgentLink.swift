@@ -166,6 +166,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     /// The connection has closed, or could not be opened.
     package mutating func disconnected(now: Int64) -> [Action] {
         guard !isOver else { return [] }
+        // The next collector's clock may be another one.
+        exchanges.removeAll()
         var actions: [Action] = []
         if case .flowing = state {
             actions.append(

@@ -32,6 +32,8 @@ struct PendingExchanges: Sendable {
         exchanges.remove(at: slowest)
     }
 
+    mutating func removeAll() { exchanges.removeAll() }
+
     /// Returns and removes all of them.
     mutating func take() -> [ReportedExchange] {
         defer { exchanges.removeAll() }
