@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Takes the pictures of the page that are in the README.
+"""Takes the pictures of the page that are in docs/watching.md.
 
     Tests/Browser/run --only pictures --live 4 --shots docs
 """

@@ -1,14 +1,17 @@
 import Foundation
 import Testing
 
-/// README's table of modules, held against the sources.
+/// The table of modules in `docs/development.md`.
 struct ModuleMap {
     /// Level by module; `C` counts as −1.
     let levels: [String: Int]
+    /// Modules that more than one row names.
+    let repeated: [String]
 
     init() throws {
         var levels: [String: Int] = [:]
-        for line in try Repository.text("README.md").split(separator: "\n") {
+        var repeated: [String] = []
+        for line in try Repository.text("docs/development.md").split(separator: "\n") {
             let cells = line.split(separator: "|").map {
                 $0.trimmingCharacters(in: .whitespaces)
             }
@@ -16,19 +19,18 @@ struct ModuleMap {
                 continue
             }
             let name = cells[1].trimmingCharacters(in: CharacterSet(charactersIn: "`"))
-            if cells[0] == "C" {
-                levels[name] = -1
-            } else if let level = Int(cells[0]) {
-                levels[name] = level
-            }
+            guard let level = cells[0] == "C" ? -1 : Int(cells[0]) else { continue }
+            if levels.updateValue(level, forKey: name) != nil { repeated.append(name) }
         }
         self.levels = levels
+        self.repeated = repeated
     }
 }
 
 @Suite struct MapTests {
-    @Test func `README's table names exactly the modules that there are`() throws {
+    @Test func `the table of modules names every module once`() throws {
         let map = try ModuleMap()
+        #expect(map.repeated.isEmpty)
         let folders = try FileManager.default.contentsOfDirectory(
             atPath: Repository.root.appending(path: "Sources").path)
         #expect(Set(map.levels.keys) == Set(folders.filter { !$0.hasPrefix(".") }))
@@ -101,12 +103,13 @@ struct ModuleMap {
         #expect(count > 5)
     }
 
-    @Test func `README names every option that its commands use`() throws {
-        let readme = try Repository.text("README.md")
+    @Test func `options in README and docs exist`() throws {
+        let pages = try (["README.md"] + Repository.files(below: "docs"))
+            .filter { $0.hasSuffix(".md") }.map(Repository.text).joined()
         let sources = try Repository.files(below: "Sources").filter { $0.hasSuffix(".swift") }
             .map(Repository.text).joined()
         let scripts = try Repository.files(below: "deploy").map(Repository.text).joined()
-        for piece in readme.components(separatedBy: "--").dropFirst() {
+        for piece in pages.components(separatedBy: "--").dropFirst() {
             let option = String(piece.prefix { $0.isLowercase || $0 == "-" })
             guard option.first?.isLowercase == true else { continue }
             let name = option.split(separator: "-").enumerated().map { index, word in
