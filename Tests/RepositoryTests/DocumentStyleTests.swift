@@ -75,7 +75,7 @@ private struct Prose {
                 let text = paragraph.text
                 let hidden = text.firstMatch(
                     of:
-                        /(?:^|[.!?:;)] )\**(What|Who|Whoever|Nobody|Somebody|Anybody|Those who|That which)\b/
+                        /(?:^|[.!?:;)]\** )\**(What|Who|Whoever|Nobody|Somebody|Anybody|Those who|That which)\b/
                 )
                 // Headings and labels may begin so, and questions.
                 if let hidden, !text.hasSuffix("?"), !text.hasSuffix(":") {
