@@ -30,17 +30,23 @@ private struct Prose {
                 continue
             }
             lines.append((index + 1, line))
-            let item = content.prefixMatch(of: #/(?:[-*]|[0-9]+\.) /#)
-            let rest = String(content[(item?.range.upperBound ?? content.startIndex)...])
-            if isContinued, item == nil, !content.hasPrefix("#") {
+            let first = content.prefix { $0 != " " }
+            let isItem =
+                ["-", "*"].contains(first)
+                || first.last == "." && first.dropLast().allSatisfy(\.isNumber)
+            let rest = isItem ? content.dropFirst(first.count + 1) : content
+            if isContinued, !isItem, !content.hasPrefix("#") {
                 paragraphs[paragraphs.count - 1].text += " \(rest)"
             } else {
-                paragraphs.append(Paragraph(firstLine: index + 1, text: rest))
+                paragraphs.append(Paragraph(firstLine: index + 1, text: String(rest)))
             }
             isContinued = !content.hasPrefix("#")
         }
         for index in paragraphs.indices {
-            paragraphs[index].text.replace(/`[^`]*`/, with: "`x`")
+            // Every second piece between backquotes is code.
+            paragraphs[index].text = paragraphs[index].text
+                .split(separator: "`", omittingEmptySubsequences: false).enumerated()
+                .map { $0.offset.isMultiple(of: 2) ? String($0.element) : "x" }.joined()
         }
     }
 }
@@ -68,23 +74,26 @@ private struct Prose {
         }
     }
 
-    /// A sentence that begins with one of these words hides its noun; the others name a person where a part acts.
+    /// A sentence that begins with one of these words hides its noun.
+    private static let hiding: Set = ["What", "Who", "Whoever", "Nobody", "Somebody", "Anybody"]
+    /// They name a person where a part acts.
+    private static let persons: Set = ["nobody", "somebody", "whoever", "anybody", "everybody"]
+
     @Test func `sentences of documents name what acts`() throws {
         for path in Self.documents {
             for paragraph in try Prose(of: Repository.text(path)).paragraphs {
-                let text = paragraph.text
-                let hidden = text.firstMatch(
-                    of:
-                        /(?:^|[.!?:;)]\** )\**(What|Who|Whoever|Nobody|Somebody|Anybody|Those who|That which)\b/
-                )
-                // Headings and labels may begin so, and questions.
-                if let hidden, !text.hasSuffix("?"), !text.hasSuffix(":") {
-                    Issue.record("\(path):\(paragraph.firstLine): \(text[hidden.range])")
-                }
-                let person = text.firstMatch(
-                    of: /\b([Nn]obody|[Ss]omebody|[Ww]hoever|[Aa]nybody|[Ee]verybody)\b/)
-                if let person {
-                    Issue.record("\(path):\(paragraph.firstLine): \(text[person.range])")
+                // Labels and questions may begin so.
+                let isSentence = !paragraph.text.hasSuffix("?") && !paragraph.text.hasSuffix(":")
+                var isBeginning = true
+                for text in paragraph.text.split(separator: " ") {
+                    let word = text.filter(\.isLetter)
+                    if isBeginning && isSentence && Self.hiding.contains(word)
+                        || Self.persons.contains(word.lowercased())
+                    {
+                        Issue.record("\(path):\(paragraph.firstLine): \(text)")
+                    }
+                    let end = text.last { $0 != "*" }
+                    isBeginning = end.map { ".!?:;)".contains($0) } ?? isBeginning
                 }
             }
         }
