@@ -58,12 +58,7 @@ private let seeds = SimulationRun.seeds(usually: 40)
                 greatest.append(simulation.greatestErrors.recorded)
                 return violations
             }
-            // Retiming puts one file of this seed where the wall clock would, with too small a bound.
-            if seed == 38 {
-                withKnownIssue { #expect(result == [], "seed \(seed)") }
-            } else {
-                #expect(result == [], "seed \(seed)")
-            }
+            #expect(result == [], "seed \(seed)")
         }
         greatest.sort()
         if seeds.count > 40 {
