@@ -279,7 +279,7 @@ extension CollectorEngine {
             persisted(records)
         case .ended(let session):
             recorder.finished(session)
-            log(.info, "session \(session) is finished")
+            log(LinkLog(.info, "session \(session) is finished", metadata: ["session": session]))
             notices.append(.sessionFinished(session))
         case .failed(let id, let error):
             recorder.failed(id)
@@ -322,9 +322,15 @@ extension CollectorEngine {
         case .segmentMoved(let segment):
             log(.debug, "removed the local copy of \(segment): the store has it")
         case .sessionRemoved(let session):
-            log(.info, "removed session \(session): it has no media left")
+            log(
+                LinkLog(
+                    .info, "removed session \(session): it has no media left",
+                    metadata: ["session": session]))
         case .sessionChanged(let session):
-            log(.info, "session \(session) was changed by another program")
+            log(
+                LinkLog(
+                    .info, "session \(session) was changed by another program",
+                    metadata: ["session": session]))
         case .sessionDescribed, .sessionEnded, .sourceBegan, .sourceEnded, .sourceMended,
             .fragmentAppended, .durable, .noted, .segmentStored:
             break
@@ -599,10 +605,13 @@ extension CollectorEngine {
             case .sessionStarted(let name):
                 counts.sessionsBegun += 1
                 link.sessionBegan(name)
-                log(.info, "session \(name) has begun")
+                log(LinkLog(.info, "session \(name) has begun", metadata: ["session": name]))
             case .sessionResumed(let name):
                 link.sessionBegan(name)
-                log(.notice, "resuming session \(name) of the previous collector")
+                log(
+                    LinkLog(
+                        .notice, "resuming session \(name) of the previous collector",
+                        metadata: ["session": name]))
             case .sessionEnded(let name, let reason):
                 notices.append(.sessionEnded)
                 counts.sessionsEnded += 1
@@ -612,7 +621,9 @@ extension CollectorEngine {
                     reason == .complete && !ends.isEmpty
                     ? ends.joined(separator: ", ") : reason.text
                 shutOut.removeAll()
-                log(.info, "session \(name) has ended (\(text))")
+                log(
+                    LinkLog(
+                        .info, "session \(name) has ended (\(text))", metadata: ["session": name]))
             }
         }
     }
@@ -622,7 +633,10 @@ extension CollectorEngine {
     }
 
     private mutating func log(_ line: LinkLog) {
-        guard let line = logBudget.pass(line, now: latest) else { return }
+        guard var line = logBudget.pass(line, now: latest) else { return }
+        if line.metadata["session"] == nil, let session = recorder.sessionName {
+            line.metadata["session"] = session
+        }
         lines.append(line)
     }
 

@@ -9,15 +9,25 @@ package enum ContainerDestination: Sendable {
     /// Whatever takes bytes in order.
     case sink(any ContainerSink)
 
-    /// For people.
+    /// For people and logs. Of an address only where it leads: passwords, stream keys and passphrases may be in the rest.
     package var name: String {
         switch self {
         case .file(let path): path
         case .descriptor(1): "standard output"
         case .descriptor(let number): "descriptor \(number)"
-        case .url(let url): url
+        case .url(let url): Self.place(of: url)
         case .sink: "the output"
         }
+    }
+
+    /// `rtmp://host:1935/…`
+    private static func place(of url: String) -> String {
+        guard let mark = url.firstRange(of: "://") else { return url }
+        let rest = url[mark.upperBound...]
+        let authority = rest.prefix { $0 != "/" && $0 != "?" && $0 != "#" }
+        let host = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] }
+        let isAll = authority.endIndex == rest.endIndex
+        return url[..<mark.upperBound] + (host ?? authority) + (isAll ? "" : "/…")
     }
 }
 

@@ -1,8 +1,12 @@
 import Glibc
+package import Logging
 import Synchronization
 
 /// The terminal a program talks to people through (standard error): whole lines, and below them one line that is
 /// rewritten in place while something runs.
+///
+/// In the format ``LogFormat/json`` every line is an object, and there is no progress line. Where standard error is connected to the
+/// systemd journal, lines begin with their priority (sd-daemon(3)): `<4>` is a warning.
 ///
 /// Log lines and the progress line come from different threads; the console is where they take turns.
 package final class Console: Sendable {
@@ -12,17 +16,43 @@ package final class Console: Sendable {
 
     private let state = Mutex(State())
     private let descriptor: Int32
+    private let format: LogFormat
+    private let isJournal: Bool
     /// Whether the progress line is shown: only where somebody can watch it change.
     package let isTerminal: Bool
 
-    /// - Parameter descriptor: where to write; 2 is standard error.
-    package init(descriptor: Int32 = 2) {
+    /// - Parameters:
+    ///   - descriptor: where to write; 2 is standard error.
+    ///   - isJournal: whether that is the systemd journal; nil: to be found out.
+    package init(
+        descriptor: Int32 = 2, format: LogFormat = .ofThisProcess, isJournal: Bool? = nil
+    ) {
         self.descriptor = descriptor
-        self.isTerminal = isatty(descriptor) == 1
+        self.format = format
+        self.isJournal = isJournal ?? JournalStream.isConnected(descriptor)
+        isTerminal = format == .text && isatty(descriptor) == 1
     }
 
     /// Writes one line, above the progress line if there is one.
-    package func line(_ text: String) {
+    package func line(_ text: String, level: Logger.Level = .info) {
+        write(LogEntry(level, text), text: oneLine(text))
+    }
+
+    /// Writes a line of the log, above the progress line if there is one.
+    package func write(_ entry: LogEntry) { write(entry, text: entry.text) }
+
+    /// Writes a line that is no log but part of what somebody does at a terminal: what to do next. It is text in every format.
+    package func tell(_ text: String) { show(text) }
+
+    /// Ends the line of a terminal that somebody has typed in without seeing it.
+    package func endInput() { write("\n") }
+
+    private func write(_ entry: LogEntry, text: @autoclosure () -> String) {
+        let prefix = isJournal ? "<\(entry.priority)>" : ""
+        show(prefix + (format == .json ? entry.json : text()))
+    }
+
+    private func show(_ text: String) {
         state.withLock { state in
             if isTerminal, !state.progress.isEmpty {
                 write("\r\u{1B}[K" + text + "\n" + clipped(state.progress))

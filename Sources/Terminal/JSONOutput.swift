@@ -127,25 +127,7 @@ struct JSONWriter {
         bytes += text.suffix(2).elementsEqual(".0".utf8) ? text.dropLast(2) : text[...]
     }
 
-    private mutating func write(_ text: String) {
-        bytes.append(UInt8(ascii: "\""))
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: "\""): bytes += "\\\"".utf8
-            case UInt8(ascii: "\\"): bytes += "\\\\".utf8
-            case 0x08: bytes += "\\b".utf8
-            case 0x09: bytes += "\\t".utf8
-            case 0x0a: bytes += "\\n".utf8
-            case 0x0c: bytes += "\\f".utf8
-            case 0x0d: bytes += "\\r".utf8
-            case 0..<0x20:
-                bytes += "\\u00".utf8
-                bytes += [byte >> 4, byte & 15].map { $0 < 10 ? 0x30 + $0 : 0x57 + $0 }
-            default: bytes.append(byte)
-            }
-        }
-        bytes.append(UInt8(ascii: "\""))
-    }
+    private mutating func write(_ text: String) { JSONString.append(text, to: &bytes) }
 }
 
 /// JSON has no infinite numbers (RFC 8259 §6).

@@ -1,5 +1,6 @@
 package import ArgumentParser
 import Glibc
+import Logging
 
 /// Exit statuses of every program (sysexits where it has a word for it).
 package enum ExitStatus {
@@ -49,6 +50,9 @@ package enum Program {
             exit(0)
         } catch let failure as Failure {
             complain("\(name): \(failure)")
+        // The configuration file counts here, too.
+        let format = LogFormat.chosen(by: options.arguments) ?? .ofThisProcess
+        func complain(_ line: String) { end(with: line, format) }
             exit(ExitStatus.failure)
         } catch let usage as UsageError {
             complain("\(name): \(usage)")
@@ -70,7 +74,7 @@ package enum Program {
 
     /// Ends the program for its wrong usage, which was found before anything was parsed.
     package static func refuse(_ error: UsageError, name: String) -> Never {
-        complain("\(name): \(error)")
+        end(with: "\(name): \(error)")
         exit(ExitStatus.usage)
     }
 
@@ -95,10 +99,13 @@ package enum Program {
     ) -> MergedOptions {
         do throws(ConfigurationError) {
             let options = try currentOptions(of: command, arguments)
-            for warning in options.warnings { Console().line(oneLine("\(name): \(warning)")) }
+            for warning in options.warnings {
+                Console(format: LogFormat.chosen(by: options.arguments) ?? .ofThisProcess)
+                    .line("\(name): \(warning)", level: .warning)
+            }
             return options
         } catch {
-            complain("\(name): \(error)")
+            end(with: "\(name): \(error)")
             exit(ExitStatus.usage)
         }
     }
@@ -188,10 +195,12 @@ package enum Program {
         }
     }
 
-    /// One line on standard error, past any logger; where a service manager listens, it is the service's status too: the program
-    /// ends with it.
-    package static func complain(_ line: String) {
-        Console().line(oneLine(line))
+    /// One line on standard error, past any logger, while the program goes on.
+    package static func complain(_ line: String) { Console().line(line, level: .warning) }
+
+    /// The last line of a program that fails; where a service manager listens, it is the service's status too.
+    private static func end(with line: String, _ format: LogFormat = .ofThisProcess) {
+        Console(format: format).line(line, level: .error)
         ServiceManager.current().status(line)
     }
 }

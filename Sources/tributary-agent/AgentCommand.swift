@@ -47,6 +47,8 @@ struct AgentCommand: ParsableCommand {
     @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
 
     func validate() throws {
+    @OptionGroup(title: "Log") var log: LogOptions
+
         try link.validate()
         try keys.validate()
     }
@@ -54,9 +56,9 @@ struct AgentCommand: ParsableCommand {
     func run() throws {
         // Camera boxes are small.
         _ = CLinux_share_heap()
-        let console = Console()
+        let console = log.console
         let name = link.name
-        let service = AgentService(console: console, source: name, isVerbose: link.verbose)
+        let service = AgentService(console: console, source: name, isVerbose: log.verbose)
         let logger = service.logger
         do {
             var settings = CaptureSettings(sourceName: name)

@@ -32,7 +32,7 @@ final class AgentService: Sendable {
         let threshold = LogThreshold(verbose: isVerbose)
         self.threshold = threshold
         var logger = Logger(label: "agent") { _ in
-            HumanLogHandler(console: console, threshold: threshold)
+            LineLogHandler(console: console, threshold: threshold)
         }
         logger[metadataKey: "source"] = "\(source)"
         self.logger = logger
@@ -96,7 +96,7 @@ final class AgentService: Sendable {
                 defer { state.options = options.values }
                 return Self.changes(from: state.options ?? [:], to: options.values)
             }
-            threshold.set(verbose: command.link.verbose)
+            threshold.set(verbose: command.log.verbose)
             logger.notice("\(Self.report(changed))")
             let change = try Self.change(changed, command)
             if !change.isEmpty { apply(change, to: agent) }

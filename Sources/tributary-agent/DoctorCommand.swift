@@ -21,6 +21,8 @@ struct DoctorCommand: ParsableCommand {
     @OptionGroup(title: "Encoding") var encoding: EncodingOptions
     @OptionGroup(title: "Spool") var keeping: KeepingOptions
     @OptionGroup(title: "Keys") var keys: KeyOptions
+    @OptionGroup(title: "Log") var log: LogOptions
+
     @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
 
     @Flag(help: "Print JSON.") var json = false
@@ -37,9 +39,11 @@ struct DoctorCommand: ParsableCommand {
     }
 
     func run() throws {
-        let console = Console()
+        let console = log.console
         let name = link.name
-        let logger = Logger(label: "doctor") { _ in HumanLogHandler(console: console) }
+        let logger = Logger(label: "doctor") { [log] _ in
+            LineLogHandler(console: console, threshold: LogThreshold(verbose: log.verbose))
+        }
         var settings = CaptureSettings(sourceName: name)
         do {
             try capture.apply(to: &settings)

@@ -70,7 +70,7 @@ struct EnrolCommand: ParsableCommand {
             text = line
         } else {
             if isatty(0) == 1 {
-                Console().line("Paste the line printed by 'tributary keys enrol':")
+                Console().tell("Paste the line printed by 'tributary keys enrol':")
             }
             text = Swift.readLine() ?? ""
         }

@@ -27,9 +27,6 @@ struct LinkOptions: ParsableArguments {
             """, valueName: "path"))
     var controlSocket: String?
 
-    @Flag(name: .shortAndLong, help: "Log debug messages too.")
-    var verbose = false
-
     /// The source's name, as given or as it is by itself.
     var name: String { source ?? SourceNames.ofThisMachine() }
 

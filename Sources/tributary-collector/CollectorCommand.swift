@@ -113,10 +113,9 @@ struct CollectorCommand: ParsableCommand {
             """)
     var groupCommands = false
 
-    @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
+    @OptionGroup(title: "Log") var log: LogOptions
 
-    @Flag(name: .shortAndLong, help: "Log debug messages too.")
-    var verbose = false
+    @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
 
     func validate() throws {
         let segment = segmentLength
@@ -151,8 +150,8 @@ struct CollectorCommand: ParsableCommand {
     }
 
     func run() throws {
-        let console = Console()
-        let service = Service(console: console, endpoint: listen, isVerbose: verbose)
+        let console = log.console
+        let service = Service(console: console, endpoint: listen, isVerbose: log.verbose)
         var settings = CollectorSettings(
             endpoint: listen, archive: archive, segmentNanoseconds: segmentLength.nanoseconds,
             startAt: startAt, startWindowNanoseconds: startWindow.nanoseconds,

@@ -32,7 +32,7 @@ final class Service: Sendable {
         let threshold = LogThreshold(verbose: isVerbose)
         self.threshold = threshold
         logger = Logger(label: "collector") { _ in
-            HumanLogHandler(console: console, threshold: threshold)
+            LineLogHandler(console: console, threshold: threshold)
         }
         do throws(UsageError) {
             let options = try Program.reread(CollectorCommand.self).options.values
@@ -71,7 +71,7 @@ final class Service: Sendable {
                 return Self.changes(from: state.options ?? [:], to: options.values)
             }
             collector.change(to: command.changeable)
-            threshold.set(verbose: command.verbose)
+            threshold.set(verbose: command.log.verbose)
             logger.notice("\(Self.report(changed))")
             if let shortage { logger.warning("\(shortage)") }
         } catch {

@@ -75,7 +75,7 @@ struct AddUserCommand: ParsableCommand {
             if token {
                 print(
                     try file.addScript(name, role: role, sources: scope, replacing: replace))
-                Console().line("This is the token of \(name); it is kept nowhere else.")
+                Console().tell("This is the token of \(name); it is kept nowhere else.")
                 return
             }
             let password = try Self.readPassword(for: name)
@@ -111,7 +111,7 @@ struct AddUserCommand: ParsableCommand {
         tcsetattr(0, TCSAFLUSH, &silent)
         defer {
             tcsetattr(0, TCSAFLUSH, &before)
-            Console().line("")
+            Console().endInput()
         }
         _ = prompt.withCString { write(2, $0, strlen($0)) }
         guard let line = readLine(strippingNewline: true) else {

@@ -120,10 +120,9 @@ struct ViewerCommand: RepeatingCommand {
             """)
     var insecure = false
 
-    @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
+    @OptionGroup(title: "Log") var log: LogOptions
 
-    @Flag(name: .shortAndLong, help: "Log debug messages too.")
-    var verbose = false
+    @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
 
     func validate() throws {
         guard (tlsCertificate == nil) == (tlsKey == nil) else {
@@ -165,10 +164,10 @@ struct ViewerCommand: RepeatingCommand {
         DescriptorLimit.raise(to: Self.descriptors)
         // Buffers of 256 KiB that come and go with each answer.
         _ = CLinux_keep_freed_memory(32 << 20)
-        let console = Console()
-        let threshold = LogThreshold(verbose: verbose)
+        let console = log.console
+        let threshold = LogThreshold(verbose: log.verbose)
         let logger = Logger(label: "viewer") { _ in
-            HumanLogHandler(console: console, threshold: threshold)
+            LineLogHandler(console: console, threshold: threshold)
         }
         let shutdown = Shutdown()
         let reference = try ArchiveReference(

@@ -125,7 +125,7 @@ package struct LinkLog: Hashable, Sendable {
 
     package var level: Level
     package var text: String
-    /// Associated identifiers: agent, address, source.
+    /// Associated identifiers: agent, address, source, session.
     package var metadata: [String: String]
 
     package init(_ level: Level, _ text: String, metadata: [String: String] = [:]) {

@@ -91,6 +91,8 @@ struct ExportCommand: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
+    @OptionGroup(title: "Log") var log: LogFormatOptions
+
     enum VideoChoice: String, ExpressibleByArgument, CaseIterable {
         case copy, h264, hevc, av1
 

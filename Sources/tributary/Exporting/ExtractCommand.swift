@@ -49,6 +49,8 @@ struct ExtractCommand: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
+    @OptionGroup(title: "Log") var log: LogFormatOptions
+
     enum Kind: String, ExpressibleByArgument, CaseIterable {
         case h264, aac, wav, jpeg, png
 

@@ -37,6 +37,8 @@ struct RemuxCommand: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
+    @OptionGroup(title: "Log") var log: LogFormatOptions
+
     private struct Report: Encodable {
         var file: String
         var packets: Int

@@ -41,6 +41,8 @@ struct ImportCommand: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
+    @OptionGroup(title: "Log") var log: LogFormatOptions
+
     private struct Report: Encodable {
         struct Source: Encodable {
             var name: String

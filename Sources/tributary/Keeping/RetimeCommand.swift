@@ -29,6 +29,8 @@ struct RetimeCommand: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
+    @OptionGroup(title: "Log") var log: LogFormatOptions
+
     func run() throws {
         let report = try withArchiveErrors {
             let place = try archive.finder(

@@ -84,9 +84,9 @@ struct EnrolBoxCommand: ParsableCommand {
             print(line)
             // What to do next is for people: standard output is the line alone.
             let console = Console()
-            console.line("On the box \(name), once, before \(ExpiryTime.text(until)):")
-            console.line("    sudo tributary-agent enrol '\(line)'")
-            console.line(
+            console.tell("On the box \(name), once, before \(ExpiryTime.text(until)):")
+            console.tell("    sudo tributary-agent enrol '\(line)'")
+            console.tell(
                 "The box may then write \(names.joined(separator: ", ")). Keep the line secret until it has been used."
             )
         }

@@ -68,11 +68,11 @@ struct GenerateKeyCommand: ParsableCommand {
             print(key)
             // What to do next is for people: standard output is the key alone.
             let console = Console()
-            console.line("This is the public key; the secret key is in \(directory.ownKeyPath).")
-            console.line(
+            console.tell("This is the public key; the secret key is in \(directory.ownKeyPath).")
+            console.tell(
                 "If this is the server, run on every box: tributary-agent --collector-key \(key)"
             )
-            console.line(
+            console.tell(
                 "If this is a box, run on the server: tributary keys authorize NAME \(key)")
         }
     }

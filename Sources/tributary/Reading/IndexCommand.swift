@@ -32,6 +32,8 @@ struct IndexCommand: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
+    @OptionGroup(title: "Log") var log: LogFormatOptions
+
     func validate() throws {
         guard !prepare || !check else {
             throw ValidationError("--prepare and --check cannot be combined: leave one out")

@@ -39,6 +39,8 @@ struct VerifyCommand: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
+    @OptionGroup(title: "Log") var log: LogFormatOptions
+
     /// Everything that was checked.
     private struct Report: Encodable {
         var isIntact: Bool

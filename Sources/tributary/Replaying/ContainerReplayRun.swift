@@ -79,7 +79,7 @@ enum ContainerReplayRun {
                 settings: settings, control: control, cancellation: cancellation)
             let began = ContinuousClock().now
             let outcome = try ReplayWatch.watch(
-                control, input: input, to: command.to, speed: speed, console: console
+                control, input: input, to: target.destination.name, speed: speed, console: console
             ) { () throws(ReplayError) in try replay.run(input.recorded) }
             if case .failed(let line) = outcome { throw Failure(line) }
             let report = ReplayReport(

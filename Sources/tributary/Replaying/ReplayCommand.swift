@@ -79,8 +79,7 @@ struct ReplayCommand: ParsableCommand {
     @Flag(help: "Print the result as JSON.")
     var json = false
 
-    @Flag(name: .shortAndLong, help: "Log debug messages too.")
-    var verbose = false
+    @OptionGroup(title: "Log") var log: LogOptions
 
     func validate() throws {
         guard !inputs.isEmpty else {
@@ -98,9 +97,9 @@ struct ReplayCommand: ParsableCommand {
     }
 
     func run() throws {
-        let console = Console()
-        var logger = Logger(label: "replay") { _ in HumanLogHandler(console: console) }
-        logger.logLevel = verbose ? .debug : .notice
+        let console = log.console
+        var logger = Logger(label: "replay") { _ in LineLogHandler(console: console) }
+        logger.logLevel = log.verbose ? .debug : .notice
         if inputs.count == 1, WireRecordingReader.isWireRecording(inputs[0]) {
             return try WireReplayRun.run(inputs[0], self, console: console, logger: logger)
         }

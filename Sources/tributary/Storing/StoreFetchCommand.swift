@@ -27,6 +27,8 @@ struct StoreFetchCommand: ParsableCommand {
     @Flag(help: "Fetch descriptions, ledgers and proofs only: the media stays in the store.")
     var withoutMedia = false
 
+    @OptionGroup(title: "Log") var log: LogFormatOptions
+
     func validate() throws {
         guard all != !sessions.isEmpty else {
             throw ValidationError("name sessions, or use --all")

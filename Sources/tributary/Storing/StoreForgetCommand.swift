@@ -27,6 +27,8 @@ struct StoreForgetCommand: ParsableCommand {
     @Flag(help: "Only print what would be removed.")
     var dryRun = false
 
+    @OptionGroup(title: "Log") var log: LogFormatOptions
+
     func run() throws {
         try withStoreErrors {
             let copies = LocalCopies(of: try place.place())

@@ -23,6 +23,8 @@ struct StorePushCommand: ParsableCommand {
     @Argument(help: ArgumentHelp("Sessions. (default: all)", valueName: "session"))
     var sessions: [String] = []
 
+    @OptionGroup(title: "Log") var log: LogFormatOptions
+
     /// How often progress is shown.
     private static let lookNanoseconds: Int64 = 500_000_000
 

@@ -1,0 +1,34 @@
+import ArgumentParser
+import Glibc
+
+/// How the lines of a log are written.
+package enum LogFormat: String, CaseIterable, ExpressibleByArgument, Sendable {
+    /// For people.
+    case text
+    /// One JSON object per line (RFC 8259), for programs that collect logs.
+    case json
+
+    /// As this process's command line and environment have it; a configuration file is read later.
+    package static let ofThisProcess: LogFormat = {
+        let environment = getenv(OptionEnvironment.variable(of: option))
+            .flatMap { LogFormat(rawValue: String(cString: $0)) }
+        return chosen(by: CommandLine.arguments.dropFirst()) ?? environment ?? .text
+    }()
+
+    private static let option = "log-format"
+
+    /// The format that a command line asks for; nil: it does not name one.
+    static func chosen(by arguments: some Sequence<String>) -> LogFormat? {
+        let option = "--\(option)"
+        var chosen: LogFormat?
+        var isNext = false
+        for word in arguments.prefix(while: { $0 != "--" }) {
+            if isNext { chosen = LogFormat(rawValue: word) ?? chosen }
+            isNext = word == option
+            if word.hasPrefix("\(option)=") {
+                chosen = LogFormat(rawValue: String(word.dropFirst(option.count + 1))) ?? chosen
+            }
+        }
+        return chosen
+    }
+}

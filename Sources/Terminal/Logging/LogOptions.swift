@@ -1,0 +1,25 @@
+package import ArgumentParser
+
+/// The format of the lines on standard error, for commands that take their time.
+package struct LogFormatOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            "Format of log lines on standard error. json: one object per line.",
+            valueName: "text|json"))
+    package var logFormat = LogFormat.text
+
+    package init() {}
+}
+
+/// What a program logs, and how: the same options in each of them.
+package struct LogOptions: ParsableArguments {
+    @OptionGroup package var format: LogFormatOptions
+
+    @Flag(name: .shortAndLong, help: "Log debug messages too.")
+    package var verbose = false
+
+    package init() {}
+
+    /// Standard error, in the format that was asked for.
+    package var console: Console { Console(format: format.logFormat) }
+}
