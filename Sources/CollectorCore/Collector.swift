@@ -196,7 +196,8 @@ package final class Collector: Sendable {
             throw .cannotListen(endpoint: settings.endpoint, reason: "\(error)")
         }
         if let reason = refusals.shutReason { throw .cannotAdmitAnyMore(reason: reason) }
-        return CollectorOutcome(failures: loop.failures, cost: loop.cost)
+        return CollectorOutcome(
+            failures: loop.failures, cost: loop.cost, refusals: loop.refusedConnections())
     }
 
     /// Has the catalog take in the rest. A server that does not answer is not waited for: its catalog is filled again from the files.

@@ -76,7 +76,7 @@ struct CollectorEngine {
     /// Sources that agents are sending now.
     var connectedSources: Int { link.connectedSources }
     /// Refusals of senders because of a message.
-    var refusedMessages: UInt64 { link.refusals }
+    var refusedMessages: [RefusalCause: UInt64] { link.refusals }
     /// Records that were received again, and dropped.
     var repeatedRecords: UInt64 { link.duplicateRecords }
     /// Files that wait for room; ``stuckFiles`` counts files that cannot be written for another reason.
@@ -557,7 +557,7 @@ extension CollectorEngine {
     }
 
     private mutating func close(_ source: String, _ reason: CloseReason, at now: Instant) {
-        sourceCounters.closed(source, at: latest)
+        sourceCounters.closed(source, isComplete: reason == .complete, at: latest)
         switch reason {
         case .complete, .replaced, .stopping, .rewound:
             break

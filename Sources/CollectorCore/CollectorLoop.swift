@@ -56,6 +56,7 @@ struct CollectorLoop {
     /// How long after its capture a sample is released, as expected, seconds; 0: when it is durable.
     private(set) var releaseSeconds: UInt32 = 0
     private var sessionsEnded = 0
+    private var refusals = RefusalSummary()
     /// Since the start: time of all connected sources together, and bytes copied.
     private var streamNanoseconds: Int64 = 0
     private var countedNanoseconds = SystemClock.monotonic.nowNanoseconds
@@ -247,6 +248,9 @@ extension CollectorLoop {
             let status = status(at: now)
             board.publish(status)
             report(status)
+            if let line = refusals.line(status.refusedConnections, now: now.monotonic) {
+                logger.notice("\(line)")
+            }
         }
     }
 
@@ -280,6 +284,11 @@ extension CollectorLoop {
         // Before a session begins, no write can have failed yet: the free space is checked here.
         if status.trouble == nil, status.session == nil { status.trouble = space.trouble() }
         return status
+    }
+
+    /// Connections refused so far, by reason; asked on the receiving thread.
+    mutating func refusedConnections() -> [ConnectionRefusal: UInt64] {
+        status(at: .now()).refusedConnections
     }
 
     /// What recording has cost so far; asked on the receiving thread.

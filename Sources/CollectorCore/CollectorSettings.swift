@@ -134,4 +134,6 @@ package struct CollectorOutcome: Hashable, Sendable {
     package var failures: [String]
     /// What recording has cost.
     package var cost = RecordingCost()
+    /// Connections that were refused.
+    package var refusals: [ConnectionRefusal: UInt64] = [:]
 }

@@ -71,9 +71,9 @@ package enum CollectorMetrics {
             "Minimum free disk space; no media is written below it.",
             disk.reserveBytes.map { Double($0) })
         text.single(
-            "tributary_disk_days_left", .gauge,
-            "Days until free space reaches the reserve, without removal, at the rate of the last ten minutes.",
-            disk.daysLeft)
+            "tributary_disk_seconds_left", .gauge,
+            "Time until free space reaches the reserve, without removal, at the rate of the last ten minutes; none until two have been measured.",
+            disk.secondsLeft)
         text.single(
             "tributary_disk_written_bytes_total", .counter, "Media written.", disk.writtenBytes)
         text.single(

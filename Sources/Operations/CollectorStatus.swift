@@ -13,7 +13,7 @@ package struct CollectorStatus: Hashable, Sendable {
     /// What keeps it from recording, in a few words; nil: nothing.
     package var trouble: String?
     package var disk = DiskStatus()
-    /// Connections that were not let in, or not kept, since the start.
+    /// Connections that were not let in, or not kept, since the start; also those whose agents were refused for a message.
     package var refusedConnections: [ConnectionRefusal: UInt64] = [:]
     /// Messages for which a peer was refused since the start.
     package var refusedMessages: UInt64 = 0
@@ -43,25 +43,6 @@ package struct CollectorStatus: Hashable, Sendable {
     }
 }
 
-/// Why a connection was refused, or ended before it said anything. The raw value is its name in metrics.
-package enum ConnectionRefusal: String, CaseIterable, Hashable, Sendable {
-    /// Its key is not authorised.
-    case unknownKey = "unknown_key"
-    case revokedKey = "revoked_key"
-    /// It came without keys, or with keys where none are used.
-    case securityMismatch = "security_mismatch"
-    /// It expects another collector's key.
-    case wrongCollectorKey = "wrong_collector_key"
-    /// It said nothing for too long.
-    case silent
-    /// Too many connections are open.
-    case tooMany = "too_many"
-    /// It ended before it said anything as an agent does.
-    case brokenOff = "broken_off"
-    /// It sent more than it may: parts of a message without end, or clock probes.
-    case flood
-}
-
 /// How the archive's disk does.
 package struct DiskStatus: Hashable, Sendable {
     /// Nil while it could not be asked.
@@ -88,13 +69,16 @@ package struct DiskStatus: Hashable, Sendable {
 
     private static let secondsPerDay = 86_400.0
 
+    /// The same as ``secondsLeft``, in days.
+    package var daysLeft: Double? { secondsLeft.map { $0 / Self.secondsPerDay } }
+
     /// When the disk is full down to its reserve, were nothing removed and all went on as in the last minutes; nil where nothing
-    /// is written.
-    package var daysLeft: Double? {
+    /// is written, and while the rate is not known.
+    package var secondsLeft: Double? {
         guard let freeBytes, let reserveBytes, let rate = writtenBytesPerSecond, rate > 0 else {
             return nil
         }
         let room = freeBytes > reserveBytes ? freeBytes - reserveBytes : 0
-        return Double(room) / rate / Self.secondsPerDay
+        return Double(room) / rate
     }
 }

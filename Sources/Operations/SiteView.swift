@@ -36,6 +36,13 @@ package struct SiteView: Hashable, Sendable, Codable {
         package var setAside: Double
     }
 
+    /// Connections that were refused for one reason.
+    package struct Refusal: Hashable, Sendable, Codable {
+        /// As metrics name it: `revoked_key`.
+        package var reason: String
+        package var count: Double
+    }
+
     package struct Gap: Hashable, Sendable, Codable {
         package var cause: String
         package var count: Double
@@ -72,6 +79,8 @@ package struct SiteView: Hashable, Sendable, Codable {
     package var sessionSeconds: Double?
     package var residentBytes: Double?
     package var refusedConnections: Double
+    /// The same by reason, the most frequent first. Nil: the collector is of a version that does not tell.
+    package var refusals: [Refusal]?
     package var disk: Disk
     /// Nil: there is no object store.
     package var store: Store?
@@ -95,6 +104,9 @@ package struct SiteView: Hashable, Sendable, Codable {
         residentBytes = process.map { Double($0.residentBytes) }
         let refused = status?.refusedConnections ?? [:]
         refusedConnections = Double(refused.values.reduce(UInt64(0)) { $0.clampedAdding($1) })
+        refusals = refused.filter { $0.value > 0 }
+            .map { Refusal(reason: $0.key.rawValue, count: Double($0.value)) }
+            .sorted { ($0.count, $1.reason) > ($1.count, $0.reason) }
         disk = Disk(status?.disk ?? DiskStatus())
         store = status?.store.map(Store.init)
         omittedSources = Double(status?.omittedSources ?? 0)

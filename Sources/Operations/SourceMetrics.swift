@@ -153,9 +153,9 @@ enum SourceMetrics {
                 "Error bound of the timestamps of the newest sample."
             ) { $0.clock.map { Double($0.boundNanoseconds) / 1e9 } },
             gauge(
-                "tributary_source_clock_skew_ppm",
-                "Clock skew: how much faster the collector's clock runs than the box's, in ppm."
-            ) { $0.clock.map { Double($0.skewPPB) / 1e3 } },
+                "tributary_source_clock_skew_ratio",
+                "Clock skew: how much faster the collector's clock runs than the box's; 1e-6: one microsecond a second."
+            ) { $0.clock.map { Double($0.skewPPB) / 1e9 } },
         ]
     }
 }

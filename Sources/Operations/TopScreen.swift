@@ -90,6 +90,8 @@ package struct TopScreen {
         return lines
     }
 
+    /// Reasons of refusals that have room on a line; metrics and the status have all.
+    private static let shownReasons = 3
     private static let separator = " · "
     private static let indent = "  "
 
@@ -107,7 +109,14 @@ package struct TopScreen {
         parts.append("\(Bitrate(bitsPerSecond: whole(rate)))")
         if view.omittedSources > 0 { parts.append("\(whole(view.omittedSources)) not shown") }
         if view.refusedConnections > 0 {
-            parts.append("\(whole(view.refusedConnections)) connections refused")
+            let count = whole(view.refusedConnections)
+            let reasons = (view.refusals ?? []).map {
+                (reason: oneLine($0.reason), count: UInt64(clamping: whole($0.count)))
+            }
+            let list = RefusalText.list(reasons, most: Self.shownReasons)
+            parts.append(
+                (count == 1 ? "1 connection refused" : "\(count) connections refused")
+                    + (list.isEmpty ? "" : ": \(list)"))
         }
         return parts
     }
@@ -121,7 +130,7 @@ package struct TopScreen {
         }
         if let reserve = disk.reserveBytes { parts.append("reserve \(ByteCount(whole(reserve)))") }
         if let days = disk.daysLeft {
-            let left = days >= 2 ? "\(decimal(days)) days" : "\(decimal(days * 24)) hours"
+            let left = Self.rest(seconds: days * 86_400)
             parts.append(
                 disk.removesOldSegments ? "\(left) until removal" : "\(left) left")
         }
@@ -235,6 +244,15 @@ package struct TopScreen {
         let seconds = whole(max(0, seconds))
         func padded(_ value: Int64) -> String { value < 10 ? "0\(value)" : "\(value)" }
         return "\(seconds / 3_600):\(padded(seconds / 60 % 60)):\(padded(seconds % 60))"
+    }
+
+    /// `3.5 days`, `12 hours`, `45 minutes`, `less than a minute`.
+    static func rest(seconds: Double) -> String {
+        if seconds >= 2 * 86_400 { return "\(decimal(seconds / 86_400)) days" }
+        if seconds >= 7_200 { return "\(decimal(seconds / 3_600)) hours" }
+        let minutes = whole(seconds / 60)
+        if minutes < 1 { return "less than a minute" }
+        return minutes == 1 ? "1 minute" : "\(minutes) minutes"
     }
 
     /// `250 µs`, `1.5 s`, `2.5 h`.

@@ -190,6 +190,7 @@ struct CollectorCommand: ParsableCommand {
             defer { server?.stop() }
             let outcome = try collector.run()
             console.endProgress()
+            if let line = RefusalText.line(outcome.refusals) { service.logger.info("\(line)") }
             if let line = outcome.cost.line { service.logger.info("\(line)") }
             if let first = outcome.failures.first {
                 let more =

@@ -96,4 +96,56 @@ import Testing
         #expect(sourceCounters["stage"]?.connections == 2)
         #expect(sourceCounters["stage"]?.pictures == 4)
     }
+
+    private func health(kept: UInt64, newest: UInt64, isStopped: Bool = false) -> SourceHealth {
+        SourceHealth(
+            source: 0, keptBytes: kept, newestSequence: newest, lostSamples: 0,
+            isStopped: isStopped)
+    }
+
+    @Test func `a source that has ended completely keeps nothing on its box`() throws {
+        var sourceCounters = SourceCounters()
+        sourceCounters.opened(try source("stage"), at: 0)
+        #expect(sourceCounters["stage"]?.keptBytes == nil)
+        sourceCounters.reported(health(kept: 41_200, newest: 8), of: "stage", at: Self.second)
+        #expect(sourceCounters["stage"]?.keptBytes == 41_200)
+        sourceCounters.closed("stage", isComplete: true, at: 2 * Self.second)
+        #expect(sourceCounters["stage"]?.keptBytes == 0)
+    }
+
+    @Test(arguments: [false, true])
+    func `an agent that has gone keeps what it reported until all of it is released`(
+        isStored: Bool
+    ) throws {
+        var sourceCounters = SourceCounters(countsUnreleased: isStored)
+        let stage = try source("stage")
+        sourceCounters.opened(stage, at: 0)
+        sourceCounters.reported(health(kept: 41_200, newest: 8), of: "stage", at: Self.second)
+        func release(upTo sequence: UInt64) {
+            if isStored {
+                sourceCounters.stored("stage", spool: stage.spool, upTo: sequence)
+            } else {
+                sourceCounters.persisted("stage", spool: stage.spool, upTo: sequence, at: 0)
+            }
+        }
+        // While it is connected, it knows better: it may have more by now.
+        release(upTo: 8)
+        #expect(sourceCounters["stage"]?.keptBytes == 41_200)
+        sourceCounters.reported(health(kept: 50_000, newest: 10), of: "stage", at: Self.second)
+        sourceCounters.closed("stage", at: 2 * Self.second)
+        #expect(sourceCounters["stage"]?.keptBytes == 50_000)
+        release(upTo: 9)
+        #expect(sourceCounters["stage"]?.keptBytes == 50_000)
+        if isStored { sourceCounters.persisted("stage", spool: stage.spool, upTo: 10, at: 0) }
+        #expect(sourceCounters["stage"]?.keptBytes == 50_000 || !isStored)
+        release(upTo: 10)
+        #expect(sourceCounters["stage"]?.keptBytes == 0)
+        // It comes back with what it captured meanwhile.
+        sourceCounters.opened(stage, at: 3 * Self.second)
+        sourceCounters.reported(health(kept: 70_000, newest: 20), of: "stage", at: 4 * Self.second)
+        #expect(sourceCounters["stage"]?.keptBytes == 70_000)
+        // Another spool: what was said of the one before is nothing.
+        sourceCounters.opened(try source("stage", spool: 2), at: 5 * Self.second)
+        #expect(sourceCounters["stage"]?.keptBytes == nil)
+    }
 }

@@ -67,6 +67,16 @@ extension EndToEnd {
                     after.of("camera", "written_bytes_total")
                         == after.of("camera", "received_bytes_total"))
                 #expect(after.of("camera", "persisted_age_seconds") == 0)
+                // Nothing is left on the box, and everybody says so.
+                #expect(after.of("camera", "spool_bytes") == 0)
+                #expect(after.all("tributary_source_sound_peak_decibels").isEmpty)
+                let ended = try await stage.start(
+                    .archive, ["top", "--archive", stage.archive]
+                ).succeeds()
+                let line = ended.output.split(separator: "\n").first { $0.hasPrefix("camera ") }
+                #expect(line?.contains("gone") == true && line?.contains(" 0 B ") == true)
+                let page = String(decoding: try await site.get("/metrics").body, as: UTF8.self)
+                #expect(MetricLint.flaws(in: page) == [])
 
                 collector.signal(SIGTERM)
                 try await collector.succeeds()

@@ -95,7 +95,7 @@ import Testing
 
     @Test func `what is not known has no value, and what is has the right one`() throws {
         let read = try MetricReading(metrics(.full, process: .current()))
-        #expect(read.value("tributary_disk_days_left") == 99_000_000_000.0 / 500_000 / 86_400)
+        #expect(read.value("tributary_disk_seconds_left") == 99_000_000_000.0 / 500_000)
         #expect(read.value("tributary_disk_free_bytes") == 100_000_000_000)
         #expect(read.value("tributary_disk_reserve_bytes") == 1_000_000_000)
         #expect(read.value("tributary_disk_written_bytes_total") == 14_900_000)
@@ -106,6 +106,14 @@ import Testing
         #expect(
             read.all("tributary_refused_connections_total").count
                 == ConnectionRefusal.allCases.count)
+        #expect(
+            read.all("tributary_refused_connections_total").filter { $0.value > 0 } == [
+                .init(labels: ["reason": "unknown_key"], value: 1),
+                .init(labels: ["reason": "version"], value: 2),
+            ])
+        #expect(
+            read.all("tributary_source_clock_skew_ratio")
+                == [.init(labels: ["source": "stage"], value: 12.5e-6)])
         #expect(try #require(read.value("process_resident_memory_bytes")) > 100_000)
         #expect(try #require(read.value("process_open_fds")) >= 3)
         #expect(try #require(read.value("process_start_time_seconds")) > 1_600_000_000)
@@ -115,7 +123,7 @@ import Testing
 
         let idle = try MetricReading(metrics(CollectorStatus(sources: [SourceStatus(name: "a")])))
         for name in [
-            "tributary_disk_days_left", "tributary_disk_free_bytes", "tributary_session_seconds",
+            "tributary_disk_seconds_left", "tributary_disk_free_bytes", "tributary_session_seconds",
             "tributary_session_info",
         ] {
             #expect(!idle.names.contains(name))

@@ -43,6 +43,13 @@ import Testing
         #expect(count > (path == "README.md" ? 1 : 20))
     }
 
+    @Test func `the runbook explains every reason of a refusal`() throws {
+        let runbook = try text("README.md")
+        for refusal in ConnectionRefusal.allCases {
+            #expect(runbook.contains("`\(refusal.rawValue)`"), "\(refusal)")
+        }
+    }
+
     @Test func `every alert has its place in the runbook and a test, and no other has one`() throws
     {
         let alerts = try text("monitoring/alerts.yaml").matches(of: /alert: ([A-Za-z]+)/)

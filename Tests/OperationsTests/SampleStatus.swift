@@ -29,7 +29,7 @@ extension CollectorStatus {
         status.sessionSeconds = 3_600.5
         status.sessionsBegun = 2
         status.sessionsEnded = 1
-        status.refusedConnections = [.unknownKey: 3]
+        status.refusedConnections = [.unknownKey: 1, .version: 2]
         status.disk.freeBytes = 100_000_000_000
         status.disk.sizeBytes = 500_000_000_000
         status.disk.reserveBytes = 1_000_000_000

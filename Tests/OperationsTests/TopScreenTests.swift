@@ -22,6 +22,10 @@ import Testing
         #expect(view.version == "1.2.3")
         #expect(view.session == "2026-11-20T22-40-00.000Z")
         #expect(view.refusedConnections == 3)
+        #expect(
+            view.refusals == [
+                .init(reason: "version", count: 2), .init(reason: "unknown_key", count: 1),
+            ])
         let source = try #require(view.sources.first)
         #expect(source.name == "stage")
         #expect(source.agent == "box7")
@@ -37,7 +41,8 @@ import Testing
         let lines = try texts(view())
         #expect(
             lines[0]
-                == "here: 2026-11-20T22-40-00.000Z, 1:00:00 · 1 source · 4.1 Mbit/s · 3 connections refused"
+                == "here: 2026-11-20T22-40-00.000Z, 1:00:00 · 1 source · 4.1 Mbit/s · "
+                + "3 connections refused: version 2, unknown key 1"
         )
         #expect(lines[1].contains("100 GB free of 500 GB · reserve 1 GB · 2.3 days left"))
         #expect(
@@ -48,6 +53,53 @@ import Testing
                 == "stage   live    30  4.1 Mbit/s  200 ms  500 kB  -123.5 ms   250 µs  driver drop 7"
         )
         #expect(lines.count == 4)
+    }
+
+    @Test func `the most frequent reasons of refusals are named, and how many there are besides`()
+        throws
+    {
+        let view = try view {
+            $0.refusedConnections = [
+                .revokedKey: 60, .version: 5, .limit: 3, .silent: 2, .flood: 1, .malformed: 0,
+            ]
+        }
+        #expect(
+            texts(view)[0].hasSuffix(
+                " · 71 connections refused: revoked key 60, version 5, limit 3, +2"))
+        #expect(
+            RefusalText.line([.revokedKey: 60, .version: 11])
+                == "refused 71 connections: revoked key 60, version 11")
+        #expect(RefusalText.line([.flood: 1]) == "refused 1 connection: flood 1")
+        #expect(RefusalText.line([.flood: 0]) == nil)
+    }
+
+    @Test func `a collector that does not tell reasons is shown without them`() throws {
+        var view = try view()
+        view.refusals = nil
+        let read = try SiteView(decoding: view.encoded())
+        #expect(texts(read)[0].hasSuffix(" · 3 connections refused"))
+    }
+
+    @Test(
+        arguments: [
+            (0, "less than a minute"), (59, "less than a minute"), (60, "1 minute"),
+            (256, "4 minutes"), (7_199, "119 minutes"), (7_200, "2 hours"), (9_000, "2.5 hours"),
+            (172_799, "48 hours"), (200_000, "2.3 days"),
+        ] as [(Double, String)])
+    func `the time until the disk is full is in a unit that says something`(
+        seconds: Double, text: String
+    ) throws {
+        let view = try view { status in
+            status.disk.freeBytes = 1_000_000_000 + UInt64(seconds * 1_000)
+            status.disk.writtenBytesPerSecond = 1_000
+        }
+        #expect(texts(view)[1].contains(" · \(text) left · "), "\(texts(view)[1])")
+    }
+
+    @Test func `nothing is said of the time that is left while the rate is not known`() throws {
+        let view = try view { $0.disk.writtenBytesPerSecond = nil }
+        #expect(view.disk.daysLeft == nil)
+        #expect(!texts(view)[1].contains("left"))
     }
 
     @Test func `an object store has a line, and another one when it cannot be used`() throws {
@@ -89,7 +141,7 @@ import Testing
             status.sources[0].gaps["spool_full"] = .init(count: 900, samples: 123_456)
         }
         let lines = texts(view, columns: 80, rows: 24)
-        #expect(lines[1] == "  3 connections refused")
+        #expect(lines[1] == "  3 connections refused: version 2, unknown key 1")
         #expect(lines.allSatisfy { !$0.contains("…") }, "\(lines)")
         let disk = lines.drop { !$0.hasPrefix("disk:") }.prefix(2).joined(separator: " ")
         #expect(disk.contains("2.3 days until removal"))

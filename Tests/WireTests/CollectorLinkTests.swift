@@ -496,6 +496,18 @@ struct `Strangers` {
         collector.send(bytes: [1, 2, 3], address: "192.0.2.9")
         #expect(collector.logs.count == 2)
         #expect(collector.logs.last?.text.contains("49 earlier refusals") == true)
+        #expect(collector.link.refusals == [.reason(.malformed): 51])
+    }
+
+    @Test func `are counted by the reason, also those that get no answer`() {
+        var collector = CollectorHarness()
+        // A Hello whose major version is 2.
+        for _ in 0..<1_500 {
+            collector.send(
+                bytes: [0x0A, 7, 0x0D] + Array("BIRT".utf8) + [0x10, 2], address: "192.0.2.9")
+        }
+        #expect(collector.takeSent().count == 1_000)
+        #expect(collector.link.refusals == [.reason(.version): 1_500])
     }
 
     @Test func `are answered so many times per second only`() {

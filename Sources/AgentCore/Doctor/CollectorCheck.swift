@@ -113,6 +113,15 @@ enum CollectorCheck {
             quickest = min(quickest ?? roundTrip, roundTrip)
         }
         guard let quickest else {
+            if try wasClosed(connection) {
+                return (
+                    Diagnosis(
+                        "collector", .problem,
+                        "the collector at \(settings.endpoint) closed the connection: this key may just have been revoked, or a limit is "
+                            + "reached; 'tributary top' on the server shows the reasons of refusals, and its log the addresses"
+                    ), 0
+                )
+            }
             return (
                 Diagnosis(
                     "clock", .problem,
@@ -127,6 +136,16 @@ enum CollectorCheck {
                 "the collector's clock answers within \(microseconds / 1000) ms: the error bound of timestamps is half of that"
             ), releaseSeconds
         )
+    }
+
+    /// Whether the collector has ended a connection that it had let in.
+    private static func wasClosed(
+        _ connection: borrowing LinkConnection
+    ) throws(MessagingError) -> Bool {
+        while let event = try connection.nextEvent() {
+            if case .disconnected = event { return true }
+        }
+        return false
     }
 
     private static func answer(

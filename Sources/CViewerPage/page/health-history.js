@@ -16,6 +16,7 @@ import { listen } from './events.js';
  * @property {number} [sessionSeconds]
  * @property {number} [residentBytes]
  * @property {number} refusedConnections
+ * @property {{reason: string, count: number}[]} [refusals]
  * @property {import('./disk-words.js').Disk} disk
  * @property {SourceStatus[]} sources
  * @property {number} omittedSources

@@ -83,7 +83,8 @@ class HealthPage {
         this.#set('Making durable (fdatasync)', disk.fdatasyncSeconds === undefined ? 'nothing yet' : `${shortTime(disk.fdatasyncSeconds)} on average`);
         const refused = this.#history.refused.growth(this.#history.second, 3600);
         const since = this.#history.openFor < 3600 ? 'since this page was opened' : 'in the last hour';
-        this.#set('Refused connections', `${status.refusedConnections.toLocaleString()}, ${refused.toLocaleString()} ${since}`);
+        const reasons = (status.refusals ?? []).map(({ reason, count }) => `${reason.replaceAll('_', ' ')} ${count.toLocaleString()}`).join(', ');
+        this.#set('Refused connections', `${status.refusedConnections.toLocaleString()}, ${refused.toLocaleString()} ${since}${reasons && ` (${reasons})`}`);
         this.#set('Collector', `${status.version}${status.residentBytes ? `, ${bytes(status.residentBytes)} of memory` : ''}`);
         this.#drawSources(status);
     }

@@ -219,7 +219,6 @@ final class KeyAuthenticator: Sendable {
         case .enrolling where purpose == .writing:
             return .admitted(userID: key.text)
         case .authorized(let found), .enrolling(let found):
-            counters.add(.unknownKey)
             subject = found.name
             reason =
                 purpose == .writing
@@ -229,14 +228,14 @@ final class KeyAuthenticator: Sendable {
             subject = name
             reason = "the enrolment of \(name) has expired"
         case .revoked(let name):
-            counters.add(.revokedKey)
             subject = name
-            reason = "the key of \(name) is revoked"
+            reason =
+                "the key of \(name) is revoked ('tributary keys authorize \(name)' admits it again)"
         case .unknown:
-            counters.add(.unknownKey)
             let option = purpose == .writing ? "" : " NAME KEY --watch"
             reason = "its key is not authorised (use 'tributary keys authorize\(option)')"
         }
+        counters.add(ConnectionRefusal(standing))
         if let before = gate.pass(subject, now: Instant.now().monotonic) {
             let more = before > 0 ? " (and \(before) refusals before)" : ""
             logger.warning(

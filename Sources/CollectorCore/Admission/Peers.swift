@@ -78,6 +78,8 @@ struct Peers {
     /// The rights of a connection have changed.
     struct Change {
         var sender: Peer
+        /// What it allows now.
+        var standing: AgentRegister.Standing
         /// Why it has no rights any more.
         var text: String
     }
@@ -130,11 +132,16 @@ struct Peers {
     }
 
     /// Looks up what the key of a new connection allows; a connection that is no longer admitted is closed at once.
-    mutating func judge(_ sender: Peer, _ standing: (PublicKey) -> AgentRegister.Standing) {
-        sender.right = sender.key.flatMap { Self.right(standing($0)) }
-        guard sender.right == nil else { return }
+    /// - Returns: why it is closed; nil: it is admitted.
+    mutating func judge(
+        _ sender: Peer, _ standing: (PublicKey) -> AgentRegister.Standing
+    ) -> AgentRegister.Standing? {
+        let standing = sender.key.map(standing) ?? .unknown
+        sender.right = Self.right(standing)
+        guard sender.right == nil else { return nil }
         sender.endsAt = 0
         leaving.append(sender)
+        return standing
     }
 
     /// Looks up again what keys allow.
@@ -146,19 +153,22 @@ struct Peers {
             let right = Self.right(standing)
             guard sender.right != right else { return nil }
             sender.right = right
-            switch standing {
-            case .authorized(let now):
-                return Change(sender: sender, text: "the key \(now.name) has changed")
-            case .enrolling(let now):
-                return Change(sender: sender, text: "the key \(now.name) is for enrolment only")
-            case .expired(let name):
-                return Change(sender: sender, text: "the enrolment of \(name) has expired")
-            case .revoked(let name):
-                return Change(sender: sender, text: "the key \(name) is revoked")
-            case .unknown:
-                return Change(
-                    sender: sender, text: "the key \(key.shortText) is no longer authorised")
-            }
+            return Change(
+                sender: sender, standing: standing, text: Self.text(of: standing, key))
+        }
+    }
+
+    /// What a connected agent is told of the new standing of its key, and what to do.
+    private static func text(of standing: AgentRegister.Standing, _ key: PublicKey) -> String {
+        switch standing {
+        case .authorized(let now): "the key \(now.name) has changed"
+        case .enrolling(let now): "the key \(now.name) is for enrolment only"
+        case .expired(let name): "the enrolment of \(name) has expired"
+        case .revoked(let name):
+            "the key \(name) is revoked: 'tributary keys authorize \(name)' on the server admits it again"
+        case .unknown:
+            "the key \(key.shortText) is no longer authorised: 'tributary keys authorize NAME \(key.text)' on the server "
+                + "admits it again"
         }
     }
 

@@ -1,5 +1,7 @@
 import Operations
 import Synchronization
+import Trust
+import Wire
 
 /// Connections that were refused, counted by the threads that refuse them.
 final class RefusalCounters: Sendable {
@@ -25,4 +27,35 @@ final class RefusalCounters: Sendable {
 
     /// Why no agent can be admitted any more; nil: agents can be admitted.
     var shutReason: String? { state.withLock { $0.shutReason } }
+}
+
+extension ConnectionRefusal {
+    /// What a connection is refused for with a key of this standing.
+    init(_ standing: AgentRegister.Standing) {
+        switch standing {
+        case .unknown: self = .unknownKey
+        case .revoked: self = .revokedKey
+        case .expired: self = .expiredKey
+        case .authorized, .enrolling: self = .notAllowed
+        }
+    }
+
+    /// The same for a message; nil: its connection was counted already, or only has to begin anew.
+    init?(_ cause: RefusalCause) {
+        switch cause {
+        case .throttled: self = .throttled
+        case .keyWithdrawn: return nil
+        case .reason(let reason):
+            switch reason {
+            case .malformed, .sequence, .other: self = .malformed
+            case .version: self = .version
+            case .name: self = .sourceName
+            case .sourceInUse: self = .sourceInUse
+            case .limit: self = .limit
+            case .unauthorized: self = .notAllowed
+            case .enrolment: self = .enrolment
+            case .unknownConnection, .stopping: return nil
+            }
+        }
+    }
 }

@@ -2,6 +2,7 @@ import Glibc
 import Logging
 import Media
 import Messaging
+import Operations
 import Trust
 import Wire
 
@@ -31,6 +32,7 @@ struct Receiver: ~Copyable {
     private var tracker: ConnectionTracker
     private let entranceToken: Poller.Token
     private let watch: IntakeWatch
+    private let counters: RefusalCounters
     private var peers = Peers()
     /// Told with the time: see ``ClockReply/releaseSeconds``.
     var releaseSeconds: UInt32 = 0
@@ -49,6 +51,7 @@ struct Receiver: ~Copyable {
     ) throws(CollectorError) {
         self.wakeUp = wakeUp
         self.watch = watch
+        self.counters = counters
         self.authenticator = authenticator
         self.wireRecorder = wireRecorder
         do throws(MessagingError) {
@@ -165,7 +168,9 @@ struct Receiver: ~Copyable {
         for peer in gone { inbox.appendGone(peer) }
         // The key may have been revoked between the handshake and now.
         guard let authenticator else { return sender }
-        peers.judge(sender, authenticator.standing(of:))
+        if let standing = peers.judge(sender, authenticator.standing(of:)) {
+            counters.add(ConnectionRefusal(standing))
+        }
         if let socket = sender.socket, let key = peers.key(of: peer), let right = sender.right {
             tracker.proved(socket.descriptor, key: key.text, right: right, now: now)
         }
@@ -196,6 +201,7 @@ struct Receiver: ~Copyable {
         let changes = peers.follow { register.standing(of: $0, now: seconds) }
         for change in changes where change.sender.right == nil {
             peers.dismiss(change.sender.id, now: now)
+            counters.add(ConnectionRefusal(change.standing))
         }
         return changes
     }

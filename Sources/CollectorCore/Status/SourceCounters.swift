@@ -29,12 +29,22 @@ struct SourceCounters: Sendable {
         var lostSamples: UInt64 = 0
         var health: SourceHealth?
         var healthNanoseconds: Int64 = 0
+        /// The last record that its agent need not keep.
+        fileprivate var releasedThrough: UInt64 = 0
         fileprivate var spool: SpoolID?
         fileprivate var newest: UInt64 = 0
         /// Since when records have been waiting to become durable, without any progress in the meantime.
         var unpersistedSinceNanoseconds: Int64?
         /// What has come and is not in the object store, oldest first; nil: it does not matter.
         var unreleased: UnreleasedArrivals?
+
+        /// Bytes that the agent keeps. An agent that has gone reports nothing any more: what it reported last counts until all of it
+        /// has been released. Nil: it has not reported.
+        var keptBytes: UInt64? {
+            guard let health else { return nil }
+            let isReleased = health.newestSequence > 0 && health.newestSequence <= releasedThrough
+            return !isConnected && isReleased ? 0 : health.keptBytes
+        }
     }
 
     /// All causes, so that each counter starts at zero and its first increase is visible.
@@ -79,12 +89,19 @@ struct SourceCounters: Sendable {
                 $0.newest = 0
                 $0.unpersistedSinceNanoseconds = nil
                 $0.unreleased = nil
+                // The report was about another spool.
+                $0.health = nil
+                $0.releasedThrough = 0
             }
         }
     }
 
-    mutating func closed(_ name: String, at now: Int64) {
-        change(name, at: now) { $0.isConnected = false }
+    /// - Parameter isComplete: whether the source has ended and its agent was told that it need not keep anything.
+    mutating func closed(_ name: String, isComplete: Bool = false, at now: Int64) {
+        change(name, at: now) {
+            $0.isConnected = false
+            if isComplete { $0.health?.keptBytes = 0 }
+        }
     }
 
     mutating func took(_ samples: Samples, of name: String, at now: Int64) {
@@ -140,12 +157,20 @@ struct SourceCounters: Sendable {
     mutating func persisted(_ name: String, spool: SpoolID, upTo sequence: UInt64, at now: Int64) {
         guard let counters = sourceCounters[name], counters.spool == spool else { return }
         sourceCounters[name]?.unpersistedSinceNanoseconds = sequence >= counters.newest ? nil : now
+        if !countsUnreleased { released(name, through: sequence) }
     }
 
     /// Everything up to a record is in the object store now.
     mutating func stored(_ name: String, spool: SpoolID, upTo sequence: UInt64) {
         guard sourceCounters[name]?.spool == spool else { return }
         sourceCounters[name]?.unreleased?.remove(through: sequence)
+        released(name, through: sequence)
+    }
+
+    private mutating func released(_ name: String, through sequence: UInt64) {
+        guard let index = sourceCounters.index(forKey: name) else { return }
+        let before = sourceCounters.values[index].releasedThrough
+        sourceCounters.values[index].releasedThrough = max(before, sequence)
     }
 
     mutating func segmentBegan(of name: String) { sourceCounters[name]?.segmentsBegun += 1 }

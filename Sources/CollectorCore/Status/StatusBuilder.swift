@@ -8,6 +8,9 @@ struct StatusBuilder {
     /// The time span over which the disk's fill rate is calculated, and the interval of its measurements.
     private static let rateNanoseconds: Int64 = 600_000_000_000
     private static let lookNanoseconds: Int64 = 10_000_000_000
+    /// The rate is not known before: agents that send what they kept while the collector was away fill a disk much faster than they
+    /// record, for a minute.
+    static let leastRateNanoseconds: Int64 = 120_000_000_000
 
     private struct Totals {
         var pictures: UInt64
@@ -48,7 +51,11 @@ struct StatusBuilder {
         status.sessionsEnded = engine.counts.sessionsEnded
         status.omittedSources = engine.sourceCounters.omitted
         status.refusedConnections = surroundings.refusedConnections
-        status.refusedMessages = engine.refusedMessages
+        for (cause, count) in engine.refusedMessages {
+            status.refusedMessages.addClamped(count)
+            guard let refusal = ConnectionRefusal(cause) else { continue }
+            status.refusedConnections[refusal, default: 0].addClamped(count)
+        }
         status.repeatedRecords = engine.repeatedRecords
         status.failedFiles = engine.counts.failedFiles
         status.removedSegments = engine.counts.removedSegments
@@ -87,7 +94,7 @@ struct StatusBuilder {
                 written.removeFirst()
             }
         }
-        guard let first = written.first, now - first.nanoseconds >= Self.lookNanoseconds else {
+        guard let first = written.first, now - first.nanoseconds >= Self.leastRateNanoseconds else {
             return nil
         }
         return Double(bytes - first.bytes) / (Double(now - first.nanoseconds) / 1e9)
@@ -146,7 +153,7 @@ extension SourceStatus {
         agent = counters.agent
         software = counters.software
         isConnected = counters.isConnected
-        isStopped = counters.health?.isStopped ?? false
+        isStopped = counters.isConnected && counters.health?.isStopped ?? false
         lostSamples = counters.lostSamples
         pictures = counters.pictures
         soundPackets = counters.soundPackets
@@ -165,9 +172,11 @@ extension SourceStatus {
         }
         report = counters.health.map { health in
             Report(
-                keptBytes: health.keptBytes, lostSamples: health.lostSamples,
+                keptBytes: counters.keptBytes ?? health.keptBytes, lostSamples: health.lostSamples,
                 ageSeconds: Double(now - counters.healthNanoseconds) / 1e9,
-                soundPeaks: (health.sound?.levels ?? []).map { Double($0.peakMillibels) / 100 })
+                // The level of a source that is not there is not that of its last second.
+                soundPeaks: counters.isConnected
+                    ? (health.sound?.levels ?? []).map { Double($0.peakMillibels) / 100 } : [])
         }
     }
 }

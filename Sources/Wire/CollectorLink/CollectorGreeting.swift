@@ -151,7 +151,10 @@ extension CollectorLink {
             connections[peer].map { $0.accounts.map(\.name) }
             ?? claims[peer].map { $0.hello.sources.map(\.name) }
         guard let names, let flaw = right.map({ $0.flaw(in: names) }) ?? text else { return [] }
-        return refuse(peer, .unauthorized, flaw, now: now, durable: durable)
+        let address = connections[peer]?.address ?? claims[peer]?.address ?? ""
+        return refuse(
+            peer, .unauthorized, flaw, address: address, cause: right == nil ? .keyWithdrawn : nil,
+            now: now, durable: durable)
     }
 
     /// Counts a Heartbeat, Hello or unknown message against the connection's rate.

@@ -41,8 +41,8 @@ package struct CollectorLink: Sendable {
 
     /// Records that were received again after a reconnect, and dropped.
     package internal(set) var duplicateRecords: UInt64 = 0
-    /// Refusals since the start.
-    package internal(set) var refusals: UInt64 = 0
+    /// Refusals since the start, also those that were not sent because there were too many.
+    package internal(set) var refusals: [RefusalCause: UInt64] = [:]
 
     /// Interval between checks for silent peers and for acks that are due by time.
     static let scanNanoseconds: Int64 = 100_000_000
@@ -370,14 +370,15 @@ extension CollectorLink {
 
     /// Sends a refusal, and forgets the connection.
     mutating func refuse(
-        _ peer: PeerID, _ reason: RefusalReason, _ text: String, address: String, now: Int64,
+        _ peer: PeerID, _ reason: RefusalReason, _ text: String, address: String,
+        cause: RefusalCause? = nil, now: Int64,
         durable: some DurabilityLookup
     ) -> [CollectorAction] {
+        refusals[cause ?? .reason(reason), default: 0] += 1
         let connection = connections[peer]
         if connection == nil && claims[peer] == nil && !strangers.take(now: now) {
             return [.dismissed(peer)]
         }
-        refusals += 1
         let text = printable(text)
         let refusal = Refusal(reason: reason, text: text)
         var actions: [CollectorAction] = [
@@ -406,7 +407,7 @@ extension CollectorLink {
         var actions: [CollectorAction] = [
             .send(peer, WireMessage.refusal(refusal).encoded()), .dismissed(peer),
         ]
-        refusals += 1
+        refusals[.throttled, default: 0] += 1
         if let suppressed = logGate.pass(address, now: now) {
             let more = suppressed > 0 ? " (and \(suppressed) earlier refusals)" : ""
             actions.append(

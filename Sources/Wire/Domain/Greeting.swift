@@ -173,3 +173,12 @@ package enum RefusalReason: Int, CaseIterable, Hashable, Sendable {
     /// A reason unknown to this version.
     case other = 0
 }
+
+/// What refusals are counted by.
+package enum RefusalCause: Hashable, Sendable {
+    case reason(RefusalReason)
+    /// The key of a connected agent is no longer authorised.
+    case keyWithdrawn
+    /// A budget is used up; told as ``RefusalReason/unknownConnection``, because the agent is to come back.
+    case throttled
+}

@@ -17,6 +17,12 @@ import Testing
         return try MetricReading(figures.text(version: "1", process: nil))
     }
 
+    @Test func `what is exported follows the rules of promtool check metrics`() {
+        var figures = ViewerFigures()
+        figures.answers = [2: 7]
+        #expect(MetricLint.flaws(in: figures.text(version: "1", process: nil)) == [])
+    }
+
     @Test func `every number is there, with its labels`() throws {
         let reading = try reading()
         let answers = reading.all("tributary_viewer_answers_total")

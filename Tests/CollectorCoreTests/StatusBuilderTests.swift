@@ -1,0 +1,137 @@
+import Archive
+import Media
+import Operations
+import Testing
+import Trust
+import Wire
+
+@testable import CollectorCore
+
+private let second: Int64 = 1_000_000_000
+
+@Suite struct StatusBuilderTests {
+    private let peer = PeerID([0, 1])
+    private let spool = SpoolID.random()
+
+    private func engine() -> CollectorEngine {
+        CollectorEngine(
+            settings: SessionSettings(
+                layout: ArchiveLayout(root: "/archive"), startAt: .firstSample,
+                segmentNanoseconds: 600 * second, idleTimeoutNanoseconds: 0, software: "test"),
+            recovered: RecoveredArchive(), host: HostClock(boot: "this"),
+            at: SessionHarness.instant(0))
+    }
+
+    private func send(_ message: WireMessage, to engine: inout CollectorEngine, at time: Int64) {
+        engine.receive(
+            IncomingMessage(
+                peer: peer, address: "10.0.0.1", header: message.encoded(), payloadSizeBytes: nil),
+            payload: nil, at: SessionHarness.instant(time))
+    }
+
+    private func connect(to engine: inout CollectorEngine) {
+        let hello = Hello(
+            software: "agent", agent: "box", spool: spool,
+            epochs: [Epoch(number: 1, identity: .random())],
+            sources: [SourceOffer(name: "camera", tracks: [DiskScene.format], firstSequence: 1)])
+        send(.hello(hello), to: &engine, at: second)
+    }
+
+    private func status(_ engine: CollectorEngine, at time: Int64) -> CollectorStatus {
+        var builder = StatusBuilder()
+        return builder.status(of: engine, StatusBuilder.Surroundings(), now: time)
+    }
+
+    @Test func `a source that has ended with everything on disk has nothing in its spool`() throws {
+        var engine = engine()
+        connect(to: &engine)
+        let health = SourceHealth(
+            source: 0, keptBytes: 41_200, newestSequence: 1, lostSamples: 0,
+            sound: AudioHealth(
+                levels: [.init(peakMillibels: -600, rmsMillibels: -900)], skewPPB: nil),
+            isStopped: true)
+        send(.heartbeat(Heartbeat(health: [health])), to: &engine, at: 2 * second)
+        let before = try #require(status(engine, at: 2 * second).sources.first)
+        #expect(before.report?.keptBytes == 41_200)
+        #expect(before.isStopped && before.report?.soundPeaks == [-6])
+        send(
+            .goodbye(Goodbye(source: 0, sequence: 1, text: "done")), to: &engine, at: 3 * second)
+        for job in engine.takeJobs() {
+            guard case .note(_, _, let records?) = job else { continue }
+            engine.follow(.persisted(records), at: SessionHarness.instant(4 * second))
+        }
+        engine.tick(at: SessionHarness.instant(4 * second))
+        let after = try #require(status(engine, at: 5 * second).sources.first)
+        #expect(!after.isConnected)
+        #expect(after.report?.keptBytes == 0)
+        #expect(!after.isStopped && after.report?.soundPeaks == [])
+    }
+
+    @Test func `the time until the disk is full is not known for the first two minutes`() {
+        var builder = StatusBuilder()
+        var engine = engine()
+        var surroundings = StatusBuilder.Surroundings()
+        surroundings.disk.space = (free: 100_000_000_000, of: 200_000_000_000)
+        surroundings.reserveBytes = 0
+        func look(_ seconds: Int64) -> Double? {
+            builder.status(of: engine, surroundings, now: seconds * second).disk.secondsLeft
+        }
+        #expect(look(0) == nil)
+        // What agents kept while the collector was away comes at once.
+        engine.follow(
+            .written(source: "camera", MediaAmount(sizeBytes: 12_000_000_000, samples: 1)),
+            at: SessionHarness.instant(5 * second))
+        for seconds in stride(from: 1, to: 120, by: 1) as StrideTo<Int64> {
+            #expect(look(seconds) == nil, "\(seconds) s")
+        }
+        #expect(look(120) == 1_000)
+    }
+
+    @Test func `refusals are counted by their reasons`() throws {
+        var engine = engine()
+        engine.receive(
+            IncomingMessage(
+                peer: PeerID([9]), address: "10.0.0.9", header: [0xFF], payloadSizeBytes: nil),
+            payload: nil, at: SessionHarness.instant(second))
+        // It only has to say Hello first.
+        send(.heartbeat(Heartbeat()), to: &engine, at: second)
+        connect(to: &engine)
+        // The key of a connection is revoked: the thread that looks at keys counts that.
+        engine.rightChanged(
+            of: peer, to: nil, else: "the key camera is revoked",
+            at: SessionHarness.instant(2 * second))
+        var builder = StatusBuilder()
+        var surroundings = StatusBuilder.Surroundings()
+        surroundings.refusedConnections = [.revokedKey: 2]
+        let status = builder.status(of: engine, surroundings, now: 3 * second)
+        #expect(status.refusedConnections == [.revokedKey: 2, .malformed: 1])
+        #expect(status.refusedMessages == 3)
+    }
+
+    @Test
+    func `every reason of the protocol is one of a connection, but for those that end nothing`() {
+        let told = RefusalReason.allCases.filter { ConnectionRefusal(.reason($0)) == nil }
+        #expect(Set(told) == [.unknownConnection, .stopping])
+        #expect(ConnectionRefusal(.reason(.version)) == .version)
+        #expect(ConnectionRefusal(.throttled) == .throttled)
+        #expect(ConnectionRefusal(.keyWithdrawn) == nil)
+        #expect(ConnectionRefusal(.revoked(name: "camera")) == .revokedKey)
+        #expect(ConnectionRefusal(.expired(name: "camera")) == .expiredKey)
+    }
+
+    @Test func `refusals are summed up for the log, at most every ten minutes`() {
+        var summary = RefusalSummary()
+        let interval = RefusalSummary.intervalNanoseconds
+        #expect(summary.line([:], now: 0) == nil)
+        #expect(summary.line([.unknownKey: 1], now: second) == nil)
+        #expect(summary.line([.unknownKey: 9], now: interval) == nil)
+        #expect(
+            summary.line([.unknownKey: 9, .version: 2], now: interval + second)
+                == "in the last ten minutes refused 11 connections: unknown key 9, version 2")
+        #expect(summary.line([.unknownKey: 9, .version: 2], now: 9 * interval) == nil)
+        #expect(summary.line([.unknownKey: 10, .version: 2], now: 9 * interval) == nil)
+        #expect(
+            summary.line([.unknownKey: 10, .version: 2], now: 10 * interval)
+                == "in the last ten minutes refused 1 connection: unknown key 1")
+    }
+}
