@@ -13,6 +13,8 @@ package final class Agent: Sendable {
         case complete
         /// Told not to wait any longer: one line that says how much is kept on the disk, for the next start.
         case kept(String)
+        /// The same while the collector did not admit this box's key; and whether everything is kept on the disk.
+        case refused(String, isKept: Bool)
         /// One line that says what was wrong.
         case failed(String)
     }
@@ -62,6 +64,7 @@ package final class Agent: Sendable {
         switch (outcome, sink.end) {
         case (.failed(let line), _): return .failed(line)
         case (.complete, .failed(let line)), (.kept, .failed(let line)): return .failed(line)
+        case (.refused(let line, let isKept), _): return .refused(line, isKept: isKept)
         case (.kept(let line), _): return .kept(line)
         case (.complete, .finished), (.complete, nil): return .complete
         }

@@ -249,16 +249,21 @@ extension CollectorReplayLoop {
             if pacer != nil || isFlowing {
                 sayGoodbye("the replay was stopped")
             } else {
-                outcome = .failed("stopped before the collector had accepted any samples")
+                outcome = gaveUp("stopped before the collector had accepted any samples")
             }
         }
         if wishes.isAbandoned, outcome == nil {
             let samples = lines.reduce(0) { $0 + $1.keptSamples }
             let bytes = lines.reduce(0) { $0 + $1.keptBytes }
-            outcome = .failed(
+            outcome = gaveUp(
                 "given up: \(samples) samples (\(byteText(bytes))) had not reached the "
                     + "collector's disk")
         }
+    }
+
+    private func gaveUp(_ line: String) -> ReplayOutcome {
+        let why = lines.lazy.compactMap(\.shutOut).first
+        return why.map { .refused("\($0); \(line)") } ?? .failed(line)
     }
 
     private mutating func publish(now: Int64, force: Bool = false) {

@@ -60,9 +60,12 @@ package protocol SourcePlayer {
 /// Why a recording cannot be played again: one line.
 package struct ReplayError: Error, Hashable, CustomStringConvertible {
     package let description: String
+    /// The collector does not admit this program's key.
+    package let isRefused: Bool
 
-    package init(_ description: String) {
+    package init(_ description: String, isRefused: Bool = false) {
         self.description = description
+        self.isRefused = isRefused
     }
 
     /// No source has anything in the time that was asked for.

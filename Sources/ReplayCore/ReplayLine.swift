@@ -75,6 +75,9 @@ final class ReplayLine {
         if case .failed(let line) = phase { line } else { nil }
     }
 
+    /// Why the collector does not admit the replay; nil: it does, or nothing is known.
+    var shutOut: String? { link.shutOut }
+
     // MARK: What is played
 
     /// - Parameter source: its place among the replay's.

@@ -68,4 +68,6 @@ package enum ReplayOutcome: Hashable, Sendable {
     case complete
     /// One line that says what was wrong, or how much was given up.
     case failed(String)
+    /// Given up while the collector did not admit this key: one line that says why.
+    case refused(String)
 }

@@ -16,7 +16,7 @@ final class WireLine {
         /// A Hello has been sent and not been answered.
         case greeting
         case welcome
-        case refused(String)
+        case refused(String, RefusalReason)
     }
 
     let socket: Socket
@@ -73,7 +73,7 @@ final class WireLine {
                 accounts[source.source]?.persisted = source.persisted
             }
         case .refusal(let refusal):
-            state = .refused(refusal.text)
+            state = .refused(refusal.text, refusal.reason)
         case .hello, .samples, .gap, .trackUpdate, .goodbye, .clockProbe, .heartbeat, .clockReply,
             .ping, .command, .report, .enrol, .enrolled, .unknown:
             break

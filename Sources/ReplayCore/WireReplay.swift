@@ -20,6 +20,8 @@ package final class WireReplay: Sendable {
         package var payloadBytes: UInt64 = 0
         /// What the collector said no to, and in which words.
         package var refusals: [String] = []
+        /// Those words where a key is not allowed to write a source any more, or was not.
+        package var shutOut: String?
         /// Not sent, because their connection had been refused.
         package var unsentMessages: UInt64 = 0
         /// Missing in the recording.

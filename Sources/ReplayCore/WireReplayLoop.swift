@@ -2,6 +2,7 @@ import Logging
 import Media
 import Messaging
 import CollectorClient
+import Trust
 import Wire
 
 /// The thread's work of a ``WireReplay``.
@@ -96,20 +97,23 @@ final class WireReplayLoop {
 
     /// What has to be added to this machine's clock to get the collector's.
     private func measureClock() throws -> Int64 {
-        let line = try WireLine(in: context, endpoint: endpoint, options: options)
+        let socket = try Socket(.dealer, in: context, options: options)
+        let monitor = try ConnectionMonitor(of: socket, in: context)
+        try socket.connect(endpoint)
         let giveUp = SystemClock.monotonic.nowNanoseconds + Self.patienceNanoseconds
         var best: (roundTrip: Int64, offset: Int64)?
         var answers = 0
         var probe = SystemClock.monotonic.nowNanoseconds
-        _ = try line.socket.send(.bytes(WireMessage.clockProbe(ClockProbe(t1: probe)).encoded()))
+        _ = try socket.send(.bytes(WireMessage.clockProbe(ClockProbe(t1: probe)).encoded()))
         var poller = Poller()
-        _ = poller.add(line.socket)
+        _ = poller.add(socket)
         while answers < Self.probes {
             guard SystemClock.monotonic.nowNanoseconds < giveUp, !isStopping() else {
                 throw ReplayError("no collector at \(endpoint)")
             }
             _ = try poller.wait(milliseconds: 20)
-            while let message = try line.socket.receive(maximumParts: 1) {
+            try checkAdmission(monitor)
+            while let message = try socket.receive(maximumParts: 1) {
                 let t4 = SystemClock.monotonic.nowNanoseconds
                 guard case .clockReply(let reply)? = Self.message(message.parts[0].bytes),
                     reply.t1 == probe
@@ -120,11 +124,23 @@ final class WireReplayLoop {
                     best = (roundTrip, ((reply.t2 - reply.t1) + (reply.t3 - t4)) / 2)
                 }
                 probe = SystemClock.monotonic.nowNanoseconds
-                _ = try line.socket.send(
+                _ = try socket.send(
                     .bytes(WireMessage.clockProbe(ClockProbe(t1: probe)).encoded()))
             }
         }
         return best?.offset ?? 0
+    }
+
+    private func checkAdmission(_ monitor: borrowing ConnectionMonitor) throws {
+        while let event = try monitor.nextEvent() {
+            // Broken off: the collector may only be starting.
+            guard case .handshakeFailed(_, let failure) = event else { continue }
+            if case .brokenOff = failure { continue }
+            throw ReplayError(
+                HandshakeAdvice.line(
+                    failure, endpoint: endpoint, name: "replay", security: options.security),
+                isRefused: true)
+        }
     }
 
     private static func message(_ header: [UInt8]) -> WireMessage? {
@@ -249,7 +265,8 @@ extension WireReplayLoop {
                     line.receive(message)
                     if case .command(let command) = message { try refuse(command, on: line) }
                 }
-                if case .refused(let text) = line.state, !wasRefused {
+                if case .refused(let text, let reason) = line.state, !wasRefused {
+                    if reason == .unauthorized { report.shutOut = report.shutOut ?? text }
                     logger.warning("the collector refused a connection: \(text)")
                     if report.refusals.count < Self.maximumRefusals { report.refusals.append(text) }
                 }

@@ -8,15 +8,21 @@ package enum ExitStatus {
     package static let failure: Int32 = 1
     /// Wrong usage (EX_USAGE).
     package static let usage: Int32 = 64
+    /// A collector does not admit this program's key (EX_NOPERM).
+    package static let refused: Int32 = 77
 }
 
 /// A failure whose one line is all that a user needs: what was wrong and what to do.
 package struct Failure: Error, CustomStringConvertible {
     package let description: String
+    let exitStatus: Int32
 
-    /// - Parameter line: what was wrong and what to do, without the program's name.
-    package init(_ line: String) {
+    /// - Parameters:
+    ///   - line: what was wrong and what to do, without the program's name.
+    ///   - exitStatus: one of ``ExitStatus``.
+    package init(_ line: String, exitStatus: Int32 = ExitStatus.failure) {
         description = line
+        self.exitStatus = exitStatus
     }
 }
 
@@ -44,16 +50,16 @@ package enum Program {
     ) -> Never {
         signal(SIGPIPE, SIG_IGN)
         let options = given(to: Command.self, arguments, name: name)
+        // The configuration file counts here, too.
+        let format = LogFormat.chosen(by: options.arguments) ?? .ofThisProcess
+        func complain(_ line: String) { end(with: line, format) }
         do {
             var parsed = try Command.parseAsRoot(options.arguments)
             try parsed.run()
             exit(0)
         } catch let failure as Failure {
             complain("\(name): \(failure)")
-        // The configuration file counts here, too.
-        let format = LogFormat.chosen(by: options.arguments) ?? .ofThisProcess
-        func complain(_ line: String) { end(with: line, format) }
-            exit(ExitStatus.failure)
+            exit(failure.exitStatus)
         } catch let usage as UsageError {
             complain("\(name): \(usage)")
             exit(ExitStatus.usage)

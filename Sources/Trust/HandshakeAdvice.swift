@@ -16,8 +16,8 @@ package enum HandshakeAdvice {
         switch (failure, security) {
         case (.refused, .client(let key, _)):
             return
-                "\(collector) does not admit this \(watches ? "viewer" : "box")'s key: run on the server 'tributary keys authorize "
-                + "\(name) \(key.publicKey.text)\(watches ? " --watch" : "")'"
+                "\(collector) does not admit this \(watches ? "viewer" : "box")'s key (it is unknown there, or revoked): run on the "
+                + "server 'tributary keys authorize \(name) \(key.publicKey.text)\(watches ? " --watch" : "")'"
         case (.securityMismatch, .client):
             return
                 "\(collector) uses no keys: start it without --insecure, or add --insecure here on a trusted "

@@ -32,6 +32,9 @@ struct AgentCommand: ParsableCommand {
             Every option can be set in the environment (--video-bitrate is TRIBUTARY_VIDEO_BITRATE) and in a file \
             (--config). Stop with Ctrl-C or SIGTERM: captured samples are sent first, for at most --linger; a second \
             Ctrl-C does not wait. SIGHUP reloads the file: source, size, frame rate and bitrate change without a restart.
+
+            Exit status: 0 when the collector has everything on disk, 1 when the work failed or samples are left, 64 for wrong usage, 77 when \
+            samples are left because the collector does not admit this box's key.
             """,
         version: Version.number)
 
@@ -44,11 +47,11 @@ struct AgentCommand: ParsableCommand {
 
     @OptionGroup(title: "Keys") var keys: KeyOptions
 
+    @OptionGroup(title: "Log") var log: LogOptions
+
     @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
 
     func validate() throws {
-    @OptionGroup(title: "Log") var log: LogOptions
-
         try link.validate()
         try keys.validate()
     }
@@ -92,6 +95,10 @@ struct AgentCommand: ParsableCommand {
             switch try agent.run() {
             case .complete: logger.info("done: the collector has everything on disk")
             case .kept(let line): try service.leave(line)
+            case .refused(let line, isKept: true):
+                try service.leave(line, else: ExitStatus.refused)
+            case .refused(let line, isKept: false):
+                throw Failure(line, exitStatus: ExitStatus.refused)
             case .failed(let line): throw Failure(line)
             }
         } catch let error as CaptureError {

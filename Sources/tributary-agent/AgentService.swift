@@ -79,8 +79,9 @@ final class AgentService: Sendable {
     }
 
     /// Not all was sent, and nothing is lost: for a service that is as it should be, for people it is to be known.
-    func leave(_ line: String) throws(Failure) {
-        guard manager.isThere else { throw Failure(line) }
+    /// - Parameter status: of the program, for people.
+    func leave(_ line: String, else status: Int32 = ExitStatus.failure) throws(Failure) {
+        guard manager.isThere else { throw Failure(line, exitStatus: status) }
         logger.warning("\(line)")
     }
 

@@ -55,7 +55,9 @@ struct EnrolCommand: ParsableCommand {
         } catch let error as TrustError {
             throw Failure("\(error)")
         } catch let error as EnrolmentError {
-            throw Failure("\(error)")
+            throw Failure(
+                "\(error)",
+                exitStatus: error.isRefused ? ExitStatus.refused : ExitStatus.failure)
         }
         let files = try write(enrolled, line, keyDirectory, into: directory)
         tell(enrolled, keyDirectory, files)

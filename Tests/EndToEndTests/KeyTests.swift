@@ -104,7 +104,8 @@ extension EndToEnd {
                 _ = try await stage.holds(2, of: "stage")
                 try await site.keys("revoke", "stage")
                 try await agent.says("refused: the key stage is revoked")
-                try await agent.says("does not admit this box's key")
+                try await agent.says(
+                    "'tributary keys authorize stage' on the server admits it again")
                 try await site.collector.says("refused: the key of stage is revoked")
                 try await site.collector.says("has ended (stage was revoked)")
                 let before = try stage.recordings("stage").map { try Data(contentsOf: $0).count }
@@ -118,6 +119,71 @@ extension EndToEnd {
                 _ = try await site.collector.outcome()
                 try await expectAudio(stage)
                 #expect(try Numbers(of: "door", on: stage).missing == [])
+            }
+        }
+
+        @Test(arguments: [false, true])
+        func `an agent that is stopped after its key was revoked says so with a status of its own`(
+            isOnDisk: Bool
+        ) async throws {
+            try await Stage.with { stage in
+                let site = try await Site.open(on: stage)
+                let agent = try site.agent(
+                    "stage", keys: "box", "--linger", "1s", "--spool",
+                    isOnDisk ? stage.spool : "none")
+                try await site.keys("authorize", "stage", try await site.key(saidBy: agent))
+                _ = try await stage.holds(1, of: "stage")
+                try await site.keys("revoke", "stage")
+                try await agent.says("refused: the key stage is revoked")
+                // Its handshakes are refused meanwhile, too.
+                try await site.collector.says("refused: the key of stage is revoked")
+                agent.signal(SIGTERM)
+                let outcome = try await agent.outcome()
+                #expect(outcome.status == 77)
+                let last = try #require(outcome.complaintLines.last)
+                #expect(
+                    last.hasPrefix("tributary-agent: the collector at \(site.endpoint) refused: "))
+                #expect(last.contains("the key stage is revoked: 'tributary keys authorize stage'"))
+                #expect(last.contains("samples ("))
+                #expect(last.contains("are sent at the next start") == isOnDisk)
+                let top = try await stage.run(.archive, "top", "--archive", stage.archive)
+                #expect(top.output.contains(" refused: revoked key "), "\(top.output)")
+                let json = try await stage.run(
+                    .archive, "top", "--json", "--archive", stage.archive)
+                #expect(json.output.contains("\"revoked_key\""))
+                site.collector.signal(SIGTERM)
+                let end = try await site.collector.outcome()
+                #expect(end.complaints.contains(": revoked key "), "\(end.complaints)")
+                // It is told the same when it starts anew; what it says is not known to be revoked.
+                let again = try site.agent(
+                    "stage", keys: "box", "--linger", "1s", "--spool", stage.spool)
+                again.signal(SIGTERM)
+                _ = try await again.outcome()
+            }
+        }
+
+        @Test func `a replay that is not admitted ends with that status`() async throws {
+            try await Stage.with { stage in
+                let wire = stage.directory.appending(path: "messages.wire").path
+                let site = try await Site.open(on: stage, "--record-wire", wire)
+                let agent = try site.agent("stage", keys: "box", "--duration", "2s")
+                let key = try await site.key(saidBy: agent)
+                try await site.keys("authorize", "stage", key)
+                try await agent.succeeds()
+                let place = [
+                    "--to", site.endpoint, "--collector-key", site.key, "--archive", stage.archive,
+                    "--keys", stage.directory.appending(path: "other").path,
+                ]
+                let replay = try stage.start(.archive, ["replay", "latest"] + place)
+                try await replay.says("does not admit this box's key")
+                replay.signal(SIGINT)
+                let outcome = try await replay.outcome()
+                #expect(outcome.status == 77)
+                #expect(
+                    outcome.complaintLines.last?.contains("does not admit this box's key") == true)
+                let other = try await stage.start(.archive, ["replay", wire] + place).outcome()
+                #expect(other.status == 77)
+                #expect(other.complaintLines.last?.contains("keys authorize replay ") == true)
             }
         }
 

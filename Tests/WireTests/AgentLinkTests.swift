@@ -308,6 +308,29 @@ struct `An agent` {
         #expect(agent.failure?.contains("box8 sends it") == true)
     }
 
+    @Test func `that is shut out remembers what the collector said, until it is let in`() {
+        var agent = AgentHarness()
+        #expect(agent.link.shutOut == nil)
+        agent.connect()
+        agent.welcome()
+        agent.receive(
+            .refusal(Refusal(reason: .unauthorized, text: "the key stage is revoked: ask Ada")))
+        let told = agent.logs.count
+        #expect(agent.link.shutOut?.hasSuffix("the key stage is revoked: ask Ada") == true)
+        // From then on its handshake fails, which tells less.
+        for _ in 0..<3 {
+            agent.now += Fixtures.second
+            agent.perform(agent.link.notAdmitted("the key is unknown", now: agent.now))
+        }
+        #expect(agent.logs.count == told)
+        #expect(agent.link.shutOut?.hasSuffix("the key stage is revoked: ask Ada") == true)
+        agent.connect()
+        agent.welcome()
+        #expect(agent.link.shutOut == nil)
+        agent.perform(agent.link.notAdmitted("the key is unknown", now: agent.now))
+        #expect(agent.link.shutOut == "the key is unknown")
+    }
+
     @Test func `that is not admitted says why once, then at growing intervals, and goes on`() {
         var agent = AgentHarness()
         for _ in 0..<36_000 {

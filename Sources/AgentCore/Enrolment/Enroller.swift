@@ -57,7 +57,9 @@ package struct Enroller: Sendable {
                         "\(collector) has enrolled this box but does not accept its key: see the collector's log"
                 )
             }
-            guard now() < deadline else { throw EnrolmentError(description: notTaken) }
+            guard now() < deadline else {
+                throw EnrolmentError(description: notTaken, isRefused: true)
+            }
             MonotonicClock().sleep(untilNanoseconds: now() + Self.pauseNanoseconds)
         }
     }
@@ -151,4 +153,6 @@ package struct Enroller: Sendable {
 /// Why a box could not be enrolled: one line that says what to do.
 package struct EnrolmentError: Error, Hashable, CustomStringConvertible {
     package let description: String
+    /// The collector does not accept the key.
+    package var isRefused = false
 }

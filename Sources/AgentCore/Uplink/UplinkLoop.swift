@@ -172,7 +172,7 @@ extension UplinkLoop {
         lookForCollector(now: now)
         perform(backlog.tick(now: now))
         if outcome == nil, isOver(deadline, now: now) {
-            outcome = isKept ? .kept(givenUp) : .failed(givenUp)
+            outcome = outcomeOfGivingUp
         }
         var status = UplinkStatus()
         status.isConnected = backlog.isFlowing
@@ -181,7 +181,7 @@ extension UplinkLoop {
         status.lostSamples = backlog.lostSamples
         status.roundTripNanoseconds = prober.roundTripNanoseconds
         if backlog.isFlowing { trouble = nil }
-        status.trouble = trouble ?? absence
+        status.trouble = backlog.shutOut ?? trouble ?? absence
         if backlog.isOnDisk { spoolTrouble = nil }
         let inMemory = spoolTrouble ?? uplink.spoolTrouble
         status.spoolTrouble = backlog.isOnDisk ? nil : inMemory
@@ -233,6 +233,11 @@ extension UplinkLoop {
     /// Whether what has not been sent outlives this process.
     private var isKept: Bool { backlog.isOnDisk && backlog.storage != nil }
 
+    private var outcomeOfGivingUp: UplinkOutcome {
+        if let why = backlog.shutOut { return .refused("\(why); \(givenUp)", isKept: isKept) }
+        return isKept ? .kept(givenUp) : .failed(givenUp)
+    }
+
     private var givenUp: String {
         if backlog.isPersisted {
             let place = isKept ? "stay in \(backlog.storage?.path ?? "")" : "are lost here"
@@ -247,7 +252,7 @@ extension UplinkLoop {
             ? "; they stay in \(backlog.storage?.path ?? "") and are sent at the next start"
             : ""
         let why =
-            backlog.isFlowing
+            backlog.isFlowing || backlog.shutOut != nil
             ? "" : " (\(trouble ?? absence ?? "no collector at \(uplink.settings.endpoint)"))"
         return "given up: \(backlog.keptSamples) samples (\(byteText(backlog.keptBytes))) had not "
             + "reached the collector's disk\(why)\(kept)"
@@ -355,6 +360,8 @@ extension UplinkLoop {
         case .warning: trouble = nil
         case .debug, .info, .notice: break
         }
+        var line = line
+        if !backlog.session.isEmpty { line.metadata["session"] = backlog.session }
         uplink.logger.log(line)
     }
 }

@@ -82,6 +82,9 @@ package enum UplinkOutcome: Hashable, Sendable {
     case complete
     /// Told not to wait any longer: one line that says how much is kept on the disk, for the next start.
     case kept(String)
+    /// Told not to wait any longer, while the collector did not admit this box's key: one line that says so, and how much is kept or
+    /// lost.
+    case refused(String, isKept: Bool)
     /// One line that says what was wrong, or how much was given up.
     case failed(String)
 }

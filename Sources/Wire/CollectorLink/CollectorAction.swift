@@ -110,6 +110,7 @@ package enum CloseReason: Hashable, Sendable, CustomStringConvertible {
         case .replaced: "replaced by another connection"
         case .throttled: "throttled"
         case .rewound: "has to resend what could not be written"
+        case .refused(.unauthorized): "its key is no longer authorised"
         case .refused(let reason): "refused (\(reason))"
         case .stopping: "the collector is stopping"
         }

@@ -81,7 +81,11 @@ enum ContainerReplayRun {
             let outcome = try ReplayWatch.watch(
                 control, input: input, to: target.destination.name, speed: speed, console: console
             ) { () throws(ReplayError) in try replay.run(input.recorded) }
-            if case .failed(let line) = outcome { throw Failure(line) }
+            // Only a collector refuses keys.
+            switch outcome {
+            case .complete: break
+            case .failed(let line), .refused(let line): throw Failure(line)
+            }
             let report = ReplayReport(
                 control.status, input: input, seconds: (ContinuousClock().now - began) / .seconds(1)
             )

@@ -28,7 +28,7 @@ struct ReplayCommand: ParsableCommand {
             connected to again.
 
             On a terminal: space pauses and resumes, s steps to the next message, q stops. Ctrl-C stops too, after completing what \
-            was sent; a second Ctrl-C does not wait.
+            was sent; a second Ctrl-C does not wait. Exit status 77 when the collector does not admit this machine's key.
             """)
 
     @OptionGroup var archive: ArchiveOptions
@@ -124,13 +124,17 @@ struct ReplayCommand: ParsableCommand {
             let outcome = try ReplayWatch.watch(
                 control, input: input, to: to, speed: pace, console: console
             ) { () throws(ReplayError) in try replay.run(input.players) }
-            if case .failed(let line) = outcome { throw Failure(line) }
+            switch outcome {
+            case .complete: break
+            case .failed(let line): throw Failure(line)
+            case .refused(let line): throw Failure(line, exitStatus: ExitStatus.refused)
+            }
             let report = ReplayReport(
                 control.status, input: input, seconds: (ContinuousClock().now - began) / .seconds(1)
             )
             if json { try JSONOutput.print(report) } else { print(report.line) }
         } catch let error as ReplayError {
-            throw Failure("\(error)")
+            throw Failure("\(error)", exitStatus: error.exitStatus)
         }
     }
 

@@ -39,10 +39,10 @@ enum WireReplayRun {
         do throws(ReplayError) {
             report = try replay.run(recording)
         } catch {
-            throw Failure("\(error)")
+            throw Failure("\(error)", exitStatus: error.exitStatus)
         }
         console.endProgress()
-        try show(report, replay.status, path, json: command.json)
+        try show(report, replay.status, path, at: command.to, json: command.json)
     }
 
     private static func check(_ command: ReplayCommand) throws {
@@ -68,7 +68,8 @@ enum WireReplayRun {
     }
 
     private static func show(
-        _ report: WireReplay.Report, _ status: ReplayStatus, _ path: String, json: Bool
+        _ report: WireReplay.Report, _ status: ReplayStatus, _ path: String, at endpoint: String,
+        json: Bool
     ) throws {
         if json {
             try JSONOutput.print(WireReplayReport(report, status))
@@ -84,6 +85,10 @@ enum WireReplayRun {
                 print("\(report.missingMessages) messages are missing in the recording")
             }
             if report.isTorn { print("the last message is incomplete: the collector was killed") }
+        }
+        if let shutOut = report.shutOut {
+            throw Failure(
+                "the collector at \(endpoint) refused: \(shutOut)", exitStatus: ExitStatus.refused)
         }
         if report.unpersistedRecords > 0 {
             throw Failure(
@@ -116,4 +121,9 @@ private struct WireReplayReport: Encodable {
         unpersistedRecords = report.unpersistedRecords
         lateness = status.lateness.map(ReplayReport.Lateness.init)
     }
+}
+
+extension ReplayError {
+    /// Of a program that ends with it.
+    var exitStatus: Int32 { isRefused ? ExitStatus.refused : ExitStatus.failure }
 }
