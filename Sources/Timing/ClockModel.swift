@@ -43,9 +43,11 @@ package struct ClockModel: Hashable, Sendable {
     }
 
     /// The same clock against a collector's clock that shows this much more.
-    package func advanced(by nanoseconds: Int64) -> ClockModel {
+    /// - Parameter errorNanoseconds: maximum error of that difference.
+    package func advanced(by nanoseconds: Int64, errorNanoseconds: Int64 = 0) -> ClockModel {
         var model = self
         model.offsetNanoseconds = offsetNanoseconds.clampedAdding(nanoseconds)
+        model.boundNanoseconds = boundNanoseconds.clampedAdding(errorNanoseconds)
         return model
     }
 

@@ -57,15 +57,7 @@ struct SessionTie: Sendable {
         self.byEpoch = byEpoch
     }
 
-    /// Whether an agent's clock has placed zero, or none can.
-    var isSettled: Bool { placed.isEmpty || tie.isTied }
-
     var zero: ZeroTie<PlacedClock>.Zero { tie.zero }
-
-    /// Whether a source's epoch was placed before.
-    func isPlaced(_ source: String, _ epoch: EpochID) -> Bool {
-        placed[PlacedClock(source: source, epoch: epoch)] != nil
-    }
 
     /// Takes in what is known of an epoch's clock.
     /// - Parameter owner: whose exchanges apply to a source.

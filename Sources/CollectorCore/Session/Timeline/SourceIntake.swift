@@ -180,14 +180,17 @@ struct SourceIntake: Sendable {
         let isLearning = now - (timeline.begunNanoseconds ?? now) < Self.learningNanoseconds
         let interval =
             isLearning ? Self.learningIntervalNanoseconds : Self.followIntervalNanoseconds
-        let correction = correction(of: epoch).nanoseconds
+        let correction = correction(of: epoch)
+        let isCorrected = timeline.correctionNanoseconds != correction.nanoseconds
         guard
             now - (timeline.followedNanoseconds ?? .min / 2) >= interval
-                || timeline.correctionNanoseconds != correction,
+                || isCorrected,
             let change = clocks.change(of: clockID(epoch))
         else { return }
         let isJump = change.jumps > timeline.jumpsSeen
-        let at = isJump ? change.jumpedAtNanoseconds ?? change.atNanoseconds : change.atNanoseconds
+        var at = isJump ? change.jumpedAtNanoseconds ?? change.atNanoseconds : change.atNanoseconds
+        // A correction of zero applies to all moments of the agent's clock, so to every sample that follows.
+        if isCorrected, !isJump, let newest, newest.epoch == epoch { at = min(at, newest.stamp) }
         let model = change.model.advanced(by: correction)
         let session = timeline.pieces.timeline(at: at).sessionNanoseconds(at: at)
         let rest = timeline.pieces.slew(to: model, at: at)
@@ -196,10 +199,10 @@ struct SourceIntake: Sendable {
                 .clockKnown(
                     epoch: epoch, movedByNanoseconds: rest, sessionNanoseconds: session))
         }
-        let isNew = isJump || timeline.isGuessed || timeline.correctionNanoseconds != correction
+        let isNew = isJump || timeline.isGuessed || isCorrected
         timeline.followedNanoseconds = now
         timeline.jumpsSeen = change.jumps
-        timeline.correctionNanoseconds = correction
+        timeline.correctionNanoseconds = correction.nanoseconds
         timeline.isGuessed = false
         timeline.isStored = false
         if isJump {
@@ -227,7 +230,7 @@ struct SourceIntake: Sendable {
         else { return false }
         let fresh = Timeline(
             sessionZeroNanoseconds: timeline.pieces.sessionZeroNanoseconds,
-            model: change.model.advanced(by: timeline.correctionNanoseconds))
+            model: change.model.advanced(by: correction(of: epoch)))
         let present = timeline.pieces.timeline(at: start).sessionNanoseconds(at: start)
         let goesBack = samples.runs.contains { run in
             guard let first = run.dtsNanoseconds.first,
@@ -383,12 +386,12 @@ struct SourceIntake: Sendable {
         if model == nil { notices.append(.clockUnknown) }
         let known = model ?? guess(samples, now: now)
         if model != nil { keepOrder(of: epoch, samples, known, zero: zero) }
-        let correction = correction(of: epoch).nanoseconds
+        let correction = correction(of: epoch)
         return FollowedTimeline(
             pieces: EpochTimelines(
                 Timeline(
                     sessionZeroNanoseconds: zero, model: known.advanced(by: correction))),
-            isGuessed: model == nil, correctionNanoseconds: correction,
+            isGuessed: model == nil, correctionNanoseconds: correction.nanoseconds,
             followedNanoseconds: model == nil ? nil : now,
             begunNanoseconds: now, jumpsSeen: clocks.change(of: clockID(epoch))?.jumps ?? 0)
     }
@@ -500,11 +503,8 @@ struct SourceIntake: Sendable {
         _ epoch: EpochID, _ followed: FollowedTimeline?, isReplayed: Bool, at stamp: Int64
     ) -> FragmentContext {
         let timeline = followed?.pieces.timeline(at: stamp)
-        var bound =
+        let bound =
             isReplayed ? 0 : UInt64(clamping: timeline?.boundNanoseconds(at: stamp) ?? .max)
-        if !isReplayed, followed?.isStored != true {
-            bound.addClamped(UInt64(clamping: correction(of: epoch).errorNanoseconds))
-        }
         return FragmentContext(
             spool: spool, epoch: epoch,
             clock: FragmentRecord.Clock(
@@ -534,5 +534,12 @@ struct SourceIntake: Sendable {
 
     private func stamp(_ samples: Samples) -> Int64 {
         samples.runs.first?.dtsNanoseconds.first ?? 0
+    }
+}
+
+extension ClockModel {
+    /// The same clock against the session's timeline after a correction of zero; the bound contains the correction's error.
+    fileprivate func advanced(by correction: ZeroCorrection) -> ClockModel {
+        advanced(by: correction.nanoseconds, errorNanoseconds: correction.errorNanoseconds)
     }
 }
