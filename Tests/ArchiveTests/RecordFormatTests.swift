@@ -1,8 +1,9 @@
-import Archive
 import Foundation
 import Media
 import Testing
 import Timing
+
+@testable import Archive
 
 @Suite struct FragmentRecordTests {
     private let record = FragmentRecord(
@@ -126,6 +127,98 @@ import Timing
         let other = Ledger.parse(damaged)
         #expect(other.entries.count == 2)
         #expect(other.damagedLines == [2])
+    }
+
+    /// Everything that a line can have.
+    private var fullEntry: LedgerEntry {
+        var full = entry("plain")
+        full.firstSequence = 1
+        full.lastSequence = 1 << 62
+        full.ranges = [[1, 2], [4, 9]]
+        full.spool = String(repeating: "0f", count: 16)
+        full.after = 0
+        full.track = "video"
+        full.startNanoseconds = -5
+        full.durationNanoseconds = 7
+        full.epoch = "00000000000000ff"
+        full.agentNanoseconds = 12
+        full.offsetNanoseconds = -(1 << 40)
+        full.skewPartsPerBillion = -20_000
+        full.boundNanoseconds = 300
+        full.collectorZeroNanoseconds = 8
+        full.exchanges = [[1, 2, 3, 4], [-5, 6, 7, 8], []]
+        full.rejectedExchanges = 1
+        full.outlyingExchanges = 2
+        full.segment = "2026-11-20T22-40-00.000Z.mp4"
+        return full
+    }
+
+    @Test func `the quick parser reads what the decoder of JSON reads`() throws {
+        for entry in [fullEntry, entry("short")] {
+            let body = Array(Ledger.line(entry).dropLast(29))
+            let quick = body.withUnsafeBytes { LedgerLineParser.entry($0) }
+            #expect(quick == entry)
+            let slow = try JSONDecoder().decode(
+                LedgerEntry.self, from: Data(body + [UInt8(ascii: "}")]))
+            #expect(quick == slow)
+        }
+        // What it does not know is for the other one.
+        let start = #"{"at":"","kind":"gap","#
+        for body in [
+            start + #""text":"a \"b\"" "#, start + #""text":"ä" "#, start + #""new":1"#,
+            start + #""samples":-1"#, start + #""samples":01"#, start + #""samples":1.5"#,
+            start + #""samples":99999999999999999999"#, start + #""kind":"gap" "#,
+            start + #""ranges":[[1,2]"#, start + #""text":null"#,
+            start + #""startNanoseconds":-0"#, start + #""text":"}"#, #"{"kind":"gap" "#,
+            #"{ "at":"","kind":"gap" "#, "{", "", String(start.dropLast()) + "}",
+        ] {
+            #expect(Array(body.utf8).withUnsafeBytes { LedgerLineParser.entry($0) } == nil)
+        }
+    }
+
+    @Test func `lines are read from blocks of any size`() {
+        let bytes = Array(["one", "two \"b\"", "three"].map { Ledger.line(entry($0)) }.joined())
+        for size in [1, 7, 100, bytes.count] {
+            var rest = bytes[...]
+            let contents = try? Ledger.read("ledger") { () throws(ArchiveError) in
+                defer { rest = rest.dropFirst(size) }
+                return Array(rest.prefix(size))
+            }
+            #expect(contents?.entries.map(\.text) == ["one", "two \"b\"", "three"])
+            #expect(contents?.offsets == Ledger.parse(bytes).offsets)
+        }
+    }
+
+    @Test func `a line that is longer than ours is damaged, and no more is kept of it`() {
+        let long = [UInt8](repeating: UInt8(ascii: "x"), count: Ledger.maximumLineBytes + 1)
+        let good = Ledger.line(entry("good"))
+        let contents = Ledger.parse(good + long + [UInt8(ascii: "\n")] + good + long)
+        #expect(contents.entries.count == 2)
+        #expect(contents.damagedLines == [2])
+        #expect(contents.hasTornTail)
+        #expect(contents.offsets == [0, UInt64(good.count + long.count + 1)])
+    }
+
+    @Test func `a ledger of more lines, or more damaged ones, than a collector writes is refused`()
+        throws
+    {
+        let path = "\(NSTemporaryDirectory())ledger-\(UInt64.random(in: 0 ... .max)).jsonl"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let line = Array("x\n".utf8)
+        try Data((0..<10_000).flatMap { _ in line }).write(to: URL(filePath: path))
+        let contents = try Ledger.read(path)
+        #expect(contents.damagedLines.count == 100)
+        #expect(contents.otherDamagedLines == 9_900)
+        #expect(contents.damage.last == "9900 more lines are damaged")
+        try Data((0..<10_200).flatMap { _ in line }).write(to: URL(filePath: path))
+        #expect(throws: ArchiveError.self) { try Ledger.read(path) }
+        // Lines of which each is one, or nothing.
+        try Data(repeating: UInt8(ascii: "\n"), count: Ledger.maximumLines).write(
+            to: URL(filePath: path))
+        #expect(try Ledger.read(path).entries.isEmpty)
+        try Data(repeating: UInt8(ascii: "\n"), count: Ledger.maximumLines + 1).write(
+            to: URL(filePath: path))
+        #expect(throws: ArchiveError.self) { try Ledger.read(path) }
     }
 
     @Test func `a line torn anywhere costs only itself`() {

@@ -302,24 +302,42 @@ package enum FileSystem {
     /// Reads a small file completely.
     /// - Throws: also when it is larger than `limit` bytes.
     package static func read(_ path: String, limit: Int) throws(ArchiveError) -> [UInt8] {
+        var bytes: [UInt8] = []
+        try forEachBlock(of: path, limit: limit) {
+            bytes.append(contentsOf: $0)
+            return true
+        }
+        return bytes
+    }
+
+    /// Bytes of a file that are in memory at a time.
+    private static let blockBytes = 64 << 10
+
+    /// Reads a file from its beginning, a block at a time.
+    /// - Parameter body: receives bytes, one or more; returns whether to go on.
+    /// - Throws: also when the file is larger than `limit` bytes.
+    static func forEachBlock(
+        of path: String, limit: Int, _ body: (UnsafeRawBufferPointer) -> Bool
+    ) throws(ArchiveError) {
         let descriptor = try open(path)
         defer { close(descriptor) }
+        let tooLarge = ArchiveError.malformed(path: path, reason: "larger than \(limit) bytes")
         // Before anything is read of a file that claims to be large.
         var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_size <= limit else {
-            throw .malformed(path: path, reason: "larger than \(limit) bytes")
-        }
-        var bytes: [UInt8] = []
-        var block = [UInt8](repeating: 0, count: 65_536)
+        guard fstat(descriptor, &status) == 0, status.st_size <= limit else { throw tooLarge }
+        var block = [UInt8](repeating: 0, count: blockBytes)
+        var total = 0
         while true {
             let count = Glibc.read(descriptor, &block, block.count)
             if count < 0 && errno == EINTR { continue }
             guard count >= 0 else { throw .system(operation: "read", path: path, errno: errno) }
-            if count == 0 { return bytes }
-            bytes += block[..<count]
-            guard bytes.count <= limit else {
-                throw .malformed(path: path, reason: "larger than \(limit) bytes")
+            if count == 0 { return }
+            total += count
+            guard total <= limit else { throw tooLarge }
+            let goesOn = block.withUnsafeBytes {
+                body(UnsafeRawBufferPointer(rebasing: $0[..<count]))
             }
+            guard goesOn else { return }
         }
     }
 

@@ -86,9 +86,12 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     /// (`after`), that was on the disk of another collector, which is gone.
     package static let takenOver = "taken-over"
 
-    package init(kind: Kind, at: UTCTime) {
+    package init(kind: Kind, at: UTCTime) { self.init(kind: kind, text: at.description) }
+
+    /// - Parameter text: the time of writing.
+    init(kind: Kind, text: String) {
         self.kind = kind
-        self.at = at.description
+        at = text
     }
 
     /// The records that the line replaces, as far as their numbers are valid.
@@ -122,8 +125,12 @@ extension LedgerEntry {
 ///
 /// A line is `{…,"check":"<16 hex digits>"}`: the first 8 bytes of the SHA-256 of everything before `,"check"`.
 package enum Ledger {
-    /// A larger ledger was not written by this program.
+    /// A larger ledger was not written by this program: a collector ends at 192 MiB, and leaves out what it may (`LedgerFold`).
     package static let maximumBytes = 256 << 20
+    /// A longer line was not, either: 512 ranges of numbers or 256 clock exchanges take 24 kB.
+    static let maximumLineBytes = 256 << 10
+    /// Nor were more lines: the shortest that a collector writes counts as 300 bytes of those 192 MiB.
+    static let maximumLines = 1_000_000
 
     /// A line, including its line feed.
     package static func line(_ entry: LedgerEntry) -> [UInt8] {
@@ -131,7 +138,8 @@ package enum Ledger {
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         do {
             let body = Array(try encoder.encode(entry).dropLast())
-            return body + Array(",\"check\":\"\(checksum(body))\"}\n".utf8)
+            return body + tailStart + Array(checksum(Digest(of: body)).utf8) + tailEnd
+                + [UInt8(ascii: "\n")]
         } catch {
             preconditionFailure("a ledger entry of plain values always encodes: \(error)")
         }
@@ -142,10 +150,37 @@ package enum Ledger {
         package var entries: [LedgerEntry] = []
         /// The byte offset of each of them.
         package var offsets: [UInt64] = []
-        /// Numbers (from 1) of damaged lines.
-        package var damagedLines: [Int] = []
+        /// Numbers (from 1) of damaged lines: the first ``maximumDamagedLines``.
+        package private(set) var damagedLines: [Int] = []
+        /// How many lines are damaged besides.
+        package private(set) var otherDamagedLines = 0
         /// Whether the last line is incomplete: the program crashed while writing it.
         package var hasTornTail = false
+        /// Whether it has more lines, or more damaged ones, than a ledger can have: the rest was not read.
+        package var isCutShort = false
+
+        /// Those that people are told of one by one.
+        private static let maximumDamagedLines = 100
+        /// A file of which so many lines are none of ours is no ledger.
+        private static let maximumOtherLines = 10_000
+
+        /// Whether most of it may still be one.
+        var isLedger: Bool { otherDamagedLines < Self.maximumOtherLines }
+
+        mutating func addDamagedLine(_ number: Int) {
+            if damagedLines.count < Self.maximumDamagedLines {
+                damagedLines.append(number)
+            } else {
+                otherDamagedLines += 1
+            }
+        }
+
+        /// What is damaged in it, a text for each of the first lines.
+        package var damage: [String] {
+            let texts = damagedLines.map { "line \($0) is damaged" }
+            return otherDamagedLines > 0
+                ? texts + ["\(otherDamagedLines) more lines are damaged"] : texts
+        }
 
         /// Of a source without a ledger.
         package static let empty = Contents()
@@ -154,39 +189,53 @@ package enum Ledger {
     /// Reads a ledger; the ledger of a source without one is empty.
     package static func read(_ path: String) throws(ArchiveError) -> Contents {
         guard FileSystem.exists(path) else { return Contents() }
-        return parse(try FileSystem.read(path, limit: maximumBytes))
+        var reader = LedgerReader()
+        try FileSystem.forEachBlock(of: path, limit: maximumBytes) { reader.add($0) }
+        return try whole(reader.finish(), path)
     }
 
-    /// Reads a ledger's bytes.
-    package static func parse(_ bytes: [UInt8]) -> Contents {
-        var contents = Contents()
-        var number = 0
-        for line in bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false) {
-            number += 1
-            if line.isEmpty { continue }
-            if let entry = entry(Array(line)) {
-                contents.entries.append(entry)
-                contents.offsets.append(UInt64(line.startIndex))
-            } else if line.endIndex == bytes.endIndex {
-                contents.hasTornTail = true
-            } else {
-                contents.damagedLines.append(number)
-            }
+    /// Reads a ledger that comes in blocks.
+    /// - Parameters:
+    ///   - path: the file in errors.
+    ///   - next: the next bytes; none: there are no more.
+    package static func read(
+        _ path: String, next: () throws(ArchiveError) -> [UInt8]
+    ) throws(ArchiveError) -> Contents {
+        var reader = LedgerReader()
+        var block = try next()
+        while !block.isEmpty, block.withUnsafeBytes({ reader.add($0) }) { block = try next() }
+        return try whole(reader.finish(), path)
+    }
+
+    private static func whole(
+        _ contents: Contents, _ path: String
+    ) throws(ArchiveError) -> Contents {
+        guard !contents.isCutShort else {
+            throw .malformed(
+                path: path,
+                reason: contents.isLedger
+                    ? "more than \(maximumLines) lines: it was not written by a collector"
+                    : "not a ledger: more than \(contents.otherDamagedLines) of its lines are damaged"
+            )
         }
         return contents
     }
 
-    private static func entry(_ line: [UInt8]) -> LedgerEntry? {
-        // ,"check":"0123456789abcdef"}
-        let tail = 28
-        guard line.count > tail else { return nil }
-        let body = Array(line.dropLast(tail))
-        guard Array(line.suffix(tail)) == Array(",\"check\":\"\(checksum(body))\"}".utf8) else {
-            return nil
-        }
+    /// Reads a ledger's bytes.
+    package static func parse(_ bytes: [UInt8]) -> Contents {
+        var reader = LedgerReader()
+        _ = bytes.withUnsafeBytes { reader.add($0) }
+        return reader.finish()
+    }
+
+    /// A line without its line feed; nil: it is damaged.
+    static func entry(_ line: UnsafeRawBufferPointer) -> LedgerEntry? {
+        let body = UnsafeRawBufferPointer(rebasing: line.dropLast(tailBytes))
+        guard !body.isEmpty, isChecksum(line.suffix(tailBytes), of: body) else { return nil }
+        if let entry = LedgerLineParser.entry(body) { return entry.limited }
         do {
             let entry = try JSONDecoder().decode(
-                LedgerEntry.self, from: Data(body + [UInt8(ascii: "}")]))
+                LedgerEntry.self, from: Data(Array(body) + [UInt8(ascii: "}")]))
             return entry.limited
         } catch {
             // A kind of line from a newer version: complete, but not used.
@@ -194,7 +243,24 @@ package enum Ledger {
         }
     }
 
-    private static func checksum(_ body: [UInt8]) -> String {
-        hexadecimal(Digest(of: body).bytes.prefix(8))
+    private static let tailStart = Array(",\"check\":\"".utf8)
+    private static let tailEnd = Array("\"}".utf8)
+    private static let checksumBytes = 8
+    /// `,"check":"0123456789abcdef"}`
+    private static let tailBytes = tailStart.count + 2 * checksumBytes + tailEnd.count
+
+    private static func isChecksum(
+        _ tail: Slice<UnsafeRawBufferPointer>, of body: UnsafeRawBufferPointer
+    ) -> Bool {
+        // Before the body is hashed: what is no ledger has none of this.
+        guard tail.starts(with: tailStart), tail.suffix(tailEnd.count).elementsEqual(tailEnd) else {
+            return false
+        }
+        return tail.dropFirst(tailStart.count).dropLast(tailEnd.count)
+            .elementsEqual(checksum(Digest(of: body)).utf8)
+    }
+
+    private static func checksum(_ digest: Digest) -> String {
+        hexadecimal(digest.bytes.prefix(checksumBytes))
     }
 }

@@ -1,11 +1,10 @@
+import Glibc
+
 /// Recovers a ledger: everything after its last complete line is cut off, and the rest is made durable.
 ///
 /// Damaged lines before that stay: `verify` reports them, and no line depends on another. Only lines with zeros in them are
 /// removed: they are pages lost in a power cut, and were never reported as durable.
 enum LedgerRecovery {
-    /// A larger ledger was not written by this program.
-    private static let maximumBytes = 256 << 20
-
     struct Outcome: Sendable {
         var contents = Ledger.Contents()
         var cutBytes = 0
@@ -15,21 +14,70 @@ enum LedgerRecovery {
         guard FileSystem.exists(path) else { return Outcome() }
         let file = try RecordingFile(reopening: path, on: disk)
         try file.readAnew()
-        let bytes = try FileSystem.read(path, limit: maximumBytes)
-        let whole = bytes.lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
-        if whole < bytes.count { try file.cut(to: UInt64(whole)) }
+        let found = try survey(path)
+        if found.wholeBytes < found.sizeBytes { try file.cut(to: UInt64(found.wholeBytes)) }
         // What agents are told is durable has to be durable.
         try file.synchronize()
-        let kept = withoutLostPages(bytes[..<whole])
-        if kept.count < whole { try FileSystem.replace(path, with: kept, on: disk) }
-        return Outcome(contents: Ledger.parse(kept), cutBytes: bytes.count - kept.count)
+        var keptBytes = found.wholeBytes
+        if found.hasZeros {
+            let kept = withoutLostPages(try FileSystem.read(path, limit: Ledger.maximumBytes))
+            if kept.count < keptBytes { try FileSystem.replace(path, with: kept, on: disk) }
+            keptBytes = kept.count
+        }
+        return Outcome(contents: try Ledger.read(path), cutBytes: found.sizeBytes - keptBytes)
     }
 
-    private static func withoutLostPages(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
-        guard bytes.contains(0) else { return Array(bytes) }
-        let feed = UInt8(ascii: "\n")
-        return Array(
-            bytes.split(separator: feed).filter { !$0.contains(0) }.map { $0 + [feed] }.joined())
+    private struct Survey {
+        var sizeBytes = 0
+        /// Up to the end of the last complete line.
+        var wholeBytes = 0
+        var hasZeros = false
+    }
+
+    private static func survey(_ path: String) throws(ArchiveError) -> Survey {
+        var found = Survey()
+        try FileSystem.forEachBlock(of: path, limit: Ledger.maximumBytes) { block in
+            guard let base = block.baseAddress else { return true }
+            if let place = lastFeed(block) { found.wholeBytes = found.sizeBytes + place + 1 }
+            found.hasZeros = found.hasZeros || memchr(base, 0, block.count) != nil
+            found.sizeBytes += block.count
+            return true
+        }
+        return found
+    }
+
+    private static let feed = UInt8(ascii: "\n")
+    /// Bytes that are looked at one by one.
+    private static let stepBytes = 512
+
+    private static func lastFeed(_ block: UnsafeRawBufferPointer) -> Int? {
+        var end = block.count
+        while end > 0 {
+            let start = max(0, end - stepBytes)
+            let step = block[start..<end]
+            let isThere = UnsafeRawBufferPointer(rebasing: step).baseAddress.map {
+                memchr($0, Int32(feed), step.count) != nil
+            }
+            if isThere == true { return step.lastIndex(of: feed) }
+            end = start
+        }
+        return nil
+    }
+
+    /// - Parameter bytes: complete lines.
+    private static func withoutLostPages(_ bytes: [UInt8]) -> [UInt8] {
+        var kept: [UInt8] = []
+        bytes.withUnsafeBytes { bytes in
+            var rest = bytes[...]
+            while let base = UnsafeRawBufferPointer(rebasing: rest).baseAddress, !rest.isEmpty,
+                let end = memchr(base, Int32(feed), rest.count)
+            {
+                let count = base.distance(to: UnsafeRawPointer(end)) + 1
+                if memchr(base, 0, count) == nil { kept.append(contentsOf: rest.prefix(count)) }
+                rest = rest.dropFirst(count)
+            }
+        }
+        return kept
     }
 
     /// Appends lines to a ledger, durably.

@@ -242,10 +242,8 @@ extension SourceRecovery {
             if outcome.cutBytes > 0 {
                 warn("\(path): cut off incomplete lines (\(outcome.cutBytes) bytes)")
             }
-            for line in outcome.contents.damagedLines {
-                notes.append(
-                    RecoveryNote(
-                        .error, source: name, "\(path): line \(line) is damaged"))
+            for damage in outcome.contents.damage {
+                notes.append(RecoveryNote(.error, source: name, "\(path): \(damage)"))
             }
         } catch {
             // Without its lines, a rescued source would be taken to have said less than it has.

@@ -203,7 +203,7 @@ package struct SessionVerifier {
         try attempt(path) { (verifier) throws(ArchiveError) in
             contents = try verifier.files.ledger(of: source)
         }
-        for line in contents.damagedLines { damage(path, "line \(line) is damaged") }
+        for text in contents.damage { damage(path, text) }
         if contents.hasTornTail {
             findings.append(Finding(.note, path, "the last line is incomplete: a crash"))
         }

@@ -205,11 +205,24 @@ package struct RecordedExtent: Hashable, Sendable {
 }
 
 extension Ledger.Contents {
+    /// Bytes of a ledger that are read at a time.
+    private static let blockBytes: Int64 = 256 << 10
+
     /// The ledger of a source of a store; a source without one has an empty ledger.
     package init(of source: SourceKey, in store: any SegmentStore) throws(ArchiveError) {
         do throws(ArchiveError) {
-            self = Ledger.parse(
-                try store.contents(.ledger(source), limit: Ledger.maximumBytes))
+            let file = try store.open(.ledger(source))
+            let size = try file.sizeBytes()
+            guard size <= Ledger.maximumBytes else {
+                throw .malformed(
+                    path: file.path, reason: "larger than \(Ledger.maximumBytes) bytes")
+            }
+            var offset: Int64 = 0
+            self = try Ledger.read(file.path) { () throws(ArchiveError) in
+                let count = Int(min(Self.blockBytes, size - offset))
+                defer { offset += Int64(count) }
+                return try file.read(at: offset, count: count)
+            }
         } catch {
             guard error.isForAbsence else { throw error }
             self = .empty

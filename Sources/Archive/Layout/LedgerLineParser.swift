@@ -1,0 +1,147 @@
+/// Parses the text of a ledger's line as ``Ledger/line(_:)`` writes it: one object of strings, whole numbers and lists of lists of
+/// them, without spaces and without escapes. A ledger may have a million lines, and a decoder of any JSON takes twenty times as long.
+///
+/// It reads nothing else: what it does not know is left to that decoder, which reads the same from all that this one reads.
+struct LedgerLineParser: ~Copyable {
+    private let bytes: UnsafeRawBufferPointer
+    private var place = 0
+    /// Fields that were read, so that one that comes twice is seen.
+    private var fields: Set<String> = []
+
+    /// - Parameter bytes: a line up to its checksum: `{"at":"…","kind":"gap"`.
+    private init(_ bytes: UnsafeRawBufferPointer) { self.bytes = bytes }
+
+    /// Nil: it is not as we write it.
+    static func entry(_ bytes: UnsafeRawBufferPointer) -> LedgerEntry? {
+        var parser = LedgerLineParser(bytes)
+        return parser.entry()
+    }
+
+    private mutating func entry() -> LedgerEntry? {
+        guard take("{") else { return nil }
+        var entry = LedgerEntry(kind: .gap, text: "")
+        repeat {
+            guard let name = string(), take(":"), fields.insert(name).inserted,
+                read(name, into: &entry)
+            else { return nil }
+        } while take(",")
+        let isWhole = place == bytes.count && fields.contains("kind") && fields.contains("at")
+        return isWhole ? entry : nil
+    }
+
+    /// - Returns: whether there is such a field with such a value.
+    private mutating func read(_ name: String, into entry: inout LedgerEntry) -> Bool {
+        switch name {
+        case "kind":
+            guard let kind = string().flatMap(LedgerEntry.Kind.init) else { return false }
+            entry.kind = kind
+            return true
+        case "at":
+            guard let text = string() else { return false }
+            entry.at = text
+            return true
+        case "spool": return read(&entry.spool)
+        case "track": return read(&entry.track)
+        case "cause": return read(&entry.cause)
+        case "epoch": return read(&entry.epoch)
+        case "segment": return read(&entry.segment)
+        case "text": return read(&entry.text)
+        case "firstSequence": return read(&entry.firstSequence)
+        case "lastSequence": return read(&entry.lastSequence)
+        case "after": return read(&entry.after)
+        case "durationNanoseconds": return read(&entry.durationNanoseconds)
+        case "samples": return read(&entry.samples)
+        case "boundNanoseconds": return read(&entry.boundNanoseconds)
+        case "rejectedExchanges": return read(&entry.rejectedExchanges)
+        case "outlyingExchanges": return read(&entry.outlyingExchanges)
+        case "startNanoseconds": return read(&entry.startNanoseconds)
+        case "agentNanoseconds": return read(&entry.agentNanoseconds)
+        case "offsetNanoseconds": return read(&entry.offsetNanoseconds)
+        case "skewPartsPerBillion": return read(&entry.skewPartsPerBillion)
+        case "collectorZeroNanoseconds": return read(&entry.collectorZeroNanoseconds)
+        case "ranges": return read(&entry.ranges)
+        case "exchanges": return read(&entry.exchanges)
+        default: return false
+        }
+    }
+
+    private mutating func read(_ field: inout String?) -> Bool {
+        field = string()
+        return field != nil
+    }
+
+    private mutating func read<Number: FixedWidthInteger>(_ field: inout Number?) -> Bool {
+        field = number()
+        return field != nil
+    }
+
+    private mutating func read<Number: FixedWidthInteger>(_ field: inout [[Number]]?) -> Bool {
+        field = lists()
+        return field != nil
+    }
+
+    // MARK: Values
+
+    private mutating func take(_ character: Unicode.Scalar) -> Bool {
+        guard place < bytes.count, bytes[place] == UInt8(ascii: character) else { return false }
+        place += 1
+        return true
+    }
+
+    /// Printable ASCII without a backslash.
+    private mutating func string() -> String? {
+        guard take("\"") else { return nil }
+        let start = place
+        while place < bytes.count, bytes[place] != UInt8(ascii: "\"") {
+            let byte = bytes[place]
+            guard (0x20..<0x7F).contains(byte), byte != UInt8(ascii: "\\") else { return nil }
+            place += 1
+        }
+        let text = String(
+            decoding: UnsafeRawBufferPointer(rebasing: bytes[start..<place]), as: UTF8.self)
+        return take("\"") ? text : nil
+    }
+
+    private mutating func number<Number: FixedWidthInteger>() -> Number? {
+        let isNegative = Number.isSigned && take("-")
+        let start = place
+        var value: Number = 0
+        while place < bytes.count, case let digit = bytes[place] &- UInt8(ascii: "0"), digit < 10 {
+            // Towards the sign, so that the lowest number can be read.
+            let (scaled, isLarge) = value.multipliedReportingOverflow(by: 10)
+            let (sum, isLarger) =
+                isNegative
+                ? scaled.subtractingReportingOverflow(Number(digit))
+                : scaled.addingReportingOverflow(Number(digit))
+            guard !isLarge, !isLarger else { return nil }
+            value = sum
+            place += 1
+        }
+        let count = place - start
+        // No zeros in front, and no negative zero.
+        guard count > 0, bytes[start] != UInt8(ascii: "0") || count == 1 && !isNegative else {
+            return nil
+        }
+        return value
+    }
+
+    /// `[[1,2],[3,4]]`.
+    private mutating func lists<Number: FixedWidthInteger>() -> [[Number]]? {
+        guard take("[") else { return nil }
+        var lists: [[Number]] = []
+        if take("]") { return lists }
+        repeat {
+            guard take("[") else { return nil }
+            var numbers: [Number] = []
+            if !take("]") {
+                repeat {
+                    guard let number: Number = number() else { return nil }
+                    numbers.append(number)
+                } while take(",")
+                guard take("]") else { return nil }
+            }
+            lists.append(numbers)
+        } while take(",")
+        return take("]") ? lists : nil
+    }
+}
