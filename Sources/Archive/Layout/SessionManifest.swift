@@ -4,8 +4,14 @@ import FoundationEssentials
 package struct SessionManifest: Codable, Hashable, Sendable {
     /// The layout of this session's files; readers reject unknown values.
     package static let formatVersion = 1
-    /// A larger manifest was not written by this program.
-    package static let maximumBytes = 64 << 20
+    /// A larger manifest was not written by this program: a source takes a kilobyte, and a hundred where many of its files failed.
+    package static let maximumBytes = 16 << 20
+    /// As many sources as a collector admits.
+    private static let maximumSources = 16_384
+    /// Lines about tracks: a source has two.
+    private static let maximumTracks = 16
+    /// More spools than a source has in a session: it gets another one with a new disk.
+    private static let maximumSpools = 4_096
     /// A hundred days: longer than any segment length, start window or clock error.
     private static let longestNanoseconds: Int64 = 8_640_000_000_000_000
 
@@ -80,8 +86,18 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         package init(spool: String, sequences: SequenceSet) {
             self.spool = spool
             through = sequences.watermark
+            // Others would not be read.
             let ranges = sequences.ranges.filter { $0.lowerBound > sequences.watermark }
+                .prefix(RecordLimits.ranges)
             beyond = ranges.isEmpty ? nil : ranges.map { [$0.lowerBound, $0.upperBound] }
+        }
+
+        /// Reads no more ranges than count.
+        package init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            spool = try container.decode(String.self, forKey: .spool)
+            through = try container.decode(UInt64.self, forKey: .through)
+            beyond = try container.decodeFirstIfPresent(RecordLimits.ranges, forKey: .beyond)
         }
 
         /// The same, with additional records.
@@ -134,6 +150,18 @@ package struct SessionManifest: Codable, Hashable, Sendable {
             self.tracks = tracks
             self.isComplete = isComplete
         }
+
+        /// Reads no more than a source has.
+        package init(from decoder: any Decoder) throws {
+            let container = try decoder.container(keyedBy: CodingKeys.self)
+            name = try container.decode(String.self, forKey: .name)
+            agent = try container.decode(String.self, forKey: .agent)
+            address = try container.decode(String.self, forKey: .address)
+            tracks = try container.decodeFirst(SessionManifest.maximumTracks, forKey: .tracks)
+            isComplete = try container.decode(Bool.self, forKey: .isComplete)
+            spools = try container.decodeFirstIfPresent(
+                SessionManifest.maximumSpools, forKey: .spools)
+        }
     }
 
     package var format: Int
@@ -174,6 +202,25 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         self.software = software
     }
 
+    /// Reads no more sources than a session has, and one.
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        format = try container.decode(Int.self, forKey: .format)
+        session = try container.decode(String.self, forKey: .session)
+        state = try container.decode(State.self, forKey: .state)
+        zero = try container.decode(String.self, forKey: .zero)
+        zeroUTCNanoseconds = try container.decode(Int64.self, forKey: .zeroUTCNanoseconds)
+        zeroMonotonicNanoseconds = try container.decode(
+            Int64.self, forKey: .zeroMonotonicNanoseconds)
+        startAt = try container.decode(StartPolicy.self, forKey: .startAt)
+        startWindowNanoseconds = try container.decode(Int64.self, forKey: .startWindowNanoseconds)
+        segmentNanoseconds = try container.decode(Int64.self, forKey: .segmentNanoseconds)
+        sources = try container.decodeFirst(Self.maximumSources + 1, forKey: .sources)
+        software = try container.decode(String.self, forKey: .software)
+        clock = try container.decodeIfPresent(CollectorClock.self, forKey: .clock)
+        end = try container.decodeIfPresent(End.self, forKey: .end)
+    }
+
     /// Where zero is on the collector's clock, nanoseconds.
     package var presentZeroNanoseconds: Int64 {
         zeroMonotonicNanoseconds - (clock?.correctionNanoseconds ?? 0)
@@ -204,6 +251,9 @@ package struct SessionManifest: Codable, Hashable, Sendable {
             throw .malformed(
                 path: path,
                 reason: "format \(manifest.format) is not supported, only \(formatVersion)")
+        }
+        guard manifest.sources.count <= maximumSources else {
+            throw .malformed(path: path, reason: "more than \(maximumSources) sources")
         }
         guard manifest.hasPossibleTimes, manifest.hasPossibleNames else {
             throw .malformed(path: path, reason: unreadable)

@@ -59,6 +59,12 @@ package struct SessionMarks: Codable, Hashable, Sendable {
 
     package init() {}
 
+    /// Reads no more marks than a session can have.
+    package init(from decoder: any Decoder) throws {
+        let container = try decoder.container(keyedBy: CodingKeys.self)
+        marks = try container.decodeFirst(Self.maximumMarks + 1, forKey: .marks)
+    }
+
     /// The marks after some are removed and others added. A mark replaces the one of its identity; an identity that is not there is
     /// removed already.
     package func changed(adding added: [Mark], removing removed: [String]) -> SessionMarks {
