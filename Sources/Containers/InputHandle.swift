@@ -9,7 +9,7 @@ struct InputHandle: ~Copyable {
 
     init(_ path: String, cancellation: Cancellation?) throws(ContainerError) {
         do throws(InputFailure) {
-            input = try MediaInput(path: path) { cancellation?.isCancelled == true }
+            input = try MediaInput(.path(path)) { cancellation?.isCancelled == true }
         } catch {
             switch error {
             case .cancelled: throw .cancelled

@@ -31,10 +31,12 @@ struct Demuxer: ~Copyable {
     private var endNanoseconds: Int64 = 0
 
     /// Opens the file and finds its best track of each of `kinds`.
+    /// - Parameter descriptor: the file, where it is open already.
     init(
-        path: String, kinds: [TrackKind], purpose: FileSource.Purpose, use: Use
+        path: String, descriptor: Int32? = nil, kinds: [TrackKind], purpose: FileSource.Purpose,
+        use: Use
     ) throws(DeviceError) {
-        let handle = try FormatHandle(path: path)
+        let handle = try FormatHandle(path: path, descriptor: descriptor)
         var tracks: [FormatHandle.Track] = []
         for kind in kinds { tracks.append(try handle.bestTrack(kind, for: purpose)) }
         let others = handle.others(than: tracks)

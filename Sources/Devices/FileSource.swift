@@ -83,17 +83,27 @@ package struct FileSource: ~Copyable {
 
     /// Opens a file to look at its times: they stay the file's own, and a file that is still being written ends where
     /// it ends.
-    package init(inspecting path: String, kinds: [TrackKind]) throws(DeviceError) {
-        try self.init(path, kinds: kinds, loops: false, purpose: .copying, use: .inspecting)
+    /// - Parameter descriptor: the file, where it is open for reading already: the path is for messages then. It may be
+    ///   closed afterwards.
+    package init(
+        inspecting path: String, descriptor: Int32? = nil, kinds: [TrackKind]
+    ) throws(DeviceError) {
+        try self.init(
+            path, descriptor: descriptor, kinds: kinds, loops: false, purpose: .copying,
+            use: .inspecting)
     }
 
+    /// - Parameter descriptor: nil: the file is opened, and at the beginning of each round again.
     private init(
-        _ path: String, kinds: [TrackKind], loops: Bool, purpose: Purpose, use: Demuxer.Use
+        _ path: String, descriptor: Int32? = nil, kinds: [TrackKind], loops: Bool,
+        purpose: Purpose, use: Demuxer.Use
     ) throws(DeviceError) {
+        precondition(descriptor == nil || !loops)
         self.path = path
         self.kinds = kinds
         self.loops = loops
-        let demuxer = try Demuxer(path: path, kinds: kinds, purpose: purpose, use: use)
+        let demuxer = try Demuxer(
+            path: path, descriptor: descriptor, kinds: kinds, purpose: purpose, use: use)
         let timeline = try demuxer.timeline()
         self.purpose = purpose
         self.use = use

@@ -15,9 +15,10 @@ struct FormatHandle: ~Copyable {
     private let input: MediaInput
 
     /// Opens the file and reads what it says of itself.
-    init(path: String) throws(DeviceError) {
+    /// - Parameter descriptor: the file, where it is open already; the path is for messages then.
+    init(path: String, descriptor: Int32? = nil) throws(DeviceError) {
         do throws(InputFailure) {
-            input = try MediaInput(path: path)
+            input = try MediaInput(descriptor.map { .descriptor($0) } ?? .path(path))
         } catch {
             switch error {
             case .cancelled: preconditionFailure("nothing cancels a file that is played")

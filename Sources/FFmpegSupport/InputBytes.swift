@@ -12,12 +12,32 @@ final class InputBytes {
     let context: UnsafeMutablePointer<AVIOContext>
 
     private let descriptor: Int32
+    /// The next byte that is read: the descriptor's own place may be somebody else's, too.
+    private var place: Int64 = 0
     private let isCancelled: @Sendable () -> Bool
 
     /// Opens the file; waits for no pipe's writer and no device.
-    init(path: String, isCancelled: @escaping @Sendable () -> Bool) throws(InputFailure) {
+    convenience init(
+        path: String, isCancelled: @escaping @Sendable () -> Bool
+    ) throws(InputFailure) {
         let descriptor = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw Self.failure(errno) }
+        try self.init(owning: descriptor, isCancelled: isCancelled)
+    }
+
+    /// Reads a file that somebody else has opened, and may close.
+    convenience init(
+        descriptor: Int32, isCancelled: @escaping @Sendable () -> Bool
+    ) throws(InputFailure) {
+        let own = dup(descriptor)
+        guard own >= 0 else { throw Self.failure(errno) }
+        _ = fcntl(own, F_SETFD, FD_CLOEXEC)
+        try self.init(owning: own, isCancelled: isCancelled)
+    }
+
+    private init(
+        owning descriptor: Int32, isCancelled: @escaping @Sendable () -> Bool
+    ) throws(InputFailure) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {
             let code = errno
@@ -75,8 +95,11 @@ final class InputBytes {
             opaque, buffer, count in
             let bytes = bytes(opaque)
             while !bytes.isCancelled() {
-                let got = Glibc.read(bytes.descriptor, buffer, Int(count))
-                if got > 0 { return Int32(got) }
+                let got = pread(bytes.descriptor, buffer, Int(count), off_t(bytes.place))
+                if got > 0 {
+                    bytes.place += Int64(got)
+                    return Int32(got)
+                }
                 if got == 0 { return CFFmpeg_ERROR_EOF }
                 if errno != EINTR { return -errno }
             }
@@ -90,7 +113,19 @@ final class InputBytes {
             var status = stat()
             return fstat(bytes.descriptor, &status) == 0 ? Int64(status.st_size) : Int64(-errno)
         }
-        let place = lseek(bytes.descriptor, off_t(offset), whence & ~AVSEEK_FORCE)
-        return place >= 0 ? Int64(place) : Int64(-errno)
+        let base: Int64
+        switch whence & ~AVSEEK_FORCE {
+        case SEEK_SET: base = 0
+        case SEEK_CUR: base = bytes.place
+        case SEEK_END:
+            var status = stat()
+            guard fstat(bytes.descriptor, &status) == 0 else { return Int64(-errno) }
+            base = Int64(status.st_size)
+        default: return Int64(-EINVAL)
+        }
+        let (place, overflow) = base.addingReportingOverflow(offset)
+        guard !overflow, place >= 0 else { return Int64(-EINVAL) }
+        bytes.place = place
+        return place
     }
 }

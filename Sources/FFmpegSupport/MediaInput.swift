@@ -45,25 +45,37 @@ package struct MediaInput: ~Copyable {
         static let long = Search(bytes: 64 << 20, microseconds: 1_800_000_000)
     }
 
+    /// Which file is read.
+    package enum Origin: Hashable, Sendable {
+        case path(String)
+        /// A regular file that is open for reading. It may be closed as soon as the input is there.
+        case descriptor(Int32)
+    }
+
     /// Opens the file and reads what it says of its streams.
     ///
     /// - Parameter isCancelled: asked again and again while the file is read, on this thread.
     package init(
-        path: String, isCancelled: @escaping @Sendable () -> Bool = { false }
+        _ origin: Origin, isCancelled: @escaping @Sendable () -> Bool = { false }
     ) throws(InputFailure) {
-        let first = try Self(path, isCancelled, search: .usual)
+        let first = try Self(origin, isCancelled, search: .usual)
         guard first.hasUnknownStream else {
             self = first
             return
         }
         _ = consume first
-        self = try Self(path, isCancelled, search: .long)
+        self = try Self(origin, isCancelled, search: .long)
     }
 
     private init(
-        _ path: String, _ isCancelled: @escaping @Sendable () -> Bool, search: Search
+        _ origin: Origin, _ isCancelled: @escaping @Sendable () -> Bool, search: Search
     ) throws(InputFailure) {
-        let bytes = try InputBytes(path: path, isCancelled: isCancelled)
+        let bytes =
+            switch origin {
+            case .path(let path): try InputBytes(path: path, isCancelled: isCancelled)
+            case .descriptor(let descriptor):
+                try InputBytes(descriptor: descriptor, isCancelled: isCancelled)
+            }
         var format: UnsafePointer<AVInputFormat>?
         var result = av_probe_input_buffer2(bytes.context, &format, "", nil, 0, 0)
         if isCancelled() { throw .cancelled }

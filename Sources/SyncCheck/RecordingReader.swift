@@ -1,5 +1,7 @@
+import Archive
 package import Devices
 package import Encoding
+import Glibc
 import Media
 
 /// Why a recording's time could not be measured.
@@ -20,7 +22,7 @@ package enum SyncCheckError: Error, Hashable, CustomStringConvertible {
 /// Decodes a file from front to back and notes what its pictures and beeps say.
 ///
 /// The file is read as a player reads it, by libavformat and libavcodec: nothing of the recorder's own reading is believed, so
-/// that an error which our writer and our reader share would show.
+/// that an error which our writer and our reader share would show. They get an open file and no path: an archive may come from a stranger.
 package struct RecordingReader: ~Copyable {
     /// Formats whose first plane is luma, a byte per pixel.
     private static let lumaFormats: Set<String> = [
@@ -92,11 +94,18 @@ package struct RecordingReader: ~Copyable {
 
     /// Opens whatever of picture and sound is there.
     private static func open(_ path: String) throws(SyncCheckError) -> FileSource {
+        let descriptor: Int32
+        do throws(ArchiveError) {
+            descriptor = try FileSystem.open(path)
+        } catch {
+            throw .unreadable(.cannotOpen(path: path, reason: error.reason))
+        }
+        defer { close(descriptor) }
         var missing: Set<TrackKind> = []
         while true {
             let kinds = TrackKind.allCases.filter { !missing.contains($0) }
             do throws(DeviceError) {
-                return try FileSource(inspecting: path, kinds: kinds)
+                return try FileSource(inspecting: path, descriptor: descriptor, kinds: kinds)
             } catch {
                 guard case .noTrack(let kind, _) = error, kinds.count > 1 else {
                     throw .unreadable(error)
