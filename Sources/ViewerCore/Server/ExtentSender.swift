@@ -1,3 +1,5 @@
+import Dispatch
+import Glibc
 import Library
 import NIOCore
 import NIOHTTP1
@@ -10,21 +12,59 @@ struct ExtentSender: Sendable {
     /// Sent by one call. Each that a client has taken shows that it still reads (``ConnectionDeadlines``).
     private static let callBytes: Int64 = 256 << 10
 
+    /// How often it is looked whether a file is as long as it was.
+    private static let watchInterval = Duration.milliseconds(250)
+
     private let channel: any Channel
 
     /// - Parameter channel: the connection, whose pipeline has an HTTP encoder and no TLS.
     init(_ channel: any Channel) { self.channel = channel }
 
-    /// Returns when the connection has taken everything; closes it when the task is cancelled before.
+    /// Returns when the connection has taken everything; closes it when the task is cancelled before, or a file has become shorter: what was
+    /// promised cannot be sent any more.
     /// - Parameter extents: of files that stay open until then. Pages that are not in memory are waited for by the connection's
     ///   event loop.
     func send(_ extents: [FileExtent]) async throws {
-        try await withTaskCancellationHandler {
-            try await channel.eventLoop.flatSubmit { Self.send(extents, to: channel) }.get()
-        } onCancel: {
-            // A viewer that ends does not wait for a client that reads slowly, or not at all.
-            channel.close(promise: nil)
+        let watch = Task { try await closeOnceShorter(extents) }
+        let result: Result<Void, any Error>
+        do {
+            try await withTaskCancellationHandler {
+                try await channel.eventLoop.flatSubmit { Self.send(extents, to: channel) }.get()
+            } onCancel: {
+                // A viewer that ends does not wait for a client that reads slowly, or not at all.
+                channel.close(promise: nil)
+            }
+            result = .success(())
+        } catch {
+            result = .failure(error)
         }
+        watch.cancel()
+        // Until then the descriptors are in use.
+        _ = await watch.result
+        try result.get()
+    }
+
+    /// Closes the connection when a file has become shorter than what is sent of it. sendfile(2) then sends nothing, and says neither that the file
+    /// has ended nor that the connection is busy: it would be called again and again.
+    private func closeOnceShorter(_ extents: [FileExtent]) async throws {
+        while true {
+            try await Task.sleep(for: Self.watchInterval)
+            let isShorter = await withCheckedContinuation { continuation in
+                // It may have to wait for a disk.
+                DispatchQueue.global().async {
+                    continuation.resume(returning: extents.contains(where: Self.isShorter))
+                }
+            }
+            guard isShorter else { continue }
+            channel.close(promise: nil)
+            return
+        }
+    }
+
+    private static func isShorter(_ extent: FileExtent) -> Bool {
+        var status = stat()
+        return fstat(extent.descriptor, &status) != 0
+            || Int64(status.st_size) < extent.range.upperBound
     }
 
     private static func send(

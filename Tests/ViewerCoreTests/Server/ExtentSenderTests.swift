@@ -1,0 +1,100 @@
+import Foundation
+import Glibc
+import Library
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import Testing
+
+@testable import ViewerCore
+
+/// Files over a real connection.
+@Suite struct ExtentSenderTests {
+    /// A connection's ends: the server's channel, and the client's socket, which takes nothing by itself.
+    private struct Connection {
+        var channel: any Channel
+        var client: Int32
+    }
+
+    private func connect(_ group: MultiThreadedEventLoopGroup) async throws -> Connection {
+        let accepted = group.next().makePromise(of: (any Channel).self)
+        let server = try await ServerBootstrap(group: group).childChannelInitializer { channel in
+            channel.eventLoop.makeCompletedFuture {
+                try channel.pipeline.syncOperations.addHandler(HTTPResponseEncoder())
+            }.map { accepted.succeed(channel) }
+        }.bind(host: "127.0.0.1", port: 0).get()
+        let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        address.sin_port = UInt16(server.localAddress?.port ?? 0).bigEndian
+        let result = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                Glibc.connect(client, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        #expect(result == 0)
+        let channel = try await accepted.futureResult.get()
+        try await server.close()
+        return Connection(channel: channel, client: client)
+    }
+
+    /// How many bytes come until the connection ends.
+    private func drain(_ client: Int32) async -> Int {
+        await Task.detached {
+            var block = [UInt8](repeating: 0, count: 1 << 16)
+            var total = 0
+            while case let count = read(client, &block, block.count), count > 0 { total += count }
+            return total
+        }.value
+    }
+
+    /// CPU time of this process, seconds.
+    private var cpuSeconds: Double { Double(clock()) / Double(CLOCKS_PER_SEC) }
+
+    @Test func `a file that becomes shorter ends the connection, and costs no time`() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let connection = try await connect(group)
+        defer { close(connection.client) }
+        let path = "\(NSTemporaryDirectory())extent-\(UInt64.random(in: 0 ... .max))"
+        defer { unlink(path) }
+        let size: Int64 = 32 << 20
+        let descriptor = open(path, O_RDWR | O_CREAT, 0o600)
+        defer { close(descriptor) }
+        #expect(ftruncate(descriptor, off_t(size)) == 0)
+        let sending = Task {
+            try await ExtentSender(connection.channel).send([
+                FileExtent(descriptor: descriptor, range: 0..<size)
+            ])
+        }
+        try await Task.sleep(for: .milliseconds(200))
+        // The client has taken nothing yet: most of it is still to be sent.
+        #expect(ftruncate(descriptor, 1 << 20) == 0)
+        let before = cpuSeconds
+        let received = await drain(connection.client)
+        #expect(received < Int(size))
+        await #expect(throws: (any Error).self) { try await sending.value }
+        // A loop would take all of the quarter of a second until somebody looks, again and again.
+        #expect(cpuSeconds - before < 2)
+        try await group.shutdownGracefully()
+    }
+
+    @Test func `a file that stays is sent whole`() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let connection = try await connect(group)
+        defer { close(connection.client) }
+        let path = "\(NSTemporaryDirectory())extent-\(UInt64.random(in: 0 ... .max))"
+        defer { unlink(path) }
+        let descriptor = open(path, O_RDWR | O_CREAT, 0o600)
+        defer { close(descriptor) }
+        #expect(ftruncate(descriptor, 4 << 20) == 0)
+        async let received = drain(connection.client)
+        try await ExtentSender(connection.channel).send([
+            FileExtent(descriptor: descriptor, range: 0..<3_000_000),
+            FileExtent(descriptor: descriptor, range: 1_000_000..<2_000_000),
+        ])
+        try await connection.channel.close()
+        #expect(await received == 4_000_000)
+        try await group.shutdownGracefully()
+    }
+}
