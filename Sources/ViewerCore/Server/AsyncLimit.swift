@@ -3,7 +3,8 @@ import Synchronization
 
 /// Limits how much work runs at once, and how much waits: in all, and of one owner.
 ///
-/// A place that becomes free is for the owner whose work began longest ago (``Turns``). Who is cancelled waits no longer.
+/// A place that becomes free is for the owner whose work began longest ago (``Turns``). Who is cancelled waits no longer. Work that takes
+/// very long, as where a disk does not answer, gives its place back and goes on without one.
 final class AsyncLimit: Sendable {
     private struct Waiter: Sendable {
         let number: Int
@@ -11,8 +12,15 @@ final class AsyncLimit: Sendable {
         let continuation: CheckedContinuation<Void, any Error>
     }
 
+    /// From then on, work goes on without a place.
+    private static let longDuration = Duration.seconds(3)
+    /// How much does so at the same time.
+    private static let maximumLong = 16
+
     private struct State {
         var free: Int
+        /// Work that goes on without a place.
+        var long = 0
         var last = 0
         /// The oldest first. While there are any, nothing is free.
         var waiting: [Waiter] = []
@@ -44,8 +52,49 @@ final class AsyncLimit: Sendable {
         for owner: WorkOwner, _ work: @Sendable () async throws -> Result
     ) async throws -> Result {
         try await enter(owner)
-        defer { leave() }
+        let lease = Lease()
+        let watch = Task { [self] in
+            try await Task.sleep(for: Self.longDuration)
+            lend(lease)
+        }
+        defer {
+            watch.cancel()
+            end(lease)
+        }
         return try await work()
+    }
+
+    /// One work's place.
+    private final class Lease: Sendable {
+        enum State {
+            case held, returned, ended
+        }
+
+        let state = Mutex(State.held)
+    }
+
+    /// Gives the place of long work to who waits.
+    private func lend(_ lease: Lease) {
+        let isLent = state.withLock { state in
+            lease.state.withLock { lease in
+                guard lease == .held, state.long < Self.maximumLong else { return false }
+                lease = .returned
+                state.long += 1
+                return true
+            }
+        }
+        if isLent { leave() }
+    }
+
+    private func end(_ lease: Lease) {
+        let isHeld = state.withLock { state in
+            lease.state.withLock { lease in
+                defer { lease = .ended }
+                if lease == .returned { state.long -= 1 }
+                return lease == .held
+            }
+        }
+        if isHeld { leave() }
     }
 
     private func enter(_ owner: WorkOwner) async throws {

@@ -35,6 +35,7 @@ struct Endpoints {
 
     mutating func on(_ method: HTTPRequest.Method, _ path: String, _ answer: @escaping Answer) {
         known[path, default: []].append(method)
+        let answer = path.contains(":session") ? Self.placed(answer) : answer
         guard path.contains(":session"), method == .get || method == .head else {
             router.on(RouterPath(path), method: method, use: answer)
             return
@@ -50,6 +51,16 @@ struct Endpoints {
             var context = context
             context.latestSession = newest
             return try await answer(request, context)
+        }
+    }
+
+    /// Whatever is read is read of the session in the path.
+    private static func placed(_ answer: @escaping Answer) -> Answer {
+        { request, context in
+            let session = context.latestSession ?? context.parameters.get("session")
+            return try await ReadingThreads.$place.withValue(session) {
+                try await answer(request, context)
+            }
         }
     }
 

@@ -1,23 +1,206 @@
-import NIOPosix
+import Dispatch
+import HTTPTypes
+import Media
+import Synchronization
+import Threads
 
-/// Threads for reading files, which blocks: those of the network and of tasks never wait for a disk.
+/// Threads for reading files, which blocks: those of the network and of tasks never wait for a disk, and those who read elsewhere do not
+/// wait for a disk that does not answer (``ReadingSchedule``).
 final class ReadingThreads: Sendable {
     /// A disk has several requests to order.
     static let usualCount = 4
+    /// How often it is looked whether what waits may begin, while something waits.
+    private static let look = DispatchTimeInterval.milliseconds(200)
+    /// How long a thread without work stays.
+    private static let idle = DispatchTimeInterval.seconds(10)
+    /// How long work that runs is waited for at the end: what hangs does not end.
+    private static let endNanoseconds: Int64 = 1_000_000_000
 
-    private let pool: NIOThreadPool
+    /// The session that the present task's work is about; nil: the archive as a whole.
+    @TaskLocal static var place: String?
+
+    private typealias Job = (number: Int, work: @Sendable () -> Void)
+
+    private struct State {
+        var schedule: ReadingSchedule
+        /// Of what waits: the work, and what to do where it is refused.
+        var waiting: [Int: (work: @Sendable () -> Void, refuse: @Sendable (any Error) -> Void)] =
+            [:]
+        /// Begun, for threads that are idle.
+        var begun: [Job] = []
+        var idleThreads = 0
+        var last = 0
+        var looks = false
+        var isStopping = false
+    }
+
+    private let state: Mutex<State>
+    private let wake = DispatchSemaphore(value: 0)
 
     init(count: Int = ReadingThreads.usualCount) {
-        pool = NIOThreadPool(numberOfThreads: count)
-        pool.start()
+        state = Mutex(State(schedule: ReadingSchedule(count: count)))
     }
 
     /// Runs blocking work. What waits is bounded by the number of connections: each waits for one thing.
+    ///
+    /// Who is cancelled does not wait for work that runs: it goes on, for nobody.
+    /// - Throws: what the work throws; 503 where the files of its place do not answer; or `CancellationError`.
     func run<Result: Sendable>(
         _ work: @escaping @Sendable () throws -> Result
     ) async throws -> Result {
-        try await pool.runIfActive(work)
+        let number = state.withLock { state in
+            state.last += 1
+            return state.last
+        }
+        let ticket = Ticket<Result>()
+        return try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { continuation in
+                guard ticket.wait(continuation) else { return }
+                submit(number) {
+                    ticket.settle(Swift.Result { try work() })
+                } refuse: {
+                    ticket.settle(.failure($0))
+                }
+            }
+        } onCancel: {
+            state.withLock { state in
+                if state.schedule.withdraw(number) { state.waiting[number] = nil }
+            }
+            ticket.settle(.failure(CancellationError()))
+        }
     }
 
-    func stop() async throws { try await pool.shutdownGracefully() }
+    /// Ends them; what waits is not begun.
+    func stop() async throws {
+        let refused = state.withLock { state in
+            state.isStopping = true
+            defer { state.waiting = [:] }
+            for number in state.waiting.keys { _ = state.schedule.withdraw(number) }
+            for _ in 0..<state.idleThreads { wake.signal() }
+            return Array(state.waiting.values)
+        }
+        for each in refused { each.refuse(CancellationError()) }
+        let end = SystemClock.monotonic.nowNanoseconds + Self.endNanoseconds
+        while !state.withLock({ $0.schedule.isIdle }),
+            SystemClock.monotonic.nowNanoseconds < end
+        {
+            try await Task.sleep(for: .milliseconds(10))
+        }
+    }
+
+    // MARK: Threads
+
+    private func submit(
+        _ number: Int, _ work: @escaping @Sendable () -> Void,
+        refuse: @escaping @Sendable (any Error) -> Void
+    ) {
+        let now = SystemClock.monotonic.nowNanoseconds
+        let place = Self.place
+        let refusal: (any Error)? = state.withLock { state in
+            guard !state.isStopping else { return CancellationError() }
+            guard state.schedule.add(number, place: place, now: now) else { return Self.stuck }
+            state.waiting[number] = (work, refuse)
+            return nil
+        }
+        if let refusal { return refuse(refusal) }
+        begin()
+    }
+
+    private static let stuck = Problem(
+        .serviceUnavailable, "the files of this session do not answer: try again later")
+
+    /// Begins what may begin, and refuses what has waited in vain.
+    private func begin() {
+        let now = SystemClock.monotonic.nowNanoseconds
+        let (jobs, refused, looks) = state.withLock { state in
+            let refused = state.schedule.refuse(now: now).compactMap {
+                state.waiting.removeValue(forKey: $0)?.refuse
+            }
+            var jobs: [Job] = []
+            while let job = Self.next(&state, now) {
+                if state.idleThreads > state.begun.count {
+                    state.begun.append(job)
+                    wake.signal()
+                } else {
+                    jobs.append(job)
+                }
+            }
+            let looks = state.schedule.hasWaiting && !state.looks
+            if looks { state.looks = true }
+            return (jobs, refused, looks)
+        }
+        for refuse in refused { refuse(Self.stuck) }
+        for job in jobs { NamedThread.start("read") { [self] in serve(job) } }
+        // Nobody tells when work becomes long.
+        guard looks else { return }
+        DispatchQueue.global().asyncAfter(deadline: .now() + Self.look) { [weak self] in
+            self?.state.withLock { $0.looks = false }
+            self?.begin()
+        }
+    }
+
+    private static func next(_ state: inout State, _ now: Int64) -> Job? {
+        guard let number = state.schedule.begin(now: now),
+            let waiting = state.waiting.removeValue(forKey: number)
+        else { return nil }
+        return (number, waiting.work)
+    }
+
+    /// One thread: does a job, and what comes next.
+    private func serve(_ first: Job) {
+        var job: Job? = first
+        while let present = job {
+            present.work()
+            let now = SystemClock.monotonic.nowNanoseconds
+            job = state.withLock { state in
+                state.schedule.end(present.number)
+                if let next = Self.next(&state, now) { return next }
+                if !state.isStopping { state.idleThreads += 1 }
+                return nil
+            }
+            if job == nil { job = wait() }
+        }
+    }
+
+    /// The next job of a thread that has none; nil: it ends.
+    private func wait() -> Job? {
+        if state.withLock({ $0.isStopping }) { return nil }
+        _ = wake.wait(timeout: .now() + Self.idle)
+        return state.withLock { state in
+            state.idleThreads -= 1
+            return state.begun.isEmpty ? nil : state.begun.removeFirst()
+        }
+    }
+}
+
+/// A result that one task waits for, unless it is cancelled before.
+private final class Ticket<Value: Sendable>: Sendable {
+    private enum State {
+        case unused
+        case waiting(CheckedContinuation<Value, any Error>)
+        case settled
+    }
+
+    private let state = Mutex(State.unused)
+
+    /// - Returns: whether there is something to wait for; not when it was cancelled already.
+    func wait(_ continuation: CheckedContinuation<Value, any Error>) -> Bool {
+        let isWaiting = state.withLock { state in
+            guard case .unused = state else { return false }
+            state = .waiting(continuation)
+            return true
+        }
+        if !isWaiting { continuation.resume(throwing: CancellationError()) }
+        return isWaiting
+    }
+
+    /// The first result counts.
+    func settle(_ result: Result<Value, any Error>) {
+        let continuation = state.withLock { state -> CheckedContinuation<Value, any Error>? in
+            defer { state = .settled }
+            if case .waiting(let continuation) = state { return continuation }
+            return nil
+        }
+        continuation?.resume(with: result)
+    }
 }

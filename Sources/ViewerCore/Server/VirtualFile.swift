@@ -113,6 +113,8 @@ struct FileAnswer {
             return ResponseBody(contentLength: length) { try await $0.finish(nil) }
         }
         let file = file
+        // The body is written by another task.
+        let place = ReadingThreads.place
         return ResponseBody(contentLength: length) { writer in
             // Two that take turns: while one is on its way to the client, the other is filled.
             var buffers = (ByteBuffer(), ByteBuffer())
@@ -132,7 +134,9 @@ struct FileAnswer {
                 }
                 if filled < count {
                     let (start, rest) = (offset + Int64(filled), count - filled)
-                    var waited = try await pool.run { try file.bytes(at: start, count: rest) }
+                    var waited = try await ReadingThreads.$place.withValue(place) {
+                        try await pool.run { try file.bytes(at: start, count: rest) }
+                    }
                     filled += buffers.0.writeBuffer(&waited)
                 }
                 // A file that was cut meanwhile: the connection ends before the length that was promised.

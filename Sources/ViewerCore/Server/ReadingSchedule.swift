@@ -1,0 +1,90 @@
+/// Which blocking work is next on a bounded number of threads. A value, without a clock.
+///
+/// A file system may hang, and then a read never returns. So work counts only while it is young: a thread that is at one thing for
+/// longer is replaced by another. And each place, such as a session, has fewer threads than there are: what hangs at one place leaves
+/// the others' work a thread from the first moment, and takes no more threads from then on.
+struct ReadingSchedule: Sendable {
+    /// From then on, work counts as long.
+    private static let longNanoseconds: Int64 = 1_000_000_000
+    /// Threads in all.
+    private static let maximumRunning = 64
+    /// Threads of one place, long work included. Heavy work of those who look at it takes two of them for some seconds.
+    private static let maximumOfPlace = 4
+    /// How long work waits behind long work of its place. It is then refused, and so is what comes later.
+    private static let patienceNanoseconds: Int64 = 5_000_000_000
+
+    private struct Work: Sendable {
+        var number: Int
+        /// Nil: the archive as a whole.
+        var place: String?
+        /// When it was added, or begun.
+        var since: Int64
+    }
+
+    /// Threads that work at the same time, apart from long work.
+    private let count: Int
+    /// The oldest first.
+    private var waiting: [Work] = []
+    private var running: [Int: Work] = [:]
+
+    init(count: Int) { self.count = count }
+
+    var isIdle: Bool { waiting.isEmpty && running.isEmpty }
+    var hasWaiting: Bool { !waiting.isEmpty }
+
+    /// - Returns: whether it may wait; not where others of its place wait in vain.
+    mutating func add(_ number: Int, place: String?, now: Int64) -> Bool {
+        if let place, isStuck(place, now: now) { return false }
+        waiting.append(Work(number: number, place: place, since: now))
+        return true
+    }
+
+    /// What is to begin now; nil: nothing.
+    mutating func begin(now: Int64) -> Int? {
+        let isYoung = { (work: Work) in now - work.since < Self.longNanoseconds }
+        let young = running.values.filter(isYoung)
+        guard young.count < count, running.count < Self.maximumRunning else { return nil }
+        let next = waiting.firstIndex { work in
+            guard let place = work.place else { return true }
+            return young.count { $0.place == place } < max(1, count - 1)
+                && running.values.count { $0.place == place } < Self.maximumOfPlace
+        }
+        guard let next else { return nil }
+        var work = waiting.remove(at: next)
+        work.since = now
+        running[work.number] = work
+        return work.number
+    }
+
+    mutating func end(_ number: Int) { running[number] = nil }
+
+    /// Forgets work that waits.
+    /// - Returns: whether it did.
+    mutating func withdraw(_ number: Int) -> Bool {
+        guard let place = waiting.firstIndex(where: { $0.number == number }) else { return false }
+        waiting.remove(at: place)
+        return true
+    }
+
+    /// Forgets what has waited too long for its place, and says what that was.
+    mutating func refuse(now: Int64) -> [Int] {
+        let late = waiting.filter { work in
+            guard let place = work.place else { return false }
+            return now - work.since >= Self.patienceNanoseconds
+                && isFull(place, of: Self.longNanoseconds, now: now)
+        }.map(\.number)
+        waiting.removeAll { late.contains($0.number) }
+        return late
+    }
+
+    private func isStuck(_ place: String, now: Int64) -> Bool {
+        isFull(place, of: Self.patienceNanoseconds, now: now)
+    }
+
+    /// Whether all threads of a place have been at their work for so long.
+    private func isFull(_ place: String, of nanoseconds: Int64, now: Int64) -> Bool {
+        let own = running.values.filter { $0.place == place }
+        return own.count >= Self.maximumOfPlace
+            && own.allSatisfy { now - $0.since >= nanoseconds }
+    }
+}

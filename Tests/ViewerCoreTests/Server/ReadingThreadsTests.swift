@@ -1,0 +1,147 @@
+import Dispatch
+import HTTPTypes
+import Synchronization
+import Testing
+
+@testable import ViewerCore
+
+/// Whose work has a thread, where some of it does not end.
+@Suite struct ReadingScheduleTests {
+    private static let second: Int64 = 1_000_000_000
+
+    @Test func `work begins in its order, as much as there are threads`() {
+        var schedule = ReadingSchedule(count: 2)
+        for number in 1...4 { #expect(schedule.add(number, place: nil, now: 0)) }
+        #expect(schedule.begin(now: 0) == 1)
+        #expect(schedule.begin(now: 0) == 2)
+        #expect(schedule.begin(now: 0) == nil)
+        schedule.end(1)
+        #expect(schedule.begin(now: 0) == 3)
+        #expect(schedule.withdraw(4))
+        #expect(!schedule.withdraw(4))
+        schedule.end(2)
+        schedule.end(3)
+        #expect(schedule.begin(now: 0) == nil)
+        #expect(schedule.isIdle)
+    }
+
+    @Test func `one place leaves a thread to the others from the first moment`() {
+        var schedule = ReadingSchedule(count: 4)
+        for number in 1...10 { #expect(schedule.add(number, place: "hung", now: 0)) }
+        #expect(schedule.add(11, place: "other", now: 0))
+        #expect((0..<4).compactMap { _ in schedule.begin(now: 0) } == [1, 2, 3, 11])
+        schedule.end(11)
+        #expect(schedule.begin(now: 0) == nil)
+    }
+
+    @Test func `a hung place keeps a few threads, and those are replaced`() {
+        var schedule = ReadingSchedule(count: 4)
+        var now: Int64 = 0
+        var last = 0
+        // As many wishes as somebody has, for a minute.
+        for _ in 0..<60 {
+            for _ in 0..<10 {
+                last += 1
+                _ = schedule.add(last, place: "hung", now: now)
+            }
+            while schedule.begin(now: now) != nil {}
+            last += 1
+            #expect(schedule.add(last, place: "other", now: now))
+            #expect(schedule.begin(now: now) == last)
+            schedule.end(last)
+            _ = schedule.refuse(now: now)
+            now += Self.second
+        }
+        // All others were told so.
+        _ = schedule.refuse(now: now + 10 * Self.second)
+        #expect(!schedule.hasWaiting)
+        #expect(!schedule.add(last + 1, place: "hung", now: now))
+        // It answers again.
+        for number in 1...last { schedule.end(number) }
+        #expect(schedule.add(last + 1, place: "hung", now: now))
+        #expect(schedule.begin(now: now) == last + 1)
+    }
+
+    @Test func `what waits behind hung work is refused after some seconds, not at once`() {
+        var schedule = ReadingSchedule(count: 4)
+        for number in 1...6 { #expect(schedule.add(number, place: "hung", now: 0)) }
+        while schedule.begin(now: 0) != nil {}
+        while schedule.begin(now: 2 * Self.second) != nil {}
+        #expect(schedule.refuse(now: 4 * Self.second) == [])
+        #expect(schedule.refuse(now: 6 * Self.second) == [5, 6])
+    }
+}
+
+/// The threads themselves.
+@Suite struct ReadingThreadsTests {
+    @Test func `readers of other sessions are answered while one session's files hang`()
+        async throws
+    {
+        let threads = ReadingThreads()
+        let gate = DispatchSemaphore(value: 0)
+        let hung = (0..<12).map { _ in
+            Task {
+                try await ReadingThreads.$place.withValue("hung") {
+                    try await threads.run { gate.wait() }
+                }
+            }
+        }
+        try await Task.sleep(for: .milliseconds(100))
+        let clock = ContinuousClock()
+        for _ in 0..<50 {
+            let took = try await clock.measure {
+                let value = try await ReadingThreads.$place.withValue("other") {
+                    try await threads.run { 7 }
+                }
+                #expect(value == 7)
+            }
+            #expect(took < .milliseconds(500))
+        }
+        // Some of those wait in vain, and are told so.
+        var refused = 0
+        for task in hung.suffix(8) {
+            if case .failure(let error) = await task.result {
+                #expect((error as? Problem)?.status == .serviceUnavailable)
+                refused += 1
+            }
+        }
+        #expect(refused == 8)
+        // Who gives up does not wait for a thread that hangs.
+        hung[0].cancel()
+        await #expect(throws: CancellationError.self) { try await hung[0].value }
+        for _ in 0..<12 { gate.signal() }
+        for task in hung[1..<4] { try await task.value }
+        try await threads.stop()
+    }
+
+    @Test func `the end does not wait for what hangs`() async throws {
+        let threads = ReadingThreads(count: 1)
+        let gate = DispatchSemaphore(value: 0)
+        let hung = Task { try await threads.run { gate.wait() } }
+        try await Task.sleep(for: .milliseconds(50))
+        let waiting = Task { try await threads.run { 1 } }
+        try await Task.sleep(for: .milliseconds(50))
+        let took = try await ContinuousClock().measure { try await threads.stop() }
+        #expect(took < .seconds(3))
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        await #expect(throws: CancellationError.self) { try await threads.run { 1 } }
+        gate.signal()
+        try await hung.value
+    }
+
+    @Test func `what is thrown arrives, and threads are used again`() async throws {
+        let threads = ReadingThreads(count: 2)
+        await #expect(throws: Problem.self) {
+            try await threads.run { throw Problem(.notFound, "no") }
+        }
+        let sum = Atomic(0)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<1_000 {
+                group.addTask { try await threads.run { _ = sum.add(1, ordering: .relaxed) } }
+            }
+            try await group.waitForAll()
+        }
+        #expect(sum.load(ordering: .relaxed) == 1_000)
+        try await threads.stop()
+    }
+}
