@@ -80,6 +80,73 @@ extension EndToEnd {
             }
         }
 
+        @Test(arguments: [MuteServer.Manner.silent, .dripping, .looping])
+        func `commands with a store end with a line while it does not do its work`(
+            _ manner: MuteServer.Manner
+        ) async throws {
+            try await Stage.with { stage in
+                let session = try await record(on: stage)
+                let server = try MuteServer(manner)
+                defer { server.stop() }
+                let address = options(of: server)
+                for words in [
+                    ["store", "fetch", session], ["store", "fetch", "--all"],
+                    ["store", "verify"], ["store", "forget"], ["show", session], ["verify"],
+                    ["export", session, "-o", "\(stage.directory.path)/out.mp4", "--overwrite"],
+                ] {
+                    let outcome = try await stage.start(
+                        .archive, words + ["--archive", stage.archive] + address
+                    ).outcome(within: .seconds(40))
+                    #expect([0, 1].contains(outcome.status), "\(words)")
+                    #expect(outcome.complaintLines.count <= 2, "\(words): \(outcome.complaints)")
+                    if words.contains("fetch") { #expect(outcome.status == 1, "\(words)") }
+                }
+                // The store alone: nothing can be had.
+                let alone = try await stage.start(
+                    .archive, ["ls", "--archive", "s3://away/site"] + address.suffix(2)
+                ).outcome(within: .seconds(40))
+                #expect(alone.status == 1)
+                #expect(alone.complaintLines.count == 1)
+            }
+        }
+
+        @Test func `sessions without an end are not sessions`() async throws {
+            try await Stage.with { stage in
+                let session = try await record(on: stage)
+                let server = try MuteServer(.endless)
+                defer { server.stop() }
+                let outcome = try await stage.start(
+                    .archive,
+                    ["ls", "--names", "--archive", stage.archive] + options(of: server)
+                ).outcome(within: .seconds(50))
+                #expect(outcome.output == "\(session)\n")
+                #expect(outcome.status == 1)
+                #expect(outcome.complaints.contains("has no end"))
+            }
+        }
+
+        @Test func `work with a silent store is ended by a signal`() async throws {
+            try await Stage.with { stage in
+                let server = try MuteServer(.silent)
+                defer { server.stop() }
+                let store = options(of: server)
+                for words in [
+                    ["export", "s", "-o", "\(stage.directory.path)/out.mp4"],
+                    ["replay", "s", "--to", "\(stage.directory.path)/out.ts"],
+                    ["verify", "--decode", "s"], ["show", "s"],
+                ] {
+                    let before = server.connections
+                    let command = try stage.start(
+                        .archive, words + ["--archive", "s3://away/site"] + store.suffix(2))
+                    try await eventually("\(words[0]) asks the store") {
+                        server.connections > before
+                    }
+                    command.signal(SIGTERM)
+                    _ = try await command.outcome(within: .seconds(5))
+                }
+            }
+        }
+
         @Test func `a collector ends at once while its store is silent`() async throws {
             try await Stage.with { stage in
                 let server = try MuteServer(.silent)

@@ -9,12 +9,17 @@ final class MuteServer: Sendable {
         case silent
         /// Begins a listing as a store would, and goes on with a byte now and then.
         case dripping
+        /// Answers each listing with the same page, and says that there is more.
+        case looping
+        /// Answers each listing with another page, and says that there is more.
+        case endless
     }
 
     /// Where it listens.
     let port: UInt16
     private let listener: Int32
     private let accepted = Atomic(0)
+    private let listed = Atomic(0)
 
     init(_ manner: Manner) throws {
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
@@ -35,7 +40,7 @@ final class MuteServer: Sendable {
         Thread.detachNewThread { [self] in
             while case let client = accept(listener, nil, nil), client >= 0 {
                 accepted.add(1, ordering: .relaxed)
-                Thread.detachNewThread { Self.serve(client, manner) }
+                Thread.detachNewThread { self.serve(client, manner) }
             }
         }
     }
@@ -50,7 +55,7 @@ final class MuteServer: Sendable {
     var connections: Int { accepted.load(ordering: .relaxed) }
 
     /// Until the client has had enough of it.
-    private static func serve(_ client: Int32, _ manner: Manner) {
+    private func serve(_ client: Int32, _ manner: Manner) {
         defer { close(client) }
         var block = [UInt8](repeating: 0, count: 4_096)
         switch manner {
@@ -65,6 +70,34 @@ final class MuteServer: Sendable {
                 next = [UInt8(ascii: " ")]
                 usleep(500_000)
             }
+        case .looping, .endless:
+            while case let count = read(client, &block, block.count), count > 0 {
+                let request = String(decoding: block.prefix(count), as: UTF8.self)
+                let number = manner == .endless ? listed.add(1, ordering: .relaxed).newValue : 1
+                let body = Self.page(number, of: request)
+                var answer = Array(
+                    "HTTP/1.1 200 OK\r\nContent-Type: application/xml\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)"
+                        .utf8)
+                guard send(client, &answer, answer.count, Int32(MSG_NOSIGNAL)) > 0 else { return }
+            }
         }
+    }
+
+    /// A page of a listing, as somebody asked for it.
+    private static func page(_ number: Int, of request: String) -> String {
+        let query = request.split(separator: " ").dropFirst().first ?? ""
+        let prefix =
+            query.split(separator: "&").first { $0.hasPrefix("prefix=") }?
+            .dropFirst("prefix=".count).replacing("%2F", with: "/") ?? ""
+        let isOfFolders = query.contains("delimiter=")
+        var page = "<ListBucketResult><IsTruncated>true</IsTruncated>"
+        for entry in 0..<1_000 {
+            let key = "\(prefix)k\(100_000_000 + number * 1_000 + entry)"
+            page +=
+                isOfFolders
+                ? "<CommonPrefixes><Prefix>\(key)/</Prefix></CommonPrefixes>"
+                : "<Contents><Key>\(key)</Key><Size>1</Size><ETag>&quot;x&quot;</ETag></Contents>"
+        }
+        return page + "</ListBucketResult>"
     }
 }

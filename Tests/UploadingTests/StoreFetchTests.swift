@@ -1,4 +1,5 @@
 import Archive
+import ObjectStore
 import TestRecordings
 import TestStores
 import Testing
@@ -74,9 +75,9 @@ import Testing
         let outcome = try StoredSessionFetch(from: place(scene)).run("s") { _ in }
         #expect(outcome.segments == 2 && outcome.problems.count == 1)
         #expect(!FileSystem.exists(scene.layout.segment(files[1].0)))
-        let report = try StoreInspection(of: place(scene), readsBack: true).run("s")
+        let report = try StoreInspection(of: place(scene), readsBack: true).run("s").report
         #expect(!report.isIntact && report.provenSegments == 2)
-        #expect(try StoreInspection(of: place(scene), readsBack: false).run("s").isIntact)
+        #expect(try StoreInspection(of: place(scene), readsBack: false).run("s").report.isIntact)
     }
 
     @Test func `an inspection tells what is missing in the store, and what only waits`() throws {
@@ -85,10 +86,10 @@ import Testing
         scene.bucket.lose(files[1].0.description + SegmentProof.suffix)
         try scene.archive.addSession("t", segments: 2)
         let inspection = StoreInspection(of: place(scene), readsBack: false)
-        let report = try inspection.run("s")
+        let report = try inspection.run("s").report
         #expect(!report.isIntact && report.provenSegments == 2 && report.movedSegments == 3)
         #expect(report.findings.map(\.severity) == [.damage, .note])
-        let waiting = try inspection.run("t")
+        let waiting = try inspection.run("t").report
         #expect(waiting.isIntact && waiting.waitingSegments == 2)
     }
 
@@ -96,7 +97,7 @@ import Testing
         let (scene, files) = try moved()
         let key = files[0].0.description
         scene.bucket.replace(key, with: scene.bucket.objects[key]?.bytes ?? [])
-        let report = try StoreInspection(of: place(scene), readsBack: false).run("s")
+        let report = try StoreInspection(of: place(scene), readsBack: false).run("s").report
         #expect(report.isIntact && report.provenSegments == 3)
         #expect(report.comparedBytes == Int64(files[0].1.count))
     }
@@ -114,5 +115,34 @@ import Testing
         try FileSystem.replace(scene.layout.protection("s"), with: [])
         let kept = try copies.remove("s", endedBefore: nil, isDryRun: false)
         #expect(kept.segments == 0 && kept.problems.count == 1)
+    }
+
+    @Test func `a store that does not answer any more leaves what was done, and says what was not`()
+        throws
+    {
+        let (scene, files) = try moved()
+        let inspection = StoreInspection(of: place(scene), readsBack: false)
+        // Two requests for each segment.
+        scene.bucket.fail(.cut, after: 3)
+        let (report, failure) = try inspection.run("s")
+        #expect(report.provenSegments == 1 && report.uncheckedSegments == 2)
+        #expect(failure?.kind == .unreachable && report.findings.isEmpty)
+        let asked = scene.bucket.requests
+        scene.bucket.failAlways(.cut)
+        #expect(try inspection.run("s").report.uncheckedSegments == 3)
+        #expect(scene.bucket.requests == asked + 1)
+        scene.bucket.failNoMore()
+        // A listing, then the parts of one segment after the other.
+        let parts = (files[0].1.count + Int(UploadScene.partBytes) - 1) / Int(UploadScene.partBytes)
+        scene.bucket.fail(.cut, after: 1 + parts + 1)
+        let fetched = try StoredSessionFetch(from: place(scene)).run("s") { _ in }
+        #expect(fetched.segments == 1 && fetched.missing == 2 && fetched.failure != nil)
+        #expect(try scene.segments("s").count == 1)
+        // What is there may go again; what is not asked for stays.
+        scene.bucket.failAlways(.slowDown)
+        let removed = try LocalCopies(of: place(scene)).remove(
+            "s", endedBefore: nil, isDryRun: false)
+        #expect(removed.segments == 0 && removed.failure != nil)
+        #expect(try scene.segments("s").count == 1)
     }
 }

@@ -195,9 +195,13 @@ package final class ObjectSegmentStore: SegmentStore {
             if listing.entries.count >= Self.maximumListedLines
                 || monotonicNow() - now >= Self.longestListingNanoseconds
             {
-                complain(
-                    "the listing of \(path(folder)) has no end: what is behind \(last.key) is left out"
-                )
+                let line = "the listing of \(path(folder)) has no end"
+                // Each session would be asked for, and nobody has so many.
+                guard folder.depth > 0 else {
+                    throw ObjectStoreError(
+                        .refused, "\(line): it has more than \(listing.entries.count) sessions")
+                }
+                complain("\(line): what is behind \(last.key) is left out")
                 break
             }
         }

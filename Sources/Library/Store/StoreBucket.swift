@@ -4,8 +4,12 @@ package import Threads
 
 extension StoreOptions {
     /// The bucket that the options name; nil: they name none. The one place where a client of a store is made for who writes to it.
-    /// - Parameter shutdown: ends every wait for it.
-    package func bucket(shutdown: Shutdown) throws -> (any ObjectBucket)? {
+    /// - Parameters:
+    ///   - patience: how long it is waited for.
+    ///   - shutdown: ends every wait for it.
+    package func bucket(
+        patience: StorePatience = .writing, shutdown: Shutdown
+    ) throws -> (any ObjectBucket)? {
         guard let store else {
             guard storeEndpoint == nil, storeRegion == nil else {
                 throw UsageError(
@@ -14,6 +18,6 @@ extension StoreOptions {
             }
             return nil
         }
-        return try S3Bucket(address(store), patience: .writing, shutdown: shutdown)
+        return try S3Bucket(address(store), patience: patience, shutdown: shutdown)
     }
 }

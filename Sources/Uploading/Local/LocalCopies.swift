@@ -9,13 +9,15 @@ package struct LocalCopies {
         package var bytes: Int64 = 0
         /// Copies that stay, one line each.
         package var problems: [String] = []
+        /// Why the store was asked for nothing more; nil: it has answered.
+        package var failure: String?
     }
 
     private let place: UploadPlace
 
     package init(of place: UploadPlace) { self.place = place }
 
-    /// Removes the copies of a session. Segments that are not in the store yet stay, and so does a protected session.
+    /// Removes the copies of a session, until the store does not answer: that is said in the outcome. Segments that are not in the store yet stay, and so does a protected session.
     /// - Parameters:
     ///   - endedBefore: only segments that ended earlier, nanoseconds since 1970; nil: all.
     ///   - isDryRun: only say what would be removed; the store is asked all the same.
@@ -44,8 +46,13 @@ package struct LocalCopies {
                         continue
                     }
                 } catch {
-                    guard case .nothing = error else { throw error }
-                    continue
+                    switch error {
+                    case .nothing: continue
+                    case .store(let error):
+                        outcome.failure = error.message
+                        return outcome
+                    case .archive, .stopped, .changedMeanwhile, .setAside: throw error
+                    }
                 }
                 let refusal = try place.disk { () throws(ArchiveError) in
                     isDryRun ? nil : try LocalCopyRemoval.remove(segment, in: layout)

@@ -1,5 +1,5 @@
 package import Archive
-import ObjectStore
+package import ObjectStore
 
 /// Compares what an archive's proofs say with what the store has.
 package struct StoreInspection {
@@ -15,6 +15,8 @@ package struct StoreInspection {
         package var waitingSegments = 0
         /// Bytes that were read back and compared.
         package var comparedBytes: Int64 = 0
+        /// Segments that the store was not asked for: it had not answered for others.
+        package var uncheckedSegments = 0
         package var findings: [Finding] = []
 
         /// Whether the store has everything that it is said to have.
@@ -31,9 +33,28 @@ package struct StoreInspection {
     }
 
     /// Checks a session of the archive.
-    package func run(_ session: String) throws(UploadError) -> Report {
+    /// - Returns: what was found, and why the store was not asked for the rest; nil: it was.
+    package func run(
+        _ session: String
+    ) throws(UploadError) -> (report: Report, failure: ObjectStoreError?) {
         let layout = place.layout
         var report = Report(session: session)
+        var failure: ObjectStoreError?
+        func attempt(_ segment: SegmentKey, _ proof: SegmentProof, isMoved: Bool)
+            throws(UploadError)
+        {
+            guard failure == nil else {
+                report.uncheckedSegments += 1
+                return
+            }
+            do throws(UploadError) {
+                try check(segment, proof, isMoved: isMoved, &report)
+            } catch {
+                guard case .store(let error) = error else { throw error }
+                failure = error
+                report.uncheckedSegments += 1
+            }
+        }
         let sources = try place.disk { () throws(ArchiveError) in try layout.sourceNames(session) }
         for source in sources {
             let owner = SourceKey(session: session, source: source)
@@ -48,16 +69,16 @@ package struct StoreInspection {
                     report.waitingSegments += 1
                     continue
                 }
-                try check(segment, proof, isMoved: false, &report)
+                try attempt(segment, proof, isMoved: false)
             }
             for segment in moved {
                 report.movedSegments += 1
                 if let proof = try proof(of: segment, &report) {
-                    try check(segment, proof, isMoved: true, &report)
+                    try attempt(segment, proof, isMoved: true)
                 }
             }
         }
-        return report
+        return (report, failure)
     }
 
     private func proof(

@@ -76,19 +76,13 @@ struct StoredRemoval {
         let found = try StoredSession.identity(of: session, in: place)
         if found == record.identity {
             let description = "\(session)/\(ArchiveLayout.manifestName)"
-            var after: String?
-            while true {
-                let page = try place.store { (bucket) throws(ObjectStoreError) in
-                    try bucket.list(prefix: "\(session)/", after: after, folders: false)
+            try StoreListing(of: "\(session)/", folders: false, in: place).forEach {
+                entry throws(UploadError) in
+                guard entry.key != description else { return }
+                try place.pass(.deleteObject)
+                try place.store { (bucket) throws(ObjectStoreError) in
+                    try bucket.delete(entry.key)
                 }
-                for entry in page.entries where entry.key != description {
-                    try place.pass(.deleteObject)
-                    try place.store { (bucket) throws(ObjectStoreError) in
-                        try bucket.delete(entry.key)
-                    }
-                }
-                after = page.entries.last?.key
-                if !page.isTruncated || after == nil { break }
             }
             try place.pass(.deleteDocument)
             try place.store { (bucket) throws(ObjectStoreError) in try bucket.delete(description) }

@@ -12,6 +12,10 @@ package struct StoredSessionFetch {
         package var bytes: Int64 = 0
         /// One line for each thing that was not fetched.
         package var problems: [String] = []
+        /// Why the store was asked for nothing more; nil: it has answered.
+        package var failure: String?
+        /// Segments that were not asked for then.
+        package var missing = 0
     }
 
     /// Nothing reads it.
@@ -28,11 +32,13 @@ package struct StoredSessionFetch {
 
     /// Names of the sessions that the store has.
     package func sessionNames() throws(UploadError) -> [String] {
-        try entries("", folders: true).filter(\.isFolder).map { String($0.key.dropLast()) }
-            .filter(ArchiveLayout.isValidName)
+        try StoreListing(of: "", folders: true, in: place).entries().filter(\.isFolder).map {
+            String($0.key.dropLast())
+        }
+        .filter(ArchiveLayout.isValidName)
     }
 
-    /// Fetches a session.
+    /// Fetches a session. Where the store does not answer any more while media is fetched, that is said in the outcome.
     /// - Parameter report: called before each segment.
     package func run(
         _ session: String, report: (SegmentKey) -> Void
@@ -71,6 +77,10 @@ package struct StoredSessionFetch {
         if let description { try document(description, at: layout.manifest(session)) }
         guard withMedia else { return outcome }
         for segment in media where !FileSystem.exists(layout.segment(segment)) {
+            guard outcome.failure == nil else {
+                outcome.missing += 1
+                continue
+            }
             let proof = try place.disk { () throws(ArchiveError) in
                 try SegmentProof.read(segment, in: layout)
             }
@@ -85,8 +95,14 @@ package struct StoredSessionFetch {
                 outcome.segments += 1
                 outcome.bytes += proof.sizeBytes
             } catch {
-                guard case .setAside(let problem) = error else { throw error }
-                outcome.problems.append(problem)
+                switch error {
+                case .setAside(let problem): outcome.problems.append(problem)
+                case .store(let error):
+                    // What is there stays.
+                    outcome.failure = error.message
+                    outcome.missing += 1
+                case .archive, .stopped, .changedMeanwhile, .nothing: throw error
+                }
             }
         }
         return outcome
@@ -107,7 +123,7 @@ package struct StoredSessionFetch {
 
     /// What the store has of a session.
     func objects(of session: String) throws(UploadError) -> [ObjectPage.Entry] {
-        try entries("\(session)/", folders: false)
+        try StoreListing(of: "\(session)/", folders: false, in: place).entries()
     }
 
     /// The most bytes that a small object can have, by its name.
@@ -140,20 +156,5 @@ package struct StoredSessionFetch {
             }
         }
         return bytes
-    }
-
-    private func entries(
-        _ prefix: String, folders: Bool
-    ) throws(UploadError) -> [ObjectPage.Entry] {
-        var entries: [ObjectPage.Entry] = []
-        while true {
-            try place.pass(.look)
-            let after = entries.last?.key
-            let page = try place.store { (bucket) throws(ObjectStoreError) in
-                try bucket.list(prefix: prefix, after: after, folders: folders)
-            }
-            entries += page.entries
-            if !page.isTruncated || page.entries.isEmpty { return entries }
-        }
     }
 }

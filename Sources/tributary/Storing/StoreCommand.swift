@@ -14,7 +14,8 @@ struct StoreCommand: ParsableCommand {
         abstract: "Uploads to an object store, checks it, and moves media between it and the disk.",
         discussion: """
             A collector with --store does all of this by itself. These commands do it for archives without a collector, and at once. \
-            They may be used while a collector runs.
+            They may be used while a collector runs. A store that does not answer ends them: after 8 seconds of silence ('push' after a \
+            minute), with what was done, and one line about what was not.
             """,
         subcommands: [
             StorePushCommand.self, StoreVerifyCommand.self, StoreFetchCommand.self,
@@ -38,9 +39,13 @@ struct StoreArguments: ParsableArguments {
         }
     }
 
-    /// - Parameter shutdown: ends every wait for it.
-    func bucket(shutdown: Shutdown = Shutdown()) throws -> any ObjectBucket {
-        guard let bucket = try store.bucket(shutdown: shutdown) else {
+    /// - Parameters:
+    ///   - patience: how long it is waited for: somebody waits for the command.
+    ///   - shutdown: ends every wait for it.
+    func bucket(
+        patience: StorePatience = .reading, shutdown: Shutdown = Shutdown()
+    ) throws -> any ObjectBucket {
+        guard let bucket = try store.bucket(patience: patience, shutdown: shutdown) else {
             throw UsageError("no object store: add --store s3://BUCKET/PREFIX")
         }
         return bucket

@@ -40,11 +40,18 @@ struct StoreFetchCommand: ParsableCommand {
             let fetch = StoredSessionFetch(
                 from: try place.place(), withMedia: !withoutMedia)
             var problems = 0
-            for session in try all ? fetch.sessionNames() : sessions.map(name) {
+            let names = try all ? fetch.sessionNames() : sessions.map(name)
+            for (index, session) in names.enumerated() {
                 let outcome = try fetch.run(session) { _ in }
                 print("\(session): \(outcome.segments) segments, \(ByteCount(outcome.bytes))")
                 for problem in outcome.problems { Program.complain(problem) }
                 problems += outcome.problems.count
+                if let failure = outcome.failure {
+                    let others = names.count - index - 1
+                    throw Failure(
+                        "\(failure); not fetched: \(outcome.missing) segments of \(session)"
+                            + (others > 0 ? " and \(others) more sessions" : ""))
+                }
             }
             guard problems == 0 else {
                 throw Failure("\(problems) segments were not fetched: see the lines above")

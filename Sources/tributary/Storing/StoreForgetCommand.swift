@@ -36,7 +36,8 @@ struct StoreForgetCommand: ParsableCommand {
                 SystemClock.utc.nowNanoseconds.clampedSubtracting($0.nanoseconds)
             }
             var problems = 0
-            for session in try place.sessions(sessions) {
+            let names = try place.sessions(sessions)
+            for (index, session) in names.enumerated() {
                 let outcome = try copies.remove(session, endedBefore: before, isDryRun: dryRun)
                 if outcome.segments > 0 {
                     print(
@@ -45,6 +46,12 @@ struct StoreForgetCommand: ParsableCommand {
                 }
                 for problem in outcome.problems { Program.complain(problem) }
                 problems += outcome.problems.count
+                if let failure = outcome.failure {
+                    let others = names.count - index - 1
+                    throw Failure(
+                        "\(failure); the other copies of \(session) stay"
+                            + (others > 0 ? ", and those of \(others) more sessions" : ""))
+                }
             }
             if problems > 0 { throw Failure("not every copy was removed: see the lines above") }
         }

@@ -31,7 +31,7 @@ struct StorePushCommand: ParsableCommand {
     func run() throws {
         try withStoreErrors {
             let shutdown = Shutdown()
-            let bucket = try place.bucket(shutdown: shutdown)
+            let bucket = try place.bucket(patience: .writing, shutdown: shutdown)
             let names = try place.sessions(sessions)
             let uploader = Uploader(
                 place.archive.layout, to: bucket, settings: place.settings,
@@ -52,7 +52,9 @@ struct StorePushCommand: ParsableCommand {
             print(
                 "\(status.segments) segments proven in \(bucket.name), \(byteText(status.sentBytes)) sent"
             )
-            if let trouble = status.trouble { throw Failure(trouble) }
+            if let trouble = status.trouble {
+                throw Failure("\(trouble); \(status.waiting) segments are not there yet")
+            }
             guard status.setAside == 0, status.waiting == 0 else {
                 throw Failure(
                     "\(max(status.setAside, status.waiting)) files are not in \(bucket.name): see the lines above"

@@ -11,8 +11,8 @@ struct StoreVerifyCommand: ParsableCommand {
         abstract: "Checks that the store has every segment as it was proven.",
         discussion: """
             Size and entity tag of each object are compared with its proof; with --read, all media is read back and its digests are \
-            compared. What a recording contains is checked by 'tributary verify'. Exit status 1 means that media that is in the store alone \
-            is missing or damaged there.
+            compared. A store that does not answer any more is asked for nothing more, and the rest is unchecked. What a recording contains is checked by 'tributary verify'. Exit status 1 means that media that is in the store alone \
+            is missing or damaged there, or that not everything was checked.
             """)
 
     @OptionGroup var place: StoreArguments
@@ -36,22 +36,36 @@ struct StoreVerifyCommand: ParsableCommand {
     }
 
     func run() throws {
-        let report = try withStoreErrors { try check() }
+        let (report, failure) = try withStoreErrors { try check() }
         if json {
             try JSONOutput.print(report)
         } else {
             for session in report.sessions { show(session) }
         }
+        if let failure { throw Failure(failure) }
         if !report.isIntact { throw ExitCode(ExitStatus.failure) }
     }
 
-    private func check() throws -> Report {
+    /// - Returns: what was checked, and a line about what was not; nil: everything was.
+    private func check() throws -> (Report, failure: String?) {
         let upload = try place.place()
         let inspection = StoreInspection(of: upload, readsBack: read)
         var reports: [StoreInspection.Report] = []
-        for session in try place.sessions(sessions) { reports.append(try inspection.run(session)) }
-        return Report(
+        let names = try place.sessions(sessions)
+        var failure: String?
+        for session in names {
+            let (report, error) = try inspection.run(session)
+            reports.append(report)
+            guard let error else { continue }
+            failure =
+                "\(error.message); not checked: \(report.uncheckedSegments) segments of \(session)"
+            let others = names.count - reports.count
+            if others > 0 { failure? += " and \(others) more sessions" }
+            break
+        }
+        let report = Report(
             isIntact: reports.allSatisfy(\.isIntact), store: upload.bucket.name, sessions: reports)
+        return (report, failure)
     }
 
     private func show(_ report: StoreInspection.Report) {
@@ -59,6 +73,9 @@ struct StoreVerifyCommand: ParsableCommand {
             "\(report.provenSegments) segments in the store, \(ByteCount(report.provenBytes))"
         ]
         if report.movedSegments > 0 { parts.append("\(report.movedSegments) of them there alone") }
+        if report.uncheckedSegments > 0 {
+            parts.append("\(report.uncheckedSegments) not checked")
+        }
         if report.waitingSegments > 0 { parts.append("\(report.waitingSegments) not there yet") }
         print("\(report.session): \(parts.joined(separator: ", "))")
         for finding in report.findings {

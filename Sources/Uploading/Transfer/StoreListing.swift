@@ -1,0 +1,63 @@
+import ObjectStore
+
+/// What a store has below a prefix, page by page, as long as that gets on: a listing may have no end, or come so slowly that nobody would
+/// live to see it.
+struct StoreListing {
+    /// Objects of one listing: half a year of segments of ten minutes from sixteen sources, with their proofs.
+    static let maximumObjects = 1_000_000
+    /// How long a listing may take at least.
+    private static let leastNanoseconds: Int64 = 60_000_000_000
+    /// Objects a second that a longer listing has to bring. A page of a thousand takes a store a fifth of a second.
+    private static let slowestPerSecond: Int64 = 1_000
+
+    private let place: UploadPlace
+    private let prefix: String
+    private let folders: Bool
+
+    /// - Parameters:
+    ///   - prefix: keys begin with it.
+    ///   - folders: objects with a further `/` behind it count as one folder each.
+    init(of prefix: String, folders: Bool, in place: UploadPlace) {
+        self.place = place
+        self.prefix = prefix
+        self.folders = folders
+    }
+
+    /// Does something for each object, in the order of their keys.
+    /// - Throws: ``UploadError/setAside(_:)`` where the listing has no end.
+    func forEach(
+        _ body: (ObjectPage.Entry) throws(UploadError) -> Void
+    ) throws(UploadError) {
+        var waited: Int64 = 0
+        var count = 0
+        var after: String?
+        while true {
+            try place.pass(.look)
+            let asked = place.surroundings.now()
+            let page = try place.store { [after] (bucket) throws(ObjectStoreError) in
+                try bucket.list(prefix: prefix, after: after, folders: folders)
+            }
+            // What is done with the objects takes its own time.
+            waited += place.surroundings.now() - asked
+            for entry in page.entries { try body(entry) }
+            count += page.entries.count
+            guard page.isTruncated, let last = page.entries.last else { return }
+            guard last.key != after, count <= Self.maximumObjects,
+                waited <= Self.leastNanoseconds + Int64(count) * 1_000_000_000
+                    / Self.slowestPerSecond
+            else {
+                throw .setAside(
+                    "the listing of \(place.bucket.name)/\(prefix) has no end: \(count) objects in \(waited / 1_000_000_000) s"
+                )
+            }
+            after = last.key
+        }
+    }
+
+    /// All of them.
+    func entries() throws(UploadError) -> [ObjectPage.Entry] {
+        var entries: [ObjectPage.Entry] = []
+        try forEach { entry throws(UploadError) in entries.append(entry) }
+        return entries
+    }
+}
