@@ -139,7 +139,8 @@ let package = Package(
         library("Trust", argumentParser, "Hashing", logging, "Messaging", "Terminal", "Wire"),
         library("Control", argumentParser, "Media", "Messaging", "Terminal", "Threads", "Wire"),
         library(
-            "Archive", "Hashing", "CLinux", "Media", "MP4", "PostgreSQL", "SQLite", "Timing"),
+            "Archive", "Hashing", "CLinux", "Media", "MP4", "PostgreSQL", "SQLite", "Threads",
+            "Timing"),
         library(
             "CollectorClient", "Hashing", logging, "Media", "Messaging", "Spooling", "Threads",
             "Timing", "Wire"),

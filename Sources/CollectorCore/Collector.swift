@@ -27,6 +27,11 @@ package final class Collector: Sendable {
     private let changeable: SharedSettings
     private let wakeUp: WakeUp
     private let isStopping = Atomic(false)
+    /// Until when to wait for threads, once it is to stop.
+    private let stopDeadline = Mutex<DispatchTime?>(nil)
+    /// What was recorded before is recovered.
+    private let isListening = Atomic(false)
+    private let disk = DiskStatistics()
     /// Is signalled when it is to stop, for whoever waits before agents are listened to.
     private let stopped = DispatchSemaphore(value: 0)
     /// Counts refusals; knows whether agents can still be admitted.
@@ -61,13 +66,37 @@ package final class Collector: Sendable {
     private static let longestStorePauseSeconds = 15
     /// How long a store and a catalog's server are waited for at the end.
     private static let graceSeconds = 1
+    /// How long threads are waited for at the end that only read, of a collector that is told to stop: recordings are complete by then.
+    private static let endSeconds = 3
+    /// The same of a collector that ends by itself.
+    private static let longestEndSeconds = 60
+    /// The disk thread has been at one thing for longer: its disk does not answer.
+    private static let hungSeconds = 3.0
 
     /// Makes the collector finish its files and end. Callable from any thread, also from a signal handler's queue.
     package func stop() {
         isStopping.store(true, ordering: .releasing)
+        stopDeadline.withLock { $0 = $0 ?? .now() + .seconds(Self.endSeconds) }
         settings.store?.shutdown.begin(afterSeconds: Self.graceSeconds)
         wakeUp.signal()
         stopped.signal()
+    }
+
+    /// Until when threads are waited for at the end.
+    private var endDeadline: DispatchTime {
+        stopDeadline.withLock { $0 } ?? .now() + .seconds(Self.longestEndSeconds)
+    }
+
+    /// Why it cannot end although it is to stop: it waits for a disk. Nil: it can. Whoever ends the process then loses nothing: agents keep
+    /// what is not durable, and the next start goes on.
+    package var hindrance: String? {
+        guard isStopping.load(ordering: .acquiring) else { return nil }
+        if !isListening.load(ordering: .acquiring) {
+            return "the archive is still being read: the next start goes on with it"
+        }
+        let now = SystemClock.monotonic.nowNanoseconds
+        return disk.busySeconds(now: now) > Self.hungSeconds
+            ? "the disk does not answer: agents send again what is not on it" : nil
     }
 
     /// Replaces the changeable settings. Callable from any thread.
@@ -106,9 +135,9 @@ package final class Collector: Sendable {
         let changeable = changeable
         let space = FreeSpace(
             reserveBytes: changeable.current.reserveBytes, directory: layout.sessions)
-        let meters = CollectorLoop.Meters(refusals: refusals)
+        let meters = CollectorLoop.Meters(disk: disk, refusals: refusals)
         meters.disk.measure(layout.sessions)
-        let disk = DiskWriter(
+        let diskWriter = DiskWriter(
             layout: layout, space: space, spine: spine, meter: meters.disk
         ) { wakeUp.signal() }
         let catalog = CatalogThread(settings.catalog.place(layout), layout, spine: spine) {
@@ -135,15 +164,15 @@ package final class Collector: Sendable {
             counters: refusals,
             watch: watch, wakeUp: wakeUp, logger: logger)
         catalog.start()
-        disk.start()
+        diskWriter.start()
         let uploads = settings.store.map { store in
             ArchiveUploads(
                 store, layout: layout, countsRecords: settings.release == .stored, spine: spine,
                 meter: meters.disk, logger: logger
-            ) { disk.submit([.remove($0)]) }
+            ) { diskWriter.submit([.remove($0)]) }
         }
         uploads?.start()
-        defer { uploads?.stop() }
+        defer { uploads?.stop(until: endDeadline) }
         let retention = Retention(
             layout: layout, policy: { changeable.current.retention }, logger: logger,
             meter: meters.disk,
@@ -153,17 +182,18 @@ package final class Collector: Sendable {
                     forget: uploads.forget)
             }
         ) {
-            disk.submit($0.map(DiskJob.remove))
+            diskWriter.submit($0.map(DiskJob.remove))
         }
         retention.start()
-        defer { retention.stop() }
+        defer { retention.stop(until: endDeadline) }
         var loop = CollectorLoop(
             settings: settings, changeable: changeable, layout: layout, recovered: recovered,
-            sessionNames: sessionNames, disk: disk, spine: spine,
+            sessionNames: sessionNames, disk: diskWriter, spine: spine,
             catalog: catalog, space: space, controls: [control] + (commands.map { [$0] } ?? []),
             editor: editor, meters: meters, uploads: uploads,
             board: board, logger: logger, wantRoom: retention.hurry, report: report)
         loop.logListening(at: receiver.endpoint)
+        isListening.store(true, ordering: .releasing)
         var inbox = Inbox()
         do throws(MessagingError) {
             while !loop.isDone {
@@ -181,7 +211,7 @@ package final class Collector: Sendable {
             // The last jobs, then their end, then their events: agents are notified that everything is durable before they are
             // notified that the collector is stopping.
             loop.submit()
-            disk.stop()
+            diskWriter.stop()
             stop(catalog)
             loop.collectDiskEvents()
             loop.sayGoodbye()
@@ -191,7 +221,7 @@ package final class Collector: Sendable {
                 uploads?.drain { [self] in isStopping.load(ordering: .acquiring) }
             }
         } catch {
-            disk.stop()
+            diskWriter.stop()
             stop(catalog)
             throw .cannotListen(endpoint: settings.endpoint, reason: "\(error)")
         }
@@ -205,7 +235,9 @@ package final class Collector: Sendable {
         let end = DispatchWorkItem { [settings] in settings.catalog.end() }
         DispatchQueue.global().asyncAfter(
             deadline: .now() + .seconds(Self.graceSeconds), execute: end)
-        catalog.stop()
+        if !catalog.stop(until: endDeadline) {
+            logger.warning("the catalog does not have everything: readers take it from the files")
+        }
         end.cancel()
     }
 

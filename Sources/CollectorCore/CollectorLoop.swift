@@ -65,7 +65,7 @@ struct CollectorLoop {
 
     /// Counters that other threads update.
     struct Meters {
-        let disk = DiskStatistics()
+        let disk: DiskStatistics
         let refusals: RefusalCounters
     }
 

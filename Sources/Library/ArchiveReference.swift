@@ -18,12 +18,25 @@ package struct ArchiveReference: Sendable {
     let interval = ComplaintInterval()
     /// The same of a catalog that cannot be used.
     let catalogInterval = ComplaintInterval()
+    /// Sessions whose files do not answer: whoever reads with it knows of them.
+    package let patience: SessionPatience
+    /// Ends all reading; nil: nothing does.
+    let shutdown: Shutdown?
 
     /// An archive in a directory.
     package init(directory: String) {
+        self.init(directory: directory, bucket: nil, patience: SessionPatience(), shutdown: nil)
+    }
+
+    private init(
+        directory: String, bucket: ObjectSegmentStore?, patience: SessionPatience,
+        shutdown: Shutdown?
+    ) {
         text = directory
         layout = ArchiveLayout(root: directory)
-        bucket = nil
+        self.bucket = bucket
+        self.patience = patience
+        self.shutdown = shutdown
     }
 
     /// An archive in a bucket.
@@ -31,22 +44,25 @@ package struct ArchiveReference: Sendable {
         text = bucket.name
         layout = nil
         self.bucket = bucket
+        patience = SessionPatience()
+        shutdown = nil
     }
 
     /// An archive in a directory from which media has moved.
     package init(directory: String, bucket: ObjectSegmentStore) {
-        text = directory
-        layout = ArchiveLayout(root: directory)
-        self.bucket = bucket
+        self.init(
+            directory: directory, bucket: bucket, patience: SessionPatience(), shutdown: nil)
     }
 
     /// What `--archive` and the options of the store say.
     /// - Parameters:
     ///   - cacheBytes: what is kept in memory of files in a bucket.
-    ///   - shutdown: ends every wait for a bucket.
+    ///   - patience: how long a session's files are waited for where others are read as well.
+    ///   - shutdown: ends every wait for a bucket, and all reading.
     ///   - complain: is told what was left out of a bucket's listings.
     package init(
-        _ archive: String, _ options: StoreOptions, cacheBytes: Int, shutdown: Shutdown,
+        _ archive: String, _ options: StoreOptions, cacheBytes: Int,
+        patience: SessionPatience = SessionPatience(), shutdown: Shutdown,
         complain: @escaping @Sendable (String) -> Void
     ) throws {
         let isBucket = StoreAddress.isAddress(archive)
@@ -61,7 +77,7 @@ package struct ArchiveReference: Sendable {
                     "--store-endpoint and --store-region need an object store: add --store s3://BUCKET/PREFIX, or give it in --archive"
                 )
             }
-            self.init(directory: archive)
+            self.init(directory: archive, bucket: nil, patience: patience, shutdown: shutdown)
             return
         }
         let address = try options.address(
@@ -77,7 +93,7 @@ package struct ArchiveReference: Sendable {
         if isBucket {
             self.init(bucket: store)
         } else {
-            self.init(directory: archive, bucket: store)
+            self.init(directory: archive, bucket: store, patience: patience, shutdown: shutdown)
         }
         storeOrigin = address.origin
     }

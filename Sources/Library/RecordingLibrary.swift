@@ -1,4 +1,5 @@
 package import Archive
+import Threads
 
 /// An archive's recordings, for everything that reads them: the commands, the viewer.
 ///
@@ -18,6 +19,8 @@ package struct RecordingLibrary: Sendable {
     let catalog: CatalogReference
     /// How often a catalog that cannot be used is worth a line.
     let catalogInterval: ComplaintInterval
+    /// For what is read of many sessions.
+    let patience: SessionPatience
     /// Nothing is written, the catalog included, and no lock is taken.
     let isReadOnly: Bool
     /// Receives one line for each thing that was wrong and did not prevent an answer.
@@ -61,7 +64,8 @@ package struct RecordingLibrary: Sendable {
             catalog: catalog, isReadOnly: isReadOnly || archive.layout == nil,
             isLocal: archive.layout != nil, bucket: archive.bucket,
             waiting: waiting ?? (isReadOnly ? .impatient : .strict), interval: archive.interval,
-            catalogInterval: archive.catalogInterval, complain: complain)
+            catalogInterval: archive.catalogInterval, patience: archive.patience,
+            shutdown: archive.shutdown, complain: complain)
     }
 
     init(
@@ -69,12 +73,14 @@ package struct RecordingLibrary: Sendable {
         isLocal: Bool = true, bucket: ObjectSegmentStore? = nil,
         waiting: StoreWaiting = .strict, interval: ComplaintInterval = ComplaintInterval(),
         catalogInterval: ComplaintInterval = ComplaintInterval(),
+        patience: SessionPatience = SessionPatience(), shutdown: Shutdown? = nil,
         complain: @escaping @Sendable (String) -> Void
     ) {
         precondition(isLocal || bucket != nil)
         self.name = name
         self.catalog = catalog
         self.catalogInterval = catalogInterval
+        self.patience = patience
         self.isReadOnly = isReadOnly
         self.layout = layout
         self.isLocal = isLocal
@@ -82,14 +88,19 @@ package struct RecordingLibrary: Sendable {
         hasBucket = bucket != nil
         if isLocal, let bucket {
             store = LayeredStore(
-                DirectoryStore(layout), over: bucket, waiting: waiting, interval: interval,
+                DirectoryStore(layout, shutdown: shutdown), over: bucket, waiting: waiting,
+                interval: interval,
                 complain: complain)
         } else if let bucket {
             store = bucket
         } else {
-            store = DirectoryStore(layout)
+            store = DirectoryStore(layout, shutdown: shutdown)
         }
     }
+
+    /// How long files of one session are waited for; nil: as long as usual. A bucket is waited for longer: it has limits of its own.
+    var patienceNanoseconds: Int64? { hasBucket ? Self.bucketPatienceNanoseconds : nil }
+    private static let bucketPatienceNanoseconds: Int64 = 60_000_000_000
 
     /// Whether something was left out of an answer because the bucket was away.
     package var isIncomplete: Bool { (store as? LayeredStore)?.isIncomplete ?? false }

@@ -1,4 +1,4 @@
-import Dispatch
+package import Dispatch
 
 /// A named thread whose end others can wait for.
 package final class JoinableThread: Sendable {
@@ -13,6 +13,15 @@ package final class JoinableThread: Sendable {
             body()
             ended.signal()
         }
+    }
+
+    /// The same, but no longer than until then: a thread that waits for a disk which does not answer never ends.
+    /// - Returns: whether it has ended.
+    @discardableResult
+    package func join(until deadline: DispatchTime) -> Bool {
+        guard ended.wait(timeout: deadline) == .success else { return false }
+        ended.signal()
+        return true
     }
 
     /// Blocks until the thread has ended. Without ``start(_:_:)``, it blocks forever.

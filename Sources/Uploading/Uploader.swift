@@ -1,5 +1,5 @@
 package import Archive
-import Dispatch
+package import Dispatch
 import Media
 package import ObjectStore
 import Synchronization
@@ -86,11 +86,12 @@ package final class Uploader: Sendable {
     }
 
     /// Ends the threads, at the next step; a store that does not answer is not waited for. What is not done is found at the next start.
-    package func stop() {
+    /// - Parameter deadline: until when they are waited for: a disk may not answer, either.
+    package func stop(until deadline: DispatchTime = .distantFuture) {
         isStopping.store(true, ordering: .releasing)
         shutdown.begin(afterSeconds: Self.graceSeconds)
         for _ in threads { wake.signal() }
-        for thread in threads { thread.join() }
+        for thread in threads { thread.join(until: deadline) }
     }
 
     /// Waits until nothing is left to do but what has failed several times, or the store cannot be used.

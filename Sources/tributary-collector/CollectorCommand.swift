@@ -2,6 +2,7 @@ import Archive
 import ArgumentParser
 import CLinux
 import CollectorCore
+import Dispatch
 import Glibc
 import Library
 import Logging
@@ -183,6 +184,7 @@ struct CollectorCommand: ParsableCommand {
                 if count > 1 { _exit(130) }
                 service.stopping()
                 collector.stop()
+                Self.watchEnd(of: collector, service.logger)
             }
             let reloading = ReloadSignal { service.reload(collector) }
             defer { withExtendedLifetime((signals, reloading)) {} }
@@ -202,6 +204,20 @@ struct CollectorCommand: ParsableCommand {
             throw Failure("\(error)")
         }
     }
+
+    /// Ends the process where a disk that does not answer keeps the collector from ending.
+    private static func watchEnd(of collector: Collector, _ logger: Logger) {
+        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(endSeconds)) {
+            guard let hindrance = collector.hindrance else {
+                return watchEnd(of: collector, logger)
+            }
+            logger.error("ended without finishing: \(hindrance)")
+            _exit(ExitStatus.failure)
+        }
+    }
+
+    /// After a signal, time to end as usual.
+    private static let endSeconds = 4
 
     /// Lets programs ask over HTTP, from before the first agent comes.
     private func startServer(

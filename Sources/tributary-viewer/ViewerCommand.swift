@@ -160,6 +160,11 @@ struct ViewerCommand: RepeatingCommand {
     /// Kept in memory of files in an object store: half a minute of sixteen sources.
     private static let cacheBytes = 256 << 20
 
+    /// How long a list waits for one session's files: those who look come again.
+    private static let patienceNanoseconds: Int64 = 2_000_000_000
+    /// How long it may take to end: a read from a disk that does not answer cannot be ended.
+    private static let endSeconds = 4
+
     func run() throws {
         DescriptorLimit.raise(to: Self.descriptors)
         // Buffers of 256 KiB that come and go with each answer.
@@ -171,7 +176,8 @@ struct ViewerCommand: RepeatingCommand {
         }
         let shutdown = Shutdown()
         let reference = try ArchiveReference(
-            archive, store, cacheBytes: Self.cacheBytes, shutdown: shutdown
+            archive, store, cacheBytes: Self.cacheBytes,
+            patience: SessionPatience(nanoseconds: Self.patienceNanoseconds), shutdown: shutdown
         ) { logger.warning("\($0)") }
         guard storeRedirect == nil || reference.bucket != nil else {
             throw UsageError(
@@ -262,6 +268,10 @@ struct ViewerCommand: RepeatingCommand {
             // What is remote is not waited for.
             end()
             task.cancel()
+            DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(Self.endSeconds)) {
+                logger.warning("a file is still being read: its disk does not answer")
+                _exit(0)
+            }
         }
         defer { withExtendedLifetime(signals) {} }
         switch outcome.wait() {

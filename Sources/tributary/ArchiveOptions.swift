@@ -3,7 +3,6 @@ import ArgumentParser
 import Library
 import ObjectStore
 import Terminal
-import Threads
 
 /// Where the recordings are, for subcommands that reach a collector or change an archive: a directory.
 struct DirectoryOptions: ParsableArguments {
@@ -57,9 +56,8 @@ struct ArchiveOptions: ParsableArguments {
 
     /// Where the recordings are.
     private func reference() throws -> ArchiveReference {
-        // A command ends with its process.
         try ArchiveReference(
-            archive, store, cacheBytes: Self.cacheBytes, shutdown: Shutdown()
+            archive, store, cacheBytes: Self.cacheBytes, shutdown: LongWork.end
         ) { Program.complain($0) }
     }
 

@@ -71,7 +71,9 @@ package enum CatalogIndexing {
             let part = gone[start..<min(start + removalsTogether, gone.count)]
             try catalog.apply(part.map { .sessionRemoved($0) })
         }
-        for session in names where !isCancelled() {
+        let (answering, silent) = try SessionPatience().answering(names, in: layout)
+        summary.problems += silent
+        for session in answering where !isCancelled() {
             summary.sessions += 1
             let files: Set<String>
             do throws(ArchiveError) {

@@ -94,6 +94,9 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         }
     }
 
+    /// Whether files do not answer: those of others may.
+    package var isForSilence: Bool { code == ETIMEDOUT }
+
     /// The system's message for an errno; for those of ``PlainPath``, what they say of an archive.
     private static func message(_ code: Int32) -> String {
         switch code {
@@ -102,6 +105,8 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         case ENXIO: "it is a pipe, socket or device instead of a file: remove it"
         case E2BIG: "it has more entries than a directory of an archive can have"
         case EISDIR: "it is a directory instead of a file: remove it"
+        case ETIMEDOUT: "it does not answer: check the file system that it is on"
+        case ECANCELED: "the program ends"
         default: systemMessage(code)
         }
     }

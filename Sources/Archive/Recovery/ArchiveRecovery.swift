@@ -37,7 +37,9 @@ package struct ArchiveRecovery {
             layout: layout, now: now, idleTimeoutNanoseconds: idleTimeoutNanoseconds,
             sourcesAtOnce: sourcesAtOnce)
         var open: [SessionManifest] = []
-        for session in try recovery.sessionsToRead() {
+        let (names, silent) = try SessionPatience().answering(layout.sessionNames(), in: layout)
+        recovery.archive.notes += silent.map { RecoveryNote(.error, $0) }
+        for session in recovery.sessionsToRead(names) {
             try recovery.attempt { (recovery) throws(ArchiveError) in
                 guard var manifest = try recovery.manifest(session) else { return }
                 if manifest.state == .recording, manifest.end == nil, try recovery.isIdle(session) {
@@ -88,8 +90,8 @@ package struct ArchiveRecovery {
     }
 
     /// Sessions that are open or whose state cannot be determined quickly, and the newest finished ones; oldest first.
-    private func sessionsToRead() throws(ArchiveError) -> [String] {
-        let names = try layout.sessionNames()
+    /// - Parameter names: all sessions, oldest first.
+    private func sessionsToRead(_ names: [String]) -> [String] {
         let newest = names.suffix(Self.rememberedSessions).startIndex
         var finished: [(written: UTCTime, index: Int)] = []
         var wanted = Array(newest..<names.count)

@@ -33,15 +33,17 @@ package struct ArchiveSurvey: Sendable {
     /// - Throws: when a directory cannot be read. A session with something in it that an archive does not contain is left alone.
     package init(of layout: ArchiveLayout) throws(ArchiveError) {
         var moved = MovedSegments()
-        try self.init(of: layout, moved: &moved)
+        try self.init(of: layout, layout.sessionNames(), moved: &moved)
     }
 
-    /// - Parameter moved: what is known of segments in the store; afterwards of all of them that are there now.
+    /// - Parameters:
+    ///   - sessions: those that are surveyed.
+    ///   - moved: what is known of segments in the store; afterwards of all of them that are there now.
     package init(
-        of layout: ArchiveLayout, moved: inout MovedSegments
+        of layout: ArchiveLayout, _ sessions: [String], moved: inout MovedSegments
     ) throws(ArchiveError) {
         var found = MovedSegments()
-        for session in try layout.sessionNames() {
+        for session in sessions {
             let before = self
             do throws(ArchiveError) {
                 try survey(session, layout, known: moved, &found)

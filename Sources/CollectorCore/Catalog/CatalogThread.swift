@@ -57,12 +57,15 @@ final class CatalogThread: Sendable {
     }
 
     /// Processes the remaining events, and ends the thread. No more events follow.
-    func stop() {
+    /// - Parameter deadline: until when that is waited for.
+    /// - Returns: whether it is done.
+    @discardableResult
+    func stop(until deadline: DispatchTime = .distantFuture) -> Bool {
         state.withLock { $0.isStopping = true }
         isCancelled.store(true, ordering: .relaxed)
         work.signal()
-        thread.join()
-        spine.remove(listener)
+        defer { spine.remove(listener) }
+        return thread.join(until: deadline)
     }
 
     private func run() {

@@ -24,6 +24,9 @@ final class Retention: Sendable {
     private let thread = JoinableThread()
     private let isStopping = Atomic(false)
     private let clock = Mutex(RetentionClock())
+    private let patience = SessionPatience()
+    /// Sessions that did not answer at the last survey, as they were said.
+    private let silent = Mutex<[String]>([])
 
     /// What changes with an object store.
     struct Store: Sendable {
@@ -66,10 +69,11 @@ final class Retention: Sendable {
     func hurry() { wake.signal() }
 
     /// Ends the thread. What it has requested may still be removed afterwards.
-    func stop() {
+    /// - Parameter deadline: until when it is waited for.
+    func stop(until deadline: DispatchTime = .distantFuture) {
         isStopping.store(true, ordering: .releasing)
         wake.signal()
-        thread.join()
+        thread.join(until: deadline)
     }
 
     private func look() {
@@ -111,7 +115,13 @@ final class Retention: Sendable {
     private func survey() throws(ArchiveError) -> ArchiveSurvey {
         // Only this thread changes it; it is not held while files are read.
         var known = moved.withLock { $0 }
-        let survey = try ArchiveSurvey(of: layout, moved: &known)
+        let (sessions, problems) = try patience.answering(layout.sessionNames(), in: layout)
+        let news = silent.withLock { silent in
+            defer { silent = problems }
+            return problems.filter { !silent.contains($0) }
+        }
+        for problem in news { logger.warning("\(problem)") }
+        let survey = try ArchiveSurvey(of: layout, sessions, moved: &known)
         moved.withLock { [known] in $0 = known }
         return survey
     }

@@ -96,12 +96,13 @@ final class ArchiveUploads: Sendable {
     }
 
     /// Ends the threads. What is not in the store is found at the next start.
-    func stop() {
+    /// - Parameter deadline: until when they are waited for.
+    func stop(until deadline: DispatchTime) {
         isStopping.store(true, ordering: .releasing)
         work.signal()
-        thread.join()
+        thread.join(until: deadline)
         spine.remove(listener)
-        uploader.stop()
+        uploader.stop(until: deadline)
     }
 
     /// Segments that should leave the disk, if the store is proven to have them.

@@ -21,6 +21,15 @@ package struct SessionListing: Encodable, Sendable {
     package var note: String?
 }
 
+extension SessionListing {
+    /// A session of which nothing can be read now.
+    init(unreadable session: String, isCollectorRunning: Bool) {
+        self.init(
+            session: session, state: Self.unreadable, isCollectorRunning: isCollectorRunning,
+            isProtected: false, sources: [], segments: 0, sizeBytes: 0, tags: [])
+    }
+}
+
 extension RecordingLibrary {
     /// Sessions, oldest first.
     /// - Parameters:
@@ -39,9 +48,7 @@ extension RecordingLibrary {
                 let found = Set(try catalog.sessions(from: from, until: until).map(\.session))
                 rows.removeAll { !found.contains($0.session) }
             }
-            return try rows.map { row throws(ArchiveError) in
-                try listing(row, catalog, isCollectorRunning)
-            }
+            return try listings(rows, catalog, isCollectorRunning)
         }
         var sessions: [SessionListing]
         if let found {
@@ -53,9 +60,8 @@ extension RecordingLibrary {
             // Who may write can make a catalog. Who may not, or waits for a server, reads every file instead.
             let canMake = !isReadOnly && !catalog.isServer && FileSystem.isWritable(layout.root)
             guard isWhole || !canMake else { throw LibraryError.noCatalog }
-            sessions = try sessionNames().compactMap { name in
-                try listing(name, isCollectorRunning, from: from, until: until)
-            }
+            sessions = try listings(
+                sessionNames(), isCollectorRunning, from: from, until: until)
         }
         if !tags.isEmpty { sessions = sessions.filter { Set(tags).isSubset(of: $0.tags) } }
         return sessions
@@ -66,15 +72,27 @@ extension RecordingLibrary {
         besides known: [SessionListing], from: Int64?, until: Int64?
     ) throws(ArchiveError) -> [SessionListing] {
         guard hasBucket else { return [] }
-        let names = Set(known.map(\.session))
-        var moved: [SessionListing] = []
-        for name in try sessionNames()
-        where !names.contains(name) && !FileSystem.isDirectory(layout.session(name)) {
-            if let listing = try listing(name, false, from: from, until: until) {
-                moved.append(listing)
+        let names = Set(known.map(\.session)).union(try layout.sessionNames())
+        return try listings(
+            sessionNames().filter { !names.contains($0) }, false, from: from, until: until)
+    }
+
+    /// Sessions as their files are; those that have nothing in the range are left out.
+    private func listings(
+        _ names: [String], _ isCollectorRunning: Bool, from: Int64?, until: Int64?
+    ) throws(ArchiveError) -> [SessionListing] {
+        let answers = try patience.each(names, in: layout, nanoseconds: patienceNanoseconds) {
+            name throws(ArchiveError) in
+            try listing(name, isCollectorRunning, from: from, until: until)
+        }
+        return zip(names, answers).compactMap { name, answer in
+            switch answer {
+            case .value(let listing): return listing
+            case .silence(let error):
+                complain("\(error)")
+                return SessionListing(unreadable: name, isCollectorRunning: isCollectorRunning)
             }
         }
-        return moved
     }
 
     /// A session as its files are; nil: it has nothing in the range.
@@ -132,21 +150,40 @@ extension RecordingLibrary {
         return listing
     }
 
-    /// A session as the catalog has it; the sizes of growing files are read from the store.
-    private func listing(
-        _ row: CatalogListing, _ catalog: any CatalogStore, _ isCollectorRunning: Bool
-    ) throws(ArchiveError) -> SessionListing {
-        var size = row.sizeBytes
-        if row.state != SessionManifest.State.finished.rawValue {
-            for segment in try catalog.growingSegments(of: row.session) {
-                let path = "\(layout.source(row.session, segment.source))/\(segment.file)"
+    /// Sessions as the catalog has them; the sizes of growing files are read from the store.
+    private func listings(
+        _ rows: [CatalogListing], _ catalog: any CatalogStore, _ isCollectorRunning: Bool
+    ) throws(ArchiveError) -> [SessionListing] {
+        let finished = SessionManifest.State.finished.rawValue
+        var growing: [String: [CatalogSegment]] = [:]
+        for row in rows where row.state != finished {
+            growing[row.session] = try catalog.growingSegments(of: row.session)
+        }
+        let names = growing.keys.sorted()
+        let answers = try patience.each(names, in: layout) {
+            [growing] name throws(ArchiveError) in
+            var size: UInt64 = 0
+            for segment in growing[name] ?? [] {
+                let path = "\(layout.source(name, segment.source))/\(segment.file)"
                 if FileSystem.exists(path) { size.addClamped(try FileSystem.size(path)) }
             }
+            return size
         }
-        return SessionListing(
-            session: row.session, state: row.state, isCollectorRunning: isCollectorRunning,
-            isProtected: row.isProtected, sources: row.sources, segments: row.segments,
-            sizeBytes: size, name: row.notes.name, tags: row.notes.tags, note: row.notes.note)
+        var sizes: [String: UInt64] = [:]
+        for (name, answer) in zip(names, answers) {
+            switch answer {
+            case .value(let size): sizes[name] = size
+            case .silence(let error): complain("\(error)")
+            }
+        }
+        return rows.map { row in
+            var size = row.sizeBytes
+            size.addClamped(sizes[row.session] ?? 0)
+            return SessionListing(
+                session: row.session, state: row.state, isCollectorRunning: isCollectorRunning,
+                isProtected: row.isProtected, sources: row.sources, segments: row.segments,
+                sizeBytes: size, name: row.notes.name, tags: row.notes.tags, note: row.notes.note)
+        }
     }
 
     /// A session as its files are.

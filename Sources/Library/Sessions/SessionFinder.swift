@@ -71,10 +71,17 @@ package struct SessionFinder: Sendable {
         if try library.hasSession(name) { return [name] }
         var named: [String] = []
         var tagged: [String] = []
-        for session in try library.sessionNames() {
-            let notes = library.labels(session)
-            if notes.name == name { named.append(session) }
-            if notes.tags.contains(name) { tagged.append(session) }
+        let sessions = try library.sessionNames()
+        let answers = try library.patience.each(
+            sessions, in: library.layout, nanoseconds: library.patienceNanoseconds
+        ) { session in library.labels(session) }
+        for (session, answer) in zip(sessions, answers) {
+            switch answer {
+            case .value(let notes):
+                if notes.name == name { named.append(session) }
+                if notes.tags.contains(name) { tagged.append(session) }
+            case .silence(let error): library.complain("\(error)")
+            }
         }
         let found = named.isEmpty ? tagged : named
         guard !found.isEmpty else { throw LibraryError.noSession(name, archive: library.name) }

@@ -1,19 +1,25 @@
 package import Archive
 import CLinux
 import Glibc
+package import Threads
 
 /// A directory that holds sessions: that of an archive, or any other.
 package struct DirectoryStore: SegmentStore {
     /// The directory's path.
     package let name: String
+    private let shutdown: Shutdown?
 
-    package init(_ directory: String) {
+    /// - Parameter shutdown: ends reading, at the next block; nil: nothing does.
+    package init(_ directory: String, shutdown: Shutdown? = nil) {
+        self.shutdown = shutdown
         name = NamedPath.resolved(
             directory.count > 1 && directory.hasSuffix("/")
                 ? String(directory.dropLast()) : directory)
     }
 
-    package init(_ layout: ArchiveLayout) { self.init(layout.sessions) }
+    package init(_ layout: ArchiveLayout, shutdown: Shutdown? = nil) {
+        self.init(layout.sessions, shutdown: shutdown)
+    }
 
     package func path(_ file: StoredPath) -> String {
         file.text.isEmpty ? name : "\(name == "/" ? "" : name)/\(file)"
@@ -48,7 +54,7 @@ package struct DirectoryStore: SegmentStore {
     }
 
     package func open(_ file: StoredPath) throws(ArchiveError) -> any StoredFile {
-        try LocalFile(opening: path(file))
+        try LocalFile(opening: path(file), shutdown: shutdown)
     }
 
     package func put(_ bytes: [UInt8], at file: StoredPath) throws(ArchiveError) {
@@ -73,9 +79,12 @@ package struct DirectoryStore: SegmentStore {
 package final class LocalFile: StoredFile {
     package let path: String
     private let descriptor: Int32
+    private let shutdown: Shutdown?
 
-    package init(opening path: String) throws(ArchiveError) {
+    /// - Parameter shutdown: makes every later read fail; nil: nothing does.
+    package init(opening path: String, shutdown: Shutdown? = nil) throws(ArchiveError) {
         self.path = path
+        self.shutdown = shutdown
         descriptor = try FileSystem.open(path)
     }
 
@@ -96,6 +105,9 @@ package final class LocalFile: StoredFile {
     package func read(
         at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(ArchiveError) -> Int {
+        if shutdown?.hasBegun == true {
+            throw .system(operation: "read", path: path, errno: ECANCELED)
+        }
         var filled = 0
         while filled < buffer.count {
             let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])

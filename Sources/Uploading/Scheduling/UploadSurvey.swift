@@ -47,7 +47,10 @@ struct UploadSurvey {
             return
         }
         do throws(ArchiveError) {
-            for name in try layout.sessionNames() where !isCutShort { survey(name) }
+            let (names, silent) = try SessionPatience().answering(
+                layout.sessionNames(), in: layout)
+            problems += silent
+            for name in names where !isCutShort { survey(name) }
         } catch {
             problems.append("\(error)")
         }

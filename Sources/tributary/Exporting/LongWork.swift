@@ -1,15 +1,24 @@
 import Archive
+import ArgumentParser
 import Containers
 import Devices
+import Dispatch
 import Encoding
 import ExportCore
+import Glibc
 import Library
 import MP4
 import Media
 import Terminal
+import Threads
 
 /// Work that takes its time: with progress, and ended by Ctrl-C without leaving anything behind.
 enum LongWork {
+    /// The end of this program: it ends every wait for a store, and all reading. A command that does not hear of signals ends with its process.
+    static let end = Shutdown()
+    /// How long a signal waits for work to end: a disk that does not answer keeps it for ever.
+    private static let endSeconds = 4
+
     /// Runs `body`, with its errors as one line.
     static func run<Result>(
         _ label: String, _ body: (WorkControl) throws -> Result
@@ -18,7 +27,10 @@ enum LongWork {
         let console = Console()
         let meter = ProgressMeter(console, label: label)
         let cancellation = Cancellation()
-        let signals = StopSignals { _ in cancellation.cancel() }
+        let signals = StopSignals { _ in
+            cancellation.cancel()
+            endSoon()
+        }
         defer {
             meter.end()
             withExtendedLifetime(signals) {}
@@ -28,6 +40,8 @@ enum LongWork {
                 WorkControl(cancellation: cancellation) { fraction in meter.update(fraction) })
         } catch let failure as Failure {
             throw failure
+        } catch let error where cancellation.isCancelled && !(error is ExitCode) {
+            throw Failure("\(ExportError.cancelled)")
         } catch ContainerError.cancelled {
             throw Failure("\(ExportError.cancelled)")
         } catch let error as ExportError {
@@ -49,6 +63,15 @@ enum LongWork {
         } catch let error as RescaleOverflow {
             throw Failure(
                 "a timestamp of \(error.value) ticks is out of range: the file is damaged")
+        }
+    }
+
+    /// Ends all waits, and the process where that does not help.
+    static func endSoon() {
+        end.begin()
+        DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(endSeconds)) {
+            Program.complain("ended while a file was being read: its disk does not answer")
+            _exit(ExitStatus.failure)
         }
     }
 }

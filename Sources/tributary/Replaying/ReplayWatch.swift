@@ -1,9 +1,12 @@
 import Dispatch
 import ReplayCore
 import Terminal
+import Threads
 
 /// A replay with somebody watching: progress, keys and signals.
 enum ReplayWatch {
+    private static let graceSeconds = 3
+
     /// Plays to the end.
     /// - Parameter play: blocks until it is there.
     static func watch(
@@ -13,6 +16,8 @@ enum ReplayWatch {
     ) throws(ReplayError) -> ReplayOutcome {
         let signals = StopSignals { count in
             if count == 1 { replay.stop() } else { replay.abandon() }
+            // What was read goes out; a store that does not answer is not waited for.
+            LongWork.end.begin(afterSeconds: graceSeconds)
         }
         let keyboard = Keyboard { key in
             switch key {

@@ -1,0 +1,187 @@
+import Dispatch
+import Glibc
+import Media
+import Synchronization
+import Threads
+
+/// Looks at an archive's sessions one after the other, and leaves out those whose files do not answer: a network file system whose
+/// server is gone answers nothing, and no program can take back what it has asked it.
+///
+/// A thread waits for each such session until it answers; others know by that that it does not. Any thread may call.
+package final class SessionPatience: Sendable {
+    /// A disk in standby begins to turn in about ten seconds.
+    package static let usualNanoseconds: Int64 = 10_000_000_000
+    /// Threads that wait for sessions at most: with more of them it is the archive that does not answer.
+    private static let maximumSilent = 64
+    /// How often it is looked whether the work gets on.
+    private static let looksNanoseconds: Int64 = 100_000_000
+
+    private let nanoseconds: Int64
+    /// Paths of sessions for which a thread waits.
+    private let silent = Mutex(Set<String>())
+
+    /// - Parameter nanoseconds: how long one session is waited for.
+    package init(nanoseconds: Int64 = SessionPatience.usualNanoseconds) {
+        self.nanoseconds = nanoseconds
+    }
+
+    /// What a session's files said.
+    package enum Answer<Value: Sendable>: Sendable {
+        case value(Value)
+        /// Nothing, in time.
+        case silence(ArchiveError)
+    }
+
+    /// Does something short with the files of each of several sessions, in their order.
+    /// - Parameter nanoseconds: how long one session is waited for; nil: as usual.
+    /// - Throws: the first error of `body`.
+    package func each<Value: Sendable>(
+        _ sessions: [String], in layout: ArchiveLayout, nanoseconds: Int64? = nil,
+        _ body: @escaping @Sendable (String) throws(ArchiveError) -> Value
+    ) throws(ArchiveError) -> [Answer<Value>] {
+        guard !sessions.isEmpty else { return [] }
+        let walk = Walk<Value>(sessions)
+        start(walk, generation: 0, layout, body)
+        var place = 0
+        var since = SystemClock.monotonic.nowNanoseconds
+        while walk.ended.wait(timeout: .now() + .nanoseconds(Int(Self.looksNanoseconds)))
+            == .timedOut
+        {
+            let now = SystemClock.monotonic.nowNanoseconds
+            let reached = walk.state.withLock { $0.answers.count }
+            if reached > place {
+                (place, since) = (reached, now)
+            } else if now - since >= nanoseconds ?? self.nanoseconds {
+                guard let generation = leave(walk, at: place, layout) else { continue }
+                since = now
+                let isOver = silent.withLock { $0.count > Self.maximumSilent }
+                if isOver { throw Self.silence(layout.sessions) }
+                start(walk, generation: generation, layout, body)
+            }
+        }
+        let (answers, error) = walk.state.withLock { ($0.answers, $0.error) }
+        if let error { throw error }
+        return answers
+    }
+
+    /// Those sessions whose folders and files answer, and a line about each of the others.
+    package func answering(
+        _ sessions: [String], in layout: ArchiveLayout
+    ) throws(ArchiveError) -> (sessions: [String], problems: [String]) {
+        let answers = try each(sessions, in: layout) { session throws(ArchiveError) in
+            Self.probe(session, layout)
+        }
+        var found: [String] = []
+        var problems: [String] = []
+        for (session, answer) in zip(sessions, answers) {
+            switch answer {
+            case .value: found.append(session)
+            case .silence(let error): problems.append("\(error); its session is left out")
+            }
+        }
+        return (found, problems)
+    }
+
+    private static func silence(_ path: String) -> ArchiveError {
+        .system(operation: "read", path: path, errno: ETIMEDOUT)
+    }
+
+    /// Sessions on their way through one thread after the other.
+    private final class Walk<Value: Sendable>: Sendable {
+        struct State {
+            /// Of the sessions so far.
+            var answers: [Answer<Value>] = []
+            var error: ArchiveError?
+            /// The thread that works; earlier ones have been left behind.
+            var generation = 0
+        }
+
+        let sessions: [String]
+        let state = Mutex(State())
+        let ended = DispatchSemaphore(value: 0)
+
+        init(_ sessions: [String]) { self.sessions = sessions }
+    }
+
+    private func start<Value: Sendable>(
+        _ walk: Walk<Value>, generation: Int, _ layout: ArchiveLayout,
+        _ body: @escaping @Sendable (String) throws(ArchiveError) -> Value
+    ) {
+        NamedThread.start("look") { [self] in
+            while let session = next(walk, generation, layout) {
+                var outcome: Result<Value, ArchiveError>
+                do throws(ArchiveError) {
+                    outcome = .success(try body(session))
+                } catch {
+                    outcome = .failure(error)
+                }
+                let isLeft = walk.state.withLock { state in
+                    guard state.generation == generation else { return true }
+                    switch outcome {
+                    case .success(let value): state.answers.append(.value(value))
+                    case .failure(let error): state.error = error
+                    }
+                    return false
+                }
+                // It has answered after all.
+                if isLeft { silent.withLock { _ = $0.remove(layout.session(session)) } }
+            }
+        }
+    }
+
+    /// The next session that is not known to be silent; nil: the thread ends.
+    private func next<Value: Sendable>(
+        _ walk: Walk<Value>, _ generation: Int, _ layout: ArchiveLayout
+    ) -> String? {
+        let known = silent.withLock { $0 }
+        return walk.state.withLock { state in
+            guard state.generation == generation else { return nil }
+            while state.error == nil, state.answers.count < walk.sessions.count {
+                let session = walk.sessions[state.answers.count]
+                let path = layout.session(session)
+                guard known.contains(path) else { return session }
+                state.answers.append(.silence(Self.silence(path)))
+            }
+            walk.ended.signal()
+            return nil
+        }
+    }
+
+    /// Leaves a thread behind that has been at a session for too long.
+    /// - Returns: the generation of the next one; nil: it has got on meanwhile.
+    private func leave<Value: Sendable>(
+        _ walk: Walk<Value>, at place: Int, _ layout: ArchiveLayout
+    ) -> Int? {
+        walk.state.withLock { state in
+            guard state.error == nil, state.answers.count == place, place < walk.sessions.count
+            else { return nil }
+            let path = layout.session(walk.sessions[place])
+            silent.withLock { _ = $0.insert(path) }
+            state.answers.append(.silence(Self.silence(path)))
+            state.generation += 1
+            return state.generation
+        }
+    }
+
+    /// Reads a little of each kind of file: parts of a session may be on other file systems.
+    private static func probe(_ session: String, _ layout: ArchiveLayout) {
+        touch(layout.manifest(session))
+        do throws(ArchiveError) {
+            for source in try layout.sourceNames(session) {
+                touch(layout.ledger(session, source))
+                let segments = try layout.segmentPaths(session, source)
+                if let last = segments.last { touch(last) }
+            }
+        } catch {
+            // Whoever reads it says what is wrong.
+        }
+    }
+
+    private static func touch(_ path: String) {
+        let descriptor = PlainPath.openFile(path, flags: O_RDONLY)
+        guard descriptor >= 0 else { return }
+        var byte: UInt8 = 0
+        _ = pread(descriptor, &byte, 1, 0)
+        close(descriptor)
+    }
+}
