@@ -108,11 +108,15 @@ extension EndToEnd {
                     }
                     precondition(truncate(file, bytes) == 0)
                 }
-                // One line without an end.
-                let endless = next()
-                try files.copyItem(atPath: model, toPath: endless)
-                try Data(repeating: UInt8(ascii: "x"), count: 1 << 20)
-                    .write(to: URL(filePath: "\(endless)/camera1/ledger.jsonl"))
+                // Text that is as long as it may be, and none of ours.
+                for (place, text) in try hostileTexts(model) {
+                    let session = next()
+                    try files.copyItem(atPath: model, toPath: session)
+                    try text.write(to: URL(filePath: "\(session)/\(place)"))
+                }
+                let zeros = next()
+                try files.copyItem(atPath: model, toPath: zeros)
+                precondition(truncate("\(zeros)/camera1/ledger.jsonl", 200 << 20) == 0)
                 // The same name in other letters, and names that are none.
                 let other = next()
                 try files.copyItem(atPath: model, toPath: other)
@@ -126,6 +130,43 @@ extension EndToEnd {
                 let folder = open("\(other)/camera1", O_RDONLY | O_DIRECTORY)
                 defer { close(folder) }
                 precondition(mkdirat(folder, bytes, 0o755) == 0)
+            }
+
+            private func hostileTexts(_ model: String) throws -> [(place: String, text: Data)] {
+                let ledger = try Data(
+                    contentsOf: URL(filePath: "\(model)/camera1/ledger.jsonl"))
+                let description = String(
+                    decoding: try Data(contentsOf: URL(filePath: "\(model)/session.json")),
+                    as: UTF8.self)
+                let spools = Array(repeating: #"{"spool":"","through":0}"#, count: 500_000)
+                let marks = (0..<200_000).map {
+                    #"{"id":"\#(String(1_000_000_000_000_000 + $0))","atNanoseconds":1,"text":""}"#
+                }
+                let tags = Array(repeating: #""x""#, count: 200_000)
+                return [
+                    // One line without an end.
+                    (
+                        "camera1/ledger.jsonl",
+                        Data(repeating: UInt8(ascii: "x"), count: 200 << 20)
+                    ),
+                    ("camera1/ledger.jsonl", Data(repeating: UInt8(ascii: "\n"), count: 64 << 20)),
+                    (
+                        "camera1/ledger.jsonl",
+                        Data(Array(repeating: "x\n", count: 4 << 20).joined().utf8)
+                    ),
+                    // Lines of ours, again and again.
+                    ("camera1/ledger.jsonl", Data((0..<5_000).flatMap { _ in ledger })),
+                    (
+                        "session.json",
+                        Data(
+                            description.replacing(
+                                #""tracks""#,
+                                with: #""spools":[\#(spools.joined(separator: ","))],"tracks""#
+                            ).utf8)
+                    ),
+                    ("marks.json", Data(#"{"marks":[\#(marks.joined(separator: ","))]}"#.utf8)),
+                    ("notes.json", Data(#"{"tags":[\#(tags.joined(separator: ","))]}"#.utf8)),
+                ]
             }
 
             /// Content, and when it was read and changed last, of everything outside.
