@@ -40,6 +40,11 @@ final class Access: Sendable {
         case busy
     }
 
+    /// What has come of log-ins, for the metrics.
+    enum LogInResult: String, Hashable, Sendable, CaseIterable {
+        case succeeded, wrong, limited, busy
+    }
+
     /// How often the file of accounts is looked at, at most.
     private static let lookNanoseconds: Int64 = 1_000_000_000
     /// `Bearer` and a token, with room for blanks.
@@ -60,12 +65,18 @@ final class Access: Sendable {
         /// Already reported.
         var flaw: AccessError?
         var limiter = LogInLimiter()
+        var results: [LogInResult: UInt64] = [:]
         var revoked = RevokedSessions()
     }
 
     private let accounts: Accounts?
     private let cookie: SessionCookie
     private let hashing: BlockingWorkQueue
+    /// By address, so that many attempts from one do not keep others from their turn.
+    private let turns = AsyncLimit(
+        maximumHashes, waiting: maximumWaiting, ofOwner: maximumWaitingOfNetwork,
+        whenFull: .displacesFrequent)
+    private let slowLanes: SlowLanes
     private let report: @Sendable (String) -> Void
     private let state: Mutex<State>
 
@@ -77,7 +88,7 @@ final class Access: Sendable {
     /// - Throws: when there is no file, or it cannot be used.
     init(
         users: UserFile?, isSecure: Bool, now: AccessTime,
-        hashing: BlockingWorkQueue = Access.hashingQueue(),
+        hashing: BlockingWorkQueue = Access.hashingQueue(), slowLanes: SlowLanes = SlowLanes(),
         report: @escaping @Sendable (String) -> Void
     ) throws(AccessError) {
         var content = UserFile.Content(accounts: [], mark: nil)
@@ -89,6 +100,7 @@ final class Access: Sendable {
         }
         cookie = SessionCookie(isSecure: isSecure)
         self.hashing = hashing
+        self.slowLanes = slowLanes
         self.report = report
         state = Mutex(
             State(
@@ -98,8 +110,16 @@ final class Access: Sendable {
 
     /// Each hash takes 32 MiB and a processor.
     static func hashingQueue() -> BlockingWorkQueue {
-        BlockingWorkQueue("password hash", maximumRunning: 2, maximumWaiting: 16)
+        BlockingWorkQueue(
+            "password hash", maximumRunning: maximumHashes, maximumWaiting: maximumHashes)
     }
+
+    private static let maximumHashes = 2
+    /// Passwords that wait to be verified: eight seconds of work.
+    private static let maximumWaiting = 64
+    private static let maximumWaitingOfNetwork = 4
+    /// What somebody is told for whom there is no place in a slow lane: as long as those take who are in it.
+    private static let slowLaneSeconds = 20
 
     /// Whether there are accounts to log in with.
     var hasAccounts: Bool { accounts != nil }
@@ -142,9 +162,10 @@ final class Access: Sendable {
             if let digest, let account = state.index.account(token: digest) {
                 return .allowed(.script(account.name), account.rights, renewedCookie: nil)
             }
-            let wait = state.limiter.begin(nil, from: network, now: now.monotonicNanoseconds)
-            if let wait { return .refused(.tooManyAttempts(seconds: wait)) }
-            return .refused(.wrongToken)
+            switch state.limiter.begin(nil, from: network, now: now.monotonicNanoseconds) {
+            case .refused(let seconds): return .refused(.tooManyAttempts(seconds: seconds))
+            case .begun: return .refused(.wrongToken)
+            }
         }
     }
 
@@ -214,49 +235,92 @@ final class Access: Sendable {
 
     // MARK: Logging in and out
 
+    /// What has come of all log-ins since the start.
+    var logInResults: [LogInResult: UInt64] { state.withLock { $0.results } }
+
     /// Verifies a password.
     /// - Parameter address: of the peer, as in ``Credentials/remoteAddress``.
     func logIn(
         name: String, password: String, from address: String, now: AccessTime
     ) async -> LogIn {
+        let logIn = await attempt(name, password, from: address, now)
+        let result: LogInResult =
+            switch logIn {
+            case .succeeded: .succeeded
+            case .wrong: .wrong
+            case .tooManyAttempts: .limited
+            case .busy: .busy
+            }
+        state.withLock { $0.results[result, default: 0] += 1 }
+        return logIn
+    }
+
+    private func attempt(
+        _ name: String, _ password: String, from address: String, _ now: AccessTime
+    ) async -> LogIn {
         guard let accounts else { return .wrong }
         refresh(accounts, now)
-        let network = RemoteNetwork(address)
         // What cannot be a name has no account whose guesses could be counted.
         let counted = UserName.isValid(name) ? name : nil
-        let (wait, account, cost) = state.withLock {
-            state -> (Int?, UserAccount?, PasswordHash.Cost) in
-            let wait = state.limiter.begin(
-                counted, from: network, now: now.monotonicNanoseconds)
+        let (beginning, account, cost) = state.withLock {
+            state -> (LogInLimiter.Beginning, UserAccount?, PasswordHash.Cost) in
+            let beginning = state.limiter.begin(
+                counted, from: RemoteNetwork(address), now: now.monotonicNanoseconds)
             return (
-                wait, counted.flatMap { state.index.account(named: $0) },
+                beginning, counted.flatMap { state.index.account(named: $0) },
                 state.index.decoyCost(
                     counted ?? "", key: accounts.key, otherwise: .standard)
             )
         }
-        if let wait { return .tooManyAttempts(seconds: wait) }
+        let attempt: LogInLimiter.Attempt
+        switch beginning {
+        case .refused(let seconds): return .tooManyAttempts(seconds: seconds)
+        case .begun(let begun): attempt = begun
+        }
         let bytes = Array(password.utf8)
         guard PasswordHash.isVerifiable(bytes) else { return .wrong }
+        let verify = { @Sendable [self] () async -> LogIn in
+            await verification(of: bytes, for: account, otherwise: cost, attempt, accounts.key, now)
+        }
+        guard attempt.isSlow, let name = attempt.name else { return await verify() }
+        let slow = await slowLanes.run(
+            name, from: attempt.network, isWrong: { $0 == .wrong }, verify)
+        if slow == nil { state.withLock { $0.limiter.giveBack(attempt) } }
+        return slow ?? .tooManyAttempts(seconds: Self.slowLaneSeconds)
+    }
+
+    private func verification(
+        of password: [UInt8], for account: UserAccount?, otherwise cost: PasswordHash.Cost,
+        _ attempt: LogInLimiter.Attempt, _ key: AccessKey, _ now: AccessTime
+    ) async -> LogIn {
         let hash = account?.passwordHash
-        let outcome = await hashing.run { () -> Result<Bool, AccessError> in
-            do throws(AccessError) {
-                return .success(
-                    try PasswordHash.verify(bytes, against: hash, otherwise: cost))
-            } catch {
-                return .failure(error)
+        let outcome: Result<Bool, AccessError>?
+        do {
+            outcome = try await turns.run(for: .network(attempt.network)) { [hashing] in
+                await hashing.run { () -> Result<Bool, AccessError> in
+                    do throws(AccessError) {
+                        return .success(
+                            try PasswordHash.verify(password, against: hash, otherwise: cost))
+                    } catch {
+                        return .failure(error)
+                    }
+                }
             }
+        } catch {
+            // There is no place to wait, or the viewer ends.
+            outcome = nil
         }
         switch outcome {
         case .success(let isRight)?:
             guard isRight, let account else { return .wrong }
-            giveBack(counted, network)
-            return succeeded(account, accounts.key, now)
+            state.withLock { $0.limiter.succeeded(attempt) }
+            return succeeded(account, key, now)
         case .failure(let error)?:
-            giveBack(counted, network)
+            state.withLock { $0.limiter.giveBack(attempt) }
             report("\(error)")
             return .busy
         case nil:
-            giveBack(counted, network)
+            state.withLock { $0.limiter.giveBack(attempt) }
             return .busy
         }
     }
@@ -267,10 +331,6 @@ final class Access: Sendable {
         let session = LogInSession(of: account, key: key, now: now.secondsSince1970)
         return .succeeded(
             account.rights, cookie: cookie.setting(session, key: key, now: now.secondsSince1970))
-    }
-
-    private func giveBack(_ name: String?, _ network: RemoteNetwork) {
-        state.withLock { $0.limiter.giveBack(name, from: network) }
     }
 
     /// Ends the log-in of a `Cookie` header.
@@ -288,6 +348,8 @@ final class Access: Sendable {
     // MARK: Links
 
     /// An address that opens a file to everybody who has it; without accounts, the address alone.
+    ///
+    /// It ends with the log-ins of the account that shares it.
     /// - Parameters:
     ///   - query: without `expires` and `signature`.
     ///   - identity: who shares it. Who has a link only cannot make another one, which might live longer.

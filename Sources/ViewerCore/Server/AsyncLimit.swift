@@ -6,6 +6,13 @@ import Synchronization
 /// A place that becomes free is for the owner whose work began longest ago (``Turns``). Who is cancelled waits no longer. Work that takes
 /// very long, as where a disk does not answer, gives its place back and goes on without one.
 final class AsyncLimit: Sendable {
+    /// What becomes of work for which there is no place to wait.
+    enum WhenFull: Sendable {
+        case refused
+        /// It takes the place of the owner who had a turn last, if its own turn was longer ago; that work is refused.
+        case displacesFrequent
+    }
+
     private struct Waiter: Sendable {
         let number: Int
         let owner: WorkOwner
@@ -28,20 +35,22 @@ final class AsyncLimit: Sendable {
     }
 
     private enum Admission {
-        case begins, waits, isFull, isFullForOwner, isCancelled
+        case begins, waits, displaces(Waiter), isFull, isFullForOwner, isCancelled
     }
 
     private let state: Mutex<State>
     private let maximumWaiting: Int
     private let maximumOfOwner: Int
+    private let whenFull: WhenFull
 
     /// - Parameters:
     ///   - waiting: how much waits at most.
     ///   - ofOwner: how much of one owner does.
-    init(_ count: Int, waiting: Int, ofOwner: Int) {
+    init(_ count: Int, waiting: Int, ofOwner: Int, whenFull: WhenFull = .refused) {
         state = Mutex(State(free: count))
         maximumWaiting = waiting
         maximumOfOwner = ofOwner
+        self.whenFull = whenFull
     }
 
     /// How much waits at this moment.
@@ -109,9 +118,8 @@ final class AsyncLimit: Sendable {
                 switch admit(waiter) {
                 case .begins: continuation.resume()
                 case .waits: break
-                case .isFull:
-                    continuation.resume(
-                        throwing: Problem(.serviceUnavailable, "too many requests: try again"))
+                case .displaces(let other): other.continuation.resume(throwing: Self.isFull)
+                case .isFull: continuation.resume(throwing: Self.isFull)
                 case .isFullForOwner:
                     continuation.resume(
                         throwing: Problem(
@@ -131,8 +139,11 @@ final class AsyncLimit: Sendable {
         }
     }
 
+    private static let isFull = Problem(.serviceUnavailable, "too many requests: try again")
+
     private func admit(_ waiter: Waiter) -> Admission {
         let (maximumWaiting, maximumOfOwner) = (maximumWaiting, maximumOfOwner)
+        let whenFull = whenFull
         return state.withLock { state -> Admission in
             // Under the lock: who is cancelled later finds the waiter.
             guard !Task.isCancelled else { return .isCancelled }
@@ -141,8 +152,16 @@ final class AsyncLimit: Sendable {
                 state.turns.begin(waiter.owner)
                 return .begins
             }
-            guard state.waiting.count < maximumWaiting else { return .isFull }
             let own = state.waiting.count { $0.owner == waiter.owner }
+            guard state.waiting.count < maximumWaiting else {
+                guard whenFull == .displacesFrequent, own < maximumOfOwner,
+                    let place = state.turns.last(
+                        of: state.waiting.map(\.owner), after: waiter.owner)
+                else { return .isFull }
+                let other = state.waiting.remove(at: place)
+                state.waiting.append(waiter)
+                return .displaces(other)
+            }
             guard own < maximumOfOwner else { return .isFullForOwner }
             state.waiting.append(waiter)
             return .waits

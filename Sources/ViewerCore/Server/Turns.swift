@@ -15,6 +15,15 @@ struct Turns<Owner: Hashable & Sendable>: Sendable {
         owners.indices.min { (turn(owners[$0]), $0) < (turn(owners[$1]), $1) }
     }
 
+    /// Which work is of the owner whose last turn began latest, if that was after the last turn of another one: the newest such work.
+    /// - Parameter owners: of all that waits, the oldest first.
+    /// - Returns: a place in `owners`; nil: none of them has had a later turn.
+    func last(of owners: [Owner], after other: Owner) -> Int? {
+        let place = owners.indices.max { (turn(owners[$0]), $0) < (turn(owners[$1]), $1) }
+        guard let place, turn(owners[place]) > turn(other) else { return nil }
+        return place
+    }
+
     /// Notes that work of an owner begins.
     mutating func begin(_ owner: Owner) {
         count += 1

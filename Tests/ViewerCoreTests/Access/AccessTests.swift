@@ -10,6 +10,8 @@ final class AccessScene: Sendable {
     let place = AccessPlace()
     let lines = ReportedLines()
     let hashing: BlockingWorkQueue
+    /// Without their pause, which is for whoever guesses.
+    let slowLanes = SlowLanes(pause: .zero)
 
     init(hashing: BlockingWorkQueue = Access.hashingQueue()) { self.hashing = hashing }
 
@@ -27,7 +29,7 @@ final class AccessScene: Sendable {
     func access(isSecure: Bool = false, hasAccounts: Bool = true) throws -> Access {
         try Access(
             users: hasAccounts ? users : nil, isSecure: isSecure, now: AccessSample.time(0),
-            hashing: hashing
+            hashing: hashing, slowLanes: slowLanes
         ) { [lines] in lines.add($0) }
     }
 }
@@ -183,21 +185,74 @@ struct `Access by password` {
         #expect(await access.logIn(long, long, from: "192.0.2.2") == .wrong)
     }
 
-    @Test func `is limited by name, also for names that there are not`() async throws {
+    @Test func `is limited by name at an address, also for names that there are not`()
+        async throws
+    {
         try scene.add("anna")
         let access = try scene.access()
         for name in ["anna", "nobody"] {
-            for index in 0..<5 {
+            for _ in 0..<5 {
                 let answer = await access.logIn(
-                    name, AccessSample.otherPassword, from: "10.0.0.\(index)")
+                    name, AccessSample.otherPassword, from: "10.0.0.1")
                 #expect(answer == .wrong)
             }
-            let limited = await access.logIn(name, from: "10.0.1.1")
+            let limited = await access.logIn(name, from: "10.0.0.1")
             #expect(limited == .tooManyAttempts(seconds: 12))
         }
-        let early = await access.logIn("anna", from: "10.0.1.2", at: 11)
+        let early = await access.logIn("anna", from: "10.0.0.1", at: 11)
         #expect(early == .tooManyAttempts(seconds: 1))
-        _ = try await access.cookie(of: "anna", at: 12)
+        guard case .succeeded = await access.logIn("anna", from: "10.0.0.1", at: 12) else {
+            Issue.record("she has waited")
+            return
+        }
+    }
+
+    @Test(arguments: ["anna", "nobody"])
+    func `is not limited by guesses at the name from elsewhere`(name: String) async throws {
+        try scene.add("anna")
+        let access = try scene.access()
+        for index in 0..<60 {
+            let answer = await access.logIn(
+                name, AccessSample.otherPassword, from: "10.0.0.\(index)")
+            #expect(answer == .wrong)
+        }
+        _ = try await access.cookie(of: "anna")
+        #expect(access.logInResults == [.wrong: 60, .succeeded: 1])
+    }
+
+    @Test func `has its turn while one address has more verified than there is time for`()
+        async throws
+    {
+        let queue = BlockingWorkQueue("test", maximumRunning: 2, maximumWaiting: 2)
+        let gate = WorkGate()
+        let scene = AccessScene(hashing: queue)
+        try scene.add("anna")
+        let access = try scene.access()
+        async let first = queue.run { gate.pass() }
+        async let second = queue.run { gate.pass() }
+        try await queue.reaches(running: 2, waiting: 0)
+        await withTaskGroup(of: Access.LogIn.self) { group in
+            for index in 0..<10 {
+                group.addTask { await access.logIn("user-\(index)", from: "10.0.0.1") }
+            }
+            group.addTask { await access.logIn("anna") }
+            // Two have a thread to wait for, and four of one address wait: the others do not.
+            while access.logInResults[.busy, default: 0] < 4 { await Task.yield() }
+            gate.open(2)
+            var results: [Access.LogInResult: Int] = [:]
+            for await answer in group {
+                switch answer {
+                case .succeeded: results[.succeeded, default: 0] += 1
+                case .wrong: results[.wrong, default: 0] += 1
+                case .busy: results[.busy, default: 0] += 1
+                case .tooManyAttempts: results[.limited, default: 0] += 1
+                }
+            }
+            #expect(results[.succeeded] == 1)
+            #expect((4...5).contains(results[.busy, default: 0]))
+            #expect((5...6).contains(results[.wrong, default: 0]))
+        }
+        _ = await (first, second)
     }
 
     @Test func `is limited by address, and costs nothing when it is right`() async throws {

@@ -147,6 +147,35 @@ struct `A limit of work` {
         #expect(value == 7)
     }
 
+    @Test func `lets who has had no turn take the place of who had one, where it is told to`()
+        async throws
+    {
+        let limit = AsyncLimit(1, waiting: 2, ofOwner: 1, whenFull: .displacesFrequent)
+        let (anna, ben, carl) = (anna, ben, WorkOwner.account(.user("carl")))
+        let dora = WorkOwner.account(.user("dora"))
+        try await limit.run(for: anna) {}
+        try await limit.run(for: ben) {}
+        let work = HeldWork()
+        let first = Task { try await limit.run(for: anna) { try await work.run() } }
+        while work.running < 1 { try await Task.sleep(for: .milliseconds(1)) }
+        let second = Task { try await limit.run(for: ben) { 2 } }
+        try await limit.reaches(waiting: 1)
+        let third = Task { try await limit.run(for: carl) { 3 } }
+        try await limit.reaches(waiting: 2)
+        // Anna's last turn was later than everybody's.
+        await #expect(throws: Problem.self) { try await limit.run(for: anna) { 4 } }
+        let fifth = Task { try await limit.run(for: dora) { 5 } }
+        await #expect(throws: Problem.self) { try await second.value }
+        #expect(limit.waitingCount == 2)
+        // Neither Carl nor Dora has had one.
+        let erik = WorkOwner.account(.user("erik"))
+        await #expect(throws: Problem.self) { try await limit.run(for: erik) { 6 } }
+        work.free()
+        try await first.value
+        let (three, five) = try await (third.value, fifth.value)
+        #expect(three == 3 && five == 5)
+    }
+
     @Test func `gives up the place of whoever is cancelled while it waits`() async throws {
         let limit = AsyncLimit(1, waiting: 1, ofOwner: 1)
         let (anna, work) = (anna, HeldWork())

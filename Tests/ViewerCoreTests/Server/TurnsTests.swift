@@ -16,6 +16,17 @@ import Testing
         #expect(turns.next(of: ["anna", "ben", "ben"]) == 1)
     }
 
+    @Test func `who had a turn last gives way to who had none, or an earlier one`() {
+        var turns = Turns<String>()
+        #expect(turns.last(of: [], after: "anna") == nil)
+        #expect(turns.last(of: ["anna", "ben"], after: "carl") == nil)
+        turns.begin("anna")
+        turns.begin("ben")
+        #expect(turns.last(of: ["ben", "anna", "ben", "dora"], after: "carl") == 2)
+        #expect(turns.last(of: ["anna", "ben"], after: "anna") == 1)
+        #expect(turns.last(of: ["anna", "dora"], after: "ben") == nil)
+    }
+
     @Test func `past the capacity, the one is forgotten whose turn was longest ago`() {
         var turns = Turns<String>(capacity: 2)
         for owner in ["anna", "ben", "anna", "carl"] { turns.begin(owner) }

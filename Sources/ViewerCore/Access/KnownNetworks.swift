@@ -1,0 +1,25 @@
+/// The networks from which accounts have been logged in to. A restart forgets them.
+struct KnownNetworks: Sendable {
+    /// Of one account: those of its devices, and of a few journeys.
+    static let maximumOfName = 8
+    /// As many as there may be accounts; nobody without a password adds one.
+    static let maximumNames = UserTable.maximumAccounts
+
+    /// The latest one last.
+    private var networks: [String: [RemoteNetwork]] = [:]
+
+    var count: Int { networks.count }
+
+    func contains(_ network: RemoteNetwork, of name: String) -> Bool {
+        networks[name]?.contains(network) ?? false
+    }
+
+    mutating func add(_ network: RemoteNetwork, of name: String) {
+        // Accounts that were removed are forgotten with the others: they are slowed at worst.
+        if networks[name] == nil, networks.count >= Self.maximumNames { networks.removeAll() }
+        var own = networks[name, default: []]
+        own.removeAll { $0 == network }
+        own.append(network)
+        networks[name] = own.suffix(Self.maximumOfName)
+    }
+}
