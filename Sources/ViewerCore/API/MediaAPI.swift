@@ -15,7 +15,7 @@ struct MediaAPI {
 
     func movie(_ request: Request, _ context: ViewerContext) async throws -> Response {
         let query = try RequestQuery(
-            request, ["from", "until", "download", "expires", "signature"])
+            request, SignedLink.addedNames.union(["from", "until", "download"]))
         let session = try context.name("session")
         let name = try context.source()
         let wanted = try await site.read { library -> (MovieCache.Key, ExportRange) in
@@ -81,7 +81,8 @@ struct MediaAPI {
     }
 
     func picture(_ request: Request, _ context: ViewerContext) async throws -> Response {
-        let query = try RequestQuery(request, ["at", "nearest", "width", "expires", "signature"])
+        let query = try RequestQuery(
+            request, SignedLink.addedNames.union(["at", "nearest", "width"]))
         let session = try context.name("session")
         let name = try context.source()
         let (isNearest, memory) = (query["nearest"] != nil, site.coverage)

@@ -10,6 +10,8 @@ final class Access: Sendable {
         case wrongToken
         case linkExpired
         case linkInvalid
+        /// The account that made it has changed, or is gone.
+        case linkEnded
         case tooManyAttempts(seconds: Int)
 
         var description: String {
@@ -18,6 +20,8 @@ final class Access: Sendable {
             case .wrongToken: "this token is not valid: ask for a new one"
             case .linkExpired: "this link has expired: ask for a new one"
             case .linkInvalid: "this link is not valid: copy it completely"
+            case .linkEnded:
+                "this link has ended with the log-ins of the account that made it: ask for a new one"
             case .tooManyAttempts(let seconds): "too many attempts: try again in \(seconds) s"
             }
         }
@@ -91,10 +95,13 @@ final class Access: Sendable {
         hashing: BlockingWorkQueue = Access.hashingQueue(), slowLanes: SlowLanes = SlowLanes(),
         report: @escaping @Sendable (String) -> Void
     ) throws(AccessError) {
-        var content = UserFile.Content(accounts: [], mark: nil)
+        var index = AccountIndex()
+        var mark: SecretFile.Mark?
         if let users {
-            content = try users.read()
-            accounts = Accounts(file: users, key: try AccessKey.load(for: users))
+            let content = try users.read()
+            let key = try AccessKey.load(for: users)
+            accounts = Accounts(file: users, key: key)
+            (index, mark) = (AccountIndex(content.accounts, key: key), content.mark)
         } else {
             accounts = nil
         }
@@ -104,7 +111,7 @@ final class Access: Sendable {
         self.report = report
         state = Mutex(
             State(
-                index: AccountIndex(content.accounts), mark: content.mark,
+                index: index, mark: mark,
                 nextLook: now.monotonicNanoseconds + Access.lookNanoseconds))
     }
 
@@ -148,7 +155,12 @@ final class Access: Sendable {
         let verdict = SignedLink.verify(
             path: path, query: query, key: key, now: now.secondsSince1970)
         switch verdict {
-        case .valid(let link): return .allowed(.link, link.rights, renewedCookie: nil)
+        case .valid(let link):
+            let account = state.withLock { $0.index.account(of: link.maker) }
+            guard let account, account.rights.mayRead(link.target.source) else {
+                return .refused(.linkEnded)
+            }
+            return .allowed(.link, link.rights, renewedCookie: nil)
         case .expired: return .refused(.linkExpired)
         case .invalid: return .refused(.linkInvalid)
         }
@@ -351,7 +363,7 @@ final class Access: Sendable {
     ///
     /// It ends with the log-ins of the account that shares it.
     /// - Parameters:
-    ///   - query: without `expires` and `signature`.
+    ///   - query: without what a link adds.
     ///   - identity: who shares it. Who has a link only cannot make another one, which might live longer.
     ///   - rights: what they may see themselves.
     /// - Throws: ``AccessError/linkTooLong(maximumDays:)``, ``AccessError/notLinkable(reason:)``.
@@ -362,13 +374,19 @@ final class Access: Sendable {
         guard (1...SignedLink.maximumLifeSeconds).contains(lifeSeconds) else {
             throw .linkTooLong(maximumDays: SignedLink.maximumLifeSeconds / 86_400)
         }
-        let link = try SignedLink(
-            path: path, query: query, expires: now.secondsSince1970 + lifeSeconds)
-        guard identity != .link, rights.mayRead(link.source) else {
+        let target = try SignedLink.Target(path: path, query: query)
+        guard identity != .link, rights.mayRead(target.source) else {
             throw .notLinkable(reason: "only who may see a source can share it: log in first")
         }
-        guard let accounts else { return query.isEmpty ? path : "\(path)?\(query)" }
-        return link.text(key: accounts.key)
+        guard let accounts else { return target.address }
+        let account = state.withLock { $0.index.account(of: identity) }
+        guard let account, account.rights.mayRead(target.source) else {
+            throw .notLinkable(reason: "the account has changed: log in again")
+        }
+        return SignedLink(
+            target: target, maker: LinkMaker(account, key: accounts.key),
+            expires: now.secondsSince1970 + lifeSeconds
+        ).text(key: accounts.key)
     }
 
     // MARK: The file of accounts
@@ -385,7 +403,7 @@ final class Access: Sendable {
         do throws(AccessError) {
             if let mark, SecretFile.mark(of: accounts.file.path) == mark { return }
             let content = try accounts.file.read()
-            let index = AccountIndex(content.accounts)
+            let index = AccountIndex(content.accounts, key: accounts.key)
             let flaw = state.withLock { state -> AccessError? in
                 defer { state.flaw = nil }
                 state.index = index

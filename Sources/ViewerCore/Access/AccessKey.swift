@@ -5,7 +5,9 @@ struct AccessKey: Sendable {
     /// What a code is for. A code for one purpose is not valid for another one.
     enum Purpose: String, Sendable {
         case session = "tributary-viewer session 1"
-        case link = "tributary-viewer link 1"
+        case link = "tributary-viewer link 2"
+        /// Identifies the state of the account that made a link.
+        case linkMaker = "tributary-viewer link maker 1"
         /// Identifies the state of an account in a session.
         case account = "tributary-viewer account 1"
         /// What a name without an account costs to verify.

@@ -2,13 +2,20 @@
 struct AccountIndex: Sendable {
     private var byName: [String: UserAccount] = [:]
     private var byToken: [TokenDigest: UserAccount] = [:]
+    private var byLinkMaker: [LinkMaker: UserAccount] = [:]
     /// Of all accounts with passwords.
     private var costs: [PasswordHash.Cost] = []
 
-    /// - Parameter accounts: as ``UserTable`` has them: no name and no token twice.
-    init(_ accounts: [UserAccount]) {
+    /// One without accounts.
+    init() {}
+
+    /// - Parameters:
+    ///   - accounts: as ``UserTable`` has them: no name and no token twice.
+    ///   - key: that their links are signed with.
+    init(_ accounts: [UserAccount], key: AccessKey) {
         for account in accounts {
             byName[account.name] = account
+            byLinkMaker[LinkMaker(account, key: key)] = account
             switch account.secret {
             case .password(let hash): costs.append(hash.cost)
             case .token(let digest): byToken[digest] = account
@@ -21,6 +28,17 @@ struct AccountIndex: Sendable {
     /// The account of a token. However long the look-up takes, it tells nothing of the tokens that there are: whoever guesses
     /// does not choose the digest.
     func account(token digest: TokenDigest) -> UserAccount? { byToken[digest] }
+
+    /// The account that made a link, if it is as it was then.
+    func account(of maker: LinkMaker) -> UserAccount? { byLinkMaker[maker] }
+
+    /// The account of somebody who was let in by a log-in or a token.
+    func account(of identity: Identity) -> UserAccount? {
+        switch identity {
+        case .user(let name), .script(let name): byName[name]
+        case .nobody, .link: nil
+        }
+    }
 
     /// What verifying a password costs for a name that has none: as much as for one of the accounts, always the same one.
     /// Where accounts differ, names without an account differ like them.

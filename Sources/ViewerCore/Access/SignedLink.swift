@@ -1,8 +1,8 @@
 import Media
 
-/// An address that opens one file of one source to everybody who has it, until it expires.
+/// An address that opens one file of one source to everybody who has it, until it expires or the account that made it changes.
 ///
-///     /api/v1/sessions/SESSION/sources/SOURCE/media.mp4?from=83.5&until=90&expires=1795300000&signature=…
+///     /api/v1/sessions/SESSION/sources/SOURCE/media.mp4?from=83.5&until=90&account=…&expires=1795300000&signature=…
 ///
 /// The signature covers every byte in front of it. A link is valid exactly as it was made: not with another path, with items
 /// added, removed or repeated, or in another order.
@@ -13,49 +13,62 @@ struct SignedLink: Hashable, Sendable {
     private static let clockToleranceSeconds: Int64 = 60
     /// What links can be made for.
     private static let files: Set = ["media.mp4", "picture.jpg"]
-    /// Longer ones are not looked at.
+    /// Longer addresses have no link.
     private static let maximumBytes = 1_024
+    /// Longer ones are not looked at: names and values of what a link adds take 113 bytes at most.
+    private static let maximumSignedBytes = maximumBytes + 128
     /// Items in front of those that a link adds.
     private static let maximumItems = 8
 
+    /// Names of what a link adds to a query.
+    static let addedNames: Set = [makerItem, expiresItem, signatureItem]
+    private static let makerItem = "account"
     private static let expiresItem = "expires"
     private static let signatureItem = "signature"
 
-    /// Without a query.
-    let path: String
-    /// The items in front of `expires`, as they are written; empty: there are none.
-    let query: String
-    /// Seconds since 1970.
-    let expires: Int64
-    /// In the path.
-    let session: String
-    /// In the path: what the link opens.
-    let source: String
+    /// What a link opens.
+    struct Target: Hashable, Sendable {
+        /// Without a query.
+        let path: String
+        /// The items in front of those that a link adds, as they are written; empty: there are none.
+        let query: String
+        /// In the path.
+        let session: String
+        /// In the path: what the link opens.
+        let source: String
 
-    /// A link for a file.
-    /// - Parameter query: without `expires` and `signature`.
-    init(path: String, query: String, expires: Int64) throws(AccessError) {
-        guard path.utf8.count + query.utf8.count <= Self.maximumBytes else {
-            throw .notLinkable(reason: "the address is longer than \(Self.maximumBytes) bytes")
+        /// - Parameter query: without what a link adds.
+        init(path: String, query: String) throws(AccessError) {
+            guard path.utf8.count + query.utf8.count <= maximumBytes else {
+                throw .notLinkable(reason: "the address is longer than \(maximumBytes) bytes")
+            }
+            guard let (session, source) = names(in: path) else {
+                throw .notLinkable(
+                    reason: "use /api/v1/sessions/SESSION/sources/SOURCE/ and "
+                        + files.sorted().joined(separator: " or "))
+            }
+            guard isCanonical(query) else {
+                throw .notLinkable(
+                    reason:
+                        "write the query as name=value&name=value, percent-encoded, each name once")
+            }
+            self.path = path
+            self.query = query
+            self.session = session
+            self.source = source
         }
-        guard let (session, source) = Self.names(in: path) else {
-            throw .notLinkable(
-                reason: "use /api/v1/sessions/SESSION/sources/SOURCE/ and "
-                    + Self.files.sorted().joined(separator: " or "))
-        }
-        guard Self.isCanonical(query) else {
-            throw .notLinkable(
-                reason: "write the query as name=value&name=value, percent-encoded, each name once")
-        }
-        self.path = path
-        self.query = query
-        self.expires = expires
-        self.session = session
-        self.source = source
+
+        /// Path and query.
+        var address: String { query.isEmpty ? path : "\(path)?\(query)" }
     }
 
+    let target: Target
+    let maker: LinkMaker
+    /// Seconds since 1970.
+    let expires: Int64
+
     /// What it opens: this source, and of it what the path and the query say.
-    var rights: Rights { Rights(role: .viewer, sources: .named([source])) }
+    var rights: Rights { Rights(role: .viewer, sources: .named([target.source])) }
 
     /// Path and query, signed.
     func text(key: AccessKey) -> String {
@@ -65,7 +78,9 @@ struct SignedLink: Hashable, Sendable {
     }
 
     private var signedText: String {
-        "\(path)?\(query.isEmpty ? "" : query + "&")\(Self.expiresItem)=\(expires)"
+        let items = target.query.isEmpty ? "" : "\(target.query)&"
+        return "\(target.path)?\(items)\(Self.makerItem)=\(maker.text)"
+            + "&\(Self.expiresItem)=\(expires)"
     }
 }
 
@@ -79,7 +94,7 @@ extension SignedLink {
 
     /// Whether a query claims to be a link's.
     static func isLink(_ query: String) -> Bool {
-        guard query.utf8.count <= maximumBytes else { return false }
+        guard query.utf8.count <= maximumSignedBytes else { return false }
         return query.split(separator: "&").contains { $0.hasPrefix("\(signatureItem)=") }
     }
 
@@ -89,18 +104,21 @@ extension SignedLink {
     ///   - query: as it came, not decoded.
     ///   - now: seconds since 1970.
     static func verify(path: String, query: String, key: AccessKey, now: Int64) -> Verdict {
-        guard path.utf8.count + query.utf8.count <= maximumBytes else { return .invalid }
+        guard path.utf8.count + query.utf8.count <= maximumSignedBytes else { return .invalid }
         var items = query.split(separator: "&", omittingEmptySubsequences: false)
-        guard items.count >= 2, items.count <= maximumItems + 2,
+        guard items.count >= addedNames.count, items.count <= maximumItems + addedNames.count,
             let code = value(of: signatureItem, in: String(items.removeLast())),
             let bytes = Base64URL.decode(code), bytes.count == AccessKey.codeBytes,
             let time = value(of: expiresItem, in: String(items.removeLast())),
-            let expires = Int64(time), expires >= 0, "\(expires)" == time
+            let expires = Int64(time), expires >= 0, "\(expires)" == time,
+            let maker = value(of: makerItem, in: String(items.removeLast()))
+                .flatMap({ LinkMaker(text: $0) })
         else { return .invalid }
         let link: SignedLink
         do throws(AccessError) {
-            link = try SignedLink(
-                path: path, query: items.joined(separator: "&"), expires: expires)
+            link = SignedLink(
+                target: try Target(path: path, query: items.joined(separator: "&")), maker: maker,
+                expires: expires)
         } catch {
             return .invalid
         }
@@ -134,7 +152,7 @@ extension SignedLink {
         if query.isEmpty { return true }
         let items = query.split(separator: "&", omittingEmptySubsequences: false)
         guard items.count <= maximumItems else { return false }
-        var names: Set<String> = [expiresItem, signatureItem]
+        var names = addedNames
         return items.allSatisfy { item in
             let pair = item.split(separator: "=", omittingEmptySubsequences: false)
             return pair.count == 2 && !pair[0].isEmpty && pair[0].utf8.allSatisfy(isSmallLetter)

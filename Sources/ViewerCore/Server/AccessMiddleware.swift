@@ -64,7 +64,7 @@ struct AccessMiddleware: RouterMiddleware {
         case .notLoggedIn, .wrongToken:
             headers[.wwwAuthenticate] = "Bearer"
             return Problem(.unauthorized, "\(refusal)", headers: headers)
-        case .linkExpired, .linkInvalid: return Problem(.forbidden, "\(refusal)")
+        case .linkExpired, .linkInvalid, .linkEnded: return Problem(.forbidden, "\(refusal)")
         case .tooManyAttempts(let seconds):
             headers[.retryAfter] = "\(seconds)"
             return Problem(.tooManyRequests, "\(refusal)", headers: headers)

@@ -35,7 +35,7 @@ final class AccessScene: Sendable {
 }
 
 extension Access {
-    fileprivate func check(
+    func check(
         cookie: String? = nil, authorization: String? = nil, link: String? = nil,
         from address: String = AccessScene.address, at seconds: Int64 = 0
     ) -> Answer {
@@ -94,7 +94,7 @@ extension AccessScene {
 }
 
 extension Access.Answer {
-    fileprivate var rights: Rights? {
+    var rights: Rights? {
         switch self {
         case .allowed(_, let rights, _): rights
         case .refused: nil
@@ -462,61 +462,6 @@ struct `Access by token` {
         // What a proxy uses for itself does not end a log-in.
         let cookie = try await access.cookie(of: "anna")
         #expect(access.check(cookie: cookie, authorization: header).rights != nil)
-    }
-}
-
-struct `Access by link` {
-    private let scene = AccessScene()
-    private let path = "/api/v1/sessions/a/sources/door/media.mp4"
-
-    private func link(
-        _ access: Access, lifeSeconds: Int64 = 3_600, for identity: Identity = .user("anna"),
-        rights: Rights = .everything
-    ) throws -> String {
-        try access.link(
-            to: path, query: "from=1&until=2", lifeSeconds: lifeSeconds, for: identity, rights,
-            now: AccessSample.time(0))
-    }
-
-    @Test func `opens one file, to everybody, for a while`() throws {
-        try scene.add("anna")
-        let access = try scene.access()
-        let link = try link(access)
-        let rights = Rights(role: .viewer, sources: .named(["door"]))
-        let expected = Access.Answer.allowed(.link, rights, renewedCookie: nil)
-        #expect(access.check(link: link) == expected)
-        let other = access.check(cookie: "tributary=a", authorization: "Bearer a", link: link)
-        #expect(other == expected)
-        #expect(access.check(link: link, at: 3_600) == .refused(.linkExpired))
-        #expect(
-            access.check(link: link.replacing("door", with: "hall")) == .refused(.linkInvalid))
-        #expect(access.check(link: "\(path)?from=1&until=2") == .refused(.notLoggedIn))
-        #expect(access.check(link: "/live?signature=\0") == .refused(.linkInvalid))
-    }
-
-    @Test func `is given by who may see the source, and not by another link`() throws {
-        try scene.add("anna")
-        let access = try scene.access()
-        let some = Rights(role: .viewer, sources: .named(["door"]))
-        #expect(
-            try access.check(link: link(access, for: .script("backup"), rights: some)).rights
-                == some)
-        #expect(throws: AccessError.self) {
-            try link(access, rights: Rights(role: .operator, sources: .named(["hall"])))
-        }
-        #expect(throws: AccessError.self) { try link(access, for: .link, rights: some) }
-    }
-
-    @Test func `lives for thirty days at most`() throws {
-        try scene.add("anna")
-        let access = try scene.access()
-        let month: Int64 = 30 * 86_400
-        #expect(try access.check(link: link(access, lifeSeconds: month)).rights != nil)
-        for life in [Int64.min, -1, 0, month + 1, Int64.max] {
-            #expect(throws: AccessError.linkTooLong(maximumDays: 30)) {
-                try link(access, lifeSeconds: life)
-            }
-        }
     }
 }
 

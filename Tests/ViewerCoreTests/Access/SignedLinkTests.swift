@@ -8,11 +8,14 @@ struct `A signed link` {
     private let path = "/api/v1/sessions/2026-11-20/sources/door/media.mp4"
     private let query = "from=83.5&until=2026-11-20T22:40:00.000Z"
 
+    private func maker() throws -> LinkMaker { LinkMaker(try AccessSample.account(), key: key) }
+
     private func link(
         _ path: String? = nil, _ query: String? = nil, lifeSeconds: Int64 = 3_600
-    ) throws(AccessError) -> SignedLink {
-        try SignedLink(
-            path: path ?? self.path, query: query ?? self.query, expires: now + lifeSeconds)
+    ) throws -> SignedLink {
+        SignedLink(
+            target: try SignedLink.Target(path: path ?? self.path, query: query ?? self.query),
+            maker: try maker(), expires: now + lifeSeconds)
     }
 
     private func verdict(_ address: String, at seconds: Int64 = 0) -> SignedLink.Verdict {
@@ -25,13 +28,16 @@ struct `A signed link` {
     @Test func `opens one source until it expires`() throws {
         let link = try link()
         let text = link.text(key: key)
-        #expect(text.hasPrefix("\(path)?\(query)&expires=\(now + 3_600)&signature="))
+        let account = try maker().text
+        #expect(
+            text.hasPrefix(
+                "\(path)?\(query)&account=\(account)&expires=\(now + 3_600)&signature="))
         #expect(verdict(text) == .valid(link))
         #expect(verdict(text, at: 3_599) == .valid(link))
         #expect(verdict(text, at: 3_600) == .expired)
         #expect(verdict(text, at: 1_000_000_000) == .expired)
         #expect(link.rights == Rights(role: .viewer, sources: .named(["door"])))
-        #expect(link.session == "2026-11-20")
+        #expect(link.target.session == "2026-11-20" && link.target.source == "door")
         #expect(SignedLink.isLink(String(text.drop { $0 != "?" }.dropFirst())))
     }
 
@@ -39,7 +45,7 @@ struct `A signed link` {
         let picture = try link(path.replacing("media.mp4", with: "picture.jpg"), "at=3&width=640")
         #expect(verdict(picture.text(key: key)) == .valid(picture))
         let whole = try link(path, "")
-        #expect(whole.text(key: key).hasPrefix("\(path)?expires="))
+        #expect(whole.text(key: key).hasPrefix("\(path)?account="))
         #expect(verdict(whole.text(key: key)) == .valid(whole))
         // An empty item in front is another address.
         #expect(verdict(whole.text(key: key).replacing("?", with: "?&")) == .invalid)
@@ -61,7 +67,8 @@ struct `A signed link` {
             ("from=83.5&", ""), ("&until=2026-11-20T22:40:00.000Z", ""), ("22:40", "22%3A40"),
             (query, "until=2026-11-20T22:40:00.000Z&from=83.5"), ("?", "?&"), ("&until", "&&until"),
             ("?", "?download=1&"), ("&expires", "&download=1&expires"),
-            ("&signature", "&download=1&signature"),
+            ("&signature", "&download=1&signature"), ("&account=", "&account=A"),
+            ("&account=", "&Account="), ("&account=", "&account=A&account="),
             ("?", "?from=0&"), ("&expires", "&from=83.5&expires"),
             ("&expires=", "&expires=1&expires="), ("&signature=", "&signature=A&signature="),
             ("expires=1800003600", "expires=1800003601"), ("expires=1", "expires=01"),
@@ -91,6 +98,15 @@ struct `A signed link` {
                 #expect(verdict("\(rest)\(before)\(replacement)\(after)") == .invalid)
             }
         }
+    }
+
+    @Test func `of the longest address can be opened`() throws {
+        let longest = "from=" + String(repeating: "1", count: 1_024 - path.utf8.count - 5)
+        let link = try link(path, longest, lifeSeconds: SignedLink.maximumLifeSeconds)
+        let text = link.text(key: key)
+        #expect(verdict(text) == .valid(link))
+        #expect(SignedLink.isLink(String(text.drop { $0 != "?" }.dropFirst())))
+        #expect(throws: AccessError.self) { try self.link(path, longest + "1") }
     }
 
     @Test func `needs a signature for this purpose, by this key`() throws {
@@ -124,15 +140,18 @@ struct `A signed link` {
         "x/api/v1/sessions/a/sources/b/media.mp4", "/api/v1/sessions/a/sources/b\0/media.mp4",
         "/api/v1/sessions/a/sources/b%2F/media.mp4", String(repeating: "/", count: 65_536),
     ])
-    func `is of nothing but a source's files`(path: String) {
+    func `is of nothing but a source's files`(path: String) throws {
         #expect(throws: AccessError.self) { try link(path, query) }
-        #expect(verdict("\(path)?\(query)&expires=\(now + 60)&signature=AAAA") == .invalid)
+        let account = try maker().text
+        #expect(
+            verdict("\(path)?\(query)&account=\(account)&expires=\(now + 60)&signature=AAAA")
+                == .invalid)
     }
 
     @Test(arguments: [
         "&", "from", "=1", "from=1&", "&from=1", "from=1&from=2", "from=1=2", "from= 1",
         "from=1+2", "from=1#", "FROM=1", "from=\0", "fröm=1", "from=ö", "expires=1", "signature=1",
-        "from=1&expires=2", "a=1&b=1&c=1&d=1&e=1&f=1&g=1&h=1&i=1",
+        "from=1&expires=2", "account=1", "a=1&b=1&c=1&d=1&e=1&f=1&g=1&h=1&i=1",
         String(repeating: "a=1&", count: 20_000),
     ])
     func `has a canonical query`(query: String) {
@@ -141,6 +160,7 @@ struct `A signed link` {
 
     @Test(arguments: [
         "", "&", "signature", "signature=", "expires=1&signature=", "&&&&", "=&=",
+        "account=&expires=1&signature=", "account=A&expires=1&signature=AAAA",
         "expires=&signature=", "signature=A&expires=1", "\0", "expires=1&signature=\0",
         String(repeating: "&", count: 65_536), String(repeating: "signature=", count: 6_554),
     ])
