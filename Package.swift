@@ -299,8 +299,10 @@ let package = Package(
             .product(name: "HTTPTypes", package: "swift-http-types"),
             .product(name: "NIOCore", package: "swift-nio"),
             .product(name: "NIOEmbedded", package: "swift-nio"),
+            .product(name: "NIOHTTP1", package: "swift-nio"),
+            .product(name: "NIOPosix", package: "swift-nio"),
             .product(name: "NIOTLS", package: "swift-nio"), logging, "Archive", "Containers",
-            "ExportCore", "Library", "Media", "MP4", "ObjectStore", "TestMetrics",
+            "ExportCore", "Library", "Media", "MP4", "ObjectStore", "Operations", "TestMetrics",
             "TestRecordings", "TestSpools", "TestStores", "ViewerCore", "Wire"),
         tests(
             "Uploading", "Archive", "Media", "ObjectStore", "TestRecordings", "TestSpools",

@@ -72,7 +72,11 @@ struct RequestHead: Hashable, Sendable {
                 .lowercased().split(whereSeparator: { $0 == " " || $0 == "\t" })
                 .joined(separator: " ")
             switch String(decoding: line[..<colon], as: UTF8.self).lowercased() {
-            case "host": hosts += 1
+            case "host":
+                hosts += 1
+                guard value.utf8.allSatisfy(Self.isHostByte) else {
+                    throw .malformed("the Host field holds no host")
+                }
             case "content-length": hasBody = hasBody || value != "0"
             case "transfer-encoding": hasBody = true
             case "connection":
@@ -111,6 +115,14 @@ struct RequestHead: Hashable, Sendable {
         }
         guard text.hasPrefix("/") else { return nil }
         return String(text.prefix { $0 != "?" })
+    }
+
+    /// RFC 3986 §3.2.2, §3.2.3: a host and a port, without `@`.
+    private static func isHostByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 48...57, 65...90, 97...122: true
+        default: "-._~%!$&'()*+,;=:[]".utf8.contains(byte)
+        }
     }
 
     /// RFC 9110 §5.6.2.

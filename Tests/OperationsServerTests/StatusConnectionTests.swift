@@ -57,6 +57,9 @@ import Testing
     @Test(arguments: [
         "GET /healthz HTTP/1.1\r\n\r\n",
         "GET /healthz HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n",
+        "GET /healthz HTTP/1.0\r\nHost: a\r\nhOST: b\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nHost: a, b\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nHost: user@a\r\n\r\n",
         "GET /healthz HTTP/1.1\r\nHost: a\r\n folded: b\r\n\r\n",
         "GET /healthz HTTP/1.1\r\nHost : a\r\n\r\n",
         "GET /healthz HTTP/2.0\r\nHost: a\r\n\r\n",

@@ -17,7 +17,11 @@ struct AccessMiddleware: RouterMiddleware {
         _ request: Request, context: ViewerContext,
         next: (Request, ViewerContext) async throws -> Response
     ) async throws -> Response {
-        let host = request.head.authority
+        guard let host = RequestHost.text(of: request.head) else {
+            throw Problem(
+                .badRequest,
+                "a request names its host once: one Host field, which a :authority agrees with")
+        }
         guard hosts.allows(host) else {
             throw Problem(.misdirectedRequest, "\(RequestOrigin.Flaw.foreignHost)")
         }

@@ -152,7 +152,7 @@ package struct ViewerServer: Sendable {
     private func builder() -> HTTPServerBuilder {
         let deadlines = ConnectionDeadlines(Self.limits)
         let http1 = HTTP1Channel.Configuration(
-            additionalChannelHandlers: [deadlines.handler()],
+            additionalChannelHandlers: [HostFieldInstaller(), deadlines.handler()],
             httpDecoderConfiguration: .init(
                 maxHeaderFieldSize: Self.maximumHeaderBytes,
                 maxHeaderListSize: Self.maximumHeaderBytes,
