@@ -252,11 +252,12 @@ struct ViewerCommand: RepeatingCommand {
         let outcome = Outcome()
         let task = Task.detached {
             do {
-                try await server.run { port in
-                    logger.info(
-                        "watch at \(scheme)://\(HTTPAddress(host: host, port: port))/")
-                    manager.ready()
-                }
+                try await server.run(
+                    ready: { port in
+                        logger.info(
+                            "watch at \(scheme)://\(HTTPAddress(host: host, port: port))/")
+                        manager.ready()
+                    }, alive: { manager.alive() })
                 outcome.settle(nil)
             } catch {
                 outcome.settle(error)

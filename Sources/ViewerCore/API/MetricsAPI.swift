@@ -5,13 +5,18 @@ import Operations
 
 /// The viewer's own numbers, for Prometheus: for operators of all sources. Without accounts everybody is one, and is on this machine.
 struct MetricsAPI {
-    let site: ViewerSite
     let hub: LiveHub
     let log: EventLog
     let exports: ExportQueue
     let streams: LiveStreams
     let counts: AnswerCounts
+    let access: Access
+    let health: HealthAPI
+    let caches: ViewerSite
     let version: String
+
+    /// Not the threads that read files: that these hang is to be told.
+    private let asking = BlockingWorkQueue("figures", maximumRunning: 1, maximumWaiting: 8)
 
     func show(_ request: Request, _ context: ViewerContext) async throws -> Response {
         _ = try RequestQuery(request, [])
@@ -19,10 +24,8 @@ struct MetricsAPI {
             throw Problem(.forbidden, "metrics are for operators of all sources")
         }
         let figures = await figures()
-        let version = version
-        let text = try await site.run {
-            figures.text(version: version, process: ProcessFigures.current())
-        }
+        let process = await asking.run { ProcessFigures.current() }
+        let text = figures.text(version: version, process: process ?? nil)
         var headers = HTTPFields()
         headers[.contentType] = MetricText.contentType
         headers[.cacheControl] = "no-store"
@@ -43,9 +46,12 @@ struct MetricsAPI {
         figures.waitingExports = states.count { $0 == .waiting }
         figures.runningExports = states.count { $0 == .running }
         figures.cacheBytes = [
-            "movies": site.movies.keptBytes, "pictures": site.pictures.keptBytes,
+            "movies": caches.movies.keptBytes, "pictures": caches.pictures.keptBytes,
             "groups": hub.keptBytes, "hls": streams.memory.keptBytes,
         ]
+        figures.logIns = access.logInResults
+        figures.isReady = await health.readiness.answer().isWell
+        figures.progressAges = health.progress.agesByLabel()
         return figures
     }
 }

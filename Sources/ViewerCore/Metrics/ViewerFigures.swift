@@ -19,6 +19,11 @@ struct ViewerFigures: Hashable, Sendable {
     var runningExports = 0
     /// What is kept in memory, by what it is.
     var cacheBytes: [String: Int] = [:]
+    var logIns: [Access.LogInResult: UInt64] = [:]
+    /// What `/readyz` says.
+    var isReady = false
+    /// By part of the viewer, how long it has not come round, nanoseconds (``ServerProgress``).
+    var progressAges: [String: Int64] = [:]
 
     func text(version: String, process: ProcessFigures?) -> String {
         var text = MetricText()
@@ -58,6 +63,24 @@ struct ViewerFigures: Hashable, Sendable {
         text.begin("tributary_viewer_cache_bytes", .gauge, "What is kept in memory, by kind.")
         for (kind, bytes) in cacheBytes.sorted(by: { $0.key < $1.key }) {
             text.add("tributary_viewer_cache_bytes", [("kind", kind)], UInt64(clamping: bytes))
+        }
+        text.begin("tributary_viewer_log_ins_total", .counter, "Log-ins by password, by result.")
+        for result in Access.LogInResult.allCases {
+            text.add(
+                "tributary_viewer_log_ins_total", [("result", result.rawValue)],
+                logIns[result] ?? 0)
+        }
+        text.single(
+            "tributary_viewer_ready", .gauge,
+            "Whether a list of sessions and a picture can be served, as /readyz says.",
+            UInt64(isReady ? 1 : 0))
+        text.begin(
+            "tributary_viewer_progress_age_seconds", .gauge,
+            "How long a part of the viewer has not come round.")
+        for (part, nanoseconds) in progressAges.sorted(by: { $0.key < $1.key }) {
+            text.add(
+                "tributary_viewer_progress_age_seconds", [("part", part)],
+                Double(nanoseconds) / 1e9)
         }
         process?.add(to: &text)
         return text.text

@@ -5,8 +5,8 @@ import Hummingbird
 struct AccessMiddleware: RouterMiddleware {
     typealias Context = ViewerContext
 
-    /// What is answered without a log-in: the way to one, and whether the viewer is alive.
-    private static let open: Set<String> = ["/api/v1/login", "/healthz"]
+    /// What is answered without a log-in: the way to one, and whether the viewer is alive and can serve.
+    private static let open: Set<String> = ["/api/v1/login", "/healthz", "/readyz"]
 
     let access: Access
     let hosts: HostCheck

@@ -70,6 +70,15 @@ final class ReadingThreads: Sendable {
         }
     }
 
+    /// Runs something short, without waiting for it; once the threads have been stopped, nothing.
+    func submit(_ work: @escaping @Sendable () -> Void) {
+        let number = state.withLock { state in
+            state.last += 1
+            return state.last
+        }
+        submit(number, work) { _ in }
+    }
+
     /// Ends them; what waits is not begun.
     func stop() async throws {
         let refused = state.withLock { state in

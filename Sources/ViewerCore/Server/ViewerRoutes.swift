@@ -15,6 +15,8 @@ struct ViewerRoutes {
     let exports: ExportQueue
     let commands: CollectorCommands
     let streams: LiveStreams
+    let readiness: Readiness
+    let progress: ServerProgress
 
     func router() -> Router<ViewerContext> {
         let router = Router(context: ViewerContext.self)
@@ -30,14 +32,12 @@ struct ViewerRoutes {
                 }, logger: site.logger))
         router.add(middleware: access)
         var endpoints = Endpoints(router, site: site)
-        endpoints.on(.get, "healthz") { _, _ in
-            Response(
-                status: .ok, headers: [.contentType: "text/plain; charset=utf-8"],
-                body: ResponseBody(byteBuffer: ByteBuffer(string: "well\n")))
-        }
+        let health = HealthAPI(readiness: readiness, progress: progress)
+        endpoints.get("healthz", health.showLiveness)
+        endpoints.get("readyz", health.showReadiness)
         let metrics = MetricsAPI(
-            site: site, hub: hub, log: log, exports: exports, streams: streams, counts: counts,
-            version: settings.version)
+            hub: hub, log: log, exports: exports, streams: streams, counts: counts,
+            access: access.access, health: health, caches: site, version: settings.version)
         endpoints.get("metrics", metrics.show)
         let page = PageAPI(threads: site.threads)
         for path in ["", "live", "sessions", "sessions/:name", "health"] {

@@ -100,12 +100,43 @@ package struct ViewerServer: Sendable {
         }
     }
 
+    /// What every answer goes through.
+    private static func parts(
+        _ eventLoops: MultiThreadedEventLoopGroup, _ threads: ReadingThreads
+    ) -> [ServerProgress.Part] {
+        var parts = eventLoops.makeIterator().map { loop in
+            ServerProgress.Part(
+                name: "an event loop", label: "event_loops",
+                patienceNanoseconds: ServerProgress.patienceNanoseconds
+            ) { run in loop.execute { run() } }
+        }
+        parts.append(
+            ServerProgress.Part(
+                name: "the pool of tasks", label: "tasks",
+                patienceNanoseconds: ServerProgress.patienceNanoseconds
+            ) { run in Task { run() } })
+        parts.append(
+            ServerProgress.Part(
+                name: "the pool that reads files", label: "reading",
+                patienceNanoseconds: ServerProgress.readingPatienceNanoseconds
+            ) { run in threads.submit(run) })
+        return parts
+    }
+
     /// Answers until the task is cancelled.
-    /// - Parameter ready: called with the port when it listens.
-    package func run(ready: @escaping @Sendable (UInt16) -> Void) async throws {
+    /// - Parameters:
+    ///   - ready: called with the port when it listens.
+    ///   - alive: called about once a second on a thread of its own, while everything that answers go through comes round.
+    package func run(
+        ready: @escaping @Sendable (UInt16) -> Void, alive: @escaping @Sendable () -> Void
+    ) async throws {
+        // Both of them send; what is read and decoded has threads of its own.
+        let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: 2)
+        let progress = ServerProgress(Self.parts(eventLoops, site.threads))
         let router = ViewerRoutes(
             site: site, settings: settings, access: access, hub: hub, log: log, history: history,
-            exports: exports, commands: commands, streams: LiveStreams(hub: hub)
+            exports: exports, commands: commands, streams: LiveStreams(hub: hub),
+            readiness: Readiness(site), progress: progress
         ).router()
         let application = Application(
             router: router, server: builder(),
@@ -119,10 +150,11 @@ package struct ViewerServer: Sendable {
             onServerRunning: { channel in
                 ready(UInt16(clamping: channel.localAddress?.port ?? Int(settings.port)))
             },
-            eventLoopGroupProvider: .shared(MultiThreadedEventLoopGroup(numberOfThreads: 2)),
+            eventLoopGroupProvider: .shared(eventLoops),
             // Hummingbird logs broken connections, which are normal here.
             logger: Logger(label: "http") { _ in SwiftLogNoOpLogHandler() })
         feed.start()
+        progress.start(alive: alive)
         let tidying = Task { [exports, threads = site.threads] in
             while true {
                 try await threads.run { exports.tidy() }
@@ -131,6 +163,7 @@ package struct ViewerServer: Sendable {
         }
         defer {
             tidying.cancel()
+            progress.stop()
             feed.stop()
             exports.stop()
         }

@@ -14,6 +14,9 @@ import Testing
         figures.skippedGroups = 5
         figures.runningExports = 1
         figures.cacheBytes = ["movies": 11, "hls": 12]
+        figures.logIns = [.wrong: 4]
+        figures.isReady = true
+        figures.progressAges = ["tasks": 1_500_000_000, "event_loops": 0]
         return try MetricReading(figures.text(version: "1", process: nil))
     }
 
@@ -33,16 +36,35 @@ import Testing
         #expect(reading.value("tributary_viewer_skipped_groups_total") == 5)
         #expect(reading.all("tributary_viewer_exports").map(\.value) == [0, 1])
         #expect(reading.all("tributary_viewer_cache_bytes").map(\.value) == [12, 11])
+        let logIns = reading.all("tributary_viewer_log_ins_total")
+        #expect(
+            logIns.map(\.labels)
+                == ["succeeded", "wrong", "limited", "busy"].map { ["result": $0] })
+        #expect(logIns.map(\.value) == [0, 4, 0, 0])
+        #expect(reading.value("tributary_viewer_ready") == 1)
+        #expect(reading.all("tributary_viewer_progress_age_seconds").map(\.value) == [0, 1.5])
     }
 
     @Test func `what the runbook names is exported, and the other way round`() throws {
-        let runbook = URL(filePath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-            .appending(path: "deploy/README.md")
-        let text = try String(contentsOf: runbook, encoding: .utf8)
-        let named = Set(text.matches(of: /tributary_viewer_[a-z_]+/).map { String($0.output) })
         let exported = try reading().names
-        #expect(named == exported)
+        #expect(try namedMetrics(in: "deploy/README.md") == exported)
+    }
+
+    @Test func `what alerts and their tests name is exported`() throws {
+        let exported = try reading().names
+        for path in ["alerts.yaml", "alerts_test.yaml"] {
+            let named = try namedMetrics(in: "deploy/monitoring/\(path)")
+            #expect(named.isSubset(of: exported) && named.count > 3, "\(path)")
+        }
+    }
+
+    /// The viewer's own metrics that a file names.
+    private func namedMetrics(in path: String) throws -> Set<String> {
+        let file = URL(filePath: #filePath).deletingLastPathComponent()
+            .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+            .appending(path: path)
+        let text = try String(contentsOf: file, encoding: .utf8)
+        return Set(text.matches(of: /tributary_viewer_[a-z_]+/).map { String($0.output) })
     }
 
     @Test func `a watcher that is too slow is counted, also when it is gone`() {

@@ -1,0 +1,93 @@
+import Dispatch
+import Media
+import Operations
+import Synchronization
+import Threads
+
+/// Whether the parts of a viewer that answers go through come round: each event loop, the threads of tasks, and those that read files.
+///
+/// A thread of its own asks each part about once a second to run a few instructions, and asks a part again once it has. While all of them do,
+/// it says so to systemd's watchdog: a timer would go on ticking when an event loop hangs.
+final class ServerProgress: Sendable {
+    /// A part of the viewer.
+    struct Part: Sendable {
+        /// For people: `an event loop`.
+        var name: String
+        /// For labels of metrics.
+        var label: String
+        /// For how long it may not come round.
+        var patienceNanoseconds: Int64
+        /// Has the part run what it is given, whenever it comes to it. Does not wait.
+        var ask: @Sendable (_ run: @escaping @Sendable () -> Void) -> Void
+    }
+
+    /// A part that only computes and sends.
+    static let patienceNanoseconds = Int64(HealthAnswer.patienceSeconds * 1e9)
+    /// Threads that read files wait for disks and stores. Whatever they wait for ends before: what takes longer hangs.
+    static let readingPatienceNanoseconds: Int64 = 300_000_000_000
+    private static let usualIntervalMilliseconds = 1_000
+
+    private struct State {
+        /// Since when each part has been asked, nanoseconds; nil: it has answered.
+        var asked: [Int64?]
+        var isStopped = false
+    }
+
+    private let parts: [Part]
+    private let intervalMilliseconds: Int
+    private let state: Mutex<State>
+    private let thread = JoinableThread()
+    private let wake = DispatchSemaphore(value: 0)
+
+    init(_ parts: [Part], intervalMilliseconds: Int = ServerProgress.usualIntervalMilliseconds) {
+        self.parts = parts
+        self.intervalMilliseconds = intervalMilliseconds
+        state = Mutex(State(asked: parts.map { _ in nil }))
+    }
+
+    /// Begins to ask. To be called once.
+    /// - Parameter alive: called on a thread of its own, once an interval, while every part comes round.
+    func start(alive: @escaping @Sendable () -> Void) {
+        thread.start("progress") { [self] in
+            while !state.withLock({ $0.isStopped }) {
+                if stalled() == nil { alive() }
+                ask()
+                _ = wake.wait(timeout: .now() + .milliseconds(intervalMilliseconds))
+            }
+        }
+    }
+
+    func stop() {
+        state.withLock { $0.isStopped = true }
+        wake.signal()
+        thread.join()
+    }
+
+    /// The part that has not come round for longest past its patience, in words; nil: all of them do.
+    func stalled(now: Int64 = SystemClock.monotonic.nowNanoseconds) -> String? {
+        let late = zip(parts, ages(now: now)).filter { $0.patienceNanoseconds < $1 }
+        guard let (part, age) = late.max(by: { $0.1 < $1.1 }) else { return nil }
+        return "\(part.name) has been blocked for \(age / 1_000_000_000) s"
+    }
+
+    /// By label, how long ago the parts were asked that have not come round since, nanoseconds; of several parts, the longest.
+    func agesByLabel(now: Int64 = SystemClock.monotonic.nowNanoseconds) -> [String: Int64] {
+        Dictionary(zip(parts.map(\.label), ages(now: now)), uniquingKeysWith: max)
+    }
+
+    private func ages(now: Int64) -> [Int64] {
+        state.withLock { $0.asked }.map { asked in asked.map { max(0, now - $0) } ?? 0 }
+    }
+
+    private func ask() {
+        let now = SystemClock.monotonic.nowNanoseconds
+        let due = state.withLock { state in
+            let due = parts.indices.filter { state.asked[$0] == nil }
+            for index in due { state.asked[index] = now }
+            return due
+        }
+        for index in due {
+            parts[index].ask { [weak self] in self?.state.withLock { $0.asked[index] = nil } }
+        }
+    }
+}
