@@ -55,15 +55,16 @@ struct `A lane of a name that is guessed` {
     }
 
     @Test func `does not let who hangs up shorten a pause`() async throws {
-        let lanes = SlowLanes(pause: .milliseconds(300))
+        // Longer than a busy machine takes for what follows.
+        let lanes = SlowLanes(pause: .seconds(4))
         let made = MadeAttempts()
         let start = ContinuousClock.now
         let first = Task { _ = await fail(lanes, "anna", from: 1, made) }
         while made.all.isEmpty { try await Task.sleep(for: .milliseconds(1)) }
         first.cancel()
-        _ = await fail(lanes, "anna", from: 2, made)
-        #expect(made.all == ["anna 1", "anna 2"])
-        #expect(ContinuousClock.now - start >= .milliseconds(600))
+        let isRight = await lanes.run("anna", from: network(2), isWrong: { !$0 }) { true }
+        #expect(isRight == true)
+        #expect(ContinuousClock.now - start >= .seconds(4))
     }
 
     /// Twelve addresses guess without a pause; she comes from a thirteenth.
