@@ -58,13 +58,13 @@ package final class Collector: Sendable {
         }
     }
 
-    /// After so many events, clock probes that have arrived meanwhile are answered: a fraction of a millisecond.
+    /// Clock probes are answered after this many events: a fraction of a millisecond.
     private static let eventsPerLook = 16
     private static let lockAttempts = 10
     private static let lockPauseMicroseconds: UInt32 = 50_000
     /// The longest pause between attempts to reach the store before anything is recorded.
     private static let longestStorePauseSeconds = 15
-    /// How long a store and a catalog's server are waited for at the end.
+    /// Maximum wait at the end for a store, and for a catalog's server.
     private static let graceSeconds = 1
     /// How long threads are waited for at the end that only read, of a collector that is told to stop: recordings are complete by then.
     private static let endSeconds = 3
@@ -121,7 +121,7 @@ package final class Collector: Sendable {
             control.stop()
             withExtendedLifetime(lock) {}
         }
-        // Before other threads make files: while a socket is bound, the process has another file mode mask.
+        // Before other threads create files: binding the socket changes the process's file mode mask for a moment.
         let spine = Spine()
         let localFeed = openFeed(layout)
         let commands = try openCommands(layout)
@@ -198,7 +198,7 @@ package final class Collector: Sendable {
         do throws(MessagingError) {
             while !loop.isDone {
                 if isStopping.load(ordering: .acquiring) || refusals.shutReason != nil {
-                    // What has arrived belongs to the session.
+                    // Received messages still belong to the session.
                     try process(&loop, &receiver, &inbox, &feed)
                     loop.stop()
                 } else {
@@ -216,7 +216,7 @@ package final class Collector: Sendable {
             loop.collectDiskEvents()
             loop.sayGoodbye()
             try deliver(&loop, &receiver, &inbox)
-            // Who asked for one session wants it where it belongs.
+            // With `--once`, the session is uploaded before the collector ends.
             if !isStopping.load(ordering: .acquiring) {
                 uploads?.drain { [self] in isStopping.load(ordering: .acquiring) }
             }
@@ -230,7 +230,8 @@ package final class Collector: Sendable {
             failures: loop.failures, cost: loop.cost, refusals: loop.refusedConnections())
     }
 
-    /// Has the catalog take in the rest. A server that does not answer is not waited for: its catalog is filled again from the files.
+    /// Writes the remaining events to the catalog. A server that does not answer is not waited for: its catalog is
+    /// later completed from the files.
     private func stop(_ catalog: CatalogThread) {
         let end = DispatchWorkItem { [settings] in settings.catalog.end() }
         DispatchQueue.global().asyncAfter(
@@ -253,12 +254,12 @@ package final class Collector: Sendable {
         }
     }
 
-    /// Opens the socket for commands from the archive's group, where they are wanted.
+    /// Opens the socket for commands from the archive's group, if it is enabled.
     private func openCommands(
         _ layout: ArchiveLayout
     ) throws(CollectorError) -> ControlServer? {
         guard settings.takesGroupCommands else {
-            // One that an earlier collector left behind would look as if somebody listened.
+            // A socket left by an earlier collector would look like a running one.
             unlink(layout.commands)
             return nil
         }
@@ -282,7 +283,7 @@ package final class Collector: Sendable {
         }
     }
 
-    /// Opens the feed for those who watch live; without it, recording goes on.
+    /// Opens the local feed; without it, recording continues.
     private func openFeed(_ layout: ArchiveLayout) -> FeedPublisher? {
         do throws(MessagingError) {
             return try FeedPublisher(path: layout.feed, in: Context())
@@ -292,9 +293,9 @@ package final class Collector: Sendable {
         }
     }
 
-    /// Opens the feed for viewers on other machines, where it is wanted.
+    /// Opens the feed for viewers on other machines, if it is enabled.
     ///
-    /// It has a context of its own: its I/O thread encrypts, and its authenticator admits viewers, not agents.
+    /// It has its own context: its I/O thread encrypts, and its authenticator admits viewers, not agents.
     private func openRemoteFeed() throws(CollectorError) -> (FeedPublisher?, KeyAuthenticator?) {
         guard let remote = settings.remoteFeed else { return (nil, nil) }
         var opened: KeyAuthenticator?
@@ -348,7 +349,7 @@ package final class Collector: Sendable {
 
     private func lock(_ layout: ArchiveLayout) throws(CollectorError) -> ArchiveLock {
         do throws(ArchiveError) {
-            // Who asks whether a collector is running holds the lock for an instant.
+            // A program that tests whether a collector is running holds the lock for an instant.
             for attempt in 0..<Self.lockAttempts {
                 if attempt > 0 { usleep(Self.lockPauseMicroseconds) }
                 if let lock = try ArchiveLock.take(layout) { return lock }
@@ -368,8 +369,8 @@ package final class Collector: Sendable {
         }
     }
 
-    /// Where an archive has no session, and agents keep what is not in the store: goes on with what the store has.
-    /// - Returns: whether to go on; not when the collector is to stop.
+    /// Continues from the object store, if the archive has no session and agents keep what is not in the store.
+    /// - Returns: false: the collector has been stopped.
     private func takeOver(_ layout: ArchiveLayout) throws(CollectorError) -> Bool {
         let store = settings.release == .stored ? settings.store : nil
         let isNeeded: Bool
@@ -381,7 +382,7 @@ package final class Collector: Sendable {
             throw .cannotRecord(archive: settings.archive, reason: "\(error)")
         }
         if let unfinished, store == nil || !["", store?.bucket.name].contains(unfinished) {
-            // What is there is a part of what agents have been told to forget.
+            // The local archive lacks records that agents have been allowed to delete.
             let origin = unfinished.isEmpty ? "a store" : unfinished
             throw .cannotRecord(
                 archive: settings.archive,
@@ -392,8 +393,8 @@ package final class Collector: Sendable {
         return try takeOver(layout, from: store)
     }
 
-    /// Waits for a store that is away. Without knowing what is there, the samples that agents send again would be recorded twice.
-    /// - Returns: whether to go on; not when the collector is to stop.
+    /// Waits for an unavailable store. Without its contents, samples that agents send again would be recorded twice.
+    /// - Returns: false: the collector has been stopped.
     private func takeOver(
         _ layout: ArchiveLayout, from store: StoreSettings
     ) throws(CollectorError) -> Bool {
@@ -446,10 +447,10 @@ package final class Collector: Sendable {
         return false
     }
 
-    /// One for each processor: most of the time is reading and hashing.
+    /// One per processor: most of the time is spent reading and hashing.
     private static let sourcesRecoveredAtOnce = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
 
-    /// Recovers what an earlier collector left in the archive.
+    /// Recovers the archive after an earlier collector.
     private func recover(_ layout: ArchiveLayout) throws(CollectorError) -> RecoveredArchive {
         let recovered: RecoveredArchive
         do throws(ArchiveError) {
@@ -464,7 +465,7 @@ package final class Collector: Sendable {
         return recovered
     }
 
-    /// Takes in the messages that have arrived, and processes everything that is due; messages, when their batch is.
+    /// Receives pending messages, and processes everything that is due; messages, when their batch is due.
     private func turn(
         _ loop: inout CollectorLoop, _ receiver: inout Receiver, _ inbox: inout Inbox,
         _ feed: inout Feed, isDue: Bool
@@ -475,11 +476,11 @@ package final class Collector: Sendable {
         if loop.isTickDue {
             feed.tick(board: board, now: now.monotonic)
             loop.watch(feed.watched)
-            // Who watches live does not want to wait for the tick.
+            // Watched sources do not wait for the tick.
             inbox.watchedPeers = feed.isWatched ? loop.peers(of: feed.watched) : []
             inbox.roomOfPeer = loop.roomOfPeer
         }
-        // Who stops a session means everything that has arrived, and a key was valid for what had arrived when it was revoked.
+        // A stop request covers every received message, and a revoked key was valid for messages received before.
         let questions = loop.takeQuestions()
         let register = receiver.takeRegister()
         if inbox.isUrgent || loop.isBatchDue || !questions.isEmpty || register != nil {
@@ -496,7 +497,7 @@ package final class Collector: Sendable {
         receiver.cutOff(now: now.monotonic)
     }
 
-    /// Processes what has been taken in.
+    /// Processes the inbox.
     private func process(
         _ loop: inout CollectorLoop, _ receiver: inout Receiver, _ inbox: inout Inbox,
         _ feed: inout Feed
@@ -504,7 +505,7 @@ package final class Collector: Sendable {
         loop.beginBatch()
         let now = Instant.now()
         for (place, event) in inbox.take().enumerated() {
-            // A clock probe is stamped when it is taken in: it must not wait for many others' samples.
+            // A clock probe is stamped when it is received, so it must not wait behind samples.
             if place % Self.eventsPerLook == Self.eventsPerLook - 1 { try receiver.takeIn(&inbox) }
             switch event {
             case .message(let message): loop.receive(message, takenInBy: now)
@@ -515,7 +516,7 @@ package final class Collector: Sendable {
         }
     }
 
-    /// Sends outgoing messages. That a peer has disconnected is for the engine to know after what it had sent.
+    /// Sends outgoing messages. The engine is notified of a disconnected peer after the messages of that peer.
     private func deliver(
         _ loop: inout CollectorLoop, _ receiver: inout Receiver, _ inbox: inout Inbox
     ) throws(MessagingError) {
@@ -523,8 +524,8 @@ package final class Collector: Sendable {
         for (peer, header) in loop.takeOutgoing() {
             if try !receiver.send(header, to: peer) { gone.append((peer, receiver.sender(peer))) }
         }
-        // libzmq still has what a closed connection sent, and perhaps the first message of another one with the same identity: then the
-        // inbox has been told already, in order.
+        // libzmq still holds what a closed connection sent, and possibly the first message of a new connection with the
+        // same identity: in that case, the inbox already has both, in order.
         if !gone.isEmpty { try receiver.takeIn(&inbox) }
         for (peer, sender) in gone where receiver.sender(peer) === sender { inbox.appendGone(peer) }
         let now = SystemClock.monotonic.nowNanoseconds

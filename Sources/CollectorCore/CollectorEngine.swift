@@ -3,18 +3,18 @@ import Media
 import Operations
 import Wire
 
-/// What a collector decides: the protocol and the session in one value, without sockets, files, clocks and threads.
+/// All decisions of a collector: the protocol and the session in one value, without sockets, files, clocks and threads.
 ///
-/// Its inputs are messages, disk events and the time. Its outputs (messages to send, jobs for the disk, log lines) are queued
-/// until they are fetched. A collector and its simulation run the same engine.
+/// Its inputs are messages, disk events and the time. Its outputs (messages to send, jobs for the disk, log lines) are
+/// queued until they are fetched. A collector and its simulation run the same engine.
 struct CollectorEngine {
-    /// What the caller has to know of a session, or to do.
+    /// Information and requests for the caller.
     enum Notice: Sendable {
         /// All jobs of the session have been issued.
         case sessionEnded
         /// Its files are final.
         case sessionFinished(String)
-        /// The disk is full: retention should remove what need not be kept.
+        /// The disk is full: retention should remove expired segments.
         case wantRoom
         /// An agent's answer to the command with that ticket, with the JPEG of a snapshot.
         case report(ticket: UInt64, CommandReply, payload: [UInt8])
@@ -40,7 +40,7 @@ struct CollectorEngine {
     /// Files that cannot be written: for lack of room, or for another reason.
     private var stuckPaths: Set<String> = []
     private var pathsWithoutRoom: Set<String> = []
-    /// What could not be recorded, reported when the program ends; the first failure of each.
+    /// Recording failures, the first of each, reported when the program ends.
     private(set) var failures: [String] = []
     private static var failuresKept: Int { 64 }
     /// Sources whose agents were refused while they were sending, since the session began, each with a word for the reason.
@@ -48,7 +48,7 @@ struct CollectorEngine {
     /// For monitoring.
     private(set) var sourceCounters: SourceCounters
     private(set) var counts = Counts()
-    /// Older samples are of a recording that is played again, of a long outage, or have stamps that are not true.
+    /// Older samples are replayed, follow a long outage, or have wrong stamps.
     private static var longestCountedNanoseconds: Int64 { 3_600_000_000_000 }
     /// From the capture of a fragment's oldest sample until it was durable.
     private(set) var captureToDurable = LatencyHistogram(bounds: LatencyHistogram.ofRecording)
@@ -65,9 +65,7 @@ struct CollectorEngine {
         var hasCatalog = true
     }
 
-    /// The credit window of each source, bytes.
     var creditWindowBytes: Int { Int(link.windowBytes) }
-    /// See ``CollectorLink/credit(of:)``.
     func credit(of peer: PeerID) -> (leftBytes: UInt64, windowBytes: UInt64)? {
         link.credit(of: peer)
     }
@@ -111,8 +109,6 @@ struct CollectorEngine {
     }
 }
 
-// MARK: - Output
-
 extension CollectorEngine {
     var hasOutgoing: Bool { !outgoing.isEmpty }
 
@@ -122,13 +118,12 @@ extension CollectorEngine {
         return outgoing
     }
 
-    /// Peers whose messages are no longer needed.
     mutating func takeDismissed() -> [PeerID] {
         defer { dismissed.removeAll(keepingCapacity: true) }
         return dismissed
     }
 
-    /// Whether the disk should have the jobs now: they are not only media that can wait for the next commit.
+    /// Whether the disk should have the jobs now: media alone can wait for the next commit.
     var hasUrgentJobs: Bool { pending.isUrgent }
     /// Whether an agent waits for the credit that they hold.
     var isCreditAwaited: Bool { pending.isCreditAwaited }
@@ -161,7 +156,7 @@ extension CollectorEngine {
         link.peers(sending: watched.includes)
     }
 
-    /// Whose samples are placed for those who watch live.
+    /// Sources whose placed samples are published in the feed.
     var watched: WatchedSources {
         get { recorder.watched }
         set {
@@ -180,7 +175,6 @@ extension CollectorEngine {
 // MARK: - Input
 
 extension CollectorEngine {
-    /// Processes a message.
     mutating func receive(_ message: IncomingMessage, payload: (any MediaPayload)?, at now: Instant)
     {
         latest = max(latest, now.monotonic)
@@ -189,7 +183,6 @@ extension CollectorEngine {
             peer: message.peer, at: now)
     }
 
-    /// A peer could not be reached.
     mutating func lost(_ peer: PeerID, at now: Instant) {
         latest = max(latest, now.monotonic)
         perform(
@@ -221,8 +214,9 @@ extension CollectorEngine {
 
     /// Processes the passing of time.
     /// - Parameters:
-    ///   - heardUntil: everything that arrived before then has been processed, and nothing that arrived later; nil: everything has.
-    ///   - wallErrorNanoseconds: how far off the wall clock may be; none: unchanged.
+    ///   - heardUntil: everything that arrived before then has been processed, and nothing that arrived later; nil:
+    ///     everything has.
+    ///   - wallErrorNanoseconds: maximum error of the wall clock; nil: unchanged.
     mutating func tick(
         at now: Instant, heardUntil: Int64? = nil, wallErrorNanoseconds: Int64? = nil
     ) {
@@ -237,7 +231,7 @@ extension CollectorEngine {
         sourceCounters.forget(at: latest)
     }
 
-    /// Notifies agents of returned credit, where it is much.
+    /// Returns credit to agents, where it is much.
     mutating func returnCredit(at now: Instant) {
         latest = max(latest, now.monotonic)
         perform(
@@ -337,7 +331,6 @@ extension CollectorEngine {
         }
     }
 
-    /// Processes a report on the catalog.
     mutating func follow(_ report: CatalogReport) {
         switch report {
         case .lost(let error):
@@ -387,7 +380,7 @@ extension CollectorEngine {
             return
         }
         if pathsWithoutRoom.isEmpty {
-            // One line for the disk, not one for each of its files.
+            // One line for the disk, not one per file.
             log(
                 .error,
                 "\(error); recording continues when there is room again; agents keep their samples")
@@ -406,8 +399,8 @@ extension CollectorEngine {
     }
 
     /// The object store has more records than before.
-    /// - Returns: up to which record of each spool it now has everything that it needs to have.
-    mutating func stored(_ news: [StoredRecords.News]) -> [StoredRecords.Watermark] {
+    /// - Returns: the new watermarks, up to which the store has every record that it needs.
+    mutating func stored(_ news: [StoredRecords.Addition]) -> [StoredRecords.Watermark] {
         for records in news where recorder.stored(records) {
             noteStored(records.source, records.spool)
         }
@@ -415,7 +408,7 @@ extension CollectorEngine {
         return storedWatermarks
     }
 
-    /// Of a spool, more is in the object store, or need not be there.
+    /// The released watermark of a spool may have moved.
     private mutating func noteStored(_ source: String, _ spool: SpoolID) {
         link.becameReleased(source: source, spool: spool)
         let through = recorder.durable.stored(source: source, spool: spool)
@@ -440,7 +433,7 @@ extension CollectorEngine {
         sourceCounters.persisted(source, spool: spool, upTo: watermark, at: latest)
     }
 
-    /// A source's files are in order again after one of them failed: its agent sends again what is not in them.
+    /// A source's files are consistent again after one of them failed: its agent sends again what they lack.
     private mutating func goOn(_ rescued: RescuedSource, at now: Instant) {
         for note in rescued.notes { log(LinkLog(note)) }
         let name = rescued.id.source
@@ -491,7 +484,7 @@ extension CollectorEngine {
                 sourceCounters.reported(health, of: source, at: latest)
             case .report(let ticket, let reply):
                 var picture: [UInt8] = []
-                // The message may also be one for which its sender was refused, with all its commands.
+                // The message may also be one for which its sender was refused, together with all its commands.
                 if case .snapshot = reply, let payload {
                     picture = withExtendedLifetime(payload) { Array(payload.memory) }
                 }
@@ -645,8 +638,9 @@ extension CollectorEngine {
         failures.append(text)
     }
 
-    /// Adds a job for the disk. Of the session descriptions that are handed over together, only two are written: the first,
-    /// before everything else of the session, and the last. A hundred sources that join at once cost no more writes than one.
+    /// Adds a job for the disk. Of the session descriptions that are submitted together, only two are written: the
+    /// first, before everything else of the session, and the last. So a hundred sources that join together cost no more
+    /// writes than one.
     private mutating func append(_ job: DiskJob) {
         if case .describe(let manifest) = job {
             let places = jobs.indices.filter {

@@ -9,17 +9,19 @@ import Operations
 import CollectorClient
 import Wire
 
-/// The receiving thread's work between two waits: passes messages and events to the ``CollectorEngine``, and its output to the
+/// One iteration of the receiving thread: passes messages and events to the ``CollectorEngine``, and its output to the
 /// disk, the agents, the log and the control socket.
 struct CollectorLoop {
-    /// Interval between ticks of the protocol and the session: the least, and the most. A wake-up between the two does both works.
+    /// Minimum and maximum interval between ticks of the protocol and the session. A wake-up in between runs the tick
+    /// as well.
     private static let tickNanoseconds: ClosedRange<Int64> = 80_000_000...100_000_000
-    /// How long samples may wait to be processed together, and their media to be handed to the disk: until a commit may follow at
-    /// once (``DiskWriter/commitInterval``), less a tick. Nothing is durable earlier if they do not wait.
+    /// How long samples may wait to be processed together, and their media to be submitted to the disk: until the next
+    /// commit may follow (``DiskWriter/commitInterval``), less a tick. Without the wait, nothing would be durable
+    /// earlier.
     private static let batchNanoseconds: Int64 = 450_000_000
     private static let reportNanoseconds: Int64 = 1_000_000_000
-    /// A fragment of a second, the half second that the batch which ends it may wait at the agent, and as much patience as there would
-    /// be without: how samples were divided into messages must not decide how they are divided into fragments.
+    /// A fragment of one second, half a second for which the last batch may wait at the agent, and the usual tolerance:
+    /// batching must not change where fragments are cut.
     static let idleFragmentNanoseconds: Int64 =
         1_500_000_000 + Int64(WireLimits.gatherMilliseconds) * 1_000_000
 
@@ -46,14 +48,14 @@ struct CollectorLoop {
     private let meters: Meters
     private let uploads: ArchiveUploads?
     private var meter = StatusBuilder()
-    /// When a tick may happen, and when it must.
+    /// Earliest and latest time of the next tick.
     private var nextTick: ClosedRange<Int64> = 0...0
     private var nextBatch: Int64 = 0
-    /// Whether a batch was due and has been processed, so that the disk gets all there is.
+    /// A due batch has been processed, so that all jobs are submitted.
     private var isSubmitDue = false
     private var nextReport: Int64 = 0
     private var isStopping = false
-    /// How long after its capture a sample is released, as expected, seconds; 0: when it is durable.
+    /// Expected time from a sample's capture to its release, seconds; 0: samples are released when they are durable.
     private(set) var releaseSeconds: UInt32 = 0
     private var sessionsEnded = 0
     private var refusals = RefusalSummary()
@@ -112,7 +114,7 @@ struct CollectorLoop {
         isStopping || (settings.endsWithSession && sessionsEnded > 0 && !isReleasing)
     }
 
-    /// Whether agents wait to hear that the object store has everything, and it can be used.
+    /// Whether agents wait for the object store to have everything, and the store can be used.
     private var isReleasing: Bool {
         guard let uploads, uploads.records != nil, engine.isWaitingForRelease else { return false }
         let status = uploads.status
@@ -120,13 +122,10 @@ struct CollectorLoop {
     }
 
     var hasOutgoing: Bool { engine.hasOutgoing }
-    /// What could not be recorded.
     var failures: [String] { engine.failures }
 
-    /// Messages for agents, in order.
     mutating func takeOutgoing() -> [(peer: PeerID, header: [UInt8])] { engine.takeOutgoing() }
 
-    /// Peers whose messages are no longer needed.
     mutating func takeDismissed() -> [PeerID] { engine.takeDismissed() }
 
     func logListening(at endpoint: String) {
@@ -139,17 +138,17 @@ struct CollectorLoop {
 }
 
 extension CollectorLoop {
-    /// Whether ``tick()`` has something to do.
     var isTickDue: Bool { SystemClock.monotonic.nowNanoseconds >= nextTick.lowerBound }
 
-    /// Whether what is queued has waited long enough to be processed. Until a session's zero is known, it does not wait: what has
-    /// arrived in the start window has to be known at its end. A heartbeat may be the answer that another agent waits for.
+    /// Whether the inbox has waited long enough to be processed. Until a session's zero is known, it does not wait: all
+    /// messages of the start window must be known at its end. A heartbeat may be the answer that another agent waits
+    /// for.
     var isBatchDue: Bool {
         engine.recorder.sessionZero == nil || engine.isAnswerAwaited
             || SystemClock.monotonic.nowNanoseconds >= nextBatch
     }
 
-    /// What is queued is processed now. Where that happens before it is due, the rhythm of batches, jobs and commits stays what it is.
+    /// The inbox is processed now. If it is not due yet, the rhythm of batches, jobs and commits remains the same.
     mutating func beginBatch() {
         let now = SystemClock.monotonic.nowNanoseconds
         guard now >= nextBatch else { return }
@@ -157,11 +156,11 @@ extension CollectorLoop {
         isSubmitDue = true
     }
 
-    /// How much of one connection may be queued without a look at its credit, bytes.
+    /// Bytes that one connection may queue before its credit is checked.
     var roomOfPeer: Int { engine.creditWindowBytes / 8 }
 
-    /// Whether a connection has less than a quarter of a credit window left when what is queued of it is subtracted. If its sources
-    /// are several, all of it may be of the one with the least credit.
+    /// Whether a connection has less than a quarter of a credit window left after its queued bytes. With several
+    /// sources, all queued bytes may be of the one with the least credit.
     func isShortOfCredit(_ peer: Peer) -> Bool {
         guard let credit = engine.credit(of: peer.id) else { return false }
         return credit.leftBytes < UInt64(peer.queuedBytes) + credit.windowBytes / 4
@@ -182,7 +181,6 @@ extension CollectorLoop {
         follow()
     }
 
-    /// Whose samples somebody watches live.
     mutating func watch(_ watched: WatchedSources) {
         if engine.watched != watched { engine.watched = watched }
     }
@@ -190,10 +188,8 @@ extension CollectorLoop {
     /// The connections that send watched sources.
     func peers(of watched: WatchedSources) -> Set<PeerID> { engine.peers(of: watched) }
 
-    /// Samples of watched sources.
     mutating func takePlaced() -> [PlacedSamples] { engine.takePlaced() }
 
-    /// A peer could not be reached.
     mutating func lost(_ peer: PeerID) {
         engine.lost(peer, at: .now())
         follow()
@@ -223,7 +219,7 @@ extension CollectorLoop {
     }
 
     /// Processes the passing of time.
-    /// - Parameter oldestNanoseconds: when the oldest message arrived that has not been processed; nil: there is none.
+    /// - Parameter oldestNanoseconds: arrival of the oldest unprocessed message; nil: there is none.
     mutating func tick(oldestNanoseconds: Int64?) {
         let now = Instant.now()
         guard now.monotonic >= nextTick.lowerBound else {
@@ -254,7 +250,7 @@ extension CollectorLoop {
         }
     }
 
-    /// Hears what the object store has, and what that means for the boxes.
+    /// Applies the object store's new records, and releases them to agents.
     private mutating func takeStored(at now: Instant) {
         guard let records = uploads?.records else { return }
         records.set(engine.stored(records.take()))
@@ -281,7 +277,7 @@ extension CollectorLoop {
                 isEntranceShut: meters.refusals.shutReason != nil), now: now.monotonic)
         status.cost = cost
         status.store = uploads?.status
-        // Before a session begins, no write can have failed yet: the free space is checked here.
+        // Before a session begins, no write can have failed yet, so the free space is checked here.
         if status.trouble == nil, status.session == nil { status.trouble = space.trouble() }
         return status
     }
@@ -324,12 +320,12 @@ extension CollectorLoop {
             case .command(let request, let source):
                 command(request, to: source, for: question)
             case .sessionChanged(let session):
-                spine.say([.sessionChanged(session)])
+                spine.publish([.sessionChanged(session)])
                 question.answer(.changeTold)
             case .changeSession(let change):
                 editor.make(change, for: question)
             case .status, .unknown:
-                // The control thread answers the former itself.
+                // The control thread answers status requests itself.
                 question.answer(
                     .failure(
                         .unknownRequest,
@@ -382,7 +378,6 @@ extension CollectorLoop {
         follow()
     }
 
-    /// Processes what the disk has done.
     mutating func collectDiskEvents() {
         let heard = journal.take()
         let events = disk.takeEvents()
@@ -421,7 +416,7 @@ extension CollectorLoop {
         }
     }
 
-    /// Hands the disk the pending jobs.
+    /// Submits the pending jobs to the disk.
     mutating func submit() {
         isSubmitDue = false
         let isCreditAwaited = engine.isCreditAwaited
@@ -448,7 +443,6 @@ extension Instant {
 }
 
 extension SessionManifest.EndReason {
-    /// A short description for log lines.
     var text: String {
         switch self {
         case .complete: "every source has ended"

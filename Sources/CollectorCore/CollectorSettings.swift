@@ -2,7 +2,7 @@ package import Archive
 package import Operations
 package import Trust
 
-/// What a collector is asked to do.
+/// Settings of a collector.
 package struct CollectorSettings: Sendable {
     /// ZeroMQ endpoint to listen on, such as `tcp://127.0.0.1:5550`.
     package var endpoint: String
@@ -19,9 +19,9 @@ package struct CollectorSettings: Sendable {
     package var changeable: ChangeableSettings
     /// Where the archive's catalog is kept.
     package var catalog = CatalogReference.sqlite
-    /// Where the archive goes in the background; nil: nowhere.
+    /// Object store for the archive, uploaded in the background; nil: none.
     package var store: StoreSettings?
-    /// When agents may forget what they have sent.
+    /// When agents may delete records.
     package var release = ReleasePolicy.local
     /// Name and version, for peers and for `session.json`.
     package var software: String
@@ -33,7 +33,7 @@ package struct CollectorSettings: Sendable {
     package var wireRecording: String?
     /// The keys that agents must authenticate with; nil: no authentication.
     package var keys: LinkSecurity.Collector?
-    /// Where viewers on other machines receive the feed; nil: they cannot.
+    /// The feed for viewers on other machines; nil: disabled.
     package var remoteFeed: RemoteFeed?
 
     /// The feed over TCP.
@@ -65,7 +65,6 @@ package struct CollectorSettings: Sendable {
     }
 }
 
-/// Settings that may be changed while the collector runs.
 package struct ChangeableSettings: Hashable, Sendable {
     /// A session ends when no source has sent anything for this long, nanoseconds; 0: never.
     package var idleTimeoutNanoseconds: Int64
@@ -73,7 +72,7 @@ package struct ChangeableSettings: Hashable, Sendable {
     package var reserveBytes: UInt64?
     /// The archive's retention limits.
     package var retention: RetentionPolicy
-    /// How much stays on the local disk of what an object store has.
+    /// How much of the archive stays on the local disk once an object store has it.
     package var localCache: LocalCachePolicy
 
     package init(
@@ -92,7 +91,7 @@ package struct ChangeableSettings: Hashable, Sendable {
 package enum CollectorError: Error, Hashable, CustomStringConvertible {
     case cannotListen(endpoint: String, reason: String)
     case cannotPublish(endpoint: String, reason: String)
-    /// No agent could be admitted.
+    /// No agent can be admitted.
     case cannotAdmit(reason: String)
     /// The authenticator has ended; every file is finished.
     case cannotAdmitAnyMore(reason: String)
@@ -130,7 +129,7 @@ package enum CollectorError: Error, Hashable, CustomStringConvertible {
 
 /// How a collector's work ended.
 package struct CollectorOutcome: Hashable, Sendable {
-    /// Files that could not be completed, and why; empty: none.
+    /// Files that could not be completed, each with the reason.
     package var failures: [String]
     /// What recording has cost.
     package var cost = RecordingCost()

@@ -2,7 +2,7 @@ import Archive
 import Wire
 
 extension LinkLog {
-    /// What recovery found.
+    /// A finding of recovery, as a log line.
     init(_ note: RecoveryNote) {
         let level: Level =
             switch note.level {

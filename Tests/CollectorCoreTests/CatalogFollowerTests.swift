@@ -53,10 +53,10 @@ import Testing
         try FileSystem.replace(
             "\(scene.layout.session("session"))/notes.json",
             with: SessionNotes(name: "rehearsal").encoded())
-        scene.spine.say([.sessionChanged("other")])
+        scene.spine.publish([.sessionChanged("other")])
         scene.hear()
         #expect(try kept(scene) != wanted(scene))
-        scene.spine.say([.sessionChanged("session")])
+        scene.spine.publish([.sessionChanged("session")])
         scene.hear()
         #expect(try kept(scene) == wanted(scene))
     }
@@ -218,7 +218,7 @@ import Testing
         #expect(try kept(scene) == wanted(scene))
         // What people have changed of a session is in no name of a file: the catalog is not believed then.
         catalog.setAway()
-        scene.spine.say([.sessionChanged("session")])
+        scene.spine.publish([.sessionChanged("session")])
         scene.hear()
         _ = scene.follower?.end()
         #expect(catalog.removals == 1)

@@ -16,12 +16,12 @@ import Testing
         spine.add(sessions)
         spine.add(all)
         let segment = SegmentKey(SourceKey(session: "a", source: "one"), origin: DiskScene.zero)
-        spine.say([began("a"), .durable(segment, upTo: 7), began("b")])
+        spine.publish([began("a"), .durable(segment, upTo: 7), began("b")])
         #expect(sessions.take().events.map(\.session) == ["a", "b"])
         #expect(all.take().events.count == 3)
         #expect(all.take().events.isEmpty)
         spine.remove(all)
-        spine.say([began("c")])
+        spine.publish([began("c")])
         #expect(all.take().events.isEmpty)
         #expect(sessions.take().events.map(\.session) == ["c"])
     }
@@ -33,15 +33,15 @@ import Testing
             isMade = true
             return began("a")
         }
-        scene.worker.say(.fragments, event())
+        scene.worker.publish(.fragments, event())
         #expect(!isMade)
         let listener = SpineListener(.fragments, capacity: 8)
         scene.spine.add(listener)
-        #expect(scene.spine.hears(.fragments) && !scene.spine.hears(.ledgers))
-        scene.worker.say(.fragments, event())
+        #expect(scene.spine.hasListener(for: .fragments) && !scene.spine.hasListener(for: .ledgers))
+        scene.worker.publish(.fragments, event())
         #expect(isMade)
         scene.spine.remove(listener)
-        #expect(!scene.spine.hears(.all))
+        #expect(!scene.spine.hasListener(for: .all))
     }
 
     @Test func `a slow listener loses events, and is told of which sessions`() {
@@ -50,14 +50,14 @@ import Testing
         let quick = SpineListener(.all, capacity: 8)
         spine.add(slow)
         spine.add(quick)
-        spine.say(["a", "b", "c", "d"].map(began))
+        spine.publish(["a", "b", "c", "d"].map(began))
         let heard = slow.take()
         #expect(heard.events.map(\.session) == ["a", "b"])
         #expect(heard.lost == .sessions(["c", "d"]))
         #expect(quick.take().lost == .nothing)
-        spine.say([began("e")])
+        spine.publish([began("e")])
         #expect(slow.take().lost == .nothing)
-        spine.say((0..<1_000).map { began("\($0)") })
+        spine.publish((0..<1_000).map { began("\($0)") })
         #expect(slow.take().lost == .everything)
     }
 
@@ -66,10 +66,10 @@ import Testing
         let spine = Spine()
         let listener = SpineListener(.sessions, capacity: 2) { count.withLock { $0 += 1 } }
         spine.add(listener)
-        for session in ["a", "b", "c"] { spine.say([began(session)]) }
+        for session in ["a", "b", "c"] { spine.publish([began(session)]) }
         #expect(count.withLock { $0 } == 1)
         _ = listener.take()
-        spine.say([began("d")])
+        spine.publish([began("d")])
         #expect(count.withLock { $0 } == 2)
     }
 

@@ -1,7 +1,7 @@
 import Synchronization
 
-/// What two threads know of one connection. The receiving thread counts the bytes that it has taken in; the intake thread
-/// compares that count with what TCP has delivered.
+/// Byte counts of one connection, shared by two threads. The receiving thread counts the bytes it has received in
+/// complete messages; the intake thread compares that count with the bytes that TCP has delivered.
 final class ConnectionAccount: Sendable {
     /// The remote end, identified by a descriptor that libzmq owns.
     let socket: PeerSocket
@@ -12,14 +12,13 @@ final class ConnectionAccount: Sendable {
         self.socket = socket
     }
 
-    /// Bytes of complete messages taken in, ZMTP framing included.
+    /// Bytes of complete messages received, ZMTP framing included.
     var taken: Int { takenBytes.load(ordering: .relaxed) }
     /// Number of sources of the agent that was welcomed on this connection; 0: no agent has been welcomed yet.
     var sources: Int { sourceCount.load(ordering: .relaxed) }
 
-    /// Counts a message that was taken in.
+    /// Counts a received message.
     func took(_ bytes: Int) { takenBytes.add(bytes, ordering: .relaxed) }
 
-    /// Notes that an agent with this many sources has been welcomed.
     func welcomed(sources: Int) { sourceCount.store(max(1, sources), ordering: .relaxed) }
 }

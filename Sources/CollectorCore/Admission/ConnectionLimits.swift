@@ -1,27 +1,30 @@
-/// Limits what connections may cost until an agent has been welcomed on them. A value: it receives events and returns the
-/// connections to close.
+/// Limits the connections on which no agent has been welcomed. A value: it receives events and returns the connections
+/// to close.
 ///
-/// libzmq accepts every connection. An unknown peer could therefore use up all descriptors, including those that recordings need.
-/// Two kinds of connection may stay: one on which an agent was welcomed, and one that keeps asking for the time. Every other
-/// connection has a deadline and is the first to be closed when a new connection needs its place.
+/// libzmq accepts every connection, so an unknown peer could use up all descriptors, including those that recordings
+/// need. Two kinds of connection may stay: those on which an agent was welcomed, and those that keep sending clock
+/// probes. Every other connection has a deadline, and is the first to be closed when a new connection exceeds the
+/// limit.
 struct ConnectionLimits<Connection: Sendable>: Sendable {
-    /// Connections from one address that have sent nothing, or nothing that led to a Welcome. An agent has two connections, one
-    /// of which is silent for a third of a second. Many agents behind one address reconnect at once after a collector restart.
+    /// Connections from one address that have sent nothing, or nothing that led to a Welcome. An agent has two
+    /// connections, one of which is silent for a third of a second. Many agents behind one address reconnect together
+    /// after a collector restart.
     static var strangersPerOrigin: Int { 256 }
-    /// Connections from one address that only ask for the time, beyond one per agent that was or may be welcomed from there. Some
-    /// agents ask for the time before they send Hello.
+    /// Connections from one address that only send clock probes, beyond one per agent that was or may be welcomed from
+    /// there. Some agents probe before they send Hello.
     static var spareClocksPerOrigin: Int { 128 }
-    /// Connections on which agents were welcomed, from one address: half of the allowed number of agents. Without keys, every
-    /// peer that sends a valid Hello is welcomed. The quietest are those whose sources another agent has meanwhile taken over.
+    /// Connections on which agents were welcomed, from one address: half of the allowed number of agents. Without keys,
+    /// every peer that sends a valid Hello is welcomed. The connection that has been silent longest is closed: another
+    /// agent may have taken over its sources.
     static var welcomesPerOrigin: Int { 2_048 }
-    /// All unknown peers together may use at most 1/n of the places, and so may all spare clock connections: places for agents
-    /// remain.
+    /// All unknown peers together may use at most 1/n of the connections, and so may all spare clock connections. The
+    /// rest is reserved for agents.
     static var shareOfStrangers: Int { 4 }
     /// A connection that has sent nothing after this time is closed: libzmq gives a handshake 5 s, and agents send Hello within 1
     /// s.
     static var silenceNanoseconds: Int64 { 10_000_000_000 }
-    /// A connection that has sent something must be welcomed within this time. An agent whose source is held by another one waits
-    /// 2 s; an enrolment waits for the disk.
+    /// A connection that has sent something must be welcomed within this time. An agent whose source is held by another
+    /// one waits 2 s; an enrolment waits for the disk.
     static var greetingNanoseconds: Int64 { 30_000_000_000 }
     /// Timeout of a clock connection; agents probe every two seconds.
     static var clockNanoseconds: Int64 { 20_000_000_000 }
@@ -32,14 +35,14 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
     /// counts as silent for that time.
     static var pauseNanoseconds: Int64 { 5_000_000_000 }
 
-    /// What a connection is used for, as far as is known.
+    /// The purpose of a connection, as far as it is known.
     private enum Kind: Hashable {
         case silent
         /// It has sent something, and has not been welcomed yet.
         case greeting
         case clock
         case welcome
-        /// It is being closed, and only counts towards the number of connections.
+        /// It is being closed, and only counts towards the total.
         case ending
     }
 
@@ -51,11 +54,11 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
         var kind = Kind.silent
         var since: Int64
         var lastHeard: Int64
-        /// It is not reported again before this time.
+        /// Not reported again before this time.
         var namedAt: Int64?
     }
 
-    /// Number of connections of each kind, of one origin or in all.
+    /// Number of connections of each kind, from one origin or in total.
     private struct Counts {
         var strangers = 0
         var clocks = 0
@@ -75,10 +78,9 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
         }
     }
 
-    /// Why a connection is closed.
     enum Reason: Hashable {
         case full(Int)
-        /// A newer connection, from the same origin or from anywhere, takes its place.
+        /// A newer connection, from the same origin or from anywhere, replaces it.
         case strangersOfOrigin(Int)
         case strangers(Int)
         case sparesOfOrigin(Int)
@@ -87,7 +89,7 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
         case welcomesOfOrigin(Int)
         case silent, notWelcome, clockStopped, quiet
 
-        /// Whether the reason is lack of room, not the connection's behaviour.
+        /// Whether a limit was reached, rather than a deadline or the connection's behaviour.
         var isForRoom: Bool {
             switch self {
             case .full, .strangersOfOrigin, .strangers, .sparesOfOrigin, .spares, .connectionsOfKey,
@@ -98,7 +100,7 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
         }
     }
 
-    /// A connection to close. It is forgotten when ``closed(_:)`` is called for it.
+    /// A connection to close. It is tracked until ``closed(_:)`` is called for it.
     struct Ending {
         var connection: Connection
         var address: String
@@ -123,7 +125,7 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
     /// A connection has been accepted.
     /// - Parameters:
     ///   - address: for log lines.
-    ///   - origin: what counts as one origin: an IPv4 address, or an IPv6 network.
+    ///   - origin: an IPv4 address, or an IPv6 network.
     /// - Returns: the connection to close in its favour; possibly this one.
     mutating func accepted(
         _ descriptor: Int32, _ connection: Connection, from address: String, origin: String,
@@ -281,7 +283,6 @@ struct ConnectionLimits<Connection: Sendable>: Sendable {
 }
 
 extension ConnectionLimits.Reason: CustomStringConvertible {
-    /// The text for the log.
     var description: String {
         switch self {
         case .full(let limit):

@@ -6,15 +6,16 @@ import Wire
 /// Tracks the connections of the collector's socket from the moment they are accepted, and closes those that exceed the limits.
 /// Belongs to the receiving thread.
 struct ConnectionTracker: ~Copyable {
-    /// Maximum number of connections: the agents that the protocol allows, with two connections each, and some that come and go.
+    /// Maximum number of connections: the agents that the protocol allows, with two connections each, and a reserve for
+    /// reconnects.
     private static let maximumConnections = 2 * 4_096 + 512
     /// Maximum share of descriptors for connections: the rest is for files.
     private static let shareOfDescriptors = 0.5
     /// Connections of a key per source that it may write: an agent has two.
     private static let connectionsPerSource = 2
-    /// Additional connections per key: after a reconnect, the old connections end later than the new ones begin.
+    /// Additional connections per key: after a reconnect, the old connections end after the new ones begin.
     private static let spareConnectionsPerKey = 8
-    /// Sources assumed for a name pattern with `*`: a studio's boxes behind one key, or a benchmark's.
+    /// Sources assumed for a name pattern with `*`: all boxes of a studio behind one key, or of a benchmark.
     private static let sourcesPerPattern = 1_024
 
     private let monitor: ConnectionMonitor
@@ -22,7 +23,7 @@ struct ConnectionTracker: ~Copyable {
     private let watch: IntakeWatch
     private var gate = LogRateLimit()
     private var nextLook: Int64 = 0
-    /// A handshake has failed. The disconnect event that follows tells which connection it was.
+    /// A handshake has failed. The disconnect event that follows identifies the connection.
     private var failure: HandshakeFailure?
     private let counters: RefusalCounters
     private let logger: Logger
@@ -45,17 +46,14 @@ struct ConnectionTracker: ~Copyable {
 
     func watch(with poller: inout Poller) -> Poller.Token { poller.add(monitor) }
 
-    /// A connection has sent something other than a clock probe.
     mutating func heard(_ descriptor: Int32, now: Int64) { limits.spoke(descriptor, now: now) }
 
-    /// A connection has sent a clock probe.
     mutating func askedForTime(_ descriptor: Int32, now: Int64) {
         let (isNew, ending) = limits.askedForTime(descriptor, now: now)
         if isNew { watch.settled(descriptor) }
         end(ending, now: now)
     }
 
-    /// An agent has been welcomed on a connection.
     mutating func welcomed(_ descriptor: Int32, now: Int64) {
         end(limits.welcomed(descriptor), now: now)
         watch.settled(descriptor)
@@ -68,8 +66,8 @@ struct ConnectionTracker: ~Copyable {
         end(limits.proved(descriptor, key: key, limit: limit), now: now)
     }
 
-    /// Processes the connection events that have occurred.
-    /// - Parameter most: maximum number of events; the rest is processed by the next call.
+    /// Processes pending connection events.
+    /// - Parameter most: maximum number of events; the next call continues.
     mutating func follow(atMost most: Int = .max) throws(MessagingError) {
         let now = Instant.now().monotonic
         var count = 0
@@ -101,7 +99,7 @@ struct ConnectionTracker: ~Copyable {
         for ending in limits.overdue(now: now) { end(ending, now: now) }
     }
 
-    /// A connection has sent more than it may, and was closed.
+    /// A connection has exceeded its limits, and was closed.
     mutating func overflowed(_ address: String, _ text: String, now: Int64) {
         counters.add(.flood)
         warn(address, text, now: now)

@@ -9,16 +9,16 @@ import Threads
 import Trust
 import Wire
 
-/// Decides which keys may connect, on its own thread: answers libzmq's ZAP requests and watches the key files.
+/// Authenticates connections by key, on its own thread: answers libzmq's ZAP requests and watches the key files.
 final class KeyAuthenticator: Sendable {
     /// How often the key files are checked.
     private static let lookMilliseconds = 1_000
 
-    /// What the connections are for that it is asked about.
+    /// The purpose of the connections that it authenticates.
     enum Purpose: Hashable {
-        /// Agents send to the collector. Without this authenticator, the collector ends.
+        /// Agents send to the collector. If this authenticator ends, so does the collector.
         case writing
-        /// Viewers on other machines receive the feed. Recording goes on without it.
+        /// Viewers on other machines receive the feed. If this authenticator ends, recording continues.
         case watching
     }
 
@@ -29,7 +29,7 @@ final class KeyAuthenticator: Sendable {
         var opening: Result<Void, MessagingError>?
         /// See ``KeyAuthenticator/fail(with:)``.
         var fault: MessagingError?
-        /// Boxes whose own keys are to be authorised, at most one per connection; and the results of earlier requests.
+        /// Boxes that request a key of their own, at most one per connection; and the results of earlier requests.
         var enrolments: [Enrolment] = []
         var enrolled: [(peer: PeerID, outcome: CollectorLink.EnrolmentOutcome)] = []
     }
@@ -68,7 +68,7 @@ final class KeyAuthenticator: Sendable {
         wakeUp = try WakeUp()
     }
 
-    /// Reads the key files and begins to answer; after it returns, sockets of this context can be bound safely.
+    /// Reads the key files and starts the thread; after it returns, sockets of this context can be bound safely.
     func open(in context: Context) throws(CollectorError) {
         var watch = AgentWatch(keys.directory)
         do throws(TrustError) {
@@ -79,7 +79,7 @@ final class KeyAuthenticator: Sendable {
         let watching = watch
         thread.start(purpose == .writing ? "authenticator" : "feed keys") { [self] in
             run(in: context, watching)
-            // Whatever ended the thread: without it nobody is admitted.
+            // No connection is admitted without this thread, whatever ended it.
             if !isClosing.load(ordering: .acquiring) { shut("its thread has ended") }
             changed()
         }
@@ -90,7 +90,7 @@ final class KeyAuthenticator: Sendable {
         logger.info("this collector's key is \(own); \(authorised)")
     }
 
-    /// For the log: how many keys the register admits here.
+    /// For the log: the number of keys that the register admits here.
     private var authorised: String {
         let register = state.withLock { $0.register }
         return switch purpose {
@@ -99,7 +99,6 @@ final class KeyAuthenticator: Sendable {
         }
     }
 
-    /// Nobody is admitted any more.
     private func shut(_ reason: String) {
         switch purpose {
         case .writing: counters.shut(reason)
@@ -130,15 +129,15 @@ final class KeyAuthenticator: Sendable {
         }
     }
 
-    /// The present standing of a key.
+    /// The current status of a key.
     func standing(of key: PublicKey) -> AgentRegister.Standing {
         state.withLock { $0.register.standing(of: key, now: Self.now()) }
     }
 
-    /// Whether the register has changed since it was last asked for.
+    /// Whether the register has changed since the last call.
     func hasChanged() -> Bool { takeChange() != nil }
 
-    /// Whether the key that a connection was admitted with may receive the feed.
+    /// Whether the key of a connection may receive the feed.
     func mayWatch(_ userID: String) -> Bool {
         do throws(TrustError) {
             let key = try PublicKey(text: userID)
@@ -197,7 +196,8 @@ final class KeyAuthenticator: Sendable {
                 look(&watch)
             }
         } catch {
-            // Nobody is admitted from here on. Where that concerns agents, the collector ends, so that its supervisor restarts it.
+            // No further connection is admitted. The collector ends if this authenticated agents, so that its
+            // supervisor restarts it.
             shut("\(error)")
         }
     }
@@ -211,7 +211,7 @@ final class KeyAuthenticator: Sendable {
         }
         let standing = standing(of: key)
         let reason: String
-        // A key that has a name is logged apart from whatever else its address tries.
+        // A key with a name has its own log budget, apart from that of its address.
         var subject = request.address
         switch standing {
         case .authorized(let found) where purpose == .writing ? !found.isViewer : found.mayWatch:

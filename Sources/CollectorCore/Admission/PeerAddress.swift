@@ -3,7 +3,7 @@ import Messaging
 
 /// Addresses of peers in readable form.
 enum PeerAddress {
-    /// The address of the connection that a message came over.
+    /// The address of the connection that delivered a message.
     static func of(_ part: ReceivedPart) -> String {
         guard let address = part.metadata("Peer-Address") else { return "this machine" }
         // For ipc:// libzmq gives "host:uid:gid:pid" of the peer.
@@ -29,12 +29,11 @@ enum PeerAddress {
 /// reconnect.
 struct PeerSocket: Hashable, Sendable {
     let descriptor: Int32
-    /// Address and port as the kernel reports them; all `ipc://` connections have the same.
+    /// Address and port as the kernel reports them; equal for all `ipc://` connections.
     private let name: [UInt8]
     /// The address for log lines, without the port.
     let address: String
-    /// What counts as one origin: the address; for IPv6 its /64 network (RFC 4291 §2.5.1), within which one machine may use any
-    /// address.
+    /// The address; for IPv6 its /64 network (RFC 4291 §2.5.1), within which one machine may use any address.
     let origin: String
 
     /// - Returns: nil when the connection is already closed.
@@ -49,12 +48,12 @@ struct PeerSocket: Hashable, Sendable {
     /// Closes the connection, if it is still open.
     func shutDown() {
         guard Self.peerName(of: descriptor) == name else { return }
-        // Fails only when the peer has disconnected at this very moment.
+        // Fails only when the peer has just disconnected.
         _ = shutdown(descriptor, Int32(SHUT_RDWR))
     }
 
-    /// Closes the connection at once, if it is still open, and discards what it has sent and libzmq has not read: up to
-    /// `tcp_rmem`, which shutdown(2) would leave to be read. connect(2) with `AF_UNSPEC` does both.
+    /// Closes the connection immediately, if it is still open, and discards received data that libzmq has not read: up
+    /// to `tcp_rmem`, which shutdown(2) would leave readable. connect(2) with `AF_UNSPEC` does both.
     func abort() {
         guard Self.peerName(of: descriptor) == name else { return }
         var nobody = sockaddr()

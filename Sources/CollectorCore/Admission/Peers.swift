@@ -14,16 +14,16 @@ final class Peer {
     let address: String
     /// The key that it has authenticated with; nil where keys are not in use.
     fileprivate let key: PublicKey?
-    /// What that key allows; nil where keys are not in use, and when the key is no longer admitted.
+    /// The rights of that key; nil where keys are not in use, and when the key is no longer admitted.
     fileprivate(set) var right: WritingRight?
     let socket: PeerSocket?
     /// When the connection is to be closed; messages until then are ignored.
     fileprivate(set) var endsAt: Int64?
-    /// Where its bytes are counted; nil where that is not possible.
+    /// Counts its bytes; nil where that is not possible.
     fileprivate(set) var account: ConnectionAccount?
-    /// What it may still send before it is closed.
+    /// Bytes it may still send before it is closed.
     fileprivate var farewellBytes = 0
-    /// Bytes in the inbox, and in which of its turns.
+    /// Bytes in the inbox, and the inbox's turn in which they were added.
     private var queued: (bytes: Int, turn: UInt64) = (0, 0)
     fileprivate var probes: TokenBucket
     fileprivate var welcomes: TokenBucket
@@ -38,7 +38,7 @@ final class Peer {
         probes = TokenBucket(
             perSecond: WireLimits.clockProbesPerSecond, burst: WireLimits.clockProbeBurst, now: now)
         self.number = number
-        // A larger header gets its sender refused and then ignored: nobody could exploit a mix-up.
+        // The sender of a larger header is refused and then ignored, so a mix-up could not be exploited.
         kept = header.count <= WireLimits.headerBytes ? header : nil
         connection = header.connection
         id = peer
@@ -47,11 +47,10 @@ final class Peer {
         socket = header.descriptor.flatMap { PeerSocket(descriptor: $0) }
     }
 
-    /// Bytes that it had in the inbox when it last added some.
     var queuedBytes: Int { queued.bytes }
 
-    /// Bytes were added to the inbox.
-    /// - Returns: how many there are now.
+    /// Counts bytes that were added to the inbox.
+    /// - Returns: their number now.
     func queue(_ bytes: Int, turn: UInt64) -> Int {
         if queued.turn != turn { queued = (0, turn) }
         queued.bytes += bytes
@@ -69,11 +68,12 @@ final class Peer {
     }
 }
 
-/// The connections that have sent something. libzmq is asked once for what it knows of each.
+/// The connections that have sent something. The metadata of each is read from libzmq once.
 ///
-/// A routing identity is chosen by the peer, and another peer may use it as soon as the connection is closed. What was found out
-/// about the first must not apply to the second, so every message is checked to have come over the same connection. A closed
-/// connection is forgotten when its descriptor is reused, so there are never more entries than descriptors.
+/// A routing identity is chosen by the peer, and another peer may use it as soon as the connection is closed. The
+/// rights of the first must not apply to the second, so each message is checked to have arrived over the same
+/// connection. A closed connection is removed when its descriptor is reused, so there are never more entries than
+/// descriptors.
 struct Peers {
     /// The rights of a connection have changed.
     struct Change {
@@ -101,7 +101,7 @@ struct Peers {
         return sender
     }
 
-    /// The connection that has an identity now.
+    /// The connection that uses an identity now.
     func sender(_ peer: PeerID) -> Peer? { byPeer[peer] }
 
     /// The key that a peer has authenticated with; nil when the peer is gone, or where keys are not in use.
@@ -144,7 +144,7 @@ struct Peers {
         return standing
     }
 
-    /// Looks up again what keys allow.
+    /// Looks up the rights of all keys again.
     /// - Returns: the connections whose rights have changed.
     func follow(_ standing: (PublicKey) -> AgentRegister.Standing) -> [Change] {
         byPeer.values.compactMap { sender in
@@ -172,26 +172,26 @@ struct Peers {
         }
     }
 
-    /// A connection is ignored from now on, and closed soon.
+    /// Ignores a connection from now on, and closes it soon.
     mutating func dismiss(_ peer: PeerID, now: Int64) {
         guard let sender = byPeer[peer] else { return }
         dismiss(sender, at: now + Self.farewellNanoseconds)
     }
 
-    /// A connection is closed as soon as possible.
+    /// Closes a connection as soon as possible.
     mutating func cut(_ sender: Peer) { dismiss(sender, at: 0) }
 
-    /// A connection is to be closed at a given time.
+    /// Schedules the end of a connection.
     private mutating func dismiss(_ sender: Peer, at time: Int64) {
         guard sender.endsAt == nil else { return }
         sender.endsAt = time
-        // What it has already sent, at most its credit, is read for as long as it has to read the reason.
+        // Data it has already sent, at most its credit, is read while it has time to read the reason.
         sender.farewellBytes =
             max(1, sender.account?.sources ?? 0) * Int(WireLimits.creditWindowBytes)
         leaving.append(sender)
     }
 
-    /// Counts a message of so many bytes from a connection.
+    /// Counts a message.
     mutating func took(_ bytes: Int, from sender: Peer) {
         sender.account?.took(bytes)
         guard sender.endsAt != nil else { return }
@@ -200,15 +200,15 @@ struct Peers {
     }
 
     /// A connection has sent a clock probe.
-    /// - Returns: whether it may; otherwise it is closed at once.
+    /// - Returns: false: it probes too often, and is closed immediately.
     mutating func mayAskForTime(_ sender: Peer, now: Int64) -> Bool {
         if sender.probes.take(now: now) { return true }
         dismiss(sender, at: 0)
         return false
     }
 
-    /// An agent with so many sources has been welcomed on a peer's connection.
-    /// - Returns: the connection, and whether it sends Hello too often and is closed at once; nil when it is gone.
+    /// An agent with this many sources has been welcomed on a peer's connection.
+    /// - Returns: the connection, and whether it sends Hello too often and is closed immediately; nil when it is gone.
     mutating func welcomed(
         _ peer: PeerID, sources: Int, now: Int64
     ) -> (sender: Peer, isTooOften: Bool)? {
@@ -219,7 +219,7 @@ struct Peers {
         return (sender, true)
     }
 
-    /// Closes connections whose time has come.
+    /// Closes the connections whose end is due.
     mutating func cutOff(now: Int64) {
         guard !leaving.isEmpty else { return }
         for sender in leaving where sender.endsAt.map({ now >= $0 }) == true {

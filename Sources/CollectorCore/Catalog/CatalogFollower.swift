@@ -1,6 +1,6 @@
 import Archive
 
-/// The state of a collector's catalog.
+/// A change in the state of a collector's catalog.
 enum CatalogReport: Sendable {
     /// It could not be opened, read or written: it is deleted, and rebuilt from the files.
     case lost(ArchiveError)
@@ -13,7 +13,7 @@ enum CatalogReport: Sendable {
     case complete
     /// It was damaged and is being rebuilt, as the line says.
     case mended(String)
-    /// Another program keeps it locked, or its server is away; changes are queued.
+    /// Another program keeps it locked, or its server is unavailable; changes are queued.
     case locked(ArchiveError)
     /// The queued changes are written.
     case unlocked
@@ -21,24 +21,25 @@ enum CatalogReport: Sendable {
 
 /// Keeps an archive's catalog in step with the events of the spine. A value: it owns no thread and no clock.
 ///
-/// Nothing waits for it. It lags behind the files by the events that are still queued; what it has missed it reads from the
-/// files. If another program keeps the catalog locked, or its server is away, writing is retried. A catalog that cannot be written for another reason is
-/// deleted, because it would be out of date, and rebuilt from the files. Rebuilding is retried after ``firstPause``, then at
-/// growing intervals.
+/// No other part of the collector waits for it. It lags behind the files by the queued events; what the queue has lost
+/// is read from the files. If another program keeps the catalog locked, or its server is unavailable, writing is
+/// retried. A catalog that cannot be written for another reason would be out of date: it is deleted and rebuilt from
+/// the files. Rebuilding is retried after ``firstPause``, then at growing intervals.
 struct CatalogFollower {
     /// Pause before the first rebuild; each failed attempt doubles it.
     static let firstPause = Duration.seconds(2)
     /// Maximum pause: reading 100,000 files every ten minutes is a negligible load.
     static let longestPause = Duration.seconds(600)
-    /// Maximum pause before a server that was away at the start is asked again: it is not the files that have to be read.
+    /// Maximum pause between connection attempts to a server that was unavailable at the start: no files have to be
+    /// read.
     static let longestServerPause = Duration.seconds(30)
     /// How often a locked catalog is retried.
     static let lockPause = Duration.seconds(1)
-    /// Changes per transaction: more would keep readers of the catalog waiting.
+    /// Changes per transaction: more would block readers of the catalog.
     private static let changesTogether = 1_024
 
     private enum State {
-        /// There is no catalog: it is to be opened or created when due.
+        /// There is no catalog: it is opened or created when due.
         /// - Parameter isBelieved: whether an existing catalog may be up to date, as at the start.
         case away(isBelieved: Bool, pause: Duration, due: ContinuousClock.Instant?)
         case kept(any CatalogStore)
@@ -50,16 +51,16 @@ struct CatalogFollower {
     private var state = State.away(isBelieved: true, pause: firstPause, due: nil)
     /// Events that are not in it yet.
     private var changes: [CatalogChange] = []
-    /// Sessions of which events were missed: to be read again.
+    /// Sessions with lost events, to be read again.
     private var stale = SpineListener.Lost.nothing
-    /// When a locked catalog is to be retried.
+    /// The next attempt to write a locked catalog.
     private var unlockDue: ContinuousClock.Instant?
-    /// Whether it has been reported that the catalog cannot be opened because its server is away.
+    /// Whether an unavailable server has been reported.
     private var saidAway = false
-    /// Problems found when sessions were last read, and when they are to be read again.
+    /// Problems found when sessions were last read, and the time of the next attempt.
     private var flaws: (lines: [String], pause: Duration, due: ContinuousClock.Instant)?
 
-    /// - Parameter isCancelled: asked while files are read: whether to stop.
+    /// - Parameter isCancelled: called while files are read: whether to stop.
     init(
         _ place: any CatalogPlace, _ layout: ArchiveLayout,
         isCancelled: @escaping @Sendable () -> Bool = { false }
@@ -75,10 +76,10 @@ struct CatalogFollower {
         return changes.isEmpty && stale == .nothing
     }
 
-    /// Whether it accepts more events: what cannot be written yet stays in the bounded queue.
+    /// Whether it accepts more events: otherwise they stay in the bounded queue.
     var isReady: Bool { unlockDue == nil }
 
-    /// When ``follow(_:now:)`` is to be called even without an event; nil: only after an event.
+    /// The next time at which to call ``follow(_:now:)`` without an event; nil: only after an event.
     var due: ContinuousClock.Instant? {
         switch state {
         case .away(_, _, let due): due
@@ -93,7 +94,6 @@ struct CatalogFollower {
         var reports: [CatalogReport] = []
         if case .away(let isBelieved, let pause, let due) = state {
             guard now >= due ?? now else {
-                // The files will be read.
                 return []
             }
             open(isBelieved: isBelieved, pause: pause, now: now, &reports)
@@ -119,11 +119,11 @@ struct CatalogFollower {
     }
 
     /// No more events follow.
-    /// - Returns: what could not be done: an incomplete catalog is deleted.
+    /// - Returns: what failed: an incomplete catalog is deleted.
     mutating func end() -> [CatalogReport] {
         switch state {
         case .away(isBelieved: true, _, _):
-            // The next one to open it sees what it lacks.
+            // The next collector to open it detects what it lacks.
             return []
         case .away(isBelieved: false, _, _): break
         case .kept(let catalog):
@@ -133,12 +133,11 @@ struct CatalogFollower {
                 try write(to: catalog)
                 try readStale(into: catalog, now: .now, &reports)
                 if stale != .everything { return reports }
-                // Nobody would learn which of its sessions are out of date.
+                // Otherwise, its outdated sessions would not be detected.
             } catch {
-                // What is queued the next collector sees by the names of files, or because the catalog has the session as
-                // unfinished. It does not see what people have changed of a finished one.
+                // The next collector detects queued changes by file names, or because the catalog has the session as
+                // unfinished. It does not detect edits of a finished session.
                 if error.isForServer, stale == .nothing { return [] }
-                // Otherwise it is deleted.
             }
         }
         do throws(ArchiveError) {
@@ -161,9 +160,9 @@ struct CatalogFollower {
             if let complaint { reports.append(.mended(complaint)) }
             let summary = try CatalogIndexing.update(
                 catalog, layout, everything: !isBelieved, isCancelled: isCancelled)
-            // Not everything was read in this case.
+            // The scan was interrupted.
             guard !isCancelled() else { return }
-            // Events since then are already in the files; applying them again changes nothing.
+            // Events since then are already in the files; applying them again is harmless.
             changes = []
             stale = .nothing
             state = .kept(catalog)
@@ -236,12 +235,12 @@ struct CatalogFollower {
         case .sourceBegan, .sourceEnded, .fragmentAppended, .durable:
             break
         case .segmentStored, .segmentMoved:
-            // The row stays as it is: what the proof says is what the file said.
+            // The row stays unchanged: the proof agrees with the file.
             break
         }
     }
 
-    /// Reads sessions again of which events were missed. Runs after their events were written: what is read now is newer.
+    /// Reads sessions with lost events again, after the remaining events were written: the files are newer.
     private mutating func readStale(
         into catalog: any CatalogStore, now: ContinuousClock.Instant,
         _ reports: inout [CatalogReport]
@@ -257,7 +256,7 @@ struct CatalogFollower {
                 catalog, layout, everything: true, isCancelled: isCancelled
             ).problems
         }
-        // Not everything was read in this case.
+        // The scan was interrupted.
         if stale == .everything, isCancelled() { return }
         if problems.isEmpty {
             stale = .nothing

@@ -42,7 +42,7 @@ final class CatalogThread: Sendable {
         }
     }
 
-    /// Begins to listen: events from here on reach the catalog eventually.
+    /// Subscribes to the spine: events from here on reach the catalog eventually.
     func start() {
         spine.add(listener)
         thread.start("catalog") { [self] in run() }

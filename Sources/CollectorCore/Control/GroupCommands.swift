@@ -1,13 +1,13 @@
 import Wire
 
-/// What programs of the archive's group may ask of a collector, at its socket for commands.
+/// The requests that programs of the archive's group may make, at the socket for commands.
 enum GroupCommands {
-    /// Why a request is refused; nil: it is carried out.
+    /// Why a request is refused; nil: it is permitted.
     static func refusal(of request: ControlRequest.Request) -> ControlReply.Reply? {
         switch request {
         case .stopSession, .changeSession: nil
         case .command(.change(let change), _) where change.video != nil || change.audio != nil:
-            // Which files and addresses a box opens is not for everybody who may watch.
+            // The right to watch does not include the choice of a box's files and addresses.
             .failure(.refused, "devices cannot be changed at this socket: use 'tributary agent'")
         case .command: nil
         case .sessionChanged, .status, .unknown:

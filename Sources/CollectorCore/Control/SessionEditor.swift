@@ -5,10 +5,10 @@ import Library
 import Logging
 import Wire
 
-/// Changes sessions on behalf of programs that may not write into the archive: the viewer, for its operators.
+/// Changes sessions for programs without write access to the archive: the viewer, for its operators.
 ///
-/// It works one change after the other, on a queue of its own, which may wait for a disk: neither the receiving thread nor the control
-/// sockets do.
+/// It makes one change at a time, on its own queue, which may wait for a disk: neither the receiving thread nor the
+/// control sockets do.
 final class SessionEditor: Sendable {
     private let layout: ArchiveLayout
     private let catalog: CatalogReference
@@ -23,12 +23,12 @@ final class SessionEditor: Sendable {
         self.logger = logger
     }
 
-    /// Makes a change; who asked is answered when it is on disk.
+    /// Makes a change; the request is answered when it is on disk.
     func make(_ change: SessionChange, for question: ControlServer.Question) {
         queue.async { [self] in question.answer(reply(to: change)) }
     }
 
-    /// Waits for the changes that were asked for.
+    /// Waits for the requested changes.
     func finish() { queue.sync {} }
 
     private func reply(to change: SessionChange) -> ControlReply.Reply {
@@ -73,6 +73,6 @@ final class SessionEditor: Sendable {
             guard try library.apply(edit, to: change.session).hasChanged else { return }
             logger.info("session \(change.session) was changed, as asked")
         }
-        spine.say([.sessionChanged(change.session)])
+        spine.publish([.sessionChanged(change.session)])
     }
 }

@@ -23,7 +23,7 @@ enum DiskJob: Sendable {
     /// Marks a session as finished, when all its files are final and its ledgers are durable.
     case endSession(SessionManifest)
 
-    /// The session whose end has to wait for this job; none for a job that no end waits for.
+    /// The session whose end waits for this job; nil: no end does.
     var session: String? {
         switch self {
         case .beginSession, .beginSource, .describe, .endSession, .remove, .goOn: nil
@@ -38,7 +38,7 @@ enum DiskJob: Sendable {
 /// Something that retention removes from the archive.
 enum Removal: Hashable, Sendable, CustomStringConvertible {
     case segment(ExpiredSegment)
-    /// The local copy of a segment that the object store was just asked for.
+    /// The local copy of a segment whose presence in the object store was just confirmed.
     case localCopy(SegmentKey)
     /// The rest of an interrupted removal.
     case rest(ArchiveSurvey.StagedSegment)
@@ -55,7 +55,7 @@ enum Removal: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Records of one spool that a job makes durable.
+/// The rest of an interrupted removal.
 struct PersistedRecords: Hashable, Sendable {
     var source: String
     var spool: SpoolID
@@ -82,15 +82,15 @@ enum DiskEvent: Sendable {
     case ended(session: String)
     /// A file failed. Its source's files are cut to what is durable as soon as possible; ``rescued(_:)`` reports that.
     case failed(SourceKey, ArchiveError)
-    /// The files of a source with a failed file are in order. All jobs of the source until ``DiskJob/goOn(_:)`` are discarded:
-    /// their content has to be sent again.
+    /// The files of a source with a failed file are consistent. All jobs of the source until ``DiskJob/goOn(_:)`` are
+    /// discarded: their content has to be sent again.
     case rescued(RescuedSource)
     /// A file cannot be written; writing is retried, and nothing of it is acknowledged until it succeeds.
     case stuck(path: String, ArchiveError)
     /// Writing succeeds again.
     case unstuck(path: String)
-    /// Could not be removed from the archive; the next survey finds it again.
+    /// The removal failed; the next survey finds the item again.
     case notRemoved(Removal, ArchiveError)
-    /// Given up when the program ends: this file is not complete.
+    /// Given up at the end of the program: this file is incomplete.
     case abandoned(path: String, ArchiveError)
 }

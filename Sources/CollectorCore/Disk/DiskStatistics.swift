@@ -4,29 +4,28 @@ import Media
 import Operations
 import Synchronization
 
-/// Disk statistics for monitoring. The threads that use the disk update them about once a second, and the receiving thread reads
+/// Disk statistics for monitoring. The disk threads update them about once a second, and the receiving thread reads
 /// them as often.
 final class DiskStatistics: Sendable {
     struct Figures: Sendable {
-        /// Nil while it cannot be determined.
+        /// `nil` while it cannot be determined.
         var space: (free: UInt64, of: UInt64)?
         var synchronising = LatencyHistogram()
     }
 
     private let figures = Mutex(Figures())
-    /// Since when the disk thread has been busy with its present work, on the monotonic clock; 0: idle.
+    /// Since when the disk thread has been busy, on the monotonic clock; 0: idle.
     private let busySince = Atomic<Int64>(0)
 
     init() {}
 
     var current: Figures { figures.withLock { $0 } }
 
-    /// The disk thread begins to work on its queue.
+    /// The disk thread starts to process its queue.
     func begin() {
         busySince.store(SystemClock.monotonic.nowNanoseconds, ordering: .relaxed)
     }
 
-    /// The disk thread has become idle.
     func rest() { busySince.store(0, ordering: .relaxed) }
 
     /// How long the disk thread has been busy, seconds.

@@ -4,7 +4,7 @@ import Operations
 
 /// The state of the disk thread: open files, their data that is not durable yet, and stuck jobs.
 ///
-/// Where there is no room, jobs wait in order and are retried. Where a source's file fails for another reason, its files end
+/// If there is no space, jobs wait in order and are retried. If a source's file fails for another reason, its files end
 /// there (``Rescue``).
 struct DiskWorker {
     struct OpenSegment {
@@ -28,7 +28,7 @@ struct DiskWorker {
     let now: @Sendable () -> UTCTime
     /// Where its events are reported.
     private let spine: Spine?
-    private var sayings: [RecordingEvent] = []
+    private var pendingEvents: [RecordingEvent] = []
     var segments: [SegmentKey: OpenSegment] = [:]
     var ledgers: [SourceKey: LedgerFile] = [:]
     private var newDirectories: Set<String> = []
@@ -65,8 +65,8 @@ struct DiskWorker {
     var isDirty: Bool { !dirty.isEmpty || !dirtyLedgers.isEmpty || !newDirectories.isEmpty }
     var isStuck: Bool { !stuck.isEmpty || !ends.isEmpty || rescues.values.contains { !$0.isDone } }
 
-    /// Whether a file has so much that is not durable that, with another credit window of its source, recovery would not check all
-    /// of it after a power cut.
+    /// Whether a file has so much data that is not durable that, with another credit window of its source, recovery
+    /// would not check all of it after a power cut.
     var mustCommit: Bool {
         dirty.contains { id in
             guard let segment = segments[id] else { return false }
@@ -83,20 +83,20 @@ struct DiskWorker {
     }
 
     mutating func takeEvents() -> [DiskEvent] {
-        spine?.say(sayings)
-        sayings.removeAll(keepingCapacity: true)
+        spine?.publish(pendingEvents)
+        pendingEvents.removeAll(keepingCapacity: true)
         defer { events.removeAll(keepingCapacity: true) }
         return events
     }
 
     /// Reports an event after the write, if anything listens.
-    mutating func say(
+    mutating func publish(
         _ kinds: RecordingEvent.Kinds, _ event: @autoclosure () -> RecordingEvent
     ) {
-        if spine?.hears(kinds) == true { sayings.append(event()) }
+        if spine?.hasListener(for: kinds) == true { pendingEvents.append(event()) }
     }
 
-    /// Does one job, or queues it behind the jobs that it has to wait for.
+    /// Performs one job, or queues it behind the jobs that it depends on.
     mutating func perform(_ job: DiskJob) {
         if case .remove(let removal) = job {
             remove(removal)
@@ -137,7 +137,7 @@ struct DiskWorker {
         return true
     }
 
-    /// Does the jobs that waited for a description that has now been written.
+    /// Performs the jobs that waited for a description that has now been written.
     private mutating func performDescribed() {
         for path in undescribed.keys.sorted() where FileSystem.exists(path) {
             for job in undescribed.removeValue(forKey: path) ?? [] { perform(job) }
@@ -190,7 +190,7 @@ struct DiskWorker {
                     try synchronize(ledger: source)
                 }
                 try FileSystem.replace(path, with: manifest.encoded(), on: layout.disk)
-                say(.sessions, .sessionEnded(manifest))
+                publish(.sessions, .sessionEnded(manifest))
                 ledgers = ledgers.filter { $0.key.session != session }
             } catch {
                 // Retried with the stuck jobs, and at the next commit.
@@ -224,7 +224,7 @@ struct DiskWorker {
             events.append(.abandoned(path: id.description, rescue.error))
         }
         rescues.removeAll()
-        // Their statements would be false; the next collector finishes the files that it finds.
+        // They would claim that the sessions are complete; the next collector finishes the files that it finds.
         ends.removeAll()
     }
 
@@ -277,7 +277,7 @@ struct DiskWorker {
         for id in Set(own.map(\.owner)) { fail(id, error) }
         try FileSystem.makeDirectories(directory, on: layout.disk)
         for (source, ledger) in ledgers where layout.ledger(source).hasPrefix(directory + "/") {
-            // If the next steps fail, its lines are not durable and are not reported as such.
+            // If the next steps fail, its lines are not durable and are not reported as durable.
             ledgers[source] = nil
             let path = layout.ledger(source)
             try FileSystem.makeDirectories(parent(path), on: layout.disk)
@@ -331,7 +331,7 @@ struct DiskWorker {
         takeBackComplaint(of: layout.ledger(source))
     }
 
-    /// Reports that something other than a job fails.
+    /// Reports a failure outside of a job.
     private mutating func complain(of path: String, _ error: ArchiveError) {
         complaints.insert(path)
         events.append(.stuck(path: path, error))
@@ -360,7 +360,7 @@ struct DiskWorker {
         segments[id]?.unsynchronised.removeAll(keepingCapacity: true)
         segments[id]?.durableBytes = segment.writer.sizeBytes
         dirty.remove(id)
-        say(.fragments, .durable(id, upTo: segment.writer.sizeBytes))
+        publish(.fragments, .durable(id, upTo: segment.writer.sizeBytes))
         for records in segment.unsynchronised { events.append(.persisted(records)) }
         if !segment.unsynchronised.isEmpty { failures[id.owner] = nil }
     }
@@ -371,11 +371,11 @@ struct DiskWorker {
             try makeDirectory(layout.session(session))
         case .beginSource(let source):
             try makeDirectory(layout.source(source))
-            say(.sessions, .sourceBegan(source))
+            publish(.sessions, .sourceBegan(source))
         case .describe(let manifest):
             try FileSystem.replace(
                 layout.manifest(manifest.session), with: manifest.encoded(), on: layout.disk)
-            say(.sessions, .sessionDescribed(manifest))
+            publish(.sessions, .sessionDescribed(manifest))
         case .note(let source, let entry, let records):
             try note(entry, of: source, records: records)
         case .open(let id, let plan, let zero):
@@ -383,7 +383,7 @@ struct DiskWorker {
                 writer: try SegmentWriter(
                     path: layout.segment(id), plan: plan, sessionZero: zero, on: layout.disk),
                 zero: zero)
-            say(.segments, .segmentBegan(id, plan, sessionZero: zero))
+            publish(.segments, .segmentBegan(id, plan, sessionZero: zero))
         case .reopen(let id, let segment):
             let writer = try SegmentWriter(continuing: segment, on: layout.disk)
             segments[id] = OpenSegment(
@@ -395,7 +395,7 @@ struct DiskWorker {
             if segment.writer.sizeBytes == 0 { newDirectories.insert(parent(segment.writer.path)) }
             let begin = segment.writer.sizeBytes
             try segment.writer.append(fragment)
-            say(
+            publish(
                 .fragments,
                 .fragmentAppended(
                     id,
@@ -416,7 +416,7 @@ struct DiskWorker {
             for records in segment.unsynchronised { events.append(.persisted(records)) }
             segments[id] = nil
             dirty.remove(id)
-            say(
+            publish(
                 .segments,
                 .segmentFinished(
                     id, sizeBytes: segment.writer.sizeBytes, sessionZero: segment.zero,
@@ -447,11 +447,11 @@ struct DiskWorker {
         guard let ledger = ledgers[source] else { return }
         let offset = try ledger.append(Ledger.line(entry), records: records)
         dirtyLedgers.insert(source)
-        say(.ledgers, .noted(source, entry, offset: offset))
-        if entry.kind == .goodbye { say(.sessions, .sourceEnded(source)) }
+        publish(.ledgers, .noted(source, entry, offset: offset))
+        if entry.kind == .goodbye { publish(.sessions, .sourceEnded(source)) }
     }
 
-    /// Removes what can be removed. The next survey finds the rest again: nothing waits for it.
+    /// Removes an item if possible. Otherwise the next survey finds it again: nothing waits for it.
     private mutating func remove(_ removal: Removal) {
         do throws(ArchiveError) {
             try attempt(removal)
@@ -460,7 +460,7 @@ struct DiskWorker {
         }
     }
 
-    /// Does not remove what is gone already, or in use.
+    /// Does not remove what is already gone or in use.
     private mutating func attempt(_ removal: Removal) throws(ArchiveError) {
         let now = now()
         switch removal {
@@ -468,7 +468,7 @@ struct DiskWorker {
             let segment = expired.segment
             let source = SourceKey(session: segment.session, source: segment.source)
             let proof = try proof(of: segment)
-            // The store has it since the survey: the next one sees that.
+            // It was uploaded after the survey: the next one detects that.
             if proof != nil, segment.place == .disk { return }
             guard FileSystem.exists(segment.path) else {
                 guard let proof else { return }
@@ -489,9 +489,9 @@ struct DiskWorker {
                 segment.path, source, expired.cause.rawValue)
         case .localCopy(let segment):
             guard !isOpen(layout.segment(segment)) else { return }
-            // A refusal is seen by the next survey.
+            // The next survey detects a refusal.
             if try LocalCopyRemoval.remove(segment, in: layout) == nil {
-                say(.sessions, .segmentMoved(segment))
+                publish(.sessions, .segmentMoved(segment))
             }
         case .rest(let staged):
             guard FileSystem.exists(staged.path) else { return }
@@ -505,7 +505,7 @@ struct DiskWorker {
         case .session(let session):
             guard FileSystem.exists(layout.session(session)) else { return }
             try SessionRemoval.remove(session, from: layout)
-            say(.sessions, .sessionRemoved(session))
+            publish(.sessions, .sessionRemoved(session))
         }
         space.forget()
     }
@@ -514,7 +514,7 @@ struct DiskWorker {
         segments.values.contains { $0.writer.path == path }
     }
 
-    /// The proof that a store has a segment; nil where there is none that can be read.
+    /// The proof that a store has a segment; nil without a readable one.
     private func proof(of segment: ArchivedSegment) throws(ArchiveError) -> SegmentProof? {
         let source = SourceKey(session: segment.session, source: segment.source)
         let name = SegmentRemoval.segmentName(segment.path)
@@ -530,10 +530,10 @@ struct DiskWorker {
     private mutating func sayRemoved(_ path: String, _ source: SourceKey, _ cause: String) {
         let name = SegmentRemoval.segmentName(path)
         if let segment = SegmentKey(source, fileName: name) {
-            say(.sessions, .segmentRemoved(segment, cause: cause))
+            publish(.sessions, .segmentRemoved(segment, cause: cause))
         } else {
             // Another program has put it there under a different name.
-            say(.sessions, .sourceMended(source))
+            publish(.sessions, .sourceMended(source))
         }
     }
 
@@ -547,10 +547,10 @@ struct DiskWorker {
             ledger = try LedgerFile(path: layout.ledger(source), on: layout.disk)
         }
         let offset = try ledger.append(lines, records: nil)
-        if spine?.hears(.ledgers) == true {
+        if spine?.hasListener(for: .ledgers) == true {
             let written = Ledger.parse(lines)
             for (entry, place) in zip(written.entries, written.offsets) {
-                say(.ledgers, .noted(source, entry, offset: offset + place))
+                publish(.ledgers, .noted(source, entry, offset: offset + place))
             }
         }
         for records in try ledger.synchronize() { events.append(.persisted(records)) }

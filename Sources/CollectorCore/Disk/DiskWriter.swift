@@ -8,25 +8,25 @@ import Threads
 
 /// The one thread that writes recordings.
 ///
-/// The receiving thread hands over jobs and continues at once; results come back as events. The queue is bounded by the credit
+/// The receiving thread submits jobs and continues; results are returned as events. The queue is bounded by the credit
 /// granted to agents: credit returns only when payloads have been written.
 ///
-/// Every ``commitInterval``, all files that have grown are made durable together. Write-back is started on all of them first, so
-/// that the disk sees one batch and the file system needs few journal commits. When many bytes arrive at once, as after an outage
-/// or from a replay, files are made durable as soon as ``commitBytes`` have been written, or one file has as much as recovery
-/// can check (``DiskWorker/mustCommit``): the sender keeps them until then.
+/// Every ``commitInterval``, all files that have grown are made durable together. Write-back is started on all of them
+/// first, so that the disk receives one batch and the file system needs few journal commits. When many bytes arrive
+/// together, as after an outage or from a replay, files are made durable as soon as ``commitBytes`` have been written,
+/// or one file has as much as recovery can check (``DiskWorker/mustCommit``): the sender keeps them until then.
 ///
-/// A file that cannot be written (disk full, or worse) keeps its jobs, and writing is retried every second. Meanwhile its agents
-/// keep their samples, because nothing is acknowledged. Other files are not delayed.
+/// A file that cannot be written (disk full, or worse) keeps its jobs, and writing is retried every second. Meanwhile
+/// its agents keep their samples, because nothing is acknowledged. Other files are not delayed.
 final class DiskWriter: Sendable {
-    /// Interval between commits: what a power cut may cost in addition to the fragment being collected.
+    /// Interval between commits: the maximum loss at a power cut, in addition to the fragment being collected.
     ///
-    /// Half a second, because the batch that ends a fragment may wait as long at its agent: together they are about a second at most. A file
-    /// grows about once a second, so twice as many commits make each file durable as often as one a second would, half of them
-    /// each time.
+    /// Half a second, because the batch that ends a fragment may wait as long at its agent: together they are about a
+    /// second at most. A file grows about once a second, so each commit finds about half of the files grown, and the
+    /// number of file synchronisations is that of commits once a second.
     static let commitInterval: Duration = .milliseconds(500)
-    /// How much earlier a commit may be, when there is work anyway; and how much later, for what is handed over twice a second, so that
-    /// it is always committed at once.
+    /// How much earlier a commit may be when the thread is awake anyway, and how much later, so that jobs submitted
+    /// twice a second are always committed with their own batch.
     private static let commitSlack: Duration = .milliseconds(100)
     /// Maximum bytes written before they are made durable: a second of 64 sources at 8 Mbit/s.
     static let commitBytes = 64 << 20
@@ -37,7 +37,7 @@ final class DiskWriter: Sendable {
     private struct Shared {
         var jobs: [DiskJob] = []
         var events: [DiskEvent] = []
-        /// Somebody waits to hear that the jobs are done.
+        /// A caller waits for the jobs to be done.
         var isAwaited = false
         var isStopping = false
     }
@@ -77,7 +77,7 @@ final class DiskWriter: Sendable {
         }
     }
 
-    /// Hands over jobs; never blocks.
+    /// Submits jobs; never blocks.
     /// - Parameter isAwaited: `notify` is called as soon as they are written, and not only when much has been.
     func submit(_ jobs: [DiskJob], isAwaited: Bool = false) {
         guard !jobs.isEmpty else { return }
@@ -96,7 +96,7 @@ final class DiskWriter: Sendable {
         }
     }
 
-    /// Does all queued jobs, makes everything durable, and ends the thread.
+    /// Performs all queued jobs, makes everything durable, and ends the thread.
     func stop() {
         shared.withLock { $0.isStopping = true }
         work.signal()
@@ -137,7 +137,7 @@ final class DiskWriter: Sendable {
                 uncommittedBytes = 0
                 meter.note(worker.synchronising)
                 meter.measure(layout.sessions)
-                // On a slow disk, something else has its turn between two commits.
+                // On a slow disk, other work gets its turn between two commits.
                 nextCommit = max(now + Self.commitInterval, clock.now + Self.commitSlack * 2)
             }
             if isStopping { worker.abandon() }
@@ -156,8 +156,8 @@ final class DiskWriter: Sendable {
         if isUrgent(events, &unannouncedBytes) || isAwaited { notify() }
     }
 
-    /// Whether the receiving thread has to be notified of the events at once. Written bytes give agents credit, and agents have
-    /// credit in reserve: waking a thread for every fragment would cost more than writing it.
+    /// Whether the receiving thread must be notified of the events immediately. Written bytes give agents credit, and
+    /// agents have credit in reserve: waking a thread for every fragment would cost more than writing it.
     private func isUrgent(_ events: [DiskEvent], _ unannouncedBytes: inout Int) -> Bool {
         for event in events {
             guard case .written(_, let amount) = event else {

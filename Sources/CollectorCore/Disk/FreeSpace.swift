@@ -3,14 +3,14 @@ import Media
 
 /// Keeps part of the disk free: media is never written into it.
 ///
-/// The small writes that complete files still are: indexes, ledgers, descriptions.
+/// The small writes that complete files are permitted: indexes, ledgers, descriptions.
 struct FreeSpace: Sendable {
     /// Default minimum free space on a disk of this size: 1 GB, or 5 % of a small disk.
     static func defaultReserve(ofDiskWith sizeBytes: UInt64) -> UInt64 {
         min(1_000_000_000, sizeBytes / 20)
     }
 
-    /// Minimum free space; none: the default for the disk.
+    /// Minimum free space; nil: the default for the disk.
     private let reserveBytes: @Sendable () -> UInt64?
     private let directory: String
     private let measure: @Sendable (String) throws(ArchiveError) -> (free: UInt64, of: UInt64)
@@ -47,7 +47,7 @@ struct FreeSpace: Sendable {
         }
     }
 
-    /// Permits a write of so many bytes to `path`, or throws the reason why not.
+    /// Permits a write of this many bytes to `path`, or throws the reason why not.
     mutating func claim(_ bytes: Int, for path: String) throws(ArchiveError) {
         if creditBytes < UInt64(bytes) {
             let (free, size) = try measure(directory)

@@ -1,6 +1,6 @@
 import Archive
 
-/// An open `ledger.jsonl`, which is only appended to. Owned by the disk thread.
+/// An open `ledger.jsonl`, append-only. Owned by the disk thread.
 final class LedgerFile {
     private let file: RecordingFile
     /// Records of the lines appended since everything was last durable.

@@ -1,9 +1,9 @@
-/// Fragments that wait to be handed to the disk, and whether they may.
+/// Fragments that wait to be submitted to the disk, and whether they may.
 ///
-/// Waking the disk's thread for each fragment costs more than writing it, and nothing is durable before the next commit anyway. So
-/// fragments wait for it, unless a source needs the credit that they hold, or there are many.
+/// Waking the disk's thread for each fragment costs more than writing it, and nothing is durable before the next commit
+/// anyway. So fragments wait for it, unless a source needs the credit that they hold, or there are many.
 struct PendingMedia: Hashable, Sendable {
-    /// Of all sources: more than that would make the disk's work uneven.
+    /// Of all sources: more would make the disk's load uneven.
     private static let manyBytes = 8 << 20
     /// Of one source: a quarter of the largest credit window.
     private static let manyOfSourceBytes = 2 << 20
@@ -23,7 +23,7 @@ struct PendingMedia: Hashable, Sendable {
         }
     }
 
-    /// Something else than media is among what waits.
+    /// A job other than media is waiting.
     mutating func hurry() { isUrgent = true }
 
     /// Whether any media of a source waits.

@@ -16,21 +16,21 @@ struct Rescue: Sendable {
     let zero: UTCTime
     /// Retry rounds before the next attempt.
     var pauseRounds: Int
-    /// Media of discarded jobs that has left memory. It is reported when the rescue is done, so that an agent does not send what
-    /// would be discarded.
+    /// Media of discarded jobs that has left memory. It is reported when the rescue is done, so that an agent does not
+    /// send what would be discarded.
     var dropped = MediaAmount()
-    /// The files are in order, and the receiving thread has been notified.
+    /// The files are consistent, and the receiving thread has been notified.
     var isDone = false
     var hasComplained = false
     /// Failed attempts so far.
     var attempts = 0
-    /// A file that cannot be read for so many rounds is left unchanged, and its source continues without it.
+    /// After this many failed rounds, a file is left unchanged, and its source continues without it.
     static let patientAttempts = 10
 }
 
 extension DiskWorker {
-    /// Ends a source's files after a job of one of them has failed. Returns whether that is the right reaction: for lack of room
-    /// a job waits, and so does a job that no open file depends on.
+    /// Ends a source's files after a job of one of them has failed. Returns whether that is the right reaction: for
+    /// lack of space a job waits, and so does a job that no open file depends on.
     mutating func giveUp(_ job: DiskJob, _ error: ArchiveError) -> Bool {
         switch job {
         case .append(let id, _), .finish(let id):
@@ -92,7 +92,7 @@ extension DiskWorker {
         }
     }
 
-    /// Puts a source's files in order, if that is possible now.
+    /// Recovers a source's files, if that is possible now.
     mutating func rescue(_ id: SourceKey) {
         guard var rescue = rescues[id], !rescue.isDone else { return }
         guard rescue.pauseRounds == 0 else {
@@ -122,8 +122,8 @@ extension DiskWorker {
     private mutating func settleEarlierSessions(of id: SourceKey) -> Bool {
         for session in sessionsEnded(before: id.session) {
             let other = SourceKey(session: session, source: id.source)
-            // A rescue that is done has to have its losses in the ledger: until then they would count as records that the agent is to
-            // send, or as losses of every later session.
+            // A completed rescue must have its losses in the ledger: until then they would count as records that the
+            // agent still sends, or as losses of every later session.
             guard rescues[other] == nil, stuck[other.description] == nil,
                 undescribed[layout.manifest(session)] == nil
             else { return false }
@@ -172,13 +172,13 @@ extension DiskWorker {
             purpose: .rescue(
                 "\(rescue.error)", isPatient: rescue.attempts < Rescue.patientAttempts), now: now())
         let outcome = Result { () throws(ArchiveError) in try recovery.run(nil) }
-        // As all lines are, these are written again after a failed `fdatasync`; also those of an attempt that has to be repeated, which
-        // finds the files finished.
+        // Like all lines, these are rewritten after a failed `fdatasync`; also those of a repeated attempt, which finds
+        // the files finished.
         for line in recovery.unwritten { perform(.note(id, line, records: nil)) }
         let source = try outcome.get()
         try FileSystem.synchronizeDirectory(
             layout.source(id), on: layout.disk)
-        say(.sessions, .sourceMended(id))
+        publish(.sessions, .sourceMended(id))
         if rescue.hasComplained { events.append(.unstuck(path: id.description)) }
         return RescuedSource(
             id: id, source: source, spools: recovery.spools, notes: recovery.notes)

@@ -6,7 +6,7 @@ import Media
 import Synchronization
 import Threads
 
-/// Surveys the archive periodically for what exceeds its limits, and has the disk thread remove it.
+/// Surveys the archive periodically for items that exceed its limits, and has the disk thread remove them.
 ///
 /// It has its own thread: surveying many thousand files can take seconds on a disk that was in standby.
 final class Retention: Sendable {
@@ -28,7 +28,7 @@ final class Retention: Sendable {
     /// Sessions that did not answer at the last survey, as they were said.
     private let silent = Mutex<[String]>([])
 
-    /// What changes with an object store.
+    /// Additional settings with an object store.
     struct Store: Sendable {
         /// The limits for the local disk now in force.
         var policy: @Sendable () -> LocalCachePolicy
@@ -41,8 +41,8 @@ final class Retention: Sendable {
     /// - Parameters:
     ///   - policy: the limits now in force; called on the retention thread.
     ///   - meter: receives the disk's free space, which no other thread measures while nothing is recorded.
-    ///   - store: nil: there is no object store.
-    ///   - remove: removes things in order; called on the retention thread.
+    ///   - store: nil without an object store.
+    ///   - remove: removes items in order; called on the retention thread.
     init(
         layout: ArchiveLayout, policy: @escaping @Sendable () -> RetentionPolicy, logger: Logger,
         meter: DiskStatistics, store: Store? = nil, remove: @escaping @Sendable ([Removal]) -> Void
@@ -95,7 +95,7 @@ final class Retention: Sendable {
             let expired = expired(
                 of: dated, policy, free: space.free, now: now, isBelieved: isBelieved)
             var removals = survey.staged.map(Removal.rest)
-            // What the store has of a segment goes first.
+            // Stored copies of a segment are removed first.
             removals += expired.filter { store == nil || $0.segment.place == .disk }
                 .map(Removal.segment)
             if !policy.keepsEverything { removals += survey.emptySessions.map(Removal.session) }
@@ -144,7 +144,8 @@ final class Retention: Sendable {
         return (verdict.isBelieved, dated)
     }
 
-    /// What has to be removed now; by age only while the wall clock is trusted. Without a store, what is in one alone is left to who has it.
+    /// Expired segments; by age only while the wall clock is trusted. Without a store, segments that only a store has
+    /// are left unchanged.
     private func expired(
         of segments: [ArchivedSegment], _ policy: RetentionPolicy, free: UInt64, now: UTCTime,
         isBelieved: Bool

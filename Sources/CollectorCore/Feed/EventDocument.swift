@@ -1,15 +1,15 @@
 import Archive
 import Terminal
 
-/// An event of recordings as those hear of it who watch: the document of ``FeedMessage/event(_:)`` (`proto/json/schema.json`, "event").
+/// A recording event in the feed: the document of ``FeedMessage/event(_:)`` (`proto/json/schema.json`, "event").
 struct EventDocument: Encodable, Sendable {
     var type: String
     var session: String
     var source: String?
-    /// A file's name.
+    /// The file's name.
     var segment: String?
     var sizeBytes: UInt64?
-    /// Why something is missing, or was removed.
+    /// The cause of a gap or of a removal.
     var cause: String?
     var track: String?
     var samples: UInt64?
@@ -29,7 +29,7 @@ struct EventDocument: Encodable, Sendable {
         self.segment = segment.fileName
     }
 
-    /// Nil: nobody is told of it.
+    /// - Returns: nil for an event that is not published.
     init?(_ event: RecordingEvent) {
         switch event {
         case .sessionDescribed(let manifest): self.init("session", manifest.session)
@@ -59,7 +59,7 @@ struct EventDocument: Encodable, Sendable {
         }
     }
 
-    /// Events of a session, or of all, were lost: what is shown of them has to be read again.
+    /// Events of a session, or of all sessions, were lost: subscribers have to read the state again.
     static func lost(_ session: String) -> EventDocument { EventDocument("lost", session) }
 
     func encoded() throws -> [UInt8] { Array(try JSONOutput.text(self).utf8) }

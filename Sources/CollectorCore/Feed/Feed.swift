@@ -3,36 +3,36 @@ import Messaging
 import Operations
 import Wire
 
-/// A collector's feed while it runs. What fails here is said once, and recording goes on without it.
+/// A collector's feeds. A failure here is logged once, and recording continues without the feed.
 struct Feed {
     private static let statusNanoseconds: Int64 = 1_000_000_000
 
-    /// For viewers on this machine, and for those on others.
+    /// For viewers on this machine, and for viewers on other machines.
     private var publishers: [FeedPublisher]
     private let logger: Logger
     private var nextStatus: Int64 = .min
     private let spine: Spine
-    /// Hears events while somebody has subscribed to them.
+    /// Receives events while there are subscribers to them.
     private var events: SpineListener?
     private static let queuedEvents = 1_024
 
     /// - Parameters:
-    ///   - publishers: none: nobody can watch.
-    ///   - spine: says what happens to recordings.
+    ///   - publishers: none if the feed is disabled.
+    ///   - spine: the source of events.
     init(_ publishers: [FeedPublisher], spine: Spine, logger: Logger) {
         self.publishers = publishers
         self.spine = spine
         self.logger = logger
     }
 
-    /// What anybody watches.
+    /// The union of all subscriptions.
     var watched: WatchedSources {
         publishers.reduce(WatchedSources()) { $0.union($1.watched) }
     }
-    /// Somebody has subscribed to media.
+    /// Whether there are subscriptions to media.
     var isWatched: Bool { publishers.contains(where: \.isWatched) }
 
-    /// Takes in who has come and gone; ten times a second. Publishes the status once a second.
+    /// Updates the subscriptions; called ten times a second. Publishes the status once a second.
     mutating func tick(board: StatusBoard, now: Int64) {
         each { _ = try $0.followSubscriptions() }
         publishEvents()
@@ -75,7 +75,7 @@ struct Feed {
         }
     }
 
-    /// Does something with each publisher. One that fails is given up.
+    /// Calls `body` with each publisher. A publisher that fails is closed.
     private mutating func each(_ body: (FeedPublisher) throws -> Void) {
         let logger = logger
         publishers.removeAll { publisher in

@@ -1,21 +1,21 @@
-/// Decides which samples of a feed are sent, so that those which wait have a most of bytes.
+/// Caps the bytes queued for subscribers.
 ///
-/// What does not fit is left out up to the source's next keyframe: what comes between could not be decoded, and would take the room of
-/// others. Subscribers see it by the numbers of the messages.
+/// Samples past the limit are dropped up to the source's next keyframe, because those in between could not be decoded.
+/// Subscribers detect the loss by message numbers.
 struct FeedBudget: Hashable, Sendable {
-    /// All that waits for subscribers: two seconds of 64 sources of 4 Mbit/s.
+    /// Bytes queued for all subscribers: two seconds of 64 sources of 4 Mbit/s.
     static let maximumBytes = 64 << 20
 
     private let maximumBytes: Int
-    /// Sources that wait for a keyframe; at most those that have ever sent.
+    /// Sources that wait for a keyframe; bounded by the number of sources that have ever sent.
     private var skipping: Set<String> = []
 
     init(maximumBytes: Int = FeedBudget.maximumBytes) { self.maximumBytes = maximumBytes }
 
-    /// Whether more than half of the room is taken.
+    /// Whether more than half of the limit is used.
     func isCrowded(_ heldBytes: Int) -> Bool { heldBytes > maximumBytes / 2 }
 
-    /// Whether so many bytes fit besides those that wait.
+    /// Whether `bytes` fit in addition to `heldBytes`.
     func hasRoom(for bytes: Int, besides heldBytes: Int) -> Bool {
         heldBytes <= maximumBytes - bytes
     }

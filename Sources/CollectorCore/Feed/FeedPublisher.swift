@@ -5,42 +5,42 @@ import Media
 import Messaging
 import Wire
 
-/// Publishes what comes in to whoever watches live: media without a copy, from the messages that agents have sent. Owned by the
-/// receiving thread.
+/// Publishes samples, events and the status to subscribers; media from the agents' messages, without a copy. Owned by
+/// the receiving thread.
 ///
-/// Sending never waits. A subscriber that does not keep up loses messages, and sees it by their numbers. What waits for all of them is
-/// bounded by ``FeedBudget``: past that, samples are left out for all. Viewers on other machines have a publisher of their own, so that
-/// their networks delay nobody on this one.
+/// Sending never blocks. A slow subscriber loses messages, and detects that by their numbers. The bytes queued for all
+/// subscribers are bounded by ``FeedBudget``: past that, samples are dropped for all of them. Viewers on other machines
+/// have a publisher of their own, so that a slow network does not affect local viewers.
 final class FeedPublisher {
-    /// Messages that wait for one subscriber: three seconds of 64 sources.
+    /// High-water mark per subscriber: three seconds of 64 sources.
     private static let queuedMessages: Int32 = 2_000
-    /// Longest subscription that is looked at; a source's name has 64 bytes.
+    /// Longer subscriptions are ignored; a source's name has 64 bytes.
     private static let maximumTopicBytes = 128
-    /// Subscriptions in one turn, ten of which are a second: a viewer that asks without end takes nobody else's time, and what
-    /// ``WatcherConnections`` lets all of them send does not pile up.
+    /// Subscriptions processed per turn, ten turns a second: a viewer that subscribes without end does not delay other
+    /// work, and the rate that ``WatcherConnections`` permits does not build up a queue.
     private static let subscriptionsPerTurn = 1_024
-    /// A viewer elsewhere that reads nothing for so long is disconnected.
+    /// A remote viewer that has read nothing for this long is disconnected.
     private static let unreadMilliseconds: Int32 = 10_000
-    /// CURVE's largest command of a handshake is INITIATE, of 300 bytes (RFC 26 of ZeroMQ).
+    /// CURVE's largest handshake command is INITIATE, of 300 bytes (RFC 26 of ZeroMQ).
     private static let maximumHandshakeBytes = 1_024
 
     private let socket: Socket
-    /// Of viewers on other machines; nil: the socket is a file.
-    private let entrance: FeedEntrance?
+    /// Connections of remote viewers; `nil` for a Unix socket.
+    private let remote: FeedConnections?
     private(set) var watched = WatchedSources()
-    /// Of the last message of each source.
+    /// The number of the last message, by source.
     private var numbers: [String: UInt64] = [:]
     /// Messages sent since the start.
     private(set) var sentMessages: UInt64 = 0
-    /// Of messages that wait for a subscriber.
+    /// Bytes queued for subscribers.
     private let held = HeldBytes()
     private var budget: FeedBudget
-    /// Events were left out, and subscribers do not know it yet.
+    /// Events were lost, and subscribers have not been notified yet.
     private var hasLostEvents = false
 
     /// - Parameters:
     ///   - path: of the Unix socket, which the collector's user and group may open.
-    ///   - context: one without an authenticator, which would be asked about subscribers.
+    ///   - context: one without an authenticator, which would also authenticate subscribers.
     init(
         path: String, in context: Context, budget: FeedBudget = FeedBudget()
     ) throws(MessagingError) {
@@ -53,7 +53,7 @@ final class FeedPublisher {
         defer { umask(mask) }
         try socket.bind("ipc://\(path)")
         self.socket = socket
-        entrance = nil
+        remote = nil
     }
 
     /// A publisher for viewers on other machines.
@@ -74,7 +74,7 @@ final class FeedPublisher {
         options.reportsEverySubscription = true
         options.security = security
         let socket = try Socket(.publisher, in: context, options: options)
-        entrance = try FeedEntrance(
+        remote = try FeedConnections(
             of: socket, in: context, authenticator: authenticator, counters: counters,
             logger: logger)
         try socket.bind(endpoint)
@@ -86,22 +86,21 @@ final class FeedPublisher {
         PeerAddress.withoutMapping(try socket.lastEndpoint())
     }
 
-    /// Who receives it, for the log.
     var audience: String {
-        entrance == nil ? "viewers on this machine" : "viewers on other machines"
+        remote == nil ? "viewers on this machine" : "viewers on other machines"
     }
 
-    /// What waits for subscribers, and is kept in memory for them.
+    /// Bytes queued for subscribers, and kept in memory for them.
     var heldBytes: Int { held.count }
 
-    /// Somebody has subscribed to media, which is not to wait.
+    /// Whether there are subscriptions to media, which must not be delayed.
     var isWatched: Bool { watched.wantsMedia }
 
-    /// Takes in who wants what, and closes connections that exceed their limits.
-    /// - Returns: whether anything has changed.
+    /// Processes subscriptions, and closes connections that exceed their limits.
+    /// - Returns: whether the subscriptions have changed.
     func followSubscriptions() throws(MessagingError) -> Bool {
         let before = watched
-        var heard: [FeedEntrance.Heard] = []
+        var heard: [FeedConnections.Heard] = []
         for _ in 0..<Self.subscriptionsPerTurn {
             guard let message = try socket.receive(maximumParts: 1) else { break }
             guard let part = message.parts.first else { continue }
@@ -115,16 +114,16 @@ final class FeedPublisher {
                         ? .init(topic: Array(bytes.dropFirst()), isWanted: bytes.first == 1) : nil
                 ))
         }
-        // After the messages: each of their connections has been announced before.
-        try entrance?.follow(heard, isCrowded: budget.isCrowded(held.count))
+        // After the messages: the connection of each was announced before.
+        try remote?.follow(heard, isCrowded: budget.isCrowded(held.count))
         return watched != before
     }
 
     /// Publishes samples.
     func publish(_ placed: PlacedSamples) throws(MessagingError) {
         let source = placed.source.source
-        // Those on this machine may watch what nobody elsewhere watches, and the other way round.
-        guard entrance == nil || watched.includes(source) else { return }
+        // Local and remote subscriptions are independent.
+        guard remote == nil || watched.includes(source) else { return }
         let number = numbers[source, default: 0] + 1
         numbers[source] = number
         let samples = FeedSamples(
@@ -148,7 +147,7 @@ final class FeedPublisher {
                 beginsDecodable: placed.beginsDecodable, besides: held.count)
         else { return }
         let (payload, range) = (placed.piece.payload, placed.piece.range)
-        // Slicing checks its bounds in debug builds alone.
+        // Slicing checks its bounds in debug builds only.
         precondition(range.lowerBound >= 0 && range.upperBound <= payload.memory.count)
         let bytes = UnsafeRawBufferPointer(rebasing: payload.memory[range])
         _ = try socket.send(
@@ -157,7 +156,6 @@ final class FeedPublisher {
         sentMessages += 1
     }
 
-    /// Publishes what has happened to recordings.
     func publish(_ event: EventDocument) throws {
         try tellOfLostEvents()
         guard !hasLostEvents, try send(event) else {
@@ -166,7 +164,7 @@ final class FeedPublisher {
         }
     }
 
-    /// Says that events were left out, as soon as there is room to say it.
+    /// Notifies subscribers of lost events, as soon as there is room.
     func tellOfLostEvents() throws {
         if hasLostEvents, try send(.lost("")) { hasLostEvents = false }
     }
@@ -175,7 +173,7 @@ final class FeedPublisher {
         try send(FeedMessage.event(try event.encoded()), on: FeedTopic.events)
     }
 
-    /// - Returns: false: there is no room for it.
+    /// - Returns: false: the queue is full.
     private func send(_ message: FeedMessage, on topic: [UInt8]) throws(MessagingError) -> Bool {
         let bytes = message.encoded()
         guard budget.hasRoom(for: bytes.count, besides: held.count) else { return false }
@@ -184,10 +182,10 @@ final class FeedPublisher {
         return true
     }
 
-    /// Publishes the status, if anybody wants it.
+    /// Publishes the status, if there are subscribers to it.
     func publish(_ json: () throws -> [UInt8]) throws {
         guard watched.wants(FeedTopic.status) else { return }
-        // The next one says the same, and comes in a second.
+        // A lost status is superseded by the next one in a second.
         _ = try send(FeedMessage.status(try json()), on: FeedTopic.status)
     }
 }

@@ -6,14 +6,14 @@ import Wire
 struct PlacedSamples: Sendable {
     var source: SourceKey
     var sessionZero: UTCTime
-    /// How the source's tracks are coded.
+    /// The formats of the source's tracks.
     var formats: [TrackFormat]
     var piece: PlannedPiece
     var boundNanoseconds: UInt64
-    /// When the collector had them, session time.
+    /// Arrival at the collector, session time.
     var arrivedNanoseconds: Int64
 
-    /// Decoding can begin with it.
+    /// Whether decoding can start with it.
     var beginsDecodable: Bool {
         guard formats.contains(where: { $0.kind == .video }) else { return true }
         let pictures = piece.runs.first { $0.track == .video }
@@ -21,17 +21,17 @@ struct PlacedSamples: Sendable {
     }
 }
 
-/// Whose samples somebody watches live. With none, asking costs a comparison.
+/// The subscriptions to a feed. Without any, a check costs one comparison.
 struct WatchedSources: Hashable, Sendable {
-    /// What subscribers want messages to begin with (``FeedTopic``).
+    /// Subscribed topic prefixes (``FeedTopic``).
     private(set) var topics: Set<[UInt8]> = []
-    /// For each source, how many topics wish to have samples within so many milliseconds.
+    /// For each source, the number of subscriptions by requested delay, milliseconds.
     private var wishes: [String: [UInt32: Int]] = [:]
-    /// As many as all connections together may have.
+    /// The limit of all connections together.
     private static let maximumTopics =
         WatcherConnections<Never>.maximumConnections * WatcherConnections<Never>.maximumTopics
 
-    /// Takes a subscription, or its end.
+    /// Adds or removes a subscription.
     /// - Parameter message: as a publisher receives it: 1 or 0, then the topic (ZMTP 3.1 §4.4.1).
     /// - Returns: whether it was one.
     mutating func take(_ message: [UInt8]) -> Bool {
@@ -47,8 +47,8 @@ struct WatchedSources: Hashable, Sendable {
         return true
     }
 
-    /// A publisher hears of the first subscription to a topic and of the last one's end, and of the end when a subscriber is gone. So a
-    /// wish lasts exactly as long as anybody has it.
+    /// A publisher receives the first subscription to a topic, and the end of the last one, also when a subscriber
+    /// disconnects. So a requested delay lasts exactly as long as its subscriptions.
     private mutating func count(_ topic: [UInt8], _ change: Int) {
         guard let (source, milliseconds) = FeedTopic.wish(of: topic) else { return }
         var counts = wishes[source] ?? [:]
@@ -57,7 +57,6 @@ struct WatchedSources: Hashable, Sendable {
         wishes[source] = counts.isEmpty ? nil : counts
     }
 
-    /// What those want who watch in two places.
     func union(_ other: WatchedSources) -> WatchedSources {
         if other.topics.isEmpty { return self }
         var both = self
@@ -66,7 +65,7 @@ struct WatchedSources: Hashable, Sendable {
         return both
     }
 
-    /// Whether anybody wants media of any source.
+    /// Whether there are subscriptions to media.
     var wantsMedia: Bool { topics.contains { $0.first != UInt8(ascii: "@") } }
 
     func includes(_ source: String) -> Bool {
@@ -74,15 +73,15 @@ struct WatchedSources: Hashable, Sendable {
         return wants(FeedTopic.source(source))
     }
 
-    /// Within how many milliseconds of its capture each sample of a source is wanted: the smallest wish of all who watch. Somebody who
-    /// subscribes and wishes nothing gets what ``WireLimits/watchMillisecondsRange`` ends with.
-    /// - Returns: 0: nobody watches the source.
+    /// The maximum delay from capture for samples of a source: the minimum over its subscribers. A subscriber that
+    /// requests no delay gets the upper end of ``WireLimits/watchMillisecondsRange``.
+    /// - Returns: milliseconds; 0: the source has no subscribers.
     func wishMilliseconds(of source: String) -> UInt32 {
         guard includes(source) else { return 0 }
         return wishes[source]?.keys.min() ?? WireLimits.watchMillisecondsRange.upperBound
     }
 
-    /// Whether a message with this topic reaches anybody.
+    /// Whether any subscription matches a topic.
     func wants(_ topic: [UInt8]) -> Bool {
         // Topics are short, and subscriptions may be many.
         !topics.isEmpty && (0...topic.count).contains { topics.contains(Array(topic.prefix($0))) }

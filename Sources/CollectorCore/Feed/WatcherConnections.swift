@@ -1,47 +1,52 @@
 import Wire
 
-/// Limits what viewers on other machines may cost the collector. A value: it receives events and returns the connections to close.
+/// Limits the connections of viewers on other machines. A value: it receives events and returns the connections to
+/// close.
 ///
-/// A viewer sends subscriptions and heartbeats, and nothing else. libzmq keeps a tree of all subscriptions, bounds neither it nor the
-/// parts of a message, and gives out only whole messages: so connections are limited, subscriptions are counted, and the bytes that a
-/// connection and a key send have a rate. A viewer that is closed for a limit connects again with what it wants at that time.
+/// A viewer sends only subscriptions and heartbeats. libzmq keeps a tree of all subscriptions, bounds neither it nor
+/// the parts of a message, and delivers only whole messages. So connections are limited, subscriptions are counted, and
+/// the bytes that a connection and a key send are rate-limited. A viewer that is closed for a limit reconnects with its
+/// current subscriptions.
 struct WatcherConnections<Connection: Sendable>: Sendable {
     /// Viewers are few; each serves any number of people.
     static var maximumConnections: Int { 32 }
-    /// Of one key: a viewer, and the one that it replaces.
+    /// Per key: a viewer, and the one that it replaces.
     static var connectionsPerKey: Int { 4 }
-    /// Connections of one place that have not subscribed yet. Strangers get no further: they do not take the places of others.
+    /// Connections per origin that have not subscribed yet. An unauthenticated peer cannot subscribe, so it never uses
+    /// up the connections of others.
     static var silentPerOrigin: Int { 8 }
-    /// Subscriptions of one connection at the same time: one for each of a thousand sources, and a few besides.
+    /// Simultaneous subscriptions per connection: one for each of a thousand sources, and a reserve.
     static var maximumTopics: Int { 1_200 }
-    /// Subscriptions of one connection over its life: 30 times a wall of 64 sources, and 25 MB of libzmq's memory at most.
+    /// Subscriptions over a connection's life: a wall of 64 sources opened 30 times, and at most 25 MB of libzmq's
+    /// memory.
     static var maximumSubscriptions: Int { 4_096 }
-    /// Bytes a second, and the burst: a wall of 64 sources that opens sends 20 kB, a heartbeat has 60 bytes.
+    /// Bytes per second, and the burst: opening a wall of 64 sources sends 20 kB, a heartbeat has 60 bytes.
     static var bytesPerSecond: Int64 { 16 << 10 }
     static var burstBytes: Int64 { 256 << 10 }
-    /// Between looks at who reads.
+    /// Interval between checks for slow readers.
     static var readingNanoseconds: Int64 { 1_000_000_000 }
-    /// From the TCP connection to the first subscription; the handshake has three round trips, and viewers subscribe at once.
+    /// From the TCP connection to the first subscription; the handshake has three round trips, and viewers subscribe
+    /// immediately.
     static var silenceNanoseconds: Int64 { 10_000_000_000 }
 
     private struct Entry {
         var connection: Connection
-        /// Where it comes from: an address, or a network of IPv6.
+        /// An address, or an IPv6 network.
         var origin: String
         var since: Int64
-        /// Nil: it has not subscribed yet.
+        /// `nil` until it subscribes.
         var watcher: Watcher?
         var topics: Set<[UInt8]> = []
         var subscriptions = 0
-        /// Bytes that it had read at the last look, and since the one before.
+        /// Bytes that it had read at the last check, and since the check before.
         var takenBytes: Int64 = 0
         var lastTakenBytes: Int64 = 0
-        /// Bytes that it had sent at the last look.
+        /// Bytes that it had sent at the last check.
         var readBytes: Int64 = 0
         var bytes: TokenBucket
     }
 
-    /// Who has subscribed: the key, as text; nil where keys are not in use.
+    /// A subscriber's key, as text; nil where keys are not in use.
     private struct Watcher: Hashable {
         var key: String?
     }
@@ -59,7 +64,6 @@ struct WatcherConnections<Connection: Sendable>: Sendable {
         case silent
         case notAllowed
 
-        /// The text for the log.
         var description: String {
             switch self {
             case .full(let limit):
@@ -83,7 +87,7 @@ struct WatcherConnections<Connection: Sendable>: Sendable {
         }
     }
 
-    /// A connection to close. It is forgotten at once; what it still sends is ignored.
+    /// A connection to close. It is forgotten immediately; messages that still arrive are ignored.
     struct Ending {
         var connection: Connection
         var reason: Reason
@@ -97,18 +101,16 @@ struct WatcherConnections<Connection: Sendable>: Sendable {
 
     private var entries: [Int32: Entry] = [:]
     private var hasSubscribed = false
-    /// What each key may send, whatever connections it has or has had; bounded by the number of keys with the right to watch.
+    /// The rate limit of each key, over all its connections, past ones included; bounded by the number of keys with the
+    /// right to watch.
     private var keys: [String: TokenBucket] = [:]
     private var lastReading: Int64 = 0
 
-    /// Open connections.
     var count: Int { entries.count }
-    /// The connections by descriptor.
     var connections: [(descriptor: Int32, connection: Connection)] {
         entries.map { ($0.key, $0.value.connection) }
     }
 
-    /// The connection that has a descriptor.
     subscript(descriptor: Int32) -> Connection? { entries[descriptor]?.connection }
 
     /// A connection has been accepted.
@@ -126,7 +128,7 @@ struct WatcherConnections<Connection: Sendable>: Sendable {
             return end(Self.oldest(own) ?? descriptor, .silentOfOrigin(Self.silentPerOrigin))
         }
         guard entries.count > Self.maximumConnections else { return nil }
-        // Of the place that has most of them.
+        // From the origin with the most of them.
         let others = silent.filter { $0.key != descriptor }
         let counts = Dictionary(others.values.map { ($0.origin, 1) }, uniquingKeysWith: +)
         let most = counts.values.max()
@@ -140,8 +142,8 @@ struct WatcherConnections<Connection: Sendable>: Sendable {
 
     /// A connection has sent a message.
     /// - Parameters:
-    ///   - key: what it has authenticated with; nil where keys are not in use.
-    ///   - change: nil: it is not about a subscription.
+    ///   - key: the key that it has authenticated with; nil where keys are not in use.
+    ///   - change: nil if it is not a subscription.
     /// - Returns: the connection to close: this one, or the oldest of its key.
     mutating func sent(
         _ descriptor: Int32, key: String?, _ change: Change?, now: Int64
@@ -149,7 +151,7 @@ struct WatcherConnections<Connection: Sendable>: Sendable {
         guard var entry = entries[descriptor] else { return nil }
         guard let change else { return end(descriptor, .notASubscription) }
         if let watcher = entry.watcher, watcher.key != key {
-            // A message of the connection that had this descriptor before was still there.
+            // A message of the previous connection with this descriptor was still queued.
             entry.topics = []
             entry.subscriptions = 0
         }
@@ -170,7 +172,7 @@ struct WatcherConnections<Connection: Sendable>: Sendable {
             return end(descriptor, .topics(Self.maximumTopics))
         }
         guard let key, isNew else { return nil }
-        // What came before it was known whose it is.
+        // Charges the bytes that arrived before the key was known.
         if !mayCharge(entry.readBytes, to: key, now: now) { return end(descriptor, .tooMuch) }
         let own = entries.filter { $0.value.watcher?.key == key }
         guard own.count > Self.connectionsPerKey else { return nil }
@@ -179,7 +181,7 @@ struct WatcherConnections<Connection: Sendable>: Sendable {
         }
     }
 
-    /// - Returns: false: the key's connections together send too much.
+    /// - Returns: false: the connections of the key send too much.
     private mutating func mayCharge(_ bytes: Int64, to key: String, now: Int64) -> Bool {
         let count = Int64(Self.connectionsPerKey)
         return keys[
@@ -189,7 +191,7 @@ struct WatcherConnections<Connection: Sendable>: Sendable {
         ].take(bytes, now: now)
     }
 
-    /// So many bytes have been read from a connection since it was accepted.
+    /// Updates the total bytes read from a connection since it was accepted.
     mutating func read(_ descriptor: Int32, total: Int, now: Int64) -> Ending? {
         guard let entry = entries[descriptor] else { return nil }
         let grown = Int64(total) - entry.readBytes
@@ -202,9 +204,9 @@ struct WatcherConnections<Connection: Sendable>: Sendable {
         return isAllowed ? nil : end(descriptor, .tooMuch)
     }
 
-    /// So many bytes have been read by each viewer since its connection was accepted. Where too much waits for all of them, the one that
-    /// reads least gives way, one a second: libzmq keeps what it does not read, and there is one room for all.
-    /// - Parameter isCrowded: whether too much waits.
+    /// Updates the total bytes read by each viewer. If the queue is crowded, the viewer that reads least is closed, one
+    /// per second: libzmq keeps its unread messages, and all viewers share one budget.
+    /// - Parameter isCrowded: whether the queue is crowded.
     mutating func taken(_ total: [Int32: Int], isCrowded: Bool, now: Int64) -> Ending? {
         guard now - lastReading >= Self.readingNanoseconds else { return nil }
         lastReading = now
@@ -213,7 +215,7 @@ struct WatcherConnections<Connection: Sendable>: Sendable {
             entries[descriptor]?.lastTakenBytes = Int64(total) - before
             entries[descriptor]?.takenBytes = Int64(total)
         }
-        // Nobody gives way to nobody.
+        // A single viewer does not slow down others.
         let watching = entries.filter { $0.value.watcher != nil }
         guard isCrowded, watching.count > 1 else { return nil }
         let least = watching.min {
@@ -236,13 +238,12 @@ struct WatcherConnections<Connection: Sendable>: Sendable {
         return hasSubscribed
     }
 
-    /// Connections whose key may not watch any more.
+    /// Connections whose key has lost the right to watch.
     mutating func disallowed(_ mayWatch: (String) -> Bool) -> [Ending] {
         let ended = entries.filter { $0.value.watcher?.key.map { !mayWatch($0) } ?? false }
         return ended.keys.sorted().compactMap { end($0, .notAllowed) }
     }
 
-    /// A connection has closed.
     mutating func closed(_ descriptor: Int32) { entries.removeValue(forKey: descriptor) }
 
     private mutating func end(_ descriptor: Int32, _ reason: Reason) -> Ending? {

@@ -3,10 +3,10 @@ import Wire
 
 /// Checks the structure of received pictures, so that no file contains one that readers could not parse.
 enum AccessUnitCheck {
-    /// What is wrong with a message's access units, in one line; nil when nothing is.
+    /// The first flaw in a message's access units, in one line; nil if there is none.
     ///
-    /// Only the lengths of the NAL units are read (ISO/IEC 14496-15 §5.3.3): a few bytes per picture. The payload has the length
-    /// that the runs declare; the link has checked that.
+    /// Only the lengths of the NAL units are read (ISO/IEC 14496-15 §5.3.3): a few bytes per picture. The payload has
+    /// the length that the runs declare; the link has checked that.
     static func flaw(in samples: Samples, payload: UnsafeRawBufferPointer) -> String? {
         var offset = 0
         var sequence = samples.firstSequence
@@ -28,11 +28,11 @@ enum AccessUnitCheck {
         return nil
     }
 
-    /// The samples with keyframe flags that are true: where the bitstream does not say that decoding can start (``AccessPoint``), an
-    /// agent's flag is taken back. Otherwise a file could begin, or a reader start, with pictures that do not decode.
+    /// The samples with correct keyframe flags: an agent's flag is removed if the bitstream has no access point there
+    /// (``AccessPoint``). Otherwise a file or a reader could start with pictures that do not decode.
     ///
-    /// A gradual access point is one where the pictures until the decoder has recovered are marked as never presented. Only flagged
-    /// pictures are looked at. The access units are known to be whole.
+    /// A gradual access point is one where the pictures until the decoder has recovered are marked as never presented.
+    /// Only flagged pictures are checked. The access units are known to be whole.
     static func withTrueKeyframes(_ samples: Samples, payload: UnsafeRawBufferPointer) -> Samples {
         var result = samples
         var offset = 0

@@ -10,20 +10,19 @@ extension ReceivedPart: MediaPayload {
 
 /// A message from an agent: its header, and the payload if it has one.
 struct AgentMessage {
-    /// Who sent it.
     var sender: Peer
     var header: ReceivedPart
     var payload: ReceivedPart?
-    /// Parts beyond those of any message of the protocol.
+    /// Parts in excess of the protocol's maximum.
     var extraParts: Int
-    /// The collector's monotonic clock when it was received.
+    /// Arrival, on the collector's monotonic clock.
     var arrivedNanoseconds: Int64
 
-    /// The messages of which it consists: itself, or one for each of its records (`proto/README.md`, "Several records in one message").
+    /// The messages it consists of: itself, or one per record (`proto/README.md`, "Several records in one message").
     ///
-    /// From here on they are judged as if each had come alone, at the same time: credit, numbers, budgets and duplicates do not
-    /// depend on what a record travelled with.
-    /// - Parameter received: what it was made of.
+    /// Each is then processed as if it had arrived alone, at the same time: credit, numbers, budgets and duplicates do
+    /// not depend on the batch.
+    /// - Parameter received: the parts it was made of.
     func records(in received: ReceivedMessage) -> [AgentMessage] {
         guard received.hasSeveralRecords else { return [self] }
         return stride(from: 1, to: received.parts.count, by: 2).map { place in
@@ -46,8 +45,8 @@ struct AgentMessage {
 }
 
 extension ReceivedMessage {
-    /// Whether it consists of several records: nothing but headers of samples, each followed by a payload. Anything else is one
-    /// message, with more parts than it may have.
+    /// Whether it consists of several records: only headers of samples, each followed by a payload. Anything else is
+    /// one message with too many parts.
     var hasSeveralRecords: Bool {
         // The first part is the identity that a ROUTER adds.
         guard parts.count > 3, parts.count % 2 == 1, droppedParts == 0 else { return false }
@@ -57,43 +56,42 @@ extension ReceivedMessage {
     }
 }
 
-/// Messages that have arrived and wait for the collector's next turn.
+/// Received messages that wait for the collector's next turn.
 ///
-/// Processing each message completely on arrival would cost several times as much: each message that comes alone finds cold
-/// caches. So messages that need no immediate answer wait for the next batch (``CollectorLoop/isBatchDue``), and are processed together.
+/// Processing each message completely on arrival would cost several times as much, because of cold caches. So messages
+/// that need no immediate answer wait for the next batch (``CollectorLoop/isBatchDue``), and are processed together.
 struct Inbox {
-    /// What has happened, in order.
     enum Event {
         case message(AgentMessage)
         /// A connection has closed.
         case gone(PeerID)
     }
 
-    /// Half a second of 64 sources at 4 Mbit/s. Credit bounds what may be queued; this bounds how long it takes to process it.
+    /// Half a second of 64 sources at 4 Mbit/s. Credit bounds the queued bytes; this bounds the time to process them.
     private static let urgentBytes = 16 << 20
     private static let urgentMessages = 1_024
-    /// Of one connection: a quarter of a source's largest credit window.
+    /// Per connection: a quarter of a source's largest credit window.
     private static let urgentBytesOfPeer = 2 << 20
 
     private var events: [Event] = []
     private var sizeBytes = 0
     private var hasUrgent = false
-    /// Distinguishes what a peer has queued now from what it had queued before.
+    /// Distinguishes the bytes that a peer has queued now from earlier ones.
     private var turn: UInt64 = 0
-    /// When the oldest queued message arrived; nil: none is queued.
+    /// Arrival of the oldest queued message; nil: none is queued.
     private(set) var oldestNanoseconds: Int64?
 
-    /// Connections that have queued so much that their credit may not last until the next batch, since they were last looked at.
+    /// Connections with so many queued bytes that their credit may not last until the next batch, since the last check.
     private var crowded: [Peer] = []
-    /// From how many queued bytes of one connection on that is possible.
+    /// The number of queued bytes of one connection from which that is possible.
     var roomOfPeer = Self.urgentBytesOfPeer
     /// Connections whose messages should not wait: their sources are watched live.
     var watchedPeers: Set<PeerID> = []
 
-    /// Whether enough is queued: messages that have not been taken in stay with libzmq, which makes their sender wait.
-    /// Also bounds what is taken in while a tick's records are worked on, which takes longer than taking them in.
+    /// Whether the queue is full. Further messages stay with libzmq, which makes their sender wait. Also bounds the
+    /// messages received during a tick: processing records takes longer than receiving them.
     var isLarge: Bool { sizeBytes >= Self.urgentBytes || events.count >= Self.urgentMessages }
-    /// Whether something is queued that should not wait.
+    /// Whether a queued event should not wait.
     var isUrgent: Bool {
         hasUrgent || isLarge
     }
@@ -117,13 +115,13 @@ struct Inbox {
         events.append(.message(message))
     }
 
-    /// A connection has closed. What it has sent before is processed before that.
+    /// A connection has closed. Its earlier messages are processed first.
     mutating func appendGone(_ peer: PeerID) {
         hasUrgent = true
         events.append(.gone(peer))
     }
 
-    /// Looks at the connections that have queued much.
+    /// Checks the credit of connections with many queued bytes.
     /// - Parameter isShort: whether the credit of one of them does not last until the next batch.
     mutating func checkCredit(isShort: (Peer) -> Bool) {
         guard !crowded.isEmpty else { return }

@@ -1,31 +1,34 @@
 import Wire
 
-/// Finds connections that make libzmq buffer more than an agent ever has in flight. A value: it compares the bytes read from each
-/// connection with the bytes taken in as complete messages.
+/// Finds connections that make libzmq buffer more than an agent ever has in flight. A value: it compares the bytes read
+/// from each connection with the bytes of complete messages received from it.
 ///
-/// libzmq limits the size of a part, and the number of complete messages in its queue. It limits neither the parts of an
-/// incomplete message nor their number: one connection could add half a gigabyte a second before any message of the protocol. The
-/// bytes read and not taken in show what a connection makes the process hold, but may understate it. An empty part is two bytes
-/// on the wire and 64 in memory, and a part that arrives alone in its segment keeps a whole buffer allocated.
+/// libzmq limits the size of a part, and the number of complete messages in its queue. It limits neither the size of an
+/// incomplete message nor the number of its parts: one connection could add half a gigabyte a second before any message
+/// of the protocol. The difference between bytes read and bytes of complete messages is a lower bound of the memory a
+/// connection uses: an empty part is two bytes on the wire and 64 in memory, and a part that arrives alone in its
+/// segment keeps a whole buffer allocated.
 struct IntakeGuard {
-    /// What a connection may have in flight before an agent is welcomed on it: the largest header, and as much again for the
+    /// Bytes in flight of a connection before an agent is welcomed on it: the largest header, and as much again for the
     /// handshake.
     static let strangerBytes = 2 * WireLimits.headerBytes
-    /// The same in segments: the largest header takes 490 of IPv4's smallest segments. Each may keep a buffer of 18 KB allocated.
+    /// The same in segments: the largest header takes 490 of IPv4's smallest segments. Each may keep a buffer of 18 KB
+    /// allocated.
     static let strangerSegments = 1_024
-    /// The limit for all unknown peers together: a hundred agents that send Hello at once have a few hundred kilobytes in flight.
+    /// The limit for all unknown peers together: a hundred agents that send Hello together have a few hundred kilobytes
+    /// in flight.
     static let strangersBytes = 8 << 20
-    /// What an agent may have in flight besides its credit: control messages, framing, and its next Hello.
+    /// Bytes in flight of an agent in addition to its credit: control messages, framing, and its next Hello.
     static let spareBytes = 1 << 20
-    /// How much the process's memory may grow while an incomplete message could have cost as much: seconds of a site that starts
-    /// up, a thirtieth of a second of empty parts.
+    /// Growth of the process's memory that is tolerated while an incomplete message could be its cause: the growth in
+    /// seconds of a site's start, or in a thirtieth of a second of empty parts.
     static let growthBytes = 24 << 20
     /// Maximum memory per byte of an incomplete message: an empty part is two bytes, and 64 in libzmq's queue.
     private static let costPerByte = 33
     /// Maximum memory per segment: the receive buffer, which a single part keeps allocated.
     private static let costPerSegment = 18 << 10
-    /// How often the socket must be found empty before bytes that were read are known not to be a complete message: the first
-    /// time may be before those bytes were read, although it was counted later.
+    /// How often the socket must be found empty to prove that bytes read before belong to no complete message. Once is
+    /// not enough: the socket may have been emptied before they were read, but counted later.
     private static let emptiesThatProve = 2
     /// Bytes of ZMTP heartbeats between two checks, which are part of no message.
     private static let commandBytes = 4 << 10
@@ -35,7 +38,7 @@ struct IntakeGuard {
         /// Bytes read by libzmq.
         var readBytes: Int
         var segments: Int
-        /// Bytes taken in as complete messages.
+        /// Bytes of complete messages received.
         var takenBytes: Int
         /// Number of sources of the agent that was welcomed on it; 0: none was.
         var sources: Int
@@ -48,7 +51,6 @@ struct IntakeGuard {
         case pastCredit(Int)
         case unfinished(Int)
 
-        /// The text for the log.
         var description: String {
             switch self {
             case .beforeWelcome(let bytes):
@@ -64,10 +66,10 @@ struct IntakeGuard {
     }
 
     private struct Entry {
-        /// Bytes that belong to no message: the handshake, and heartbeats.
+        /// Bytes of no message: the handshake, and heartbeats.
         var base = 0
         var takenBytes = 0
-        /// The segments that had arrived when a message was last taken in.
+        /// The segments that had arrived when a message was last received.
         var segmentsTaken = 0
         /// The process's resident memory at that time.
         var residentBytes: Int
@@ -120,7 +122,7 @@ struct IntakeGuard {
         return excesses
     }
 
-    /// Maximum memory of bytes that were read and not taken in.
+    /// Maximum memory of bytes in incomplete messages.
     private func cost(_ bytes: Int, _ segments: Int) -> Int {
         bytes * Self.costPerByte + (bytes > 0 ? segments * Self.costPerSegment : 0)
     }
@@ -140,7 +142,8 @@ struct IntakeGuard {
         entry.pendingBytes = raw - entry.base
         entry.residentBytes = min(entry.residentBytes, residentBytes)
         let pending = entry.pendingBytes
-        // Bytes that were there before the socket was found empty, and are still not taken in, belong to an incomplete message.
+        // Bytes that were read before the socket was found empty, and have not been received since, belong to an
+        // incomplete message.
         let isProven = drains - entry.drains >= Self.emptiesThatProve
         let unfinished = isProven && !hasTaken ? entry.seenBytes : 0
         if isProven || hasTaken || drains == entry.drains {

@@ -19,7 +19,7 @@ final class IntakeWatch: Sendable {
     private static let pauseNanoseconds: Int64 = 40_000_000
     /// How often unknown peers are checked, and all connections while one is suspicious: unknown peers send most of the excess.
     private static let closePauseNanoseconds: Int64 = 2_000_000
-    /// Each check is followed by a pause of so many times its CPU time: checking takes at most a tenth of a core.
+    /// Each check is followed by a pause of this many times its CPU time: checks use at most a tenth of a core.
     private static let pausePerLook: Int64 = 9
     /// Maximum of that pause: a gigabit a second is 2.5 MB in that time.
     private static let longestPauseNanoseconds: Int64 = 20_000_000
@@ -34,7 +34,7 @@ final class IntakeWatch: Sendable {
 
     private struct State {
         var accounts: [Int32: ConnectionAccount] = [:]
-        /// Connections on which neither an agent was welcomed nor a clock probe received.
+        /// Connections without a welcomed agent or a clock probe.
         var strangers: Set<Int32> = []
         /// Connections that were closed here, until libzmq reports their end.
         var ended: Set<Int32> = []
@@ -50,7 +50,7 @@ final class IntakeWatch: Sendable {
         /// Memory after the last return to the system.
         var trimmedBytes: Int
         var nextLook: Int64 = 0
-        /// When memory is to be returned to the system.
+        /// The time at which memory is returned to the system.
         var trimsAt: Int64?
     }
 
@@ -141,7 +141,7 @@ final class IntakeWatch: Sendable {
                 hasArrival.store(false, ordering: .releasing)
                 continue
             }
-            // The thread's CPU time: on a busy machine, the time that a check waited is no reason for a longer pause.
+            // The thread's CPU time, so that waiting for a busy processor does not lengthen the pause.
             let begin = SystemClock.threadProcessorTime.nowNanoseconds
             look(
                 &watching, residentBytes: memory.bytes(),
@@ -166,8 +166,8 @@ final class IntakeWatch: Sendable {
         arrival.wait(timeout: .now() + .nanoseconds(Int(nanoseconds))) == .success
     }
 
-    /// Waits until there is something to check. Nearly always nothing has happened, and such a wake-up does as little as it can: most
-    /// of what it costs is that nothing of it is in the processor's caches.
+    /// Waits until there is something to check. Nearly always nothing has happened, and cold caches are the main cost
+    /// of such a wake-up, so it touches as little as possible.
     /// - Returns: whether a connection has arrived.
     private func waitWhileCalm(
         _ watching: inout Watching, _ memory: borrowing ResidentMemory, pauseNanoseconds: Int64
@@ -199,7 +199,7 @@ final class IntakeWatch: Sendable {
         }
         var readings: [Int32: IntakeGuard.Reading] = [:]
         func read(_ descriptor: Int32, _ account: ConnectionAccount) {
-            // Read first: bytes that are taken in meanwhile then count as pending for a moment, not the other way round.
+            // Read first: bytes received meanwhile then count as pending for a moment, not the other way round.
             let taken = account.taken
             guard let progress = TransportProgress(of: descriptor) else { return }
             readings[descriptor] = IntakeGuard.Reading(

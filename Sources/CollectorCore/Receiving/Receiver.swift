@@ -10,13 +10,13 @@ import Wire
 struct Receiver: ~Copyable {
     /// Identity, and header and payload of each record.
     private static let partsPerMessage = 1 + 2 * WireLimits.recordsPerMessage
-    /// Identity, header, payload: of a message that does not consist of several records.
+    /// Identity, header and payload: a message that does not consist of several records.
     private static let usualParts = 3
-    /// Surplus parts of a message that are tolerated: a few are a mistake that its sender is notified of; a hundred thousand
-    /// would keep a core busy.
+    /// Surplus parts of a message that are tolerated: the sender of a few is notified of its mistake; a hundred
+    /// thousand would keep a core busy.
     private static let surplusParts = 64
-    /// Messages queued per agent. Credit bounds the bytes of an honest agent; this limit and the maximum size of a part bound
-    /// those of any other.
+    /// Messages queued per agent. Credit bounds the bytes of a legitimate agent; this limit and the maximum size of a
+    /// part bound those of any other.
     private static let queuedMessages: Int32 = 64
     /// After so many messages, other work gets its turn.
     static let messagesPerTurn = 256
@@ -30,13 +30,13 @@ struct Receiver: ~Copyable {
     private let authenticator: KeyAuthenticator?
     private let wireRecorder: WireRecorder?
     private var tracker: ConnectionTracker
-    private let entranceToken: Poller.Token
+    private let trackerToken: Poller.Token
     private let watch: IntakeWatch
     private let counters: RefusalCounters
     private var peers = Peers()
-    /// Told with the time: see ``ClockReply/releaseSeconds``.
+    /// Sent in clock replies: see ``ClockReply/releaseSeconds``.
     var releaseSeconds: UInt32 = 0
-    /// The endpoint that it actually listens on.
+    /// The endpoint with the actual port.
     let endpoint: String
 
     /// - Parameters:
@@ -72,7 +72,7 @@ struct Receiver: ~Copyable {
             endpoint = PeerAddress.withoutMapping(try socket.lastEndpoint())
             _ = poller.add(socket)
             wakeUpToken = poller.add(descriptor: wakeUp.descriptor)
-            entranceToken = tracker.watch(with: &poller)
+            trackerToken = tracker.watch(with: &poller)
             self.tracker = tracker
             self.socket = socket
         } catch {
@@ -80,16 +80,16 @@ struct Receiver: ~Copyable {
         }
     }
 
-    /// Blocks until a message or a wake-up arrives, or the time is over.
+    /// Blocks until a message or a wake-up arrives, or the timeout expires.
     /// - Returns: whether another thread has requested a wake-up.
     mutating func wait(milliseconds: Int) throws(MessagingError) -> Bool {
         guard try poller.wait(milliseconds: milliseconds) else { return false }
-        if poller.isReadable(entranceToken) { try tracker.follow(atMost: Self.eventsPerTurn) }
+        if poller.isReadable(trackerToken) { try tracker.follow(atMost: Self.eventsPerTurn) }
         return poller.isReadable(wakeUpToken) && wakeUp.drain()
     }
 
-    /// Takes in what has arrived, at most a turn's worth. Clock probes are answered immediately: nothing else that the collector
-    /// does delays them.
+    /// Receives pending messages, at most a turn's worth. Clock probes are answered immediately: no other work of the
+    /// collector delays them.
     mutating func takeIn(_ inbox: inout Inbox) throws(MessagingError) {
         for _ in 0..<Self.messagesPerTurn where !inbox.isLarge {
             guard let received = try socket.receive(maximumParts: Self.partsPerMessage) else {
@@ -161,7 +161,8 @@ struct Receiver: ~Copyable {
     private mutating func welcome(
         _ header: ReceivedPart, _ peer: PeerID, _ inbox: inout Inbox, now: Int64
     ) throws(MessagingError) -> Peer {
-        // The connection may have been accepted since the last poll of events: it has to be registered before its message counts.
+        // The connection may have been accepted since the last poll of events: it has to be registered before its
+        // message counts.
         try tracker.follow()
         let (sender, gone) = peers.welcome(
             header, peer: peer, hasKeys: authenticator != nil, now: now, account: watch.account)
@@ -206,17 +207,17 @@ struct Receiver: ~Copyable {
         return changes
     }
 
-    /// The peer has been refused: it is ignored from now on, and closed soon.
+    /// Ignores a refused peer from now on, and closes it soon.
     mutating func dismiss(_ peer: PeerID, now: Int64) { peers.dismiss(peer, now: now) }
 
-    /// Closes connections whose time is over.
+    /// Closes the connections whose end is due.
     mutating func cutOff(now: Int64) {
         peers.cutOff(now: now)
         tracker.cutOff(now: now)
     }
 
     /// Sends a header to an agent.
-    /// - Returns: whether the agent is still there.
+    /// - Returns: false: the agent has disconnected.
     mutating func send(_ header: [UInt8], to peer: PeerID) throws(MessagingError) -> Bool {
         if WireMessage.mayWelcome(header) { noteWelcome(header, to: peer) }
         switch try socket.send(.bytes(peer.bytes), .bytes(header)) {
@@ -241,7 +242,7 @@ struct Receiver: ~Copyable {
                 tracker.welcomed(socket.descriptor, now: now)
             }
         } catch {
-            // This is our own message: if it cannot be read, it is not a Welcome, and its peer stays an unknown peer.
+            // Our own message: one that cannot be read is not a Welcome, and its peer stays unknown.
         }
     }
 }

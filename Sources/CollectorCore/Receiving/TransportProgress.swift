@@ -1,12 +1,12 @@
 import Glibc
 
-/// What a TCP connection has received, as the kernel counts it (tcp(7), `TCP_INFO`).
+/// The bytes that a TCP connection has received, as the kernel counts them (tcp(7), `TCP_INFO`).
 struct TransportProgress: Hashable, Sendable {
-    /// Bytes that were read from the kernel: libzmq has them.
+    /// Bytes read from the kernel by libzmq.
     var readBytes: Int
     /// Segments that carried data.
     var segments: Int
-    /// Bytes that were sent and that the peer's kernel has.
+    /// Sent bytes that the peer's kernel has acknowledged.
     var acknowledgedBytes: Int
 
     /// Offsets of `tcpi_bytes_acked`, `tcpi_bytes_received` and `tcpi_data_segs_in` in the kernel's `struct tcp_info`, which only grows at its end.
@@ -32,7 +32,7 @@ struct TransportProgress: Hashable, Sendable {
                 fromByteOffset: Self.acknowledgedOffset, as: UInt64.self)
             return (Int(clamping: received), Int(segments), Int(clamping: acknowledged))
         }
-        // Queried afterwards: bytes that arrive in between count as still unread, never as read.
+        // Queried last: bytes that arrive in between count as unread.
         var waiting: Int32 = 0
         guard let counts, ioctl(descriptor, UInt(FIONREAD), &waiting) == 0 else { return nil }
         readBytes = max(0, counts.0 - Int(waiting))

@@ -8,10 +8,10 @@ import CollectorClient
 import Synchronization
 import Threads
 
-/// Writes everything that is received into a file, for `tributary replay FILE.wire`.
+/// Writes every received message into a file, for `tributary replay FILE.wire`.
 ///
-/// The receiving thread hands over messages as they arrived and continues; a separate thread writes them. The queue is bounded:
-/// if the disk is too slow, messages are missing from the file, which records how many. The recording itself is not affected.
+/// The receiving thread queues messages as they arrive; a separate thread writes them. The queue is bounded: if the
+/// disk is too slow, messages are missing from the file, which records how many. The recording itself is not affected.
 final class WireRecorder: Sendable {
     /// Payload and header bytes that may be queued for the disk: some seconds of a large site.
     private static let maximumWaitingBytes = 64 << 20
@@ -44,7 +44,7 @@ final class WireRecorder: Sendable {
     init(path: String, logger: Logger) throws(CollectorError) {
         self.path = path
         self.logger = logger
-        // Contains other people's media: accessible to the collector's user only.
+        // The file contains media: accessible to the collector's user only.
         descriptor = CLinux_open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw .cannotRecordWire(path: path, reason: String(cString: strerror(errno)))

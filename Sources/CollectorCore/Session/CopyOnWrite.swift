@@ -1,8 +1,8 @@
-/// A large value that a collection holds by reference. Looking something up in it copies nothing else, and changing it moves
-/// nothing. It has value semantics: copies share storage until one of them is changed.
+/// A large value that a collection holds by reference, with value semantics: copies share storage until one of them is
+/// changed. A lookup copies nothing else, and a change moves nothing.
 ///
-/// A `Dictionary` returns a copy of an element on lookup: for a source's recorder, that is some thirty references to retain and
-/// release for every message of every source.
+/// A `Dictionary` returns a copy of an element on lookup: for a source's recorder, that is some thirty references to
+/// retain and release for every message of every source.
 // @unchecked: shared storage is only read; it is changed only by its sole owner, as isKnownUniquelyReferenced has confirmed.
 struct CopyOnWrite<Value: Sendable>: @unchecked Sendable {
     private final class Storage {

@@ -1,12 +1,13 @@
 import Archive
 import Media
 
-/// Bounds the growth of a source's ledger without losing a record or a cause. Lines are written as they come until their budget
-/// is used up. From then on, lines of the same kind and cause are collected, and written as one line that stands for them all.
+/// Bounds the growth of a source's ledger without losing a record or a cause. Lines are written individually until
+/// their budget is used up. From then on, lines of the same kind and cause are collected, and written as one line.
 ///
-/// A value. Which records are missing, and why, stays exact; of the times and amounts, the earliest start and the sum remain.
+/// A value. The missing records and their causes stay exact; of the times and amounts, the earliest start and the sum
+/// remain.
 struct LedgerFold: Sendable {
-    /// What is to be written: one line, and the records that it explains.
+    /// One line to be written, and the records that it explains.
     struct Line: Sendable {
         var entry: LedgerEntry
         var sequences: [ClosedRange<UInt64>]
@@ -31,7 +32,8 @@ struct LedgerFold: Sendable {
     /// Maximum kinds that are collected separately; above it, all clocks share one.
     private static let maximumKinds = 256
 
-    /// Margin above the ledger's maximum for lines that are written at once: half a day of a Hello every half second.
+    /// Margin above the ledger's maximum for lines that are written immediately: half a day of a Hello every half
+    /// second.
     private static let spareBytes: Int64 = 32 << 20
 
     private let bytesPerSecond: Int64
@@ -55,8 +57,8 @@ struct LedgerFold: Sendable {
 
     var isWaiting: Bool { !order.isEmpty }
 
-    /// Adds a line that has to be written now, whatever it costs: there are few of its kind.
-    /// - Returns: whether it may be written: above all limits it would make the whole ledger unreadable.
+    /// Adds a line that has to be written immediately, regardless of the budget: there are few of its kind.
+    /// - Returns: false: it would exceed the limit above which the ledger is unreadable.
     mutating func addAtOnce(_ entry: LedgerEntry, now: Int64) -> Bool {
         refill(now: now)
         guard writtenBytes < maximumBytes.clampedAdding(Self.spareBytes) else { return false }
@@ -65,7 +67,7 @@ struct LedgerFold: Sendable {
     }
 
     /// Adds a line.
-    /// - Returns: what is to be written now.
+    /// - Returns: the lines to be written now.
     mutating func add(
         _ entry: LedgerEntry, sequences: ClosedRange<UInt64>?, now: Int64
     ) -> [Line] {
@@ -93,7 +95,7 @@ struct LedgerFold: Sendable {
         return lines
     }
 
-    /// Discards the pending lines that stand for records: those are sent again. Measurements of clocks are not.
+    /// Discards the pending lines that stand for records: those are sent again. Clock measurements are kept.
     mutating func forgetRecords() {
         waiting = waiting.filter { $0.value.line.sequences.isEmpty }
         order.removeAll { waiting[$0] == nil }
@@ -121,7 +123,7 @@ struct LedgerFold: Sendable {
         savedBytes = min(burstBytes, savedBytes.clampedAdding(bytes))
     }
 
-    /// Charges about as many bytes as the line will have.
+    /// Charges the line's approximate size.
     private mutating func charge(_ entry: LedgerEntry) {
         let bytes =
             Int64(

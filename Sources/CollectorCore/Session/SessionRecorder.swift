@@ -3,12 +3,12 @@ import Media
 import Timing
 import Wire
 
-/// Turns the messages of agents into one session: determines its zero, places every sample on its timeline, and decides what is
-/// written where. A value: it owns no socket, no file and no clock.
+/// Turns the messages of agents into one session: determines its zero, places every sample on its timeline, and assigns
+/// it to a file. A value: it owns no socket, no file and no clock.
 ///
-/// A session begins with its first sample. It ends when every participating source has ended, when no source has sent anything
-/// for the idle timeout, or when ``end(_:at:)`` is called. Until zero is known (the start window), samples are held. A session
-/// that a crash interrupted is resumed (``resume(_:at:)``).
+/// A session begins with its first sample. It ends when every participating source has ended, when no source has sent
+/// anything for the idle timeout, or when ``end(_:at:)`` is called. Until zero is known (the start window), samples are
+/// held. A session that a crash interrupted is resumed (``resume(_:at:)``).
 struct SessionRecorder: Sendable {
     enum Action: Sendable {
         case job(DiskJob)
@@ -16,7 +16,7 @@ struct SessionRecorder: Sendable {
         /// Records of a source are finally lost, and its ledger says so.
         /// - samples: 0: their number is unknown.
         case lost(source: String, cause: String, samples: UInt64 = 0)
-        /// All of a source's records up to one were found to be on disk.
+        /// All of a source's records up to one are on disk.
         case durable(source: String, spool: SpoolID, through: UInt64)
         /// Samples have been placed on the timeline; only for sources that are watched.
         case placed(PlacedSamples)
@@ -40,7 +40,8 @@ struct SessionRecorder: Sendable {
 
     /// An event of a source, in order.
     private enum Event: Sendable {
-        /// It has come back while its earlier events were held: what follows may be of another spool, and of another clock.
+        /// It has reconnected while its earlier events were held: what follows may be of another spool, and of another
+        /// clock.
         case opened(SourceIntroduction, durable: UInt64)
         case samples(Samples, any MediaPayload, PartialMessage? = nil, roomBytes: Int)
         case gap(GapRecord)
@@ -52,7 +53,7 @@ struct SessionRecorder: Sendable {
         case gone(ClosedRange<UInt64>, spool: SpoolID)
     }
 
-    private struct FormatPlace: Hashable {
+    private struct TrackKey: Hashable {
         var source: String
         var track: TrackKind
     }
@@ -74,9 +75,9 @@ struct SessionRecorder: Sendable {
     private var isDescriptionDue = false
     private var describedNanoseconds: Int64 = .min / 2
     private static var descriptionNanosecondsEach: Int64 { 2_000_000 }
-    /// How many start windows to wait for a track whose source has sent samples of another track.
+    /// Maximum wait for a track whose source has sent samples of another track, in start windows.
     private static var windowsForTracks: Int64 { 4 }
-    /// Since when events have been held.
+    /// Arrival of the oldest held event.
     private var heldSinceNanoseconds: Int64?
     /// The last introductions of sources whose return is held.
     private var heldIntroductions: [String: SourceIntroduction] = [:]
@@ -86,11 +87,12 @@ struct SessionRecorder: Sendable {
     private var heldGoodbyes: Set<String> = []
     /// Sources that are connected, and sources that are part of the session.
     var sources: [String: CopyOnWrite<SourceRecorder>] = [:]
-    /// Whose samples are to be told of when they have been placed.
+    /// Sources whose placed samples are reported.
     var watched = WatchedSources()
     /// Durable records, which outlive sessions: the last acknowledgement of a source is due after its session has ended.
     var durable: DurableRecords
-    /// Ended sessions whose files are not final yet, and how far each source had come: files may fail after their session's end.
+    /// Ended sessions whose files are not final yet, with the progress of each source: files may fail after their
+    /// session's end.
     private(set) var endedSessions: [(name: String, spools: [String: [SessionManifest.SpoolEnd]])] =
         []
     private(set) var clocks = AgentClocks()
@@ -154,7 +156,7 @@ struct SessionRecorder: Sendable {
         set { settings.idleTimeoutNanoseconds = newValue }
     }
 
-    /// The spool that numbers a source's present records.
+    /// The spool of a source's present records.
     func spool(of source: String) -> SpoolID? {
         heldIntroductions[source]?.spool ?? sources[source]?.value.spool
     }
@@ -209,7 +211,7 @@ struct SessionRecorder: Sendable {
         let persisted = durable.persisted(source: name, spool: spool)
         var actions: [Action] = []
         if let missing, persisted < missing.upperBound {
-            // Waiting for them would keep the agent from ever finishing.
+            // Without this, the agent would never finish.
             if isHeld(name) {
                 hold(.gone(missing, spool: spool), of: name)
             } else {
@@ -265,7 +267,7 @@ struct SessionRecorder: Sendable {
         }
     }
 
-    /// Samples have come.
+    /// Samples have arrived.
     /// - Parameter roomBytes: how much of the source may wait in memory for its fragment to be complete.
     mutating func samples(
         _ samples: Samples, payload: any MediaPayload, of source: String, roomBytes: Int = .max,
@@ -322,7 +324,7 @@ struct SessionRecorder: Sendable {
         return durable.missing(sequences, of: source, spool: spool)
     }
 
-    /// Records in the ledger which of these numbers an earlier session has.
+    /// Records in the ledger that an earlier session has these records.
     private mutating func noteEarlier(
         _ sequences: ClosedRange<UInt64>, of source: String, at now: Instant
     ) -> [Action] {
@@ -332,7 +334,7 @@ struct SessionRecorder: Sendable {
         }
     }
 
-    /// A source will not come back: it was finally refused.
+    /// A source will not reconnect: it was finally refused.
     mutating func giveUp(_ source: String, at now: Instant) -> [Action] {
         if sources[source]?.value.hasJoined == false, isHeld(source) {
             // Its earlier events are recorded first.
@@ -346,7 +348,7 @@ struct SessionRecorder: Sendable {
 
     // MARK: Time
 
-    /// - Parameter wallErrorNanoseconds: how far off the wall clock may be; none: as before.
+    /// - Parameter wallErrorNanoseconds: maximum error of the wall clock; nil: unchanged.
     mutating func tick(
         at now: Instant, heardUntil heard: Instant? = nil, wallErrorNanoseconds: Int64? = nil
     ) -> [Action] {
@@ -360,7 +362,7 @@ struct SessionRecorder: Sendable {
         {
             actions += start(at: now)
         }
-        // Of a thousand sources, few have waited for anything: only those are put in order.
+        // Of a thousand sources, few are due: only those are sorted.
         var due: [String] = []
         for (name, source) in sources where source.value.isTickDue(at: heard) { due.append(name) }
         for name in due.sorted() {
@@ -410,7 +412,7 @@ struct SessionRecorder: Sendable {
 
     /// The object store has records.
     /// - Returns: whether any of them is new.
-    mutating func stored(_ records: StoredRecords.News) -> Bool {
+    mutating func stored(_ records: StoredRecords.Addition) -> Bool {
         durable.insertStored(records.sequences, source: records.source, spool: records.spool)
     }
 
@@ -445,7 +447,8 @@ struct SessionRecorder: Sendable {
             switch event {
             case .samples, .opened: break
             case .gap, .format, .earlier, .gone:
-                // Without a sample, no session begins; but the next session's ledger and description must contain the event.
+                // No session begins without a sample; but the next session's ledger and description must contain the
+                // event.
                 hold(event, of: source)
                 return []
             case .goodbye:
@@ -458,8 +461,8 @@ struct SessionRecorder: Sendable {
                 }
                 return acknowledgeUnrecorded(nothing)
             }
-            // Sources that begin one session after another have to wait; so do those that connect meanwhile, without losing
-            // anything.
+            // Limits the rate of sessions: sources that begin one session after another wait, and so do those that
+            // connect meanwhile, without losing anything.
             let pause = begunSessions.pauseNanoseconds(now: now.monotonic)
             let deadline = now.monotonic + max(settings.startWindowNanoseconds, pause)
             let latest = settings.startWindowNanoseconds
@@ -481,7 +484,7 @@ struct SessionRecorder: Sendable {
     }
 
     private mutating func hold(_ event: Event, of source: String) {
-        // An agent that reconnects again and again says nothing new.
+        // An agent that reconnects repeatedly adds no information.
         if case .opened = event, let last = held.lastIndex(where: { $0.source == source }),
             case .opened = held[last].event
         {
@@ -562,7 +565,7 @@ struct SessionRecorder: Sendable {
         }
     }
 
-    /// Samples are missing, and there is no session whose ledger could have them: the log is the only place.
+    /// Samples are missing and there is no session: the gap is only logged.
     private static func lostOutside(_ gap: GapRecord, of source: String) -> Action {
         .note(
             Note(
@@ -571,21 +574,21 @@ struct SessionRecorder: Sendable {
                     + "so that no ledger tells of them: \(gap.text)"))
     }
 
-    /// An agent may only have losses of an earlier run to report, and sends no samples before those are acknowledged. Records
-    /// that have waited long for a session are known to belong to none.
+    /// An agent may have only losses of an earlier run to report, and sends no samples before those are acknowledged.
+    /// Records that have waited too long for a session are released without one.
     private mutating func letGoOfLosses(now: Int64) -> [Action] {
         guard case .idle = state, !held.isEmpty,
             now - (heldSinceNanoseconds ?? now) >= Self.returnNanoseconds
         else { return [] }
         let actions = acknowledgeUnrecorded(held)
-        // Formats remain in force: the last one of each track.
-        var seen: Set<FormatPlace> = []
+        // The last format of each track remains in force.
+        var seen: Set<TrackKey> = []
         var kept: [(source: String, event: Event)] = []
         for (source, event) in held.reversed() {
             switch event {
             case .gap, .earlier, .gone: continue
             case .format(let update, _):
-                guard seen.insert(FormatPlace(source: source, track: update.format.kind)).inserted
+                guard seen.insert(TrackKey(source: source, track: update.format.kind)).inserted
                 else { continue }
                 kept.append((source, event))
             case .opened, .samples, .goodbye: kept.append((source, event))
@@ -642,7 +645,7 @@ struct SessionRecorder: Sendable {
     /// there are no others.
     private func earliestPresented(at now: Instant) -> Int64? {
         let video: TrackKind? = settings.startAt == .firstVideo ? .video : nil
-        // A sample stamped more than a day ago, or in the future, is not used as a session's beginning: all others would lie
+        // A sample stamped more than a day ago, or in the future, cannot set a session's zero: all others would lie
         // after it.
         let earliestBelieved = now.monotonic.clampedSubtracting(
             settings.budgets.zeroReachNanoseconds)
@@ -739,8 +742,9 @@ struct SessionRecorder: Sendable {
         sessionZero = nil
         tie = nil
         sources = sources.filter { !$0.value.value.hasJoined }
-        // If the collector is killed before everything of a complete session is on disk, the session is resumed to get the rest.
-        // Lines about what this session lacks come after its end: before, a killed collector's successor would go on with it.
+        // If the collector is killed before everything of a complete session is on disk, the session is resumed to get
+        // the rest. Lines about missing records follow the session's end: before it, a killed collector's successor
+        // would continue the session.
         return (reason == .complete ? [] : [ending]) + lost + [
             .job(.endSession(manifest)),
             .sessionEnded(name: manifest.session, reason),

@@ -16,18 +16,18 @@ struct SessionSettings: Sendable {
     var startAt: SessionManifest.StartPolicy = .firstSample
     var startWindowNanoseconds: Int64 = 500_000_000
     var segmentNanoseconds: Int64
-    /// See ``SegmenterSettings/idleNanoseconds``: longer where agents gather samples before they send them.
+    /// See ``SegmenterSettings/idleNanoseconds``: longer where agents send samples in batches.
     var idleFragmentNanoseconds = SegmenterSettings(segmentNanoseconds: 1).idleNanoseconds
     /// A session ends when no source has sent anything for this long; 0: never.
     var idleTimeoutNanoseconds: Int64 = 0
     /// Names of existing sessions: a new session gets another name, even if it has the same zero.
     var takenNames: Set<String> = []
     var software: String
-    /// When agents may forget records.
+    /// When agents may delete records.
     var release = ReleasePolicy.local
-    /// What one source may make the collector write.
+    /// Limits on what one source may make the collector write.
     var budgets = SourceBudgets()
-    /// What one agent may request.
+    /// Limits on the requests of one agent.
     var agentBudgets = CollectorBudgets()
 }
 
@@ -41,7 +41,7 @@ extension SessionSettings {
     }
 }
 
-/// A source as it introduced itself.
+/// A source, as its agent described it.
 struct SourceIntroduction: Sendable {
     var name: String
     var agent: String

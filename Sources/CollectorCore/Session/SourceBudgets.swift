@@ -1,28 +1,28 @@
 import Media
 
-/// What one source may make the collector write in addition to its media. Far more than a healthy box needs. Only the source
-/// itself is affected when it exceeds a budget, and its ledger records that.
+/// Limits on what one source may make the collector write in addition to its media, far above what a healthy box needs.
+/// Exceeding a limit only affects the source itself, and its ledger records that.
 struct SourceBudgets: Hashable, Sendable {
-    /// How far before the present a sample may set the zero of a session: a day, which is more than the usual spooled outage.
-    /// Older samples are placed before zero.
+    /// How far before the present a sample may set a session's zero: a day, longer than the usual spooled outage. Older
+    /// samples are placed before zero.
     var zeroReachNanoseconds: Int64 = 86_400_000_000_000
     /// The same for a replayed recording: thirty years. Readers reject times that lie farther from a session's zero
     /// (``RecordLimits``).
     var replayedReachNanoseconds: Int64 = 30 * 365 * 86_400_000_000_000
-    /// Files that a source may begin at once: more changes of format than anyone makes in a session.
+    /// Files that a source may begin in a burst: more format changes than any session has.
     var fileBurst: Int64 = 64
-    /// After the burst, one file per this time, or ten per segment length, whichever is shorter: a backlog arrives ten times as
-    /// fast as it was captured.
+    /// After the burst, one file per this time, or ten per segment length, whichever is more: a backlog arrives at ten
+    /// times the capture rate.
     var fileNanoseconds: Int64 = 10_000_000_000
-    /// A segment of a replayed recording with this much media is not counted: at full speed, segments are filled however fast the
-    /// media arrives. A live source drains its spool at ten times the capture rate, which the budget allows.
+    /// A segment of a replayed recording with this much media is not counted: at full speed, segments are filled
+    /// quickly. A live source drains its spool at ten times the capture rate, which the budget allows.
     var fileBytes = 256 << 10
-    /// How far apart the samples of one message may lie: two minutes (4,096 audio packets are less), or eight segments, where
-    /// those are longer. A message whose samples lie farther apart would begin a file with each of them.
+    /// Maximum span of the samples of one message: two minutes (4,096 audio packets are less), or eight segments if
+    /// those are longer. With a larger span, each sample could begin a file.
     var messageNanoseconds: Int64 = 120_000_000_000
-    /// Bytes of a ledger that are written as they come: some seven hundred lines.
+    /// Bytes of ledger lines that are written individually: some seven hundred lines.
     var ledgerBurstBytes: Int64 = 256 << 10
-    /// After the burst, bytes per second; further lines wait, and are joined into lines that stand for many records: 44 MB a day.
+    /// After the burst, bytes per second; further lines wait, and are joined. 44 MB a day.
     var ledgerBytesPerSecond: Int64 = 512
     /// Maximum size of a source's ledger in one session. Readers accept a third more.
     var ledgerBytes: Int64 = 192 << 20
@@ -32,7 +32,7 @@ struct SourceBudgets: Hashable, Sendable {
     var sessionBurst: Int64 = 64
     var sessionNanoseconds: Int64 = 10_000_000_000
 
-    /// No budget at all: simulations use it to show the harm.
+    /// No limits: simulations use it to demonstrate the damage.
     static var unlimited: SourceBudgets {
         var budgets = SourceBudgets()
         budgets.zeroReachNanoseconds = .max
@@ -45,7 +45,7 @@ struct SourceBudgets: Hashable, Sendable {
         return budgets
     }
 
-    /// How far apart the samples of one message may lie, for this segment length.
+    /// The maximum span of the samples of one message, for this segment length.
     func messageNanoseconds(segmentNanoseconds: Int64) -> Int64 {
         max(messageNanoseconds, segmentNanoseconds.multipliedReportingOverflow(by: 8).partialValue)
     }
@@ -58,8 +58,7 @@ struct SourceBudgets: Hashable, Sendable {
     }
 }
 
-/// An allowance that may be used at once and is replenished with time. It may be overdrawn: then nothing may be used until the
-/// debt is repaid.
+/// A token bucket that may be overdrawn: then nothing may be used until the debt is repaid.
 struct Allowance: Hashable, Sendable {
     private let burst: Int64
     private let nanosecondsEach: Int64

@@ -3,7 +3,7 @@ import Media
 import Timing
 import Wire
 
-/// One source's part of a session: from its messages to jobs for the disk.
+/// One source's part of a session: turns messages into jobs for the disk.
 struct SourceRecorder: Sendable {
     typealias Action = SessionRecorder.Action
 
@@ -22,13 +22,13 @@ struct SourceRecorder: Sendable {
     private var hasSaidGoodbye = false
     /// It was part of the session before the collector was started.
     private var isResumed = false
-    /// Its agent has not come back since, or since a file failed.
+    /// Its agent has not reconnected since the collector started, or since a file failed.
     private(set) var isAwaited = false
-    /// The tracks that it had then, one line each: its formats are known when its agent is back.
+    /// The tracks it had then, one line each: its formats are known when its agent has reconnected.
     private var recordedTracks: [String] = []
-    /// Whether an agent is sending it.
+    /// Whether it has a connected agent.
     private(set) var isConnected = true
-    /// The last record of the present spool that was taken in.
+    /// The last received record of the present spool.
     private(set) var through: UInt64 = 0
     /// The same for the earlier spools.
     private var earlierSpools: [SessionManifest.SpoolEnd] = []
@@ -36,11 +36,11 @@ struct SourceRecorder: Sendable {
     /// Media since the last file was begun.
     private var bytesSinceOpening = 0
     private var fold: LedgerFold
-    /// It has begun too many files: its samples are not recorded until it may begin a file again, and decoding can start.
+    /// It has begun too many files: its samples are dropped until it may begin a file again, and decoding can start.
     private var isOverFiles = false
-    /// Ranges of samples that were left out since the ledger last had room, and the last of them.
+    /// Ranges of dropped samples since the ledger last had room, and the last of them.
     private var leftOut = (ranges: 0, last: UInt64.max)
-    /// Above this number of ranges, the samples between them are left out too, so that they become one.
+    /// Above this number of ranges, the samples between them are dropped too, so that they become one.
     private static var leftOutRanges: Int { 1_024 }
 
     init(_ introduction: SourceIntroduction, settings: SessionSettings) {
@@ -114,7 +114,7 @@ struct SourceRecorder: Sendable {
     var hasJoined: Bool { session != nil }
     /// One of its files has failed, and the records on disk are being determined.
     var isFailing = false
-    /// It has ended, or will never come back.
+    /// It has ended, or will never reconnect.
     var hasEnded: Bool { isClosed && !isFailing }
 
     var manifestEntry: SessionManifest.Source {
@@ -159,7 +159,7 @@ struct SourceRecorder: Sendable {
         if new.spool != spool {
             var ends: [SessionManifest.SpoolEnd] = []
             for end in spoolEnds {
-                // An agent may come back to a spool again and again, to hear what of it is in the store.
+                // An agent may return to a spool repeatedly, to learn what the store has of it.
                 if settings.release == .stored {
                     ends.removeAll {
                         $0.spool == end.spool && $0.beyond == nil && $0.through <= end.through
@@ -246,11 +246,11 @@ struct SourceRecorder: Sendable {
         ]
     }
 
-    /// Samples have come.
+    /// Records samples.
     /// - Parameters:
-    ///   - rest: which part of their message they are, where another part was already on disk.
+    ///   - rest: which part of their message they are, if another part was already on disk.
     ///   - roomBytes: see ``Segmenter/roomBytes``.
-    ///   - isWatched: whether somebody watches the source live.
+    ///   - isWatched: whether the source is watched live.
     mutating func record(
         _ samples: Samples, payload: any MediaPayload, rest: PartialMessage? = nil,
         clocks: AgentClocks,
@@ -292,7 +292,7 @@ struct SourceRecorder: Sendable {
                 "too many samples with impossible times: there is no room for them before now",
                 at: now)
         }
-        // In another session, these would be other times.
+        // In another session, these times would be different.
         if let rest, isResumed { intake.goOn(after: rest.ends, formats: segmenter.upcomingTracks) }
         var placed = intake.place(
             samples, payload: payload, formats: segmenter.upcomingTracks, clocks: clocks,
@@ -323,7 +323,7 @@ struct SourceRecorder: Sendable {
                 clocks: clocks, at: now)
     }
 
-    /// Leaves out samples: the ledger records how many, and when they would have been.
+    /// Drops samples: the ledger records their number and time.
     private mutating func leaveOut(
         _ samples: Samples, _ cause: String, _ text: String, at now: Instant
     ) -> [Action] {
@@ -403,7 +403,7 @@ struct SourceRecorder: Sendable {
     mutating func recordEarlier(_ sequences: ClosedRange<UInt64>, at now: Instant) -> [Action] {
         through = max(through, sequences.upperBound)
         let spool = spool.description
-        // They are on disk: the line takes no record numbers.
+        // They are on disk: the line has no record numbers.
         return ledgerAtOnce(.earlier, at: now) {
             $0.firstSequence = sequences.lowerBound
             $0.lastSequence = sequences.upperBound
@@ -432,7 +432,7 @@ struct SourceRecorder: Sendable {
 
     /// Finishes the source's files.
     mutating func close(clocks: AgentClocks, at now: Instant) -> [Action] {
-        // Clock measurements after its goodbye do not belong to its recording.
+        // Clock measurements after its Goodbye do not belong to its recording.
         let wasClosed = isClosed
         isClosed = true
         progress.isComplete = true
@@ -470,7 +470,7 @@ extension SourceRecorder {
         return actions
     }
 
-    /// Adds to a fragment the clock exchanges learned since the previous one; returns the lines to log.
+    /// Adds to a fragment the clock exchanges received since the previous one; returns the lines to log.
     private mutating func writeDown(
         _ clocks: AgentClocks, in fragment: inout FragmentPlan, at now: Instant
     ) -> [Action] {
@@ -519,7 +519,7 @@ extension SourceRecorder {
         }
     }
 
-    /// Adds a line to the ledger, now or when there is room for it.
+    /// Adds a line to the ledger, within its budget.
     private mutating func ledger(
         _ kind: LedgerEntry.Kind, at now: Instant, sequences: ClosedRange<UInt64>? = nil,
         _ fill: (inout LedgerEntry) -> Void
@@ -530,7 +530,7 @@ extension SourceRecorder {
         ).map(line)
     }
 
-    /// Adds a line to the ledger without delay, unless the ledger would become too long to be read.
+    /// Adds a line to the ledger immediately, unless the ledger would become unreadable.
     private mutating func ledgerAtOnce(
         _ kind: LedgerEntry.Kind, at now: Instant, sequences: ClosedRange<UInt64>? = nil,
         _ fill: (inout LedgerEntry) -> Void

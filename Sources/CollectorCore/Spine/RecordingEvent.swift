@@ -1,7 +1,7 @@
 import Archive
 import Media
 
-/// An event of recordings, published after the disk thread has completed it: what it describes is already written.
+/// An event of recordings, published after the disk thread has written what it describes.
 enum RecordingEvent: Sendable {
     /// A session has a description, or a new one.
     case sessionDescribed(SessionManifest)
@@ -15,7 +15,7 @@ enum RecordingEvent: Sendable {
     case sourceBegan(SourceKey)
     /// A source has ended.
     case sourceEnded(SourceKey)
-    /// After a file of the source failed: its files and its ledger have been put in order, and have to be read again.
+    /// After a failed file of the source: its files and its ledger are consistent again, and have to be read again.
     case sourceMended(SourceKey)
     /// A file is about to be written; it exists from its first fragment on.
     case segmentBegan(SegmentKey, SegmentPlan, sessionZero: UTCTime)
@@ -27,9 +27,9 @@ enum RecordingEvent: Sendable {
     case segmentRemoved(SegmentKey, cause: String)
     /// The object store is proven to have it.
     case segmentStored(SegmentKey, sizeBytes: UInt64)
-    /// Its local copy was removed: its media is in the object store alone.
+    /// Its local copy was removed: its media is in the object store only.
     case segmentMoved(SegmentKey)
-    /// A ledger line: a gap, or something else that the media cannot express.
+    /// A ledger line: a gap, or another fact that the media cannot express.
     /// - offset: its byte offset in the ledger; it identifies the line among lines with the same text.
     case noted(SourceKey, LedgerEntry, offset: UInt64)
 

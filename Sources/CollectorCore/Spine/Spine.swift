@@ -2,12 +2,12 @@ import Archive
 import Dispatch
 import Synchronization
 
-/// Distributes events of recordings from the disk thread to listeners: the catalog, the log, the metrics, and anything else that
-/// shows, uploads or counts recordings.
+/// Distributes events of recordings from the disk thread to listeners: the catalog, the log, the metrics, uploads and
+/// the feed.
 ///
-/// It never blocks the disk thread. Each listener has its own bounded queue. Events that do not fit are lost to that listener; it
-/// is notified of the sessions concerned, and reads their files again, which are authoritative. Events of a kind without a
-/// listener are not created.
+/// It never blocks the disk thread. Each listener has its own bounded queue. Events that do not fit are lost to that
+/// listener; it is notified of the sessions concerned, and reads their files again, which are authoritative. Events of
+/// a kind without a listener are not created.
 final class Spine: Sendable {
     private let listeners = Mutex<[SpineListener]>([])
     /// Kinds that any listener has selected, ``RecordingEvent/Kinds``.
@@ -31,12 +31,12 @@ final class Spine: Sendable {
     }
 
     /// Whether any listener has selected such events.
-    func hears(_ kinds: RecordingEvent.Kinds) -> Bool {
+    func hasListener(for kinds: RecordingEvent.Kinds) -> Bool {
         heard.load(ordering: .acquiring) & kinds.rawValue != 0
     }
 
     /// Publishes events, in order. Never blocks.
-    func say(_ events: [RecordingEvent]) {
+    func publish(_ events: [RecordingEvent]) {
         guard !events.isEmpty else { return }
         for listener in listeners.withLock({ $0 }) { listener.hear(events) }
     }

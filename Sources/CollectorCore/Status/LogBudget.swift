@@ -7,14 +7,14 @@ struct LogBudget: Sendable {
     /// Burst: lines of a source that starts, disconnects and reconnects a few times.
     private static let burst: Int64 = 40
     private static let pauseNanoseconds: Int64 = 10_000_000_000
-    /// Maximum number of names; above it all are forgotten, and start anew.
+    /// Maximum number of names; above it, all budgets are reset.
     private static let maximumNames = 16_384
 
     private var lines: [String: (allowance: Allowance, heldBack: UInt64)] = [:]
 
     /// The line to write; nil: it is suppressed.
     mutating func pass(_ line: LinkLog, now: Int64) -> LinkLog? {
-        // Errors are few, each is rate-limited where it occurs, and none should be missed.
+        // Errors are few, each is rate-limited at its origin, and none should be missed.
         guard line.level != .error,
             let owner = line.metadata["source"] ?? line.metadata["address"]
         else { return line }

@@ -5,7 +5,7 @@ import Wire
 struct PendingStops: Sendable {
     private var waiting: [(question: ControlServer.Question, session: StoppedSession)] = []
 
-    /// A request waits for the end of a session that has been ended.
+    /// Adds a request that waits for the end of a stopped session.
     mutating func wait(_ question: ControlServer.Question, for session: StoppedSession) {
         waiting.append((question, session))
     }

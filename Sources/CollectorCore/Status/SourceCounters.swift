@@ -14,9 +14,9 @@ struct SourceCounters: Sendable {
         var agent = ""
         var software = ""
         var isConnected = false
-        /// When it was last heard.
+        /// Arrival of the last message.
         var heardNanoseconds: Int64 = 0
-        /// When samples were last taken in.
+        /// Arrival of the last samples.
         var tookNanoseconds: Int64?
         var connections: UInt64 = 0
         var pictures: UInt64 = 0
@@ -35,7 +35,7 @@ struct SourceCounters: Sendable {
         fileprivate var newest: UInt64 = 0
         /// Since when records have been waiting to become durable, without any progress in the meantime.
         var unpersistedSinceNanoseconds: Int64?
-        /// What has come and is not in the object store, oldest first; nil: it does not matter.
+        /// Records that are not in the object store, oldest first; nil: not counted.
         var unreleased: UnreleasedArrivals?
 
         /// Bytes that the agent keeps. An agent that has gone reports nothing any more: what it reported last counts until all of it
@@ -52,7 +52,7 @@ struct SourceCounters: Sendable {
         uniqueKeysWithValues: (GapCause.allCases.map(\.description) + LostRecords.own)
             .map { (label($0), SourceStatus.Gaps()) })
 
-    /// Whether agents keep what is not in the object store.
+    /// Whether agents keep records until they are in the object store.
     private let countsUnreleased: Bool
     private var sourceCounters: [String: Tally] = [:]
     /// Total of all sources, including omitted ones.
@@ -153,14 +153,14 @@ struct SourceCounters: Sendable {
         sourceCounters[name]?.writtenBytes += UInt64(bytes)
     }
 
-    /// Everything up to a record is durable now.
+    /// Everything up to a record is durable.
     mutating func persisted(_ name: String, spool: SpoolID, upTo sequence: UInt64, at now: Int64) {
         guard let counters = sourceCounters[name], counters.spool == spool else { return }
         sourceCounters[name]?.unpersistedSinceNanoseconds = sequence >= counters.newest ? nil : now
         if !countsUnreleased { released(name, through: sequence) }
     }
 
-    /// Everything up to a record is in the object store now.
+    /// Everything up to a record is in the object store.
     mutating func stored(_ name: String, spool: SpoolID, upTo sequence: UInt64) {
         guard sourceCounters[name]?.spool == spool else { return }
         sourceCounters[name]?.unreleased?.remove(through: sequence)

@@ -15,7 +15,7 @@ struct StatusBuilder {
     private struct Totals {
         var pictures: UInt64
         var bytes: UInt64
-        /// When the last of them came.
+        /// Arrival of the last of them.
         var tookNanoseconds: Int64
     }
 
@@ -28,7 +28,7 @@ struct StatusBuilder {
     struct Surroundings {
         var disk = DiskStatistics.Figures()
         var diskBusySeconds = 0.0
-        /// Minimum free space; none: the default for the disk.
+        /// Minimum free space; nil: the default for the disk.
         var reserveBytes: UInt64?
         var removesOldSegments = false
         var refusedConnections: [ConnectionRefusal: UInt64] = [:]
@@ -112,13 +112,14 @@ struct StatusBuilder {
             totals[name] = Totals(
                 pictures: counters.pictures, bytes: counters.receivedBytes,
                 tookNanoseconds: counters.tookNanoseconds ?? now)
-            // A counter only decreases when its source was forgotten in between. Samples come half a second at once: they are divided by
-            // the time from arrival to arrival, because that from report to report has now two and now three of them.
+            // A counter only decreases when its source was forgotten in between. Samples arrive in batches of half a
+            // second, so they are divided by the time between arrivals: a report interval contains two batches or
+            // three.
             if let before = last[name], let took = counters.tookNanoseconds,
                 took > before.tookNanoseconds, counters.pictures >= before.pictures,
                 counters.receivedBytes >= before.bytes
             {
-                // Two messages that come one after the other on either side of a report are no rate.
+                // Two messages on either side of a report are too close for a rate.
                 let least = lastNanoseconds.map { (now - $0) / 2 } ?? 0
                 let seconds = Double(max(took - before.tookNanoseconds, least)) / 1e9
                 source.picturesPerSecond = Double(counters.pictures - before.pictures) / seconds
@@ -147,7 +148,6 @@ struct StatusBuilder {
 }
 
 extension SourceStatus {
-    /// The metrics of a source.
     fileprivate init(name: String, _ counters: SourceCounters.Tally, now: Int64) {
         self.init(name: name)
         agent = counters.agent

@@ -1,11 +1,11 @@
-/// What has come of a source and is not in the object store: how old the oldest of it is, and how much it is, to within a second of
-/// arrivals, or more where much has piled up.
+/// The records of a source that have arrived and are not in the object store: their bytes and the age of the oldest, to
+/// within a second of arrivals, or more for a large backlog.
 struct UnreleasedArrivals: Hashable, Sendable {
     private struct Part: Hashable {
         /// Its last record.
         var through: UInt64
         var bytes: Int
-        /// When it began to come, on the collector's monotonic clock.
+        /// Arrival of its first record, on the collector's monotonic clock.
         var sinceNanoseconds: Int64
     }
 
@@ -18,7 +18,7 @@ struct UnreleasedArrivals: Hashable, Sendable {
 
     /// Payload bytes.
     private(set) var bytes = 0
-    /// When the oldest of it came, on the collector's monotonic clock; nil: there is none.
+    /// Arrival of the oldest unstored record, on the collector's monotonic clock; nil: there is none.
     var sinceNanoseconds: Int64? { parts.first?.sinceNanoseconds }
 
     mutating func add(through sequence: UInt64, bytes: Int, at now: Int64) {

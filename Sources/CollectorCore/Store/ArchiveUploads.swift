@@ -8,16 +8,16 @@ import Synchronization
 import Threads
 import Uploading
 
-/// Follows the spine, and has the archive uploaded (``Uploader``).
+/// Passes events of the spine to the ``Uploader``.
 ///
-/// It has a thread of its own, which only passes on what has happened: neither the disk thread nor the receiving thread waits for it,
-/// and neither is used by the uploading threads. Local copies are removed by the disk thread, as everything that is removed.
+/// It has its own thread: neither the disk thread nor the receiving thread waits for it, and neither is used by the
+/// uploading threads. Local copies are removed by the disk thread, like all removals.
 final class ArchiveUploads: Sendable {
-    /// Events that may be queued: an hour of a large site. What does not fit is found by looking.
+    /// Events that may be queued: an hour of a large site. Lost events are recovered by a scan of the archive.
     private static let capacity = 4_096
-    /// Segments that are passed on after one survey: the next one, half a minute later, finds the rest.
+    /// Segments that are passed on after one survey: the next survey, half a minute later, finds the rest.
     private static let removalsTogether = 1_024
-    /// The disk thread has been at its present work for longer: recording needs the disk more than uploads do.
+    /// Uploads pause when the disk thread has been busy for longer: recording has priority.
     private static let giveWaySeconds = 0.5
 
     private let uploader: Uploader
@@ -28,13 +28,13 @@ final class ArchiveUploads: Sendable {
     private let isStopping = Atomic(false)
     private let name: String
     private let logger: Logger
-    /// Which records the store has; nil: nobody wants to know.
+    /// The records in the object store; nil: not tracked.
     let records: StoredRecords?
 
     /// - Parameters:
-    ///   - countsRecords: whether it is to be known which records the store has.
-    ///   - meter: says how long the disk thread has been busy.
-    ///   - remove: has the disk thread remove something; called on an uploading thread.
+    ///   - countsRecords: whether to track the records in the object store.
+    ///   - meter: measures how long the disk thread has been busy.
+    ///   - remove: has the disk thread remove an item; called on an uploading thread.
     init(
         _ settings: StoreSettings, layout: ArchiveLayout, countsRecords: Bool, spine: Spine,
         meter: DiskStatistics, logger: Logger, remove: @escaping @Sendable (Removal) -> Void
@@ -60,7 +60,7 @@ final class ArchiveUploads: Sendable {
                 }
             },
             stored: { segment, proof in
-                spine.say([
+                spine.publish([
                     .segmentStored(segment, sizeBytes: UInt64(clamping: proof.sizeBytes))
                 ])
             },
@@ -76,7 +76,7 @@ final class ArchiveUploads: Sendable {
 
     var status: StoreStatus { StoreStatus(uploader.status, name: name) }
 
-    /// Begins to listen, and to look at the archive.
+    /// Subscribes to the spine, and scans the archive.
     func start() {
         spine.add(listener)
         uploader.start()
@@ -89,7 +89,7 @@ final class ArchiveUploads: Sendable {
     }
 
     /// Waits until everything is in the store, or the store cannot be used.
-    /// - Parameter isCancelled: whether to wait no longer.
+    /// - Parameter isCancelled: whether to stop waiting.
     func drain(_ isCancelled: @escaping @Sendable () -> Bool) {
         follow(listener.take())
         uploader.drain(isCancelled)
@@ -105,7 +105,7 @@ final class ArchiveUploads: Sendable {
         uploader.stop(until: deadline)
     }
 
-    /// Segments that should leave the disk, if the store is proven to have them.
+    /// Evicts segments from the disk, if the store is proven to have them.
     func evict(_ segments: [ArchivedSegment]) {
         for segment in segments.prefix(Self.removalsTogether) {
             let owner = SourceKey(session: segment.session, source: segment.source)
@@ -115,7 +115,7 @@ final class ArchiveUploads: Sendable {
         }
     }
 
-    /// Segments that are kept no longer, neither here nor there.
+    /// Removes expired segments from the store and the disk.
     func forget(_ segments: [ExpiredSegment]) {
         for segment in segments.prefix(Self.removalsTogether) {
             uploader.changed(.forget(segment))
@@ -135,7 +135,7 @@ final class ArchiveUploads: Sendable {
                 uploader.changed(.session(session))
             case .sourceMended(let source): uploader.changed(.session(source.session))
             case .segmentRemoved(let segment, _):
-                // Its ledger says so.
+                // Its ledger records that.
                 uploader.changed(.described(session: segment.session))
             case .sourceBegan, .segmentBegan, .fragmentAppended, .durable, .noted, .segmentStored,
                 .segmentMoved:

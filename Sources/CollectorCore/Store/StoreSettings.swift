@@ -2,7 +2,7 @@ package import ObjectStore
 package import Threads
 package import Uploading
 
-/// The object store that a collector's archive goes to.
+/// The object store of a collector's archive.
 package struct StoreSettings: Sendable {
     package var bucket: any ObjectBucket
     package var upload: UploadSettings

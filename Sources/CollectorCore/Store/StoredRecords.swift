@@ -3,14 +3,14 @@ import Media
 import Synchronization
 import Uploading
 
-/// Which records the object store has: on their way from the uploading threads to the receiving thread, and back from there up to
-/// which record of a spool it has everything.
+/// The records in the object store. The uploading threads add them and the receiving thread fetches them; the receiving
+/// thread returns the watermark of each spool, for the next proofs.
 ///
-/// A set, not a queue of events: however seldom it is fetched, nothing is lost, and it has no more ranges than segments are in the
-/// store out of their order. Ledgers are read here, as far as the store has them: on uploading threads.
+/// A set, not a queue of events: nothing is lost however seldom it is fetched, and it has at most one range per segment
+/// stored out of order. Ledgers are read on uploading threads, as far as the store has them.
 final class StoredRecords: StoredRecordsObserver {
     /// Records of one spool.
-    struct News: Sendable {
+    struct Addition: Sendable {
         var source: String
         var spool: SpoolID
         var sequences: SequenceSet
@@ -34,21 +34,21 @@ final class StoredRecords: StoredRecordsObserver {
         var through: [String: [(spool: SpoolID, number: UInt64)]] = [:]
         /// How many bytes of a ledger have been read.
         var read: [SourceKey: Int] = [:]
-        /// Time from the end of a segment to its proof, of the slowest lately, seconds.
+        /// Maximum recent time from the end of a segment to its proof, seconds, with decay.
         var lagSeconds = 0.0
     }
 
-    /// Spools of one source of which a number is kept: as many as ``DurableRecords`` has.
+    /// Watermarks kept per source: as many as ``DurableRecords`` has.
     private static let spoolsPerSource = DurableRecords.maximumUnreleasedSpools
-    /// Ledgers whose length is remembered. Of others, all lines are read again.
+    /// Ledgers whose read position is kept. Others are read again from the start.
     private static let ledgers = 4_096
-    /// How much of the lag of the slowest segment remains after each other one.
+    /// Decay of the maximum lag per proof.
     private static let fading = 0.95
 
     private let layout: ArchiveLayout
     private let state = Mutex(State())
     private let now: @Sendable () -> Int64
-    /// Is told of a ledger that cannot be read.
+    /// Reports a ledger that cannot be read.
     private let complain: @Sendable (String) -> Void
 
     /// - Parameter now: nanoseconds since 1970 (UTC).
@@ -80,8 +80,8 @@ final class StoredRecords: StoredRecordsObserver {
         }
     }
 
-    /// What a proof says of earlier records. It may come from a bucket that others write to, so it counts no further than to the highest
-    /// number of its own: later records are in other proofs.
+    /// The earlier records that a proof lists. It may come from a bucket that others write to, so it counts up to the
+    /// highest number of its own records only: later records have other proofs.
     private static func storedThrough(
         _ proof: SegmentProof
     ) -> [(spool: SpoolID, number: UInt64)] {
@@ -107,7 +107,7 @@ final class StoredRecords: StoredRecordsObserver {
         // An incomplete last line comes with the next part.
         guard let end = part.lastIndex(of: UInt8(ascii: "\n")) else { return }
         let lines = Ledger.parse(Array(part[...end])).entries
-            // Where an earlier session has them is not known from this ledger.
+            // This ledger does not say where an earlier session has them.
             .filter { $0.kind != .earlier }.flatMap(\.replacedRecords)
         state.withLock { state in
             if state.read.count >= Self.ledgers { state.read.removeAll() }
@@ -125,18 +125,18 @@ final class StoredRecords: StoredRecordsObserver {
 
     // MARK: From the receiving thread
 
-    /// What the store has more than at the last call.
-    func take() -> [News] {
+    /// The records that were stored since the last call.
+    func take() -> [Addition] {
         state.withLock { state in
             guard !state.news.isEmpty else { return [] }
             defer { state.news.removeAll() }
             return state.news.map {
-                News(source: $0.key.source, spool: $0.key.spool, sequences: $0.value)
+                Addition(source: $0.key.source, spool: $0.key.spool, sequences: $0.value)
             }
         }
     }
 
-    /// Up to which record of each spool the store has everything: the next proofs say so.
+    /// Sets the watermarks, for the next proofs.
     func set(_ watermarks: [Watermark]) {
         guard !watermarks.isEmpty else { return }
         state.withLock { state in
@@ -149,6 +149,6 @@ final class StoredRecords: StoredRecordsObserver {
         }
     }
 
-    /// Time from the end of a segment to its proof, of the slowest lately, seconds.
+    /// Maximum recent time from the end of a segment to its proof, seconds.
     var lagSeconds: Double { state.withLock { $0.lagSeconds } }
 }

@@ -2,18 +2,18 @@ import Archive
 import Media
 import Wire
 
-/// Which records of every source are durable, by spool: the only owner of that knowledge.
+/// Which records of every source are durable, by spool: the single source of truth.
 ///
-/// A durable record is on disk, in a file or as a ledger line, or the ledger says why it never will be. A record that was
-/// reported as durable stays so.
+/// A durable record is on disk, in a file or as a ledger line, or the ledger says why it never will be. A record that
+/// was reported as durable stays so.
 ///
-/// It outlives sessions, because the last acknowledgement of a source is due after its session has ended. It also keeps the
-/// records that were on disk when the collector began with a spool, for as long as agents may send them again. An agent resumes
-/// after the last record up to which everything is durable, and later records may be on disk too. Audio waits for pictures,
-/// ledger lines wait for nothing, and a message may have been divided between two fragments.
+/// It outlives sessions, because the last acknowledgement of a source is due after its session has ended. It also keeps
+/// the records that were on disk when the collector began with a spool, for as long as agents may send them again. An
+/// agent resumes after the watermark, and later records may be on disk too: audio waits for pictures, ledger lines wait
+/// for nothing, and a message may have been divided between two fragments.
 ///
-/// With the policy ``ReleasePolicy/stored`` it also knows which records are in the object store: those of segments that are
-/// proven, and those of ledger lines that it has. An agent may forget a record when it is both durable and there.
+/// With the policy ``ReleasePolicy/stored`` it also tracks the records in the object store: those of proven segments,
+/// and those of stored ledger lines. An agent may delete a record when it is both durable and stored.
 struct DurableRecords: Sendable {
     /// The state of a message with samples.
     enum Verdict: Sendable {
@@ -25,21 +25,21 @@ struct DurableRecords: Sendable {
 
     /// An agent has a new spool at every start until it keeps one on disk; older ones practically never come back.
     private static let maximumSpoolsPerSource = 8
-    /// With ``ReleasePolicy/stored`` an agent comes back with each spool that is not released yet, one for each of its boots. What
-    /// is known of those is kept: without it, their samples would be recorded a second time.
+    /// With ``ReleasePolicy/stored``, an agent returns with every unreleased spool, one per boot. Without their state,
+    /// their samples would be recorded a second time.
     static let maximumUnreleasedSpools = 256
 
     fileprivate struct Spool: Sendable {
         let id: SpoolID
         var durable = SequenceSet()
-        /// The records that the object store has, or that need not be there; may have more than ``durable`` for a moment.
+        /// The records that the object store has, or need not have; may temporarily exceed ``durable``.
         var stored = SequenceSet()
-        /// The number of its goodbye, if that is known: it was on disk when the collector began with the spool, or, with
-        /// ``ReleasePolicy/stored``, it has come since.
+        /// The number of its Goodbye, if known: it was on disk when the collector began with the spool, or, with
+        /// ``ReleasePolicy/stored``, it has arrived since.
         var goodbye: UInt64?
         /// The records that were on disk when the collector began with the spool, until its agent has passed them.
         var archived: RecordedSpool?
-        /// The records of it that the present session has, or whose presence in an earlier session its ledger records.
+        /// The records that the present session has, or that its ledger attributes to an earlier session.
         var told = SequenceSet()
         /// The newest sample of each track that was passed on to be recorded although part of its message was on disk.
         var givenOut: [TrackKind: UInt64] = [:]
@@ -50,14 +50,14 @@ struct DurableRecords: Sendable {
 
     /// By source; the most recently used spool is last.
     private var spools: [String: [Spool]] = [:]
-    /// Whether any spool has archived records: only then is there anything to look up.
+    /// Whether any spool has archived records; otherwise no lookup is needed.
     private var hasArchived = false
     private let policy: ReleasePolicy
 
     init(policy: ReleasePolicy = .local) { self.policy = policy }
 
     /// Takes over the records that an earlier collector left on disk.
-    /// - Parameter session: the session that is resumed, with what it accounts for.
+    /// - Parameter session: the resumed session, with the records it accounts for.
     init(
         _ recorded: [String: [RecordedSpool]], session: RecoveredSession? = nil,
         policy: ReleasePolicy = .local
@@ -67,7 +67,7 @@ struct DurableRecords: Sendable {
             own.map {
                 var spool = Spool(id: $0.spool, durable: $0.sequences)
                 spool.goodbye = $0.hasGoodbye ? $0.goodbye : nil
-                // Where every record up to the last one is on disk, agents continue after it.
+                // If every record up to the last one is on disk, agents continue after it.
                 spool.archived = $0.sequences.highest > 0 ? $0 : nil
                 return spool
             }
@@ -75,7 +75,8 @@ struct DurableRecords: Sendable {
         hasArchived = spools.values.contains { $0.contains { $0.archived != nil } }
         for source in session?.sources ?? [] {
             for id in source.spools {
-                // Not all that is on disk: an earlier session may have records before the first one here, and lower ones may follow.
+                // Not all records on disk: an earlier session may have some before the first one here, and lower ones
+                // may follow.
                 change(source.entry.name, id) {
                     $0.told = source.accounted[id] ?? $0.archived?.sequences ?? $0.told
                 }
@@ -97,7 +98,7 @@ struct DurableRecords: Sendable {
     }
 
     /// Registers a new spool that begins after `received`.
-    /// - Parameter missing: records before that which nobody has: they are not waited for.
+    /// - Parameter missing: earlier records that are lost everywhere, and are not waited for.
     mutating func begin(
         source: String, spool: SpoolID, received: UInt64, missing: ClosedRange<UInt64>? = nil
     ) {
@@ -115,7 +116,7 @@ struct DurableRecords: Sendable {
         self[source, spool]?.stored.watermark ?? 0
     }
 
-    /// Notes that the object store has records. Those of an unknown spool are of no use: its agent sends all it has.
+    /// Adds records of the object store. Those of an unknown spool are ignored: its agent sends all its records.
     /// - Returns: whether any of them is new.
     mutating func insertStored(_ records: SequenceSet, source: String, spool: SpoolID) -> Bool {
         guard policy == .stored else { return false }
@@ -128,8 +129,8 @@ struct DurableRecords: Sendable {
         return hasMoved
     }
 
-    /// Notes that the object store never needs to have records that are in no file and in no ledger. Those that are durable are in
-    /// one, and wait for it.
+    /// Excludes records from the object store that are in no file and in no ledger. Durable records are in one, and
+    /// wait for its upload.
     /// - Returns: whether any of them is new.
     mutating func forgo(_ records: PersistedRecords) -> Bool {
         var nowhere = SequenceSet()
@@ -146,8 +147,8 @@ struct DurableRecords: Sendable {
         change(source, spool) { $0.goodbye = sequence }
     }
 
-    /// Notes that records are durable.
-    /// - Returns: the spool's watermark, when it moved.
+    /// Adds durable records.
+    /// - Returns: the spool's watermark, if it moved.
     mutating func insert(_ records: PersistedRecords) -> UInt64? {
         var own = spools[records.source, default: []]
         var spool =
@@ -162,7 +163,7 @@ struct DurableRecords: Sendable {
         return watermark > before ? watermark : nil
     }
 
-    /// A ledger is to record that records will never be on disk.
+    /// The ledger is about to record that records will never be on disk.
     mutating func writeOff(_ records: ClosedRange<UInt64>, of source: String, spool: SpoolID) {
         change(source, spool) { $0.writtenOff.insert(records) }
     }
@@ -176,7 +177,7 @@ struct DurableRecords: Sendable {
 
     // MARK: Repeated records
 
-    /// A source continues after what is on disk of it, as if the collector had just been started.
+    /// A source continues after its records on disk, as if the collector had just been started.
     /// - Parameter recorded: the records found on disk of its spools; the present session has them.
     mutating func restart(_ source: String, recorded: [RecordedSpool]) {
         for found in recorded where self[source, found.spool] == nil {
@@ -201,7 +202,7 @@ struct DurableRecords: Sendable {
             return .new
         }
         guard samples.firstSequence <= archived.sequences.highest else {
-            // The first samples after all of it; from here on nothing has to be looked up.
+            // The first samples after all archived records; no further lookup is needed.
             let rest = PartialMessage(
                 ends: own.ends(of: TrackKind.allCases, before: samples.firstSequence, archived))
             change(source, spool) {
@@ -224,7 +225,8 @@ struct DurableRecords: Sendable {
         return archived.sequences.missing(in: sequences)
     }
 
-    /// Parts of a record that are on disk and that the present session does not account for yet: an earlier session has them.
+    /// The parts of a record that are on disk in an earlier session, and that the present session does not account for
+    /// yet.
     mutating func takeUntold(
         _ sequences: ClosedRange<UInt64>, of source: String, spool: SpoolID
     ) -> [ClosedRange<UInt64>] {
@@ -280,7 +282,7 @@ struct DurableRecords: Sendable {
         body(&spools.values[place][index])
     }
 
-    /// Of the spools whose agents have passed what was on disk, only the last are kept; and those that are not released.
+    /// Keeps the latest of the spools whose agents have passed the archived records, and all that are not released.
     private mutating func forgetOldSpools(of source: String) {
         guard var own = spools[source] else { return }
         let passed = own.count { $0.archived == nil }
@@ -289,7 +291,7 @@ struct DurableRecords: Sendable {
         let isCrowded = passed > Self.maximumUnreleasedSpools
         let newest = own.last?.id
         own.removeAll { spool in
-            // The one that has just begun has nothing to be released.
+            // The newest spool has nothing to release yet.
             guard excess > 0, spool.archived == nil, spool.id != newest else { return false }
             if policy == .stored, !isCrowded, !spool.isReleased { return false }
             excess -= 1
@@ -300,7 +302,7 @@ struct DurableRecords: Sendable {
 }
 
 extension DurableRecords: DurabilityLookup {
-    /// Records before `keptFrom` no agent has: those are not waited for, although they may be on their way to the store.
+    /// No agent has records before `keptFrom`: those are not waited for, although they may still be uploaded.
     func released(source: String, spool: SpoolID, keptFrom: UInt64) -> UInt64? {
         guard policy == .stored else { return nil }
         guard let own = self[source, spool] else { return 0 }
@@ -319,21 +321,21 @@ extension DurableRecords: DurabilityLookup {
 }
 
 extension DurableRecords.Spool {
-    /// Durable, or explained, although the line may not be durable yet.
+    /// Durable or written off, although the line may not be durable yet.
     fileprivate var accounted: SequenceSet {
         var all = durable
         all.formUnion(writtenOff)
         return all
     }
 
-    /// - Parameter found: what the present session has on disk of it; nil: nothing. Earlier sessions may have records behind some that
-    ///   they lack.
+    /// - Parameter found: the present session's records on disk; nil: none. Earlier sessions may have later records
+    ///   than some that they lack.
     fileprivate mutating func restart(_ found: RecordedSpool?) {
         // Everything that was passed on is on disk, or will be sent again.
         givenOut = [:]
         var known = found ?? RecordedSpool(spool: id, sequences: SequenceSet())
         known.sequences.formUnion(accounted)
-        // Where nothing was left to look up, everything was accounted for.
+        // If nothing was left to look up, everything was accounted for.
         if archived == nil { told = known.sequences }
         if let found { told.formUnion(found.sequences) }
         let isLookedUp =
@@ -346,7 +348,8 @@ extension DurableRecords.Spool {
         durable.highest == 0 || stored.firstMissing(in: 1...durable.highest) == nil
     }
 
-    /// Where tracks end before a record, if that record is on disk: a track that was recorded since continues after that.
+    /// The end of each track before a record, if that record is on disk: tracks that were recorded since continue
+    /// there.
     fileprivate func ends(
         of tracks: [TrackKind], before sequence: UInt64, _ archived: RecordedSpool
     ) -> [TrackKind: TrackEnd] {
@@ -389,7 +392,6 @@ extension DurableRecords.Spool {
 }
 
 extension SampleRun {
-    /// Some of the run's samples.
     fileprivate func part(_ range: Range<Int>) -> SampleRun {
         SampleRun(
             track: track, sizes: Array(sizes[range]), dtsNanoseconds: Array(dtsNanoseconds[range]),

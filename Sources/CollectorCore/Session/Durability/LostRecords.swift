@@ -1,19 +1,18 @@
 import Archive
 import Media
 
-/// Names of the loss causes that only the collector has.
+/// Causes of loss that only the collector has.
 enum LostRecords {
     static let writeFailed = "write failed"
     static let restart = "restart"
     static let tooManyFiles = "too many files"
     static let impossibleTimes = "impossible times"
-    /// The causes that agents do not have.
     static let own = [writeFailed, tooManyFiles, impossibleTimes]
 }
 
 // Records that were received and are not on disk: a source's file failed, or an earlier collector was killed.
 extension SessionRecorder {
-    /// A file of a source has failed: the session does not end before it is known which records have to be sent again.
+    /// A file of a source has failed: the session does not end before the records to be sent again are known.
     mutating func failed(_ id: SourceKey) {
         if sessionName == id.session { sources[id.source]?.value.isFailing = true }
     }
@@ -59,7 +58,7 @@ extension SessionRecorder {
         return actions + [.job(.goOn(id))]
     }
 
-    /// Registers the durable records of a source: nothing else acknowledges them.
+    /// Registers the durable records of a source that nothing else acknowledges.
     private mutating func learn(_ rescued: RescuedSource) -> [Action] {
         let name = rescued.id.source
         return rescued.spools.compactMap { recorded in
@@ -70,8 +69,8 @@ extension SessionRecorder {
         }
     }
 
-    /// Handles records that are not on disk and that their agent no longer has. They are a gap where the session has other
-    /// records of their spool; otherwise the session has nothing to record about them.
+    /// Handles records that are not on disk and that their agent no longer has. They are a gap if the session has other
+    /// records of their spool; otherwise the session records nothing about them.
     func neverCame(
         _ missing: ClosedRange<UInt64>, of name: String, _ spool: SpoolID, at now: Instant
     ) -> [Action] {
@@ -91,8 +90,9 @@ extension SessionRecorder {
 
     /// Lines for records of other spools that an earlier collector did not have on disk and that were not sent again.
     ///
-    /// Agents send an earlier spool first: one that has come back with a later one has lost them, too. One that has not come back may
-    /// still have them; so may one that keeps spools until they are in the store, which comes back with those before the present one.
+    /// Agents send spools in order: an agent that has returned with a later spool has lost the earlier ones. One that
+    /// has not returned may still have them. So may one that keeps spools until they are stored: it returns with
+    /// earlier spools before the present one.
     func neverReturned(to session: String, at now: Instant) -> [Action] {
         sources.keys.sorted().flatMap { name -> [Action] in
             guard let source = sources[name]?.value, source.hasJoined else { return [] }
@@ -110,8 +110,8 @@ extension SessionRecorder {
         }
     }
 
-    /// Lines for records that a session lacks at its end before records that it has: an earlier collector did not have them on
-    /// disk, and their agent still has them, but did not get to them in time.
+    /// Lines for records that a session lacks at its end before records that it has: an earlier collector did not have
+    /// them on disk, and their agent has not sent them in time.
     func comesLater(than session: String, at now: Instant) -> [Action] {
         sources.keys.sorted().flatMap { name -> [Action] in
             guard let source = sources[name]?.value, source.hasJoined else { return [] }

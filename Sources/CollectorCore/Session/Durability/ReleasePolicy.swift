@@ -1,7 +1,7 @@
-/// When an agent may forget a record.
+/// When an agent may delete a record.
 package enum ReleasePolicy: String, CaseIterable, Hashable, Sendable {
     /// When it is durable on the collector's disk.
     case local
-    /// When it is in the object store as well: then even the loss of the collector with its disk loses nothing.
+    /// When it is in the object store as well: then nothing is lost with the collector's disk.
     case stored
 }

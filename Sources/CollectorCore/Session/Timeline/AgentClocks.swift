@@ -3,31 +3,31 @@ import Archive
 import Timing
 import Wire
 
-/// One clock as one agent measures it. Another agent's measurements of the same clock are kept separately.
+/// One clock as measured by one agent. Another agent's measurements of the same clock are kept separately.
 struct ClockID: Hashable, Sendable {
-    /// Nil: of a source that has not been introduced since the collector was started.
+    /// Nil: the source's agent has not connected since the collector was started.
     var owner: ClockOwner?
     var epoch: EpochID
 }
 
 /// The measurements of the agents' clocks.
 struct AgentClocks: Sendable {
-    /// Exchanges kept until they are recorded: half a minute of fast probing. Of a clock whose sources record nothing, the oldest
-    /// are dropped: leaving an exchange out makes a bound wider, never wrong.
+    /// Exchanges kept until they are recorded: half a minute of fast probing. If a clock's sources record nothing, the
+    /// oldest are dropped: leaving an exchange out makes a bound wider, never wrong.
     static let maximumUnrecorded = FragmentRecord.maximumExchanges
-    /// Enough for every box of a large site to reboot a few times. The clock that was updated longest ago is dropped first; a
-    /// clock that is updated every second is never that one.
+    /// Enough for every box of a large site to reboot a few times. The clock that was updated longest ago is dropped
+    /// first; a clock in use is updated every second.
     private static let maximumClocks = 4_096
-    /// One key, or one address where there are no keys, may have half of them at most: its own oldest clocks are dropped first.
+    /// One key, or one address without keys, may have half of them: its own oldest clocks are dropped first.
     private static let clocksPerOwner = maximumClocks / 2
 
     /// The measurements of one clock.
     private struct Clock: Sendable {
         var estimator = ClockEstimator()
         var change: Change?
-        /// The latest possible exchanges, accepted or not, oldest first.
+        /// The latest valid exchanges, accepted or not, oldest first.
         var latest: [ClockExchange] = []
-        /// Number of possible exchanges so far.
+        /// Number of valid exchanges so far.
         var possible = 0
         /// The count of additions for all clocks when this one was last updated.
         var lastHeard: UInt64 = 0
@@ -118,7 +118,7 @@ struct AgentClocks: Sendable {
         byOwner[owner, default: []].insert(id)
     }
 
-    /// The exchanges of a clock after the first `known` ones, as far as they are still kept, and their total number.
+    /// The retained exchanges of a clock after the first `known` ones, and their total number.
     func exchanges(
         of id: ClockID, after known: Int
     ) -> (exchanges: ArraySlice<ClockExchange>, count: Int) {

@@ -3,8 +3,8 @@ import Archive
 import Timing
 import Wire
 
-/// Which clock exchanges one source's recording already contains, and what is recorded next: exchanges with the next fragment,
-/// and ledger lines for what is worth one.
+/// Tracks which clock exchanges one source's recording already contains, and what is recorded next: exchanges with the
+/// next fragment, and ledger lines for noteworthy changes.
 ///
 /// Called once per fragment, not per message.
 struct ClockReporting: Sendable {
@@ -14,7 +14,7 @@ struct ClockReporting: Sendable {
     static let leastIntervalNanoseconds: Int64 = 10_000_000_000
 
     /// The state of one epoch.
-    private struct Page: Sendable {
+    private struct EpochState: Sendable {
         /// Number of exchanges of `owner` that have been recorded.
         var recorded = 0
         var owner: ClockOwner?
@@ -24,7 +24,7 @@ struct ClockReporting: Sendable {
         var doubtfulNotedNanoseconds: Int64?
     }
 
-    private var pages: [EpochID: Page] = [:]
+    private var states: [EpochID: EpochState] = [:]
     private var present: EpochID?
 
     /// Samples of an epoch are about to be written.
@@ -34,20 +34,20 @@ struct ClockReporting: Sendable {
         var notices: [IntakeNotice] = []
         if let present { notices.append(.epochClosed(epoch: present)) }
         present = epoch
-        // A box has a few boots in a session; if it claims more, its earlier exchanges are in its fragments only.
-        if pages.count > 2 * WireLimits.epochsPerAgent { pages.removeAll() }
-        if pages[epoch] == nil { pages[epoch] = Page(zeroNanoseconds: zero) }
+        // A box has a few boots in a session; with more, earlier exchanges are in its fragments only.
+        if states.count > 2 * WireLimits.epochsPerAgent { states.removeAll() }
+        if states[epoch] == nil { states[epoch] = EpochState(zeroNanoseconds: zero) }
         notices.append(.epochOpened(epoch: epoch, collectorZeroNanoseconds: zero))
         return notices
     }
 
     /// The exchanges for the next fragment of an epoch.
     mutating func takeExchanges(of id: ClockID, _ clocks: AgentClocks) -> [ClockExchange] {
-        guard let page = pages[id.epoch] else { return [] }
-        let recorded = page.owner == id.owner ? page.recorded : 0
+        guard let state = states[id.epoch] else { return [] }
+        let recorded = state.owner == id.owner ? state.recorded : 0
         let (exchanges, count) = clocks.exchanges(of: id, after: recorded)
-        pages[id.epoch]?.recorded = count
-        pages[id.epoch]?.owner = id.owner
+        states[id.epoch]?.recorded = count
+        states[id.epoch]?.owner = id.owner
         return Array(exchanges)
     }
 
@@ -60,21 +60,21 @@ struct ClockReporting: Sendable {
         of id: ClockID, _ clocks: AgentClocks, at stamp: Int64, session: Int64
     ) -> [IntakeNotice] {
         let epoch = id.epoch
-        guard var page = pages[epoch] else { return [] }
-        defer { pages[epoch] = page }
+        guard var state = states[epoch] else { return [] }
+        defer { states[epoch] = state }
         var notices: [IntakeNotice] = []
-        if let model = clocks.model(of: id, at: stamp), isNoteworthy(model, page, at: stamp) {
-            page.noted = (model, stamp)
+        if let model = clocks.model(of: id, at: stamp), isNoteworthy(model, state, at: stamp) {
+            state.noted = (model, stamp)
             notices.append(.model(epoch: epoch, model, sessionNanoseconds: session))
         }
         if let counts = clocks.counts(of: id) {
             let rejected = counts.rejected.values.reduce(0, +)
-            let isDue = page.doubtfulNotedNanoseconds.map {
+            let isDue = state.doubtfulNotedNanoseconds.map {
                 distance(stamp, $0) >= Self.leastIntervalNanoseconds
             }
-            if rejected + counts.outliers > page.doubtful, isDue ?? true {
-                page.doubtful = rejected + counts.outliers
-                page.doubtfulNotedNanoseconds = stamp
+            if rejected + counts.outliers > state.doubtful, isDue ?? true {
+                state.doubtful = rejected + counts.outliers
+                state.doubtfulNotedNanoseconds = stamp
                 let reasons = counts.rejected.map { "\($0.value) \($0.key)" }.sorted()
                 notices.append(
                     .doubtfulExchanges(
@@ -85,16 +85,16 @@ struct ClockReporting: Sendable {
         return notices
     }
 
-    /// The source ends: lines for what is not in a fragment yet.
+    /// The source ends: lines for exchanges that are in no fragment.
     mutating func close(_ clocks: AgentClocks, of owner: ClockOwner?) -> [IntakeNotice] {
         var notices: [IntakeNotice] = []
-        for (epoch, page) in pages.sorted(by: { $0.key.description < $1.key.description }) {
+        for (epoch, state) in states.sorted(by: { $0.key.description < $1.key.description }) {
             let rest = takeExchanges(
-                of: ClockID(owner: page.owner ?? owner, epoch: epoch), clocks)
+                of: ClockID(owner: state.owner ?? owner, epoch: epoch), clocks)
             if !rest.isEmpty {
                 notices.append(
                     .exchanges(
-                        epoch: epoch, collectorZeroNanoseconds: page.zeroNanoseconds, rest))
+                        epoch: epoch, collectorZeroNanoseconds: state.zeroNanoseconds, rest))
             }
         }
         if let present { notices.append(.epochClosed(epoch: present)) }
@@ -102,10 +102,10 @@ struct ClockReporting: Sendable {
         return notices
     }
 
-    /// Whether a model is worth a line: the first model; one outside of the last line's bound, or with a much smaller or larger
-    /// bound; or another one after a long time.
-    private func isNoteworthy(_ model: ClockModel, _ page: Page, at stamp: Int64) -> Bool {
-        guard let noted = page.noted else { return true }
+    /// Whether a model is worth a line: the first model; one outside of the last line's bound, or with a much smaller
+    /// or larger bound; or another one after a long time.
+    private func isNoteworthy(_ model: ClockModel, _ state: EpochState, at stamp: Int64) -> Bool {
+        guard let noted = state.noted else { return true }
         let elapsed = distance(stamp, noted.atNanoseconds)
         if elapsed >= Self.calmIntervalNanoseconds { return true }
         guard elapsed >= Self.leastIntervalNanoseconds else { return false }

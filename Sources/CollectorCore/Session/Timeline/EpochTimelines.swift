@@ -1,10 +1,11 @@
 import Media
 import Timing
 
-/// Maps one epoch of an agent's clock to the session's timeline: a `Timeline` for every stretch between two jumps of the clock.
+/// Maps one epoch of an agent's clock to the session's timeline: a `Timeline` for every stretch between two jumps of
+/// the clock.
 ///
-/// The capture time of a sample decides to which stretch it belongs, not its arrival: a backlog from before a jump is mapped as
-/// if it had arrived at once.
+/// A sample belongs to a stretch by its capture time, not its arrival: a backlog from before a jump is mapped as if it
+/// had arrived in time.
 struct EpochTimelines: Sendable {
     /// Maximum stretches of a clock that jumps often; the oldest one is dropped first.
     static let maximumStretches = 16

@@ -9,7 +9,7 @@ struct HostClock: Hashable, Sendable {
     /// Boot and time namespace: two readings of `CLOCK_MONOTONIC` are comparable only if both are the same. Empty where the
     /// system does not report them.
     var boot: String
-    /// How far off the wall clock may be (adjtimex(2), `maxerror`), nanoseconds.
+    /// Maximum error of the wall clock (adjtimex(2), `maxerror`), nanoseconds.
     var wallErrorNanoseconds: Int64
 
     /// The kernel's value for a clock that is not synchronised.
@@ -26,7 +26,7 @@ struct HostClock: Hashable, Sendable {
         HostClock(boot: SystemClock.monotonicIdentity() ?? "", wallErrorNanoseconds: wallError())
     }
 
-    /// How far off the wall clock may be now, nanoseconds.
+    /// The present maximum error of the wall clock, nanoseconds.
     static func wallError() -> Int64 {
         var state = timex()
         guard adjtimex(&state) >= 0 else { return unknownErrorNanoseconds }
@@ -55,15 +55,15 @@ extension SessionManifest {
         return true
     }
 
-    /// Moves zero where the wall clock would put the present before the end of what is recorded: that was captured before the
-    /// server was started.
+    /// Moves zero if the wall clock would put the present before the end of the recorded media, which was captured
+    /// before the server was started.
     mutating func placeZero(soThatNowIsAfter endNanoseconds: Int64, at now: Instant) {
         let latest = now.monotonic.clampedSubtracting(endNanoseconds)
         guard presentZeroNanoseconds > latest else { return }
         clock?.correctionNanoseconds = zeroMonotonicNanoseconds.clampedSubtracting(latest)
     }
 
-    /// Takes over where agents' clocks show that zero is.
+    /// Applies the position of zero that the agents' clocks determine.
     mutating func correct(to zero: ZeroTie<PlacedClock>.Zero) {
         clock?.correctionNanoseconds = zeroMonotonicNanoseconds - zero.nanoseconds
         clock?.zeroErrorNanoseconds = zero.errorNanoseconds

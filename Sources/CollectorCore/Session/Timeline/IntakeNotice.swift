@@ -5,16 +5,16 @@ import Wire
 
 /// An observation about a source's clock or stamps that is worth a ledger line, and possibly a log line.
 enum IntakeNotice: Hashable, Sendable {
-    /// The first samples of an epoch have come.
+    /// The first samples of an epoch have arrived.
     case epochOpened(epoch: EpochID, collectorZeroNanoseconds: Int64)
-    /// Samples of another epoch have come, or the source has ended.
+    /// Samples of another epoch have arrived, or the source has ended.
     case epochClosed(epoch: EpochID)
     /// The model of an epoch's clock from here on.
     case model(epoch: EpochID, ClockModel, sessionNanoseconds: Int64)
     /// The clocks diverged by more than slewing can correct: times continue with the new offset.
     case clockJump(epoch: EpochID, byNanoseconds: Int64, sessionNanoseconds: Int64)
-    /// The clocks diverged by more than slewing can correct soon, and the new offset would put samples before earlier ones: times
-    /// approach it at the slew limit.
+    /// The clocks diverged by more than slewing can correct soon, and the new offset would put samples before earlier
+    /// ones: times approach it at the slew limit.
     case clockBehind(epoch: EpochID, byNanoseconds: Int64, sessionNanoseconds: Int64)
     /// Samples arrived before any clock exchange: their times are estimated from their arrival.
     case clockUnknown

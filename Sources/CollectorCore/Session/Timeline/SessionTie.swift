@@ -3,13 +3,13 @@ import Media
 import Timing
 import Wire
 
-/// A clock whose place on the session's timeline is stored: one source's epoch.
+/// A clock with a stored mapping to the session's timeline: one source's epoch.
 struct PlacedClock: Hashable, Sendable {
     var source: String
     var epoch: EpochID
 }
 
-/// Where zero is on the collector's clock, relative to where it was when this collector began.
+/// Correction of zero on the collector's clock, relative to the value with which this collector began.
 struct ZeroCorrection: Hashable, Sendable {
     /// Added to session times.
     var nanoseconds: Int64 = 0
@@ -26,15 +26,17 @@ extension SessionManifest {
     }
 }
 
-/// Ties a resumed session's timeline to the collector's present clock, through the agents' clocks that were placed on it before.
+/// Ties a resumed session's timeline to the collector's present clock, by the agents' clocks that were mapped to it
+/// before.
 struct SessionTie: Sendable {
     private var tie: ZeroTie<PlacedClock>
     private let placed: [PlacedClock: ClockModel]
     private let byEpoch: [EpochID: [String]]
     private var isTold = false
 
-    /// - Returns: nil when zero is known: the collector's clock is the one before, and an agent or that clock has placed zero.
-    /// - Parameter isNewClock: whether the collector's clock is another one than before.
+    /// - Returns: nil when zero is known: the collector's clock is the same as before, and an agent's clock or that
+    ///   clock has determined zero.
+    /// - Parameter isNewClock: whether the collector's clock has changed.
     init?(_ session: RecoveredSession, _ manifest: SessionManifest, isNewClock: Bool) {
         let correction = manifest.correction
         guard
@@ -78,7 +80,7 @@ struct SessionTie: Sendable {
         return isChanged
     }
 
-    /// The correction of a source's epoch whose own place contradicts the common zero.
+    /// The corrections of a source's epochs whose stored mapping contradicts the common zero.
     func own(_ source: String, base: Int64) -> [EpochID: ZeroCorrection] {
         var own: [EpochID: ZeroCorrection] = [:]
         for clock in placed.keys where clock.source == source {
@@ -91,7 +93,7 @@ struct SessionTie: Sendable {
         return own
     }
 
-    /// One line, once an agent's clock has placed zero.
+    /// One line, once an agent's clock has determined zero.
     /// - Parameter base: zero as this collector began with it.
     mutating func takeNews(base: Int64) -> String? {
         guard tie.isTied, !isTold else { return nil }

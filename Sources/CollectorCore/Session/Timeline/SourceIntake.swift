@@ -29,7 +29,7 @@ struct SourceIntake: Sendable {
     struct Placed: Sendable {
         var piece: PlannedPiece
         var context: FragmentContext
-        /// Times continue with another offset from these samples on: they begin a file.
+        /// Times continue with another offset from these samples on, so they begin a file.
         var beginsFile = false
     }
 
@@ -37,7 +37,7 @@ struct SourceIntake: Sendable {
     private enum Discontinuity {
         /// It takes effect with the first sample at which decoding can start, at or after this moment of the agent's clock.
         case due(sinceNanoseconds: Int64, isJump: Bool)
-        /// It would put samples before earlier ones: it is slewed, however long that takes.
+        /// It would put samples before earlier ones: it is slewed, regardless of the duration.
         case slewed
     }
 
@@ -46,10 +46,11 @@ struct SourceIntake: Sendable {
         var pieces: EpochTimelines
         /// It is estimated from arrival times.
         var isGuessed = false
-        /// It is the epoch's stored place, extrapolated: independent of where zero is on the collector's clock.
+        /// It is the epoch's stored mapping, extrapolated: independent of the position of zero on the collector's
+        /// clock.
         var isStored = false
         var discontinuity: Discontinuity?
-        /// The correction of zero that it follows.
+        /// The applied correction of zero.
         var correctionNanoseconds: Int64 = 0
         /// When it was last updated from its clock, on the collector's clock.
         var followedNanoseconds: Int64?
@@ -59,22 +60,21 @@ struct SourceIntake: Sendable {
     }
 
     private var spool: SpoolID
-    /// Whose clock exchanges apply.
+    /// The owner of the clock exchanges that apply.
     private var owner: ClockOwner?
     private var epochs: [UInt32: EpochID]
-    /// Epochs that are replayed timelines, and their zero: nanoseconds since 1970, UTC.
+    /// Replayed epochs, and their zero: nanoseconds since 1970, UTC.
     private var replayed: [EpochID: Int64] = [:]
     private var timelines: [EpochID: FollowedTimeline] = [:]
     private var trackClocks = PerTrack<TrackClock>()
     private var notices: [IntakeNotice] = []
-    /// The epoch of the sample that was placed last, and its stamp on the agent's clock.
+    /// The epoch of the last placed sample, and its stamp on the agent's clock.
     private var newest: (epoch: EpochID, stamp: Int64)?
-    /// Session time at which the tracks were resumed, until the present is known; and how far ahead of the present they were. The
-    /// server's clock may have been behind when the server started, and its zero is where that clock says.
+    /// Session time at which the tracks were resumed, until the present is known; and how far ahead of the present they
+    /// were. After a restart, the server's wall clock may be behind, and zero is derived from it.
     private var standingNanoseconds: Int64?
     private var aheadNanoseconds: Int64 = 0
-    /// Where zero is, relative to where it was when this collector began, and how far off that may be; and the same for epochs
-    /// whose own place says otherwise.
+    /// The correction of zero, and those of epochs whose stored mapping contradicts it.
     private var correction = ZeroCorrection()
     private var ownCorrections: [EpochID: ZeroCorrection] = [:]
 
@@ -128,8 +128,8 @@ struct SourceIntake: Sendable {
         }
     }
 
-    /// It is known better where zero is on the collector's clock.
-    /// - Parameter own: of epochs whose own place contradicts that.
+    /// The position of zero on the collector's clock has become more accurate.
+    /// - Parameter own: corrections of epochs whose stored mapping contradicts it.
     mutating func correct(_ new: ZeroCorrection, own: [EpochID: ZeroCorrection] = [:]) {
         correction = new
         ownCorrections = own
@@ -145,13 +145,13 @@ struct SourceIntake: Sendable {
         now.clampedSubtracting(zero).clampedAdding(correction.nanoseconds)
     }
 
-    /// Samples that were placed after these ends are lost, and are sent again.
+    /// Samples after these ends are lost, and are sent again.
     mutating func goBack(to ends: [TrackKind: TrackEnd], formats: [TrackFormat]) {
         trackClocks = PerTrack()
         goOn(after: ends, formats: formats)
     }
 
-    /// The next sample of each track follows this one, which an earlier collector placed.
+    /// The next sample of each track follows the end that an earlier collector recorded.
     mutating func goOn(after ends: [TrackKind: TrackEnd], formats: [TrackFormat]) {
         for (track, end) in ends {
             let format = formats.first { $0.kind == track }
@@ -168,10 +168,11 @@ struct SourceIntake: Sendable {
         return notices
     }
 
-    /// Updates a timeline from its agent's clock, at most once a second (a timeline is slewed slowly anyway), except at its
-    /// beginning.
+    /// Updates a timeline from its agent's clock, at most once a second (a timeline is slewed slowly anyway), except at
+    /// its beginning.
     ///
-    /// Every correction is slewed. One that is too large for that, or follows a jump, is due as a discontinuity as well.
+    /// Every correction is slewed. One that is too large for that, or follows a jump, is due as a discontinuity as
+    /// well.
     private mutating func follow(
         _ clocks: AgentClocks, _ epoch: EpochID, _ timeline: inout FollowedTimeline, now: Int64
     ) {
@@ -215,7 +216,8 @@ struct SourceIntake: Sendable {
         }
     }
 
-    /// Lets a due discontinuity take effect where a file can begin, if it puts no sample before an earlier one.
+    /// Applies a due discontinuity at a sample that can begin a file, unless it would put a sample before an earlier
+    /// one.
     /// - Returns: whether the samples begin with another offset.
     private mutating func settle(
         _ timeline: inout FollowedTimeline, with samples: Samples, formats: [TrackFormat],
@@ -262,10 +264,10 @@ struct SourceIntake: Sendable {
         }
     }
 
-    /// The collector's time of the first presented sample, for the choice of a session's zero. For samples that are all priming:
-    /// the end of the priming.
+    /// The collector's time of the first presented sample, for the choice of a session's zero. If all samples are
+    /// priming: the end of the priming.
     /// - Parameters:
-    ///   - kind: only this track's samples count; none: all.
+    ///   - kind: only this track's samples count; nil: all.
     ///   - believable: the plausible range of capture times; other samples do not count.
     func firstPresented(
         in samples: Samples, of kind: TrackKind?, clocks: AgentClocks, now: Int64,
@@ -288,7 +290,7 @@ struct SourceIntake: Sendable {
         return earliest
     }
 
-    /// Whether a track of these samples has run so far ahead that no plausible time is left for them.
+    /// Whether a track of these samples is so far ahead of the present that no plausible time is left for them.
     mutating func isRunAhead(_ samples: Samples, nowNanoseconds: Int64) -> Bool {
         if let standing = standingNanoseconds {
             aheadNanoseconds = max(0, standing.clampedSubtracting(nowNanoseconds))
@@ -307,17 +309,18 @@ struct SourceIntake: Sendable {
     ///
     /// - Parameters:
     ///   - formats: the source's tracks.
-    ///   - clocks: what is known of the agent's clock.
+    ///   - clocks: the measurements of agents' clocks.
     ///   - zero: session zero on the collector's monotonic clock, nanoseconds.
     ///   - zeroUTC: the same instant.
-    ///   - longest: maximum distance between them, nanoseconds; samples with unusable stamps are not extrapolated farther.
+    ///   - longest: maximum span of the samples, nanoseconds; samples with unusable stamps are not extrapolated
+    ///     farther.
     ///   - now: the collector's monotonic clock, nanoseconds.
     mutating func place(
         _ samples: Samples, payload: any MediaPayload, formats: [TrackFormat], clocks: AgentClocks,
         zero: Int64, zeroUTC: UTCTime, longest: Int64 = .max, now: Int64
     ) -> Placed {
         let epoch = epoch(samples)
-        // Taken out: it is changed in place, and looked up once.
+        // Taken out to change it in place, with one lookup.
         var timeline: FollowedTimeline
         if let known = timelines.removeValue(forKey: epoch) {
             timeline = known
@@ -355,9 +358,9 @@ struct SourceIntake: Sendable {
         return placed
     }
 
-    /// The present on the session's timeline, as an epoch's samples are placed on it. They may be later than the clock says, until
-    /// that is slewed. A stored place says it better than the wall clock of a server that was restarted: no sample arrives before
-    /// it was captured.
+    /// The present on the session's timeline, for the samples of an epoch. They may be later than the clock says, until
+    /// that is slewed: no sample arrives before it was captured. A stored mapping is more accurate than the wall clock
+    /// of a restarted server.
     private func present(
         of timeline: FollowedTimeline, _ samples: Samples, now: Int64
     ) -> Int64 {
@@ -371,7 +374,7 @@ struct SourceIntake: Sendable {
         return now.clampedAdding(max(0, min(late, Self.leadNanoseconds)))
     }
 
-    /// The timeline of an epoch whose first samples these are.
+    /// Creates the timeline of an epoch with its first samples.
     private mutating func begin(
         _ epoch: EpochID, with samples: Samples, clocks: AgentClocks, zero: Int64,
         zeroUTC: UTCTime, now: Int64
@@ -396,8 +399,8 @@ struct SourceIntake: Sendable {
             begunNanoseconds: now, jumpsSeen: clocks.change(of: clockID(epoch))?.jumps ?? 0)
     }
 
-    /// Moves zero for an epoch whose first samples would come to lie before earlier ones of the source: those were captured before.
-    /// Only a zero that is known badly is moved, and not further than it may be off.
+    /// Moves zero for an epoch whose first samples would come to lie before earlier ones of the source, which were
+    /// captured before. Only an inaccurate zero is moved, and by at most its maximum error.
     private mutating func keepOrder(
         of epoch: EpochID, _ samples: Samples, _ model: ClockModel, zero: Int64
     ) {
@@ -480,20 +483,20 @@ struct SourceIntake: Sendable {
         return clock
     }
 
-    /// Session time of an agent's stamp; none before the first sample of its epoch.
+    /// Session time of an agent's stamp; nil before the first sample of its epoch.
     func sessionNanoseconds(_ stamp: Int64, epoch: UInt32) -> Int64? {
         epochs[epoch].flatMap { sessionNanoseconds(stamp, epoch: $0) }
     }
 
-    /// The same for an epoch known by its identity.
+    /// The same for an epoch's identity.
     func sessionNanoseconds(_ stamp: Int64, epoch: EpochID) -> Int64? {
         timelines[epoch]?.pieces.timeline(at: stamp).sessionNanoseconds(at: stamp)
     }
 
-    /// Whether the sample that was placed last is replayed.
+    /// Whether the last placed sample is replayed.
     var isPlayedAgain: Bool { newest.map { replayed[$0.epoch] != nil } ?? false }
 
-    /// The clock model of the sample that was placed last; nil before that, and for replayed samples.
+    /// The clock model of the last placed sample; nil before that, and for replayed samples.
     var presentClock: FragmentRecord.Clock? {
         guard let (epoch, stamp) = newest, replayed[epoch] == nil else { return nil }
         return context(epoch, timelines[epoch], isReplayed: false, at: stamp).clock

@@ -5,11 +5,11 @@ import Operations
 import Trust
 import Wire
 
-/// The connections of viewers on other machines: knows them from the moment they are accepted, and closes those that exceed the limits
-/// of ``WatcherConnections``. Owned by the receiving thread.
-final class FeedEntrance {
+/// Tracks the connections of viewers on other machines from the moment they are accepted, and closes those that exceed
+/// the limits of ``WatcherConnections``. Owned by the receiving thread.
+final class FeedConnections {
     private let monitor: ConnectionMonitor
-    /// Nil: keys are not in use.
+    /// `nil` if keys are not in use.
     private let authenticator: KeyAuthenticator?
     private var connections = WatcherConnections<PeerSocket>()
     private var gate = LogRateLimit()
@@ -27,16 +27,16 @@ final class FeedEntrance {
         self.logger = logger
     }
 
-    /// What a connection has sent; without a change, it was something other than a subscription or the end of one.
+    /// A message of a connection, with the change of a subscription if it is one.
     typealias Heard = (part: ReceivedPart, change: WatcherConnections<PeerSocket>.Change?)
 
-    /// Takes in what has happened since the last call; ten times a second.
-    /// - Parameter isCrowded: whether so much waits for viewers that one should give way.
+    /// Processes connection events and messages since the last call; called ten times a second.
+    /// - Parameter isCrowded: whether the queue is so full that the slowest viewer should be closed.
     func follow(_ heard: [Heard], isCrowded: Bool) throws(MessagingError) {
         let now = SystemClock.monotonic.nowNanoseconds
         while let event = try monitor.nextEvent() { take(event, now: now) }
         for (part, change) in heard {
-            // The end of a connection ends its subscriptions, too: that is told without a connection.
+            // libzmq reports the subscriptions that end with a connection as messages without a connection.
             guard let descriptor = part.descriptor,
                 let address = connections[descriptor]?.address, PeerAddress.of(part) == address
             else { continue }
@@ -67,7 +67,8 @@ final class FeedEntrance {
         }
     }
 
-    /// Ends connections whose keys may not watch; a key may have lost the right between the handshake and the first message.
+    /// Ends connections whose keys may not watch; a key may have lost the right between the handshake and the first
+    /// message.
     private func followKeys(now: Int64) {
         guard let authenticator, connections.hasNewWatcher() || authenticator.hasChanged() else {
             return
