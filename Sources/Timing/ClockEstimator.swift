@@ -8,7 +8,7 @@ package struct ClockEstimator: Sendable {
         case accepted
         /// It is impossible.
         case rejected(ClockExchange.Rejection)
-        /// Not newer than the last accepted one: a repetition after a reconnect.
+        /// Not newer than the last accepted one: repeated after a reconnect.
         case repeated
         /// It contradicts the model by this much; it is not used unless the next ones agree with it.
         case outlier(byNanoseconds: Int64)
@@ -34,7 +34,7 @@ package struct ClockEstimator: Sendable {
     package static let suspectsForJump = 4
 
     package private(set) var counts = Counts()
-    private var knowledge: Knowledge?
+    private var constraints: ClockConstraints?
     /// The latest exchanges that contradict the model and agree with each other.
     private var suspects: [ClockExchange] = []
 
@@ -46,8 +46,8 @@ package struct ClockEstimator: Sendable {
             counts.rejected[rejection, default: 0] += 1
             return .rejected(rejection)
         }
-        guard var known = knowledge else {
-            knowledge = Knowledge(exchange)
+        guard var known = constraints else {
+            constraints = ClockConstraints(exchange)
             counts.accepted += 1
             return .accepted
         }
@@ -60,27 +60,27 @@ package struct ClockEstimator: Sendable {
         case .fits:
             counts.accepted += 1
             suspects.removeAll(keepingCapacity: true)
-            knowledge = known
+            constraints = known
             return .accepted
         case .fitsSkewLimitOnly(let nanoseconds):
             counts.accepted += 1
             counts.skewChanges += 1
             suspects.removeAll(keepingCapacity: true)
-            knowledge = known
+            constraints = known
             return .skewChanged(byNanoseconds: nanoseconds)
         }
     }
 
     /// The model for a moment of the agent's clock; nil before the first accepted exchange.
     package func model(at agentNanoseconds: Int64) -> ClockModel? {
-        knowledge?.model(at: agentNanoseconds)
+        constraints?.model(at: agentNanoseconds)
     }
 
     /// Accepts an exchange that contradicts the model only when others agree with it.
     private mutating func suspect(_ exchange: ClockExchange, byNanoseconds: Int64) -> Verdict {
         counts.outliers += 1
         suspects.append(exchange)
-        var other = Knowledge(suspects[0])
+        var other = ClockConstraints(suspects[0])
         for suspect in suspects.dropFirst() {
             switch other.add(suspect) {
             case .fits, .fitsSkewLimitOnly:
@@ -95,7 +95,7 @@ package struct ClockEstimator: Sendable {
         }
         let before = model(at: exchange.t4Nanoseconds)?.offsetNanoseconds ?? 0
         suspects.removeAll(keepingCapacity: true)
-        knowledge = other
+        constraints = other
         counts.jumps += 1
         let after = other.model(at: exchange.t4Nanoseconds).offsetNanoseconds
         return .jump(byNanoseconds: after.clampedSubtracting(before))

@@ -4,11 +4,11 @@
 package struct ClockExchange: Hashable, Sendable {
     /// Agent's clock when the probe was sent.
     package var t1Nanoseconds: Int64
-    /// Collector's clock when the probe was taken in.
+    /// Collector's clock when the probe was received.
     package var t2Nanoseconds: Int64
     /// Collector's clock when the reply was sent.
     package var t3Nanoseconds: Int64
-    /// Agent's clock when the reply came.
+    /// Agent's clock when the reply was received.
     package var t4Nanoseconds: Int64
 
     package init(
@@ -26,7 +26,7 @@ package struct ClockExchange: Hashable, Sendable {
         case outOfRange
         /// The reply came before the probe was sent (t4 < t1).
         case agentClockBackwards
-        /// The reply was sent before the probe was taken in (t3 < t2).
+        /// The reply was sent before the probe was received (t3 < t2).
         case collectorClockBackwards
         /// The collector's processing time is longer than the whole exchange.
         case processingPastRoundTrip

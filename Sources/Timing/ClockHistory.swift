@@ -34,7 +34,7 @@ package struct ClockHistory: Sendable {
                     offsetNanoseconds: exchange.lowestOffsetNanoseconds))
         }
 
-        /// Goes on with the same clock, measured against another one.
+        /// Continues with the same clock, measured against another one.
         mutating func append(_ later: Stretch) {
             sinceNanoseconds = min(sinceNanoseconds, later.sinceNanoseconds)
             lastNanoseconds = max(lastNanoseconds, later.lastNanoseconds)
@@ -65,7 +65,7 @@ package struct ClockHistory: Sendable {
             case .outlier:
                 suspects.append(exchange)
             case .repeated:
-                // Not new information for the estimator at the time, but correct.
+                // No new information for the estimator, but valid.
                 add(exchange)
             case .accepted, .skewChanged:
                 suspects.removeAll(keepingCapacity: true)
@@ -83,7 +83,7 @@ package struct ClockHistory: Sendable {
     }
 
     /// The history of one epoch measured against several clocks of a collector, one after the other, on one timeline.
-    /// - Parameter parts: in the order of time: what to add to the offsets of each, and how far off that may be.
+    /// - Parameter parts: in the order of time: the shift to add to the offsets of each, and the shift's maximum error.
     package init?(joining parts: [(history: ClockHistory, shift: Int64, error: Int64)]) {
         for (history, shift, error) in parts {
             believed += history.believed

@@ -2,7 +2,7 @@ import Media
 
 /// A model of an agent's clock around one moment: its offset as a straight line, and the maximum error of that line.
 ///
-/// Plain integers, so that it can be stored in a recording and used years later with nothing but the two formulas below.
+/// Plain integers, so that a recording can store it, and the two formulas below suffice to use it.
 package struct ClockModel: Hashable, Sendable {
     /// Agent's clock at the reference point of the line.
     package var referenceAgentNanoseconds: Int64

@@ -12,7 +12,7 @@ package struct SampleStamps: Hashable, Sendable {
     }
 }
 
-/// A sample's place on its track, in ticks from the session's zero.
+/// A sample's position on its track, in ticks from the session's zero.
 package struct Placement: Hashable, Sendable {
     package var ptsTicks: Int64
     package var dtsTicks: Int64

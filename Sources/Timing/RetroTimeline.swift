@@ -13,12 +13,12 @@ package struct RetroTimeline: Sendable {
     /// The session's zero, nanoseconds of the collector's clock.
     package let sessionZeroNanoseconds: Int64
     private let history: ClockHistory
-    /// What all offsets may be off together.
+    /// Maximum common error of all offsets.
     private let commonErrorNanoseconds: Int64
     /// Computed moments, by multiple of the spacing and by stretch.
-    private var moments: [Place: SmoothedMoment] = [:]
+    private var moments: [MomentKey: SmoothedMoment] = [:]
 
-    private struct Place: Hashable {
+    private struct MomentKey: Hashable {
         var multiple: Int64
         var stretch: Int
     }
@@ -26,7 +26,7 @@ package struct RetroTimeline: Sendable {
     /// Maximum number of cached moments: an hour. Requests are in the order of time.
     private static let maximumMoments = 4_096
 
-    /// - Parameter commonErrorNanoseconds: how far off all offsets of the history may be together.
+    /// - Parameter commonErrorNanoseconds: maximum common error of all offsets of the history.
     package init(
         sessionZeroNanoseconds: Int64, history: ClockHistory, commonErrorNanoseconds: Int64 = 0
     ) {
@@ -42,7 +42,8 @@ package struct RetroTimeline: Sendable {
         package var boundNanoseconds: Int64
     }
 
-    /// The offset at a moment of the agent's clock. Costs some ten microseconds when no moment near it was requested before.
+    /// The offset at a moment of the agent's clock. Costs some ten microseconds if no moment near it was requested
+    /// before.
     package mutating func estimate(at agentNanoseconds: Int64) -> Estimate {
         let stretch = history.stretch(at: agentNanoseconds)
         var estimate = estimate(at: agentNanoseconds, stretch)
@@ -88,19 +89,19 @@ package struct RetroTimeline: Sendable {
             boundNanoseconds: (Int64(exactly: bound.rounded(.up)) ?? .max).clampedAdding(2))
     }
 
-    /// Maximum distance of possible lines from the estimate, `share` of the way between two moments. The maximum distance is
-    /// convex between two places, so that linear interpolation is never below it.
+    /// Maximum distance of possible lines from the estimate, `share` of the way between two moments. The maximum
+    /// distance is convex between two moments, so that linear interpolation is never below it.
     private static func bound(
         from: ClosedRange<Double>, to: ClosedRange<Double>, share: Double, less rise: Double,
         seconds: Double
     ) -> Double {
         let high = from.upperBound + (to.upperBound - from.upperBound) * share - rise
         let low = from.lowerBound + (to.lowerBound - from.lowerBound) * share - rise
-        return max(high, -low) + Knowledge.slack(seconds, share: 1)
+        return max(high, -low) + ClockConstraints.slack(seconds, share: 1)
     }
 
     private mutating func moment(_ multiple: Int64, _ stretch: Int) -> SmoothedMoment {
-        let place = Place(multiple: multiple, stretch: stretch)
+        let place = MomentKey(multiple: multiple, stretch: stretch)
         if let known = moments[place] { return known }
         if moments.count >= Self.maximumMoments { moments.removeAll(keepingCapacity: true) }
         let (at, overflow) = multiple.multipliedReportingOverflow(by: Self.spacingNanoseconds)

@@ -2,9 +2,9 @@ import Media
 
 /// The offset at one moment of an agent's clock, from all exchanges around it.
 ///
-/// The clock's tangent at the moment is a line in the plane of offset and skew. Every reading, before or after, excludes lines;
-/// it is widened by the possible change of the skew between the two moments (as in ``Knowledge``, but in both directions). The
-/// bound is the most distant corner of the remaining polygon.
+/// The clock's tangent at the moment is a line in the plane of offset and skew. Every reading, before or after,
+/// excludes lines; it is widened by the possible change of the skew between the two moments (as in
+/// ``ClockConstraints``, but in both directions). The bound is the most distant corner of the remaining polygon.
 struct SmoothedMoment: Sendable {
     /// More distant readings are less informative than nearer ones.
     static let windowNanoseconds: Int64 = OffsetEnvelope.windowNanoseconds
@@ -34,7 +34,7 @@ struct SmoothedMoment: Sendable {
         }
         if possible.isEmpty { possible = readings.box }
         var centre = possible.centre
-        for share in Knowledge.calmness where share < 1 {
+        for share in ClockConstraints.calmness where share < 1 {
             if let calm = readings.lines(share: share).centre {
                 centre = calm
                 break
@@ -130,7 +130,7 @@ private struct Readings {
         var lines = box
         for (side, points) in [(OffsetEnvelope.Side.above, above), (.below, below)] {
             for point in points {
-                let slack = Knowledge.slack(point.seconds, share: share)
+                let slack = ClockConstraints.slack(point.seconds, share: share)
                 lines.cut(
                     side, offset: side == .above ? point.offset + slack : point.offset - slack,
                     seconds: point.seconds)

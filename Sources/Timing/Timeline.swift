@@ -2,9 +2,10 @@ import Media
 
 /// Maps the samples of one source, pictures and audio, from one epoch of its agent's clock to the session's timeline.
 ///
-/// The mapping is piecewise linear. A new ``ClockModel`` never changes what has been mapped: it begins a new line at the end of
-/// the last one, which converges to the model with a slope difference of at most ``slewLimitPPB``. So the order of samples is
-/// preserved (moments 2 ns or more apart never coincide), and a moment has the same place however late its sample arrives.
+/// The mapping is piecewise linear. A new ``ClockModel`` never changes what has been mapped: it begins a new line at
+/// the end of the last one, which converges to the model with a slope difference of at most ``slewLimitPPB``. So the
+/// order of samples is preserved (moments 2 ns or more apart never coincide), and a moment maps to the same session
+/// time however late its sample arrives.
 package struct Timeline: Sendable {
     /// Maximum correction, in parts per 10⁹ of the agent's time: 500 ppm is no audible change of pitch, and is what `adjtime`
     /// uses.
@@ -37,7 +38,7 @@ package struct Timeline: Sendable {
     /// Agent's clock at the newest moment mapped.
     private var reachedNanoseconds: Int64?
 
-    /// Begins with a model: its offset applies from the first moment, without slewing.
+    /// Starts with a model: its offset applies from the first moment, without slewing.
     package init(sessionZeroNanoseconds: Int64, model: ClockModel) {
         self.sessionZeroNanoseconds = sessionZeroNanoseconds
         pieces = [
@@ -64,7 +65,8 @@ package struct Timeline: Sendable {
         piece(at: agentNanoseconds).offset(at: agentNanoseconds)
     }
 
-    /// Maximum error of the applied offset: the model's bound, plus what has not been slewed yet.
+    /// Maximum error of the applied offset: the model's bound, plus the part of the correction that has not been slewed
+    /// yet.
     package func boundNanoseconds(at agentNanoseconds: Int64) -> Int64 {
         let piece = piece(at: agentNanoseconds)
         let rest = distance(

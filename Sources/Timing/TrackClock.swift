@@ -1,9 +1,9 @@
 package import Media
 
-/// Converts session times to the ticks that a track is written with, whatever its stamps are.
+/// Converts session times to a track's ticks, whatever its stamps are.
 ///
-/// DTS strictly increase, PTS are never before DTS, durations are never zero. A sample with implausible stamps is kept, placed by
-/// the rule of its ``StampFault``, and counted.
+/// DTS strictly increase, PTS are never before DTS, durations are never zero. A sample with implausible stamps is kept,
+/// placed by the rule of its ``StampFault``, and counted.
 package struct TrackClock: Sendable {
     /// A stamp further than this in the future is not used: a sample cannot arrive before it was captured, and a clock's bound is
     /// far smaller than this.
@@ -19,7 +19,7 @@ package struct TrackClock: Sendable {
 
     /// How a track's samples follow each other.
     package enum Continuity: Hashable, Sendable {
-        /// Each at the place of its stamp: pictures.
+        /// Each at its stamp: pictures.
         case stamped
         /// End to end, as long as the stamps deviate by at most this many ticks: audio packets, whose stamps jitter while their
         /// lengths are exact. Above the tolerance the stamp is used.
@@ -28,7 +28,7 @@ package struct TrackClock: Sendable {
 
     package let timescale: Timescale
     package let continuity: Continuity
-    /// For a first sample without a duration.
+    /// Duration of a first sample without one.
     package let nominalDurationTicks: Int64
     /// How often each rule was applied.
     package private(set) var faultCounts: [StampFault: Int] = [:]
@@ -61,7 +61,7 @@ package struct TrackClock: Sendable {
                 afterDTSTicks: try rescale(dts, from: other, to: timescale, rounding: .up),
                 durationTicks: try rescale(durationTicks, from: other, to: timescale))
         } catch {
-            // So far away that no stamp there is used: the track begins anew.
+            // So far away that no stamp there is used: the track starts again.
         }
     }
 
@@ -82,9 +82,10 @@ package struct TrackClock: Sendable {
         }
     }
 
-    /// The place directly after the last sample, nanoseconds of session time; nil before the first.
+    /// The end of the last sample, nanoseconds of session time; nil before the first.
     ///
-    /// Samples with implausible stamps are placed end to end, and run ahead of the present when there are too many of them.
+    /// Samples with implausible stamps are placed end to end, and run ahead of the present when there are too many of
+    /// them.
     package var endNanoseconds: Int64? {
         guard let last else { return nil }
         do {
@@ -95,11 +96,11 @@ package struct TrackClock: Sendable {
         }
     }
 
-    /// The place of the next sample in decoding order.
+    /// The position of the next sample in decoding order.
     /// - Parameters:
     ///   - nowNanoseconds: the present on the session's timeline.
-    ///   - latestNanoseconds: the limit for samples with unusable stamps that are placed end to end: samples that were captured
-    ///     together are not farther apart.
+    ///   - latestNanoseconds: the limit for samples with unusable stamps that are placed end to end: samples that were
+    ///     captured together are not farther apart.
     package mutating func place(
         _ stamps: SampleStamps, nowNanoseconds: Int64, latestNanoseconds: Int64 = .max
     ) -> Placement {
@@ -156,7 +157,7 @@ package struct TrackClock: Sendable {
         return ticks(dtsNanoseconds)
     }
 
-    /// The place of a plausible stamp after the previous sample.
+    /// The position of a plausible stamp after the previous sample.
     private func follow(_ stamped: Int64, nowTicks: Int64, _ faults: inout [StampFault]) -> Int64 {
         guard let last else { return stamped }
         let end = last.dtsTicks + last.durationTicks
@@ -172,7 +173,7 @@ package struct TrackClock: Sendable {
         return runOn(nowTicks: nowTicks)
     }
 
-    /// The place of a sample without a usable stamp: after the previous one, but not in the future.
+    /// The position of a sample without a usable stamp: after the previous one, but not in the future.
     private func runOn(nowTicks: Int64) -> Int64 {
         guard let last else { return nowTicks }
         return max(last.dtsTicks + 1, min(last.dtsTicks + last.durationTicks, nowTicks))

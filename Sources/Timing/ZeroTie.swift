@@ -1,18 +1,20 @@
 import Media
 
-/// Where a session's zero lies on the collector's present clock, known through agents whose clocks were placed on the session's
-/// timeline before that clock began.
+/// The position of a session's zero on the collector's present clock, determined through agents whose clocks were
+/// mapped to the session's timeline before that clock began.
 ///
-/// An agent's clock runs on while the server is restarted. Its place on the timeline is stored, and new exchanges measure it
-/// against the new clock. The difference of the two offsets is where zero is, within the sum of both bounds: a range. The
-/// ranges of all agents hold the same instant, so they are intersected. If one contradicts the others, the instant that is in
-/// most ranges counts (Marzullo and Owicki). A range as wide as the error of a wall clock has no vote beside a narrow one.
+/// An agent's clock keeps running while the server is restarted. Its mapping is stored, and new exchanges measure it
+/// against the new clock. The difference of the two offsets is the position of zero, within the sum of both bounds: a
+/// range. The ranges of all agents contain the same instant, so they are intersected. If one contradicts the others,
+/// the instant that is in most ranges counts (Marzullo and Owicki). A range as wide as the error of a wall clock is
+/// ignored beside a narrow one.
 ///
-/// Until the first range is known, zero is where the wall clock says.
+/// Until the first range is known, the wall clock determines zero.
 package struct ZeroTie<Clock: Hashable & Sendable>: Sendable {
-    /// Half of the width from which a range has no vote beside narrower ones: it stems from a wall clock, or from a guess.
+    /// Half of the width from which a range is ignored beside narrower ones: it stems from a wall clock, or from a
+    /// guess.
     package static var wideNanoseconds: Int64 { 1_000_000_000 }
-    /// Measurements of one clock that are used: a burst and some minutes. By then, its bound has stopped to shrink.
+    /// Measurements of one clock that are used: a burst and some minutes. By then, its bound has stopped shrinking.
     private static var observationsPerClock: Int { 256 }
 
     /// A position of zero on the collector's clock.
@@ -57,9 +59,9 @@ package struct ZeroTie<Clock: Hashable & Sendable>: Sendable {
     /// Whether an agent's clock determines zero.
     package var isTied: Bool { ranges.values.contains { $0.half <= Self.wideNanoseconds } }
 
-    /// Takes in what a clock says at one of its moments.
+    /// Adds the measurement of a clock at one of its moments.
     /// - Parameters:
-    ///   - placed: the clock's stored place: its offset from session time.
+    ///   - placed: the clock's stored mapping: its offset from session time.
     ///   - measured: the clock measured against the collector's present clock.
     ///   - moment: of the agent's clock.
     /// - Returns: whether ``zero`` has changed.
@@ -72,8 +74,8 @@ package struct ZeroTie<Clock: Hashable & Sendable>: Sendable {
         let half = placed.bound(at: moment).clampedAdding(measured.bound(at: moment))
         let new = Range(
             lowest: middle.clampedSubtracting(half), highest: middle.clampedAdding(half))
-        // Where a later range contradicts an earlier one, the clock was steered harder than assumed: the earlier one is nearer to
-        // its place.
+        // If a later range contradicts an earlier one, the clock was steered harder than assumed: the earlier one is
+        // more accurate.
         guard let own = ranges[clock].map({ $0.intersected(with: new) }) ?? new,
             own != ranges[clock]
         else { return false }
@@ -81,8 +83,8 @@ package struct ZeroTie<Clock: Hashable & Sendable>: Sendable {
         return settle()
     }
 
-    /// Zero as one clock's samples are placed by it: always within the clock's own range. So a clock that contradicts the others
-    /// keeps the distances of its samples.
+    /// Zero for one clock's samples: always within the clock's own range. So a clock that contradicts the others keeps
+    /// the distances of its samples.
     package func zero(of clock: Clock) -> Zero {
         guard let own = ranges[clock], own.half <= Self.wideNanoseconds,
             !own.contains(zero.nanoseconds)
@@ -91,7 +93,7 @@ package struct ZeroTie<Clock: Hashable & Sendable>: Sendable {
         return Zero(nanoseconds: nearest, errorNanoseconds: own.error(of: nearest))
     }
 
-    /// Moves zero only where that is worth it: out of a place that is excluded, or where its error is halved.
+    /// Moves zero only if its position is excluded, or its error is halved.
     private mutating func settle() -> Bool {
         guard let region else { return false }
         let before = zero

@@ -1,13 +1,13 @@
 import Media
 
-/// The information about an agent's clock in a series of consistent exchanges.
+/// The constraints on an agent's clock from a series of consistent exchanges.
 ///
-/// There are two statements, one for each assumption. By the skew limit alone, the offset is in ``range``, whatever the delays
-/// were. If the skew also changes as slowly as ``ClockLimits`` says, the offset is near a straight line: every reading, widened
-/// by the possible change of the skew since, excludes lines, and ``possible`` contains the remaining ones. The bound is the most
-/// distant corner of that polygon. The estimate is the centre of the polygon that remains when the skew is assumed to change much
-/// less.
-struct Knowledge: Sendable {
+/// There are two sets, one for each assumption. By the skew limit alone, the offset is in ``range``, whatever the
+/// delays were. If the skew also changes as slowly as ``ClockLimits`` says, the offset is near a straight line: every
+/// reading, widened by the possible change of the skew since, excludes lines, and ``possible`` contains the remaining
+/// ones. The bound is the most distant corner of that polygon. The estimate is the centre of the polygon that remains
+/// when the skew is assumed to change much less.
+struct ClockConstraints: Sendable {
     /// Shares of the limits by which the skew is assumed to change: the estimate uses the first share that contradicts no
     /// reading. Most clocks are this stable; the last share is the limit itself.
     static let calmness = [1.0 / 8, 1.0]
@@ -16,8 +16,8 @@ struct Knowledge: Sendable {
     enum Relation {
         /// It is consistent.
         case fits
-        /// It is consistent with the skew limit but not with the wander limit; earlier information was discarded, and the
-        /// estimate has moved by this much.
+        /// It is consistent with the skew limit but not with the wander limit; earlier constraints were discarded, and
+        /// the estimate has moved by this much.
         case fitsSkewLimitOnly(movedNanoseconds: Int64)
         /// It is consistent, but not newer.
         case old
@@ -35,7 +35,7 @@ struct Knowledge: Sendable {
     private var skewPPB: Int64 = 0
     private var offsetNanoseconds: Int64
 
-    /// Begins with a first exchange.
+    /// Starts with a first exchange.
     init(_ exchange: ClockExchange) {
         newestProbeNanoseconds = exchange.t1Nanoseconds
         range = OffsetRange(exchange)
