@@ -2,13 +2,13 @@ import Glibc
 package import Messaging
 package import Wire
 
-// The agents that a server knows: a file each, below `agents`.
+// The registered agents of a server: one file each, below `agents`.
 extension KeyDirectory {
-    /// Files that are looked at: more agents than a collector has connections for.
+    /// Maximum number of agent files: the collector's limit of connections.
     private static let maximumAgents = 4_096
     private static let suffix = ".pub"
 
-    /// What is in the files, and what is wrong with those that cannot be used: these agents are shut out, the others are not.
+    /// The agents, and a flaw for each unusable file: that agent is not admitted, the others are.
     package struct Agents: Hashable, Sendable {
         package var authorizations: [Authorization] = []
         package var flaws: [TrustError] = []
@@ -16,7 +16,7 @@ extension KeyDirectory {
         package var register: AgentRegister { AgentRegister(authorizations) }
     }
 
-    /// Reads every agent's file.
+    /// Reads all agent files.
     package func agents() throws(TrustError) -> Agents {
         try PrivateFile.checkDirectory(agentsPath)
         var agents = Agents()
@@ -40,12 +40,14 @@ extension KeyDirectory {
         return agents
     }
 
-    /// Lets an agent write sources, or changes which.
+    /// Authorises an agent to write sources, or changes its rights.
     /// - Parameters:
-    ///   - key: nil: the one that the name has.
-    ///   - sources: nil: those that the name has, or else the source of its own name; none for a new name that may watch.
-    ///   - mayWatch: whether it may watch live; nil: what the name may.
-    ///   - expires: nil: the key is the box's own, or what it was. Otherwise it is a one-time key until then, seconds since 1970.
+    ///   - key: nil: the name's present key.
+    ///   - sources: nil: the name's present sources, or else the source of its own name; none for a new name that may
+    ///     watch.
+    ///   - mayWatch: whether it may watch live; nil: unchanged.
+    ///   - expires: the expiry of a one-time key, seconds since 1970; nil: the kind of key is unchanged, or the key is
+    ///     permanent.
     @discardableResult
     package func authorize(
         name: String, key given: PublicKey?, sources: [SourcePattern]?, mayWatch: Bool? = nil,
@@ -67,19 +69,19 @@ extension KeyDirectory {
         guard let key = given ?? before?.key else {
             throw .noSuchAgent(name, directory: agentsPath)
         }
-        // A one-time key makes room for whatever comes instead.
+        // A one-time key may be replaced.
         if let before, before.key != key, !before.isRevoked, before.expires == nil {
             throw .nameTaken(name: name, path: agentPath(name))
         }
         if let other = known.first(where: { $0.key == key && $0.name != name }) {
             guard other.isRevoked else { throw .keyTaken(name: other.name) }
-            // Otherwise the one file would revoke what the other gives.
+            // Otherwise one file would revoke what the other permits.
             try remove(other.name)
         }
         guard before != nil || known.count < Self.maximumAgents else {
             throw .tooManyAgents(directory: agentsPath, limit: Self.maximumAgents)
         }
-        // What a one-time key was to allow, the key that comes in its place may as well, also where that was carried by hand.
+        // The successor of a one-time key inherits its rights, also when it was installed by hand.
         let isKept = before?.key == key || expires != nil || before?.expires != nil
         let kept = isKept ? before : nil
         let own = mayWatch == true ? [] : SourcePattern(name).map { [$0] } ?? []
@@ -91,8 +93,8 @@ extension KeyDirectory {
         return authorization
     }
 
-    /// Shuts an agent out.
-    /// - Parameter nameOrKey: its name here, or its key.
+    /// Revokes an agent's key.
+    /// - Parameter nameOrKey: its registered name, or its key.
     @discardableResult
     package func revoke(_ nameOrKey: String) throws(TrustError) -> Authorization {
         _ = try known(nameOrKey)
@@ -104,8 +106,8 @@ extension KeyDirectory {
         }
     }
 
-    /// Removes what is known of an agent: it is shut out, and its name is free.
-    /// - Parameter nameOrKey: its name here, or its key.
+    /// Deletes an agent's file: its key is not admitted, and its name is free.
+    /// - Parameter nameOrKey: its registered name, or its key.
     @discardableResult
     package func forget(_ nameOrKey: String) throws(TrustError) -> Authorization {
         _ = try known(nameOrKey)
@@ -116,8 +118,8 @@ extension KeyDirectory {
         }
     }
 
-    /// An agent by its name here, or by its key. Asked before the lock as well, which makes the directory: a mistaken name leaves
-    /// nothing on the disk.
+    /// Looks up an agent by name or key. Called before the lock as well, which would create the directory: a mistyped
+    /// name leaves nothing on disk.
     private func known(_ nameOrKey: String) throws(TrustError) -> Authorization {
         let all = try agents().authorizations
         guard
@@ -129,7 +131,7 @@ extension KeyDirectory {
         return found
     }
 
-    /// Changes files while no other program does: what is read is what is replaced.
+    /// Runs `body` with an exclusive lock on the agent files, for read-modify-write.
     func withLock<Result>(
         _ body: () throws(TrustError) -> Result
     ) throws(TrustError) -> Result {
@@ -138,7 +140,7 @@ extension KeyDirectory {
         guard descriptor >= 0 else {
             throw .system(operation: "read", path: agentsPath, errno: errno)
         }
-        // Closing it lets go of the lock.
+        // Closing it releases the lock.
         defer { close(descriptor) }
         while flock(descriptor, LOCK_EX) != 0 {
             guard errno == EINTR else {
@@ -169,7 +171,7 @@ extension KeyDirectory {
             name: name, file: String(decoding: bytes, as: UTF8.self), path: path)
     }
 
-    /// Names of the agents that have files, sorted; none when the directory is not there.
+    /// Sorted names of the agents with files; empty if the directory does not exist.
     func agentNames() throws(TrustError) -> [String] {
         guard let handle = opendir(agentsPath) else {
             if errno == ENOENT { return [] }

@@ -1,13 +1,13 @@
 package import Messaging
 
-/// Which agents may connect, and what they may write: a value that answers questions.
+/// The authorised keys and their rights. A value.
 package struct AgentRegister: Hashable, Sendable {
-    /// What a key is to this collector.
+    /// The status of a key.
     package enum Standing: Hashable, Sendable {
         case authorized(Authorization)
         /// A one-time key, to be exchanged for a box's own.
         case enrolling(Authorization)
-        /// A one-time key whose time is over.
+        /// An expired one-time key.
         case expired(name: String)
         case revoked(name: String)
         case unknown
@@ -19,7 +19,7 @@ package struct AgentRegister: Hashable, Sendable {
         for authorization in authorizations { add(authorization) }
     }
 
-    /// A key that is there twice counts as what takes more away: what one file revokes, another does not give back.
+    /// Of two files with the same key, the more restrictive one applies: a revocation is final.
     private mutating func add(_ authorization: Authorization) {
         if let other = byKey[authorization.key], other.isRevoked { return }
         byKey[authorization.key] = authorization
@@ -39,12 +39,12 @@ package struct AgentRegister: Hashable, Sendable {
         return found.mayWatch
     }
 
-    /// How many may send.
+    /// Number of keys that may send.
     package var authorizedCount: Int {
         byKey.values.count { !$0.isRevoked && $0.expires == nil && !$0.isViewer }
     }
 
-    /// How many may receive the feed.
+    /// Number of keys that may receive the feed.
     package var watchingCount: Int {
         byKey.values.count { !$0.isRevoked && $0.expires == nil && $0.mayWatch }
     }

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Follows the agents' files: looks at names, sizes and times, and reads them only when one of these has changed.
+/// Polls the agents' files: reads them only when a name, size or modification time has changed.
 package struct AgentWatch: Sendable {
     private struct Mark: Hashable {
         var inode: UInt
@@ -18,8 +18,8 @@ package struct AgentWatch: Sendable {
         self.directory = directory
     }
 
-    /// What there is now, if it is not what it was; nil when nothing has changed. The first call always answers.
-    /// - Throws: once, when the files cannot be looked at any more: what was read last should go on counting.
+    /// The agents, if their files have changed; nil otherwise. The first call always returns them.
+    /// - Throws: once, when the files become unreadable: the agents read last remain in force.
     package mutating func changes() throws(TrustError) -> KeyDirectory.Agents? {
         do throws(TrustError) {
             let isFirst = marks.isEmpty
@@ -45,7 +45,7 @@ package struct AgentWatch: Sendable {
         return marks
     }
 
-    /// One that is gone meanwhile has a mark of its own.
+    /// A file that has just been deleted has a mark of its own.
     private func mark(of path: String) -> Mark {
         var status = stat()
         guard stat(path, &status) == 0 else {

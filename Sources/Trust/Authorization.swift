@@ -1,21 +1,21 @@
 package import Messaging
 package import Wire
 
-/// What an agent's key allows, as its file on the server says.
+/// The rights of an agent's key, as its file on the server states them.
 package struct Authorization: Hashable, Sendable {
-    /// What the agent is called here; also the name of its file.
+    /// The agent's registered name; also the name of its file.
     package var name: String
     package var key: PublicKey
     /// The sources that it may write.
     package var sources: [SourcePattern]
     /// Whether it may watch live: receive the feed of all sources. A viewer's key has this right and no sources.
     package var mayWatch: Bool
-    /// Whether it has been shut out.
+    /// Whether the key is revoked.
     package var isRevoked: Bool
-    /// Nil: this is the box's own key. Otherwise it is a one-time key for enrolling the box, until then: seconds since 1970.
+    /// The expiry of a one-time key for enrolment, seconds since 1970; nil: the box's own key.
     package var expires: Int64?
 
-    /// - Throws: when the name cannot be one.
+    /// - Throws: for an invalid name.
     package init(
         name: String, key: PublicKey, sources: [SourcePattern], mayWatch: Bool = false,
         isRevoked: Bool = false, expires: Int64? = nil
@@ -29,15 +29,15 @@ package struct Authorization: Hashable, Sendable {
         self.expires = expires
     }
 
-    /// It is a viewer's: no agent connects with it.
+    /// Whether it is a viewer's key: no agent connects with it.
     package var isViewer: Bool { mayWatch && sources.isEmpty }
 
-    /// What its connections may do.
+    /// The rights of its connections.
     package var right: WritingRight {
         WritingRight(name: name, sources: sources, isForEnrolment: expires != nil)
     }
 
-    /// Sources as a list in text: `stage, door-*`.
+    /// Parses a list of sources: `stage, door-*`.
     package static func patterns(_ text: String) throws(TrustError) -> [SourcePattern] {
         var patterns: [SourcePattern] = []
         for word in text.split(whereSeparator: { $0 == "," || $0.isWhitespace }) {
@@ -50,7 +50,7 @@ package struct Authorization: Hashable, Sendable {
     }
 }
 
-// Its file.
+// The file format.
 extension Authorization {
     private static let keyName = "key"
     private static let sourcesName = "sources"
@@ -87,7 +87,7 @@ extension Authorization {
             expires: expires.flatMap { $0 })
     }
 
-    /// `yes` or `no`; a line that is missing is no.
+    /// `yes` or `no`; a missing line means no.
     private static func decision(
         _ name: String, in file: FieldFile
     ) throws(TrustError) -> Bool {

@@ -1,17 +1,17 @@
 package import Messaging
 import Terminal
 
-/// What a box is given to enrol: where the collector is, its public key, and the secret half of a key that is good once.
+/// What a box needs to enrol: the collector's address, its public key, and the secret half of a one-time key.
 ///
 ///     tcp://server:5550/<public key>/<token>
 ///
-/// One word, that a shell leaves as it is; it is as secret as the token in it.
+/// One word without shell metacharacters. It is as secret as its token.
 package struct EnrolmentLine: Hashable, Sendable {
     /// Far more than an address and two keys.
     package static let maximumBytes = 4_096
     private static let usualPort = 5_550
 
-    /// Where agents find the collector.
+    /// The collector's endpoint for agents.
     package let endpoint: String
     package let collectorKey: PublicKey
     /// The one-time key.
@@ -23,13 +23,13 @@ package struct EnrolmentLine: Hashable, Sendable {
         self.token = token
     }
 
-    /// Reads what ``text()`` wrote.
+    /// Parses the output of ``text()``.
     package init(_ text: String) throws(TrustError) {
         guard text.utf8.count <= Self.maximumBytes else { throw .notAnEnrolmentLine }
         var text = Substring(text)
         while text.first?.isWhitespace == true { text.removeFirst() }
         while text.last?.isWhitespace == true { text.removeLast() }
-        // From behind, because a path has slashes of its own.
+        // From the end, because a path may contain slashes.
         let parts = text.split(
             separator: "/", maxSplits: .max, omittingEmptySubsequences: false)
         guard parts.count >= 3,
@@ -49,18 +49,18 @@ package struct EnrolmentLine: Hashable, Sendable {
         }
     }
 
-    /// The line to paste. It holds a secret.
+    /// The line to paste. It contains a secret.
     package func text() -> String {
         let secret = token.withUnsafeBytes { Array($0) }
         return "\(endpoint)/\(collectorKey.text)/\(KeyText.encode(secret, .token))"
     }
 
-    /// Where boxes find a server, as an endpoint: `server`, `server:5550` and `tcp://server:5550` are alike.
+    /// A server's endpoint for boxes, from `server`, `server:5550` or `tcp://server:5550`.
     /// - Throws: ``TrustError/notAServer(_:reason:)``.
     package static func endpoint(ofServer text: String) throws(TrustError) -> String {
         var endpoint = text
         if !text.contains("://") {
-            // What is behind the last colon is a port, unless that is inside an IPv6 address.
+            // Text after the last colon is a port, except inside an IPv6 address.
             let isBareIPv6 = text.count(where: { $0 == ":" }) > 1 && !text.hasPrefix("[")
             let host = isBareIPv6 ? "[\(text)]" : text
             let hasPort =
@@ -75,7 +75,7 @@ package struct EnrolmentLine: Hashable, Sendable {
         {
             throw .notAServer(text, reason: "it is a listening address")
         }
-        // It becomes one word of a line whose parts are set off by slashes.
+        // The endpoint becomes a slash-separated part of one word.
         if endpoint.hasPrefix("tcp://"),
             address.contains(where: { $0.isWhitespace || "/'\"".contains($0) })
         {

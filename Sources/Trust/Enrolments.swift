@@ -1,14 +1,14 @@
 package import Messaging
 package import Wire
 
-// Boxes that are to come with a one-time key. Such a key has the place that the box's own will have: the file of its
-// name. What exchanges the one for the other is one rename(2), so that every crash leaves one of them, whole.
+// Boxes that will enrol with a one-time key. The one-time key is in the file that the box's own key will be in. One
+// rename(2) exchanges them, so that a crash leaves exactly one of them, complete.
 extension KeyDirectory {
-    /// Makes a one-time key that may be exchanged for a box's own.
+    /// Creates a one-time key that may be exchanged for a box's own.
     /// - Parameters:
-    ///   - sources: nil: those that the name has, or else the source of its own name.
-    ///   - expires: until when, seconds since 1970.
-    /// - Returns: the secret half, which is kept nowhere here.
+    ///   - sources: nil: the name's present sources, or else the source of its own name.
+    ///   - expires: seconds since 1970.
+    /// - Returns: the secret half, which is not stored here.
     package func enrol(
         name: String, sources: [SourcePattern]?, expires: Int64
     ) throws(TrustError) -> (authorization: Authorization, token: SecretKey) {
@@ -23,13 +23,13 @@ extension KeyDirectory {
         return (authorization, token)
     }
 
-    /// Exchanges a one-time key for the key that a box has made for itself, durably.
+    /// Exchanges a one-time key for the key that a box has created for itself, durably.
     ///
-    /// With the box's own key for a token nothing changes: it has been enrolled, and its answer was lost.
+    /// If the token is the box's own key, nothing changes: it is enrolled already, and the reply was lost.
     /// - Parameters:
-    ///   - token: what the box has proved to hold.
+    ///   - token: the key that the box has authenticated with.
     ///   - now: seconds since 1970.
-    /// - Throws: ``TrustError/notEnrollable(reason:)`` when the key is not one that may be exchanged (any more).
+    /// - Throws: ``TrustError/notEnrollable(reason:)`` when the key is not, or no longer, a one-time key.
     package func completeEnrolment(
         token: PublicKey, key: PublicKey, now: Int64
     ) throws(TrustError) -> Authorization {

@@ -1,9 +1,9 @@
 import Glibc
 
-/// Instants in files of keys: UTC, to the second, as RFC 3339 writes it.
+/// Instants in key files: UTC, to the second (RFC 3339).
 package enum ExpiryTime {
     private static let format = "%Y-%m-%dT%H:%M:%SZ"
-    /// "2026-11-20T22:40:00Z" and a zero.
+    /// "2026-11-20T22:40:00Z" and a terminating zero.
     private static let textBytes = 32
 
     /// - Parameter seconds: since 1970.
@@ -18,7 +18,7 @@ package enum ExpiryTime {
             decoding: buffer.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
 
-    /// Seconds since 1970; nil when the text is no such time.
+    /// Seconds since 1970; nil for text in another format.
     package static func seconds(_ text: String) -> Int64? {
         let bytes = Array(text.utf8)
         guard bytes.count == pattern.count else { return nil }
@@ -46,6 +46,6 @@ package enum ExpiryTime {
         return Int64(timegm(&parts))
     }
 
-    /// A digit where there is 0, itself where there is anything else.
+    /// 0 stands for a digit, any other character for itself.
     private static let pattern = Array("0000-00-00T00:00:00Z".utf8)
 }

@@ -1,5 +1,5 @@
-/// The form that all files of keys have: lines `name = value`; what follows `#` is for people; blank lines count for
-/// nothing. Every name is known, and is there once at most.
+/// The format of all key files: lines `name = value`; `#` begins a comment; blank lines are ignored. Unknown and
+/// repeated names are errors.
 struct FieldFile {
     /// Far more than the longest file needs.
     static let maximumBytes = 16_384
@@ -37,10 +37,10 @@ struct FieldFile {
         }
     }
 
-    /// A value that may be missing.
+    /// An optional value.
     func optional(_ name: String) -> String? { fields[name]?.value }
 
-    /// A value that must be there.
+    /// A required value.
     func required(_ name: String) throws(TrustError) -> String {
         guard let value = fields[name]?.value else {
             throw .malformed(path: path, line: 1, reason: "the line '\(name) = …' is missing")
@@ -48,7 +48,7 @@ struct FieldFile {
         return value
     }
 
-    /// Something is wrong with a value.
+    /// An error about a value.
     func flaw(in name: String, _ reason: String) -> TrustError {
         .malformed(path: path, line: fields[name]?.line ?? 1, reason: reason)
     }

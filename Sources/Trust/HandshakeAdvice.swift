@@ -1,13 +1,13 @@
 package import Messaging
 
-/// What a handshake that failed means to people.
+/// Explains failed handshakes.
 package enum HandshakeAdvice {
-    /// One line: why, and what to do.
+    /// One line: the reason, and what to do.
     /// - Parameters:
-    ///   - endpoint: where the collector listens.
-    ///   - name: what the key would be authorised as.
-    ///   - watches: whether we receive the feed, and do not send.
-    ///   - security: how we connect.
+    ///   - endpoint: the collector's endpoint.
+    ///   - name: the name under which the key would be authorised.
+    ///   - watches: whether the connection receives the feed instead of sending.
+    ///   - security: the connection's security.
     package static func line(
         _ failure: HandshakeFailure, endpoint: String, name: String, watches: Bool = false,
         security: SocketSecurity

@@ -1,7 +1,7 @@
 import Glibc
 package import Messaging
 
-/// A directory of keys (`--keys DIR`). One serves every program of a machine:
+/// A directory of keys (`--keys DIR`), shared by all programs of a machine:
 ///
 ///     own.key            this machine's key; secret, 0600
 ///     collector.pub      on a camera box: the collector that it sends to
@@ -17,8 +17,8 @@ package struct KeyDirectory: Hashable, Sendable {
         self.path = path
     }
 
-    /// Where keys are unless somebody says otherwise: `/etc/tributary/keys` for root and for every user that may read it (so for
-    /// services that were given it), and the user's own `~/.config/tributary/keys` otherwise.
+    /// The default directory: `/etc/tributary/keys` for root and for every user that may read it (such as services with
+    /// access to it), and the user's own `~/.config/tributary/keys` otherwise.
     package static func standard() throws(TrustError) -> KeyDirectory {
         if geteuid() == 0 || access(systemDirectory, R_OK | X_OK) == 0 {
             return KeyDirectory(systemDirectory)
@@ -33,7 +33,7 @@ package struct KeyDirectory: Hashable, Sendable {
     package var agentsPath: String { "\(path)/agents" }
     package func agentPath(_ name: String) -> String { "\(agentsPath)/\(name).pub" }
 
-    /// Makes it where it is not there.
+    /// Creates the directory if it does not exist.
     package func make() throws(TrustError) { try PrivateFile.makeDirectory(path) }
 
     private static func variable(_ name: String) -> String? {
@@ -45,7 +45,7 @@ package struct KeyDirectory: Hashable, Sendable {
 extension KeyDirectory {
     private static let secretName = "secret-key"
 
-    /// The machine's key; nil when none has been made.
+    /// The machine's key; nil if none was created.
     package func ownKey() throws(TrustError) -> SecretKey? {
         let limit = FieldFile.maximumBytes
         guard var bytes = try PrivateFile.read(ownKeyPath, limit: limit, .secret) else {
@@ -68,8 +68,8 @@ extension KeyDirectory {
         }
     }
 
-    /// Makes the machine's key.
-    /// - Throws: ``TrustError/ownKeyExists(path:)`` when there is one.
+    /// Creates the machine's key.
+    /// - Throws: ``TrustError/ownKeyExists(path:)`` if there is one.
     package func makeOwnKey() throws(TrustError) -> SecretKey {
         try make()
         let key: SecretKey
@@ -104,7 +104,7 @@ extension KeyDirectory {
 extension KeyDirectory {
     private static let keyName = "key"
 
-    /// Whom a box sends to; nil when nobody has said.
+    /// The key of the collector that the box sends to; nil if none was set.
     package func collectorKey() throws(TrustError) -> PublicKey? {
         let limit = FieldFile.maximumBytes
         guard let bytes = try PrivateFile.read(collectorPath, limit: limit, .trusted) else {
@@ -119,7 +119,7 @@ extension KeyDirectory {
         }
     }
 
-    /// Remembers whom this box sends to.
+    /// Stores the key of the collector that this box sends to.
     package func trustCollector(_ key: PublicKey) throws(TrustError) {
         try make()
         let text = """

@@ -3,7 +3,7 @@ package import Logging
 package import Messaging
 import Terminal
 
-/// How whoever sends and its collector know each other: options of the command line.
+/// Command-line options for authentication between a sender and its collector.
 package struct KeyOptions: ParsableArguments {
     @Option(
         help: """
@@ -33,7 +33,7 @@ package struct KeyOptions: ParsableArguments {
         try Self.check(collectorKey: collectorKey)
     }
 
-    /// Refuses a `--collector-key` that is no key: also where options are only checked.
+    /// Rejects an invalid `--collector-key`, also when options are only checked.
     package static func check(collectorKey: String?) throws {
         guard let collectorKey else { return }
         do throws(TrustError) {
@@ -43,7 +43,7 @@ package struct KeyOptions: ParsableArguments {
         }
     }
 
-    /// How to connect; makes the box's key where that is missing, and says what to do with it.
+    /// The security of a connection. Creates the box's key if it is missing, and logs how to authorise it.
     package func security(
         for endpoint: String, source: String, logger: Logger
     ) throws -> SocketSecurity {

@@ -1,19 +1,19 @@
 import Hashing
 package import Messaging
 
-// Keys as people copy them: base32 of RFC 4648 §6 in small letters, without padding, over the key's 32 bytes and 3 bytes
-// that are the beginning of a SHA-256 over what kind of key it is and the key. So a key is one word of 56 letters and digits
-// that a shell, a double click and a telephone leave whole; a slip is noticed, and so is a secret key where a public one
-// is asked for. (libzmq's own Z85 is shorter and full of what shells interpret.)
+// Keys as text: base32 (RFC 4648 §6) in lower case, without padding, of the key's 32 bytes and the first 3 bytes of a
+// SHA-256 over the kind of key and the key. So a key is one word of 56 letters and digits without shell metacharacters.
+// The checksum detects typing errors, and a secret key in place of a public one. (libzmq's own Z85 is shorter and full
+// of shell metacharacters.)
 
 extension PublicKey {
-    /// The key as people copy it: 56 letters and digits.
+    /// The key as text: 56 letters and digits.
     package var text: String { KeyText.encode(bytes, .publicKey) }
 
-    /// The beginning of ``text``, for logs: enough to tell the keys of a site apart.
+    /// The first 8 characters of ``text``, for logs: enough to distinguish the keys of a site.
     package var shortText: String { String(text.prefix(8)) }
 
-    /// Reads what ``text`` wrote; capitals are as good.
+    /// Parses ``text``; upper case is accepted.
     package init(text: String) throws(TrustError) {
         if let bytes = KeyText.decode(text, .publicKey), let key = PublicKey(bytes) {
             self = key
@@ -30,7 +30,7 @@ enum KeyText {
     enum Kind: String {
         case publicKey = "tributary public key"
         case secretKey = "tributary secret key"
-        /// The secret half of a key that is good for one enrolment.
+        /// The secret half of a one-time key for enrolment.
         case token = "tributary enrolment token"
     }
 
@@ -67,7 +67,7 @@ enum KeyText {
         decode(bytes: Array(text.utf8), kind)
     }
 
-    /// The key's 32 bytes; nil when a character is wrong, missing or too many, or the kind is another.
+    /// The key's 32 bytes; nil for an invalid character, a wrong length, a wrong checksum or another kind of key.
     static func decode(bytes text: [UInt8], _ kind: Kind) -> [UInt8]? {
         guard text.count == length else { return nil }
         var all: [UInt8] = []
@@ -76,7 +76,7 @@ enum KeyText {
         var bits: UInt32 = 0
         var count = 0
         for character in text {
-            // Capitals as small letters.
+            // Upper case to lower case.
             let small = (0x41...0x5A).contains(character) ? character + 0x20 : character
             guard let value = alphabet.firstIndex(of: small) else { return nil }
             bits = bits << 5 | UInt32(value)

@@ -1,13 +1,13 @@
 package import Messaging
 
-/// Decides how a program's connections are protected: with keys, unless nobody but this machine is at the other end or somebody
-/// has said out loud that it shall be without.
+/// Decides how a program's connections are protected: with keys, unless the peer can only be on this machine, or
+/// `--insecure` was given.
 package enum LinkSecurity {
-    /// What was asked for.
+    /// The options that determine it.
     package struct Wish: Hashable, Sendable {
-        /// Where the collector listens.
+        /// The collector's endpoint.
         package var endpoint: String
-        /// Whether only this machine can be at the other end.
+        /// Whether the peer can only be on this machine.
         package var isLocal: Bool
         /// `--insecure`
         package var isInsecure: Bool
@@ -49,12 +49,12 @@ package enum LinkSecurity {
     package struct Agent: Sendable {
         package var directory: KeyDirectory
         package var key: SecretKey
-        /// Whether it has been made just now.
+        /// Whether it has just been created.
         package var isNewKey: Bool
         package var collectorKey: PublicKey
     }
 
-    /// What a collector listens with; nil: without keys.
+    /// The keys that a collector listens with; nil: without keys.
     package static func ofCollector(_ wish: Wish) throws(TrustError) -> Collector? {
         guard wish.wantsKeys else { return nil }
         let directory = try wish.keyDirectory()
@@ -64,8 +64,8 @@ package enum LinkSecurity {
         return Collector(directory: directory, key: key)
     }
 
-    /// What an agent connects with; nil: without keys. The box's own key is made if there is none: a server has to authorise it
-    /// before it is good for anything.
+    /// The keys that an agent connects with; nil: without keys. Creates the box's own key if there is none: a server
+    /// has to authorise it before it can be used.
     package static func ofAgent(_ wish: Wish) throws(TrustError) -> Agent? {
         guard wish.wantsKeys else { return nil }
         let directory = try wish.keyDirectory()

@@ -1,25 +1,25 @@
 import Glibc
 
-/// Small files of which the system says who may read and write them.
+/// Small files whose permission bits are checked.
 enum PrivateFile {
-    /// What a file must not allow.
+    /// The permissions that a file must not have.
     enum Rule {
-        /// A secret: only its owner may read it.
+        /// A secret: readable by its owner only.
         case secret
-        /// What decides who is trusted: only its owner may write it.
+        /// A list of trusted keys: writable by its owner only.
         case trusted
     }
 
-    /// What a file is called while it is written ends so.
+    /// Suffix of temporary files.
     private static let temporarySuffix = ".new"
-    /// Nobody writes a file of a few lines for an hour.
+    /// Age from which a temporary file is a leftover of a killed process.
     private static let leftoverSeconds = 3_600
 
-    /// A whole file; nil when there is none.
+    /// A whole file; nil if it does not exist.
     static func read(
         _ path: String, limit: Int, _ rule: Rule
     ) throws(TrustError) -> [UInt8]? {
-        // Links are followed, because secrets are often mounted as such: the file that is opened is what counts.
+        // Links are followed, because secrets are often mounted as links: the permissions of the opened file count.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
@@ -52,7 +52,7 @@ enum PrivateFile {
         return bytes
     }
 
-    /// Whether a directory decides by itself who is trusted: nobody else may put files there.
+    /// Checks that only the owner can add files to a directory, because its files decide which keys are trusted.
     static func checkDirectory(_ path: String) throws(TrustError) {
         var status = stat()
         guard stat(path, &status) == 0 else {
@@ -73,14 +73,15 @@ enum PrivateFile {
         }
     }
 
-    /// Writes a file so that at every instant either the old or the new one is there, whole and durable.
-    /// - Parameter replacing: whether there may be one already.
+    /// Writes a file atomically and durably: at every instant, either the old or the new file exists, complete.
+    /// - Parameter replacing: whether an existing file is replaced.
     static func write(
         _ path: String, _ bytes: [UInt8], mode: mode_t, replacing: Bool
     ) throws(TrustError) {
         let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
         removeLeftovers(of: path, in: directory)
-        // No number of a process: in a container every one is 1, and one that was killed here would have its name taken for ever.
+        // Random, not a process ID: in a container, every process ID is 1, and a file left by a killed process would
+        // block the name forever.
         let temporary =
             "\(path).\(String(UInt64.random(in: 0 ... .max), radix: 36))\(temporarySuffix)"
         let descriptor = open(temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, mode)
@@ -89,7 +90,7 @@ enum PrivateFile {
         }
         defer { unlink(temporary) }
         try fill(descriptor, bytes, mode: mode, path: temporary, owner: directory)
-        // link(2) fails where there is one already, rename(2) replaces it.
+        // link(2) fails if there is a file, rename(2) replaces it.
         guard (replacing ? rename(temporary, path) : link(temporary, path)) == 0 else {
             if errno == EEXIST { throw .ownKeyExists(path: path) }
             throw .system(operation: "write", path: path, errno: errno)
@@ -97,8 +98,8 @@ enum PrivateFile {
         try synchronizeDirectory(directory)
     }
 
-    /// Removes what writers of this file left behind that were killed an hour ago or earlier: what is newer may be another one's that
-    /// is writing now. What cannot be removed does no harm, because its name is not used again.
+    /// Removes temporary files of this file that are older than an hour; newer ones may be in use. Files that cannot be
+    /// removed are harmless, because their names are not used again.
     private static func removeLeftovers(of path: String, in directory: String) {
         guard let handle = opendir(directory) else { return }
         defer { closedir(handle) }
@@ -123,7 +124,7 @@ enum PrivateFile {
         _ descriptor: Int32, _ bytes: [UInt8], mode: mode_t, path: String, owner directory: String
     ) throws(TrustError) {
         defer { close(descriptor) }
-        // The process's mask has a say in open(2), and the owner of the directory is who will read it.
+        // open(2) applies the process's umask; the file belongs to the owner of the directory.
         guard fchmod(descriptor, mode) == 0 else {
             throw .system(operation: "write", path: path, errno: errno)
         }
@@ -142,7 +143,7 @@ enum PrivateFile {
         }
     }
 
-    /// Makes a directory and those above it.
+    /// Creates a directory and its parents.
     static func makeDirectory(_ path: String) throws(TrustError) {
         var made = path.hasPrefix("/") ? "" : "."
         for part in path.split(separator: "/") {
@@ -152,7 +153,7 @@ enum PrivateFile {
                 if errno == EEXIST { continue }
                 throw .system(operation: "make the directory", path: made, errno: errno)
             }
-            // Whatever the process's mask is: what is in here decides who is trusted.
+            // Regardless of the umask: these files decide which keys are trusted.
             guard chmod(made, 0o755) == 0 else {
                 throw .system(operation: "make the directory", path: made, errno: errno)
             }

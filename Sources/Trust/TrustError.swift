@@ -1,46 +1,46 @@
 import Glibc
 
-/// What is wrong with a key, a file of keys, or a wish about them; each is one line that says what to do.
+/// An error about a key, a key file or a security option; each description is one line that says what to do.
 package enum TrustError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// Text that is no public key.
+    /// An invalid public key.
     case notAPublicKey(String)
-    /// A secret key where a public one is asked for: it should be made anew.
+    /// A secret key in place of a public one: it is compromised, and must be replaced.
     case isASecretKey
-    /// A name that cannot be an agent's.
+    /// An invalid name of an agent.
     case notAName(String)
-    /// Text that is no pattern of sources.
+    /// An invalid source pattern.
     case notAPattern(String)
-    /// No key has been made in this directory.
+    /// The directory has no key of its own.
     case noOwnKey(directory: String)
-    /// Nobody has said which collector a box is to trust.
+    /// The box has no key of a collector to trust.
     case noCollectorKey(endpoint: String, directory: String)
-    /// There is a key already.
+    /// The key exists already.
     case ownKeyExists(path: String)
-    /// Others than the owner may read a secret key.
+    /// A secret key is readable by others than its owner.
     case readableByOthers(path: String)
-    /// Others than the owner may write what decides who is trusted.
+    /// A file or directory of trusted keys is writable by others than its owner.
     case writableByOthers(path: String)
-    /// A file that is not of the form described in its first line.
+    /// A malformed file.
     case malformed(path: String, line: Int, reason: String)
-    /// A name that is taken by another key.
+    /// The name has another key.
     case nameTaken(name: String, path: String)
-    /// A key that is there under another name.
+    /// The key is registered under another name.
     case keyTaken(name: String)
     /// No agent of this name or key.
     case noSuchAgent(String, directory: String)
-    /// More agents than are looked after.
+    /// Too many agent files.
     case tooManyAgents(directory: String, limit: Int)
-    /// Text that `keys enrol` has not printed.
+    /// Not an output of `keys enrol`.
     case notAnEnrolmentLine
-    /// Where no box could find a server.
+    /// An invalid server address.
     case notAServer(String, reason: String)
     /// A key that cannot be exchanged for a box's own.
     case notEnrollable(reason: String)
     /// Neither root nor a user with a home directory.
     case noDefaultDirectory
-    /// A call of the system failed.
+    /// A system call failed.
     case system(operation: String, path: String, errno: Int32)
-    /// libzmq could not make or use a key.
+    /// libzmq could not create or use a key.
     case keys(String)
 
     package var description: String {
