@@ -50,7 +50,7 @@ package struct Authenticator: ~Copyable {
             return false
         }
         let parts = message.parts.map(\.bytes)
-        // Only this process can send requests here; a malformed request is refused nevertheless.
+        // Only this process can send requests here; a malformed one is refused nevertheless.
         let isWellFormed =
             parts.count == Self.requestParts && message.droppedParts == 0
             && parts[0] == Self.version

@@ -7,7 +7,7 @@ package enum ConnectionEvent: Hashable, Sendable {
     case connected(endpoint: String)
     /// A listener accepted a connection. libzmq owns the descriptor: it may be inspected or shut down, but never closed.
     case accepted(endpoint: String, descriptor: Int32)
-    /// The ZMTP handshake is complete: messages flow.
+    /// The ZMTP handshake is complete: messages can be exchanged.
     case ready(endpoint: String)
     /// The ZMTP handshake failed.
     case handshakeFailed(endpoint: String, HandshakeFailure)
@@ -49,7 +49,7 @@ package struct ConnectionMonitor: ~Copyable {
         let number = Self.counter.add(1, ordering: .relaxed).newValue
         let endpoint = "inproc://monitor-\(number)"
         var options = SocketOptions()
-        // libzmq's own threads would wait for room in a full queue.
+        // With a limit, a full queue would block libzmq's own threads.
         options.receiveQueue = 0
         let listener = try Socket(.pair, in: context, options: options)
         guard zmq_socket_monitor(monitored.handle, endpoint, ZMQ_EVENT_ALL) == 0 else {

@@ -2,8 +2,8 @@ import CZeroMQ
 
 /// A ZeroMQ context: the I/O threads and the sockets that they serve.
 ///
-/// Shared by reference, unlike other handles here: every socket keeps its context alive, so that it ends after the last socket is
-/// closed, in whatever order a program's values are destroyed.
+/// Shared by reference, unlike other handles here: every socket keeps its context alive, so the context ends after its
+/// last socket, in whatever order values are destroyed.
 package final class Context: Sendable {
     /// libzmq documents contexts as usable from every thread.
     nonisolated(unsafe) let handle: UnsafeMutableRawPointer
@@ -29,7 +29,7 @@ package final class Context: Sendable {
     }
 
     deinit {
-        // Can only be interrupted by a signal handler; no socket is left that it would have to wait for.
+        // Only a signal handler can interrupt it; no socket is left to wait for.
         while zmq_ctx_term(handle) != 0 && zmq_errno() == EINTR {}
     }
 }

@@ -18,8 +18,8 @@ package struct PublicKey: Hashable, Sendable {
 
 /// A CURVE secret key: its holder can impersonate the owner.
 ///
-/// There is one copy of it here, which is overwritten when the last reference is released; libzmq keeps its own copies in the
-/// sockets that use it. It is never printed.
+/// The one copy here is overwritten when the last reference is released; libzmq keeps its own copies in the sockets
+/// that use it. It is never printed.
 // @unchecked Sendable: the memory is filled before init returns, and only read until deinit.
 package final class SecretKey: @unchecked Sendable, Hashable, CustomStringConvertible,
     CustomReflectable

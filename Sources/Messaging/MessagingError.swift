@@ -13,7 +13,6 @@ package enum MessagingError: Error, Hashable, CustomStringConvertible {
     /// Any other error: the operation, its subject, and errno.
     case system(operation: String, subject: String, errno: Int32)
 
-    /// One line for people.
     package var description: String {
         switch self {
         case .addressInUse(let endpoint):
@@ -29,7 +28,7 @@ package enum MessagingError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// The error that the last call on this thread left behind.
+    /// The error of the last call on this thread.
     static func last(_ operation: String, _ subject: String) -> MessagingError {
         .system(operation: operation, subject: subject, errno: zmq_errno())
     }

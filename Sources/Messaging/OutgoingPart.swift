@@ -9,8 +9,8 @@ package enum OutgoingPart {
     case shared(SharedBytes)
     /// The same, counted until libzmq has released them.
     case counted(SharedBytes, HeldBytes)
-    /// Bytes that another object owns, sent in place, without a copy. The owner is kept, and the bytes are counted, until the last one was
-    /// sent. Their address does not change as long as the owner exists.
+    /// Bytes of another object, sent in place, without a copy. The owner is retained, and the bytes are counted, until
+    /// the last one was sent. Their address does not change as long as the owner exists.
     case kept(UnsafeRawBufferPointer, by: AnyObject, HeldBytes)
 
     /// Size in bytes.
@@ -22,7 +22,6 @@ package enum OutgoingPart {
         }
     }
 
-    /// Initialises a message.
     func initialize(_ message: UnsafeMutablePointer<zmq_msg_t>) throws(MessagingError) {
         switch self {
         case .bytes(let bytes):
@@ -56,7 +55,7 @@ package enum OutgoingPart {
         }
     }
 
-    /// libzmq only reads what it sends. The owner does not move its bytes as long as it exists.
+    /// libzmq only reads the bytes, and the owner does not move them.
     private static func initialize(
         _ message: UnsafeMutablePointer<zmq_msg_t>, at start: UnsafeMutableRawPointer?,
         _ holding: Holding
@@ -75,7 +74,7 @@ package enum OutgoingPart {
     }
 }
 
-/// Bytes of messages that libzmq has not released yet: that wait for any peer. Any thread may call.
+/// Bytes of messages that libzmq has not released yet, for all peers together. Thread-safe.
 package final class HeldBytes: Sendable {
     private let bytes = Atomic<Int>(0)
 
@@ -88,7 +87,8 @@ package final class HeldBytes: Sendable {
     fileprivate func remove(_ count: Int) { bytes.subtract(count, ordering: .relaxed) }
 }
 
-/// Keeps what a message was made of, and counts it. libzmq releases it on its I/O thread, after the last byte was sent.
+/// Retains the owner of a message's bytes, and counts them. libzmq releases it on its I/O thread, after the last byte
+/// was sent.
 private final class Holding {
     let count: Int
     private let owner: AnyObject
@@ -118,7 +118,6 @@ package final class SharedBytes: @unchecked Sendable {
         fill(UnsafeMutableRawBufferPointer(start: start, count: count))
     }
 
-    /// A copy of `bytes`.
     package convenience init(_ bytes: [UInt8]) {
         self.init(count: bytes.count) { $0.copyBytes(from: bytes) }
     }

@@ -1,10 +1,10 @@
 import CZeroMQ
 import Glibc
 
-/// Waits for several sockets and descriptors at once.
+/// Waits for several sockets and descriptors together.
 ///
-/// Sockets are watched by handle: a poller must not outlive them. Pollers are cheap; when a socket is replaced, create a new
-/// poller.
+/// Sockets are watched by handle: a poller must not outlive them. Pollers are cheap; when a socket is replaced, create
+/// a new poller.
 package struct Poller: ~Copyable {
     /// An entry of the poller.
     package struct Token: Hashable, Sendable {
@@ -12,7 +12,7 @@ package struct Poller: ~Copyable {
     }
 
     private struct Item {
-        /// None for a plain descriptor.
+        /// `nil` for a plain descriptor.
         var socket: UnsafeMutableRawPointer?
         /// The events to wait for, and which of them are ready (ZMQ_POLLIN, ZMQ_POLLOUT).
         var events: Int32
@@ -29,7 +29,7 @@ package struct Poller: ~Copyable {
 
     package init() {}
 
-    /// Watches a socket for messages to receive, and for room to send if asked.
+    /// Watches a socket for received messages, and for room to send if requested.
     package mutating func add(_ socket: borrowing Socket, forSending: Bool = false) -> Token {
         let events = ZMQ_POLLIN | (forSending ? ZMQ_POLLOUT : 0)
         return add(socket: socket.handle, events: events, isShared: true)
@@ -50,10 +50,10 @@ package struct Poller: ~Copyable {
         add(Item(socket: nil, events: ZMQ_POLLIN, isShared: false), descriptor: descriptor)
     }
 
-    /// Blocks until something is ready or the time is over; returns whether something is ready.
+    /// Blocks until an item is ready or the timeout expires; returns whether one is ready.
     ///
-    /// Without a time it waits indefinitely. It may return early with nothing ready: a signal handler ran, or libzmq had internal
-    /// work. (zmq_poll(3) would continue to wait, but makes two system calls each time.)
+    /// Without a timeout it waits indefinitely. It may return early with nothing ready: a signal handler ran, or libzmq
+    /// had internal work. (zmq_poll(3) would continue to wait, but makes two system calls each time.)
     package mutating func wait(milliseconds: Int?) throws(MessagingError) -> Bool {
         for index in items.indices { items[index].ready = 0 }
         // A socket's descriptor only signals changes: a state that is already ready has to be queried, which costs a system call.

@@ -1,10 +1,10 @@
 import CZeroMQ
 
-/// One received part, in the memory that libzmq received it into: it can be written to disk without a copy.
+/// One received part, in libzmq's memory: it can be written to disk without a copy.
 ///
 /// A small part (below 8 KB) shares its memory with its neighbours; the memory is kept as long as any of them.
-// @unchecked Sendable: the message is filled before anyone else sees the object and only read afterwards; freeing it
-// happens once, and libzmq counts references to shared content atomically.
+// @unchecked Sendable: the message is filled before the object is shared and only read afterwards; it is freed once,
+// and libzmq counts references to shared content atomically.
 package final class ReceivedPart: @unchecked Sendable {
     private let message: UnsafeMutablePointer<zmq_msg_t>
     /// Whether another part of the same message follows.
@@ -44,7 +44,7 @@ package final class ReceivedPart: @unchecked Sendable {
     /// A copy of the bytes.
     package var bytes: [UInt8] { withUnsafeBytes { Array($0) } }
 
-    /// A property of the connection that it came over: "Peer-Address", "User-Id", "Socket-Type".
+    /// A property of the part's connection: "Peer-Address", "User-Id", "Socket-Type".
     package func metadata(_ property: String) -> String? {
         guard let value = zmq_msg_gets(message, property) else { return nil }
         return withoutMapping(String(cString: value))
@@ -52,14 +52,14 @@ package final class ReceivedPart: @unchecked Sendable {
 }
 
 extension ReceivedPart {
-    /// Identifies the connection that it came over: as long as a part of that connection is kept, no other connection has the
+    /// Identifies the part's connection: as long as a part of that connection is retained, no other connection has the
     /// same value. Nil for the identity part that a ROUTER adds.
     package var connection: UnsafeRawPointer? {
         // Every connection has its own table of properties, which its parts share and retain.
         zmq_msg_gets(message, "Socket-Type").map { UnsafeRawPointer($0) }
     }
 
-    /// The descriptor of the connection that it came over; libzmq owns it and may have closed it.
+    /// The descriptor of the part's connection; libzmq owns it and may have closed it.
     package var descriptor: Int32? {
         let descriptor = zmq_msg_get(message, ZMQ_SRCFD)
         return descriptor >= 0 ? descriptor : nil

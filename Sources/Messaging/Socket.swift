@@ -9,14 +9,14 @@ package struct Socket: ~Copyable {
         case dealer
         /// A collector's end: every message begins with its peer's routing identity.
         case router
-        /// Two threads of one process.
+        /// Connects two threads of one process.
         case pair
-        /// Answers one question after the other.
+        /// Answers one request after the other.
         case reply
-        /// Sends each message to the peers that have subscribed to the beginning of its first part; it receives their
+        /// Sends each message to the peers with a subscription to a prefix of its first part, and receives their
         /// subscriptions (XPUB).
         case publisher
-        /// Receives what it has subscribed to.
+        /// Receives the messages it has subscribed to.
         case subscriber
 
         fileprivate var type: Int32 {
@@ -33,11 +33,11 @@ package struct Socket: ~Copyable {
 
     /// The result of sending a message.
     package enum SendResult: Hashable, Sendable {
-        /// libzmq has it.
+        /// libzmq has accepted it.
         case sent
-        /// No room, or no connection: nothing was sent.
+        /// The queue is full, or there is no connection: nothing was sent.
         case wouldBlock
-        /// ROUTER: the peer is gone. The message is dropped.
+        /// ROUTER: the peer has disconnected. The message is dropped.
         case unreachable
     }
 
@@ -63,7 +63,7 @@ package struct Socket: ~Copyable {
     /// ROUTER: the first part of a message is not sent by the peer.
     private let addsIdentity: Bool
     private let isEncrypted: Bool
-    /// Internal to this module: pollers need it.
+    /// Internal, for pollers.
     var handle: UnsafeMutableRawPointer { owner.handle }
 
     /// Creates a socket with its options set, neither bound nor connected.
@@ -105,7 +105,8 @@ package struct Socket: ~Copyable {
         }
     }
 
-    /// Becomes readable when messages may have arrived (ZMQ_FD). Sending and receiving reset it: read everything after either.
+    /// Becomes readable when messages may have arrived (ZMQ_FD). Sending and receiving reset it: read all messages
+    /// after either.
     package var stateDescriptor: Int32 {
         var descriptor: Int32 = -1
         var size = MemoryLayout<Int32>.size
@@ -159,7 +160,7 @@ package struct Socket: ~Copyable {
         return body + (body <= 255 ? 2 : 9)
     }
 
-    /// SUB: wants messages whose first part begins so, or wants them no longer.
+    /// SUB: subscribes to messages by a prefix of their first part, or unsubscribes.
     package func subscribe(_ topic: [UInt8], isWanted: Bool = true) throws(MessagingError) {
         let option = isWanted ? ZMQ_SUBSCRIBE : ZMQ_UNSUBSCRIBE
         let result = topic.withUnsafeBytes {
@@ -173,7 +174,6 @@ package struct Socket: ~Copyable {
         try send(parts)
     }
 
-    /// Sends a complete message. Never blocks.
     package func send(_ parts: [OutgoingPart]) throws(MessagingError) -> SendResult {
         precondition(!parts.isEmpty, "a message has at least one part")
         var result = SendResult.sent
@@ -182,8 +182,8 @@ package struct Socket: ~Copyable {
             let partResult = try send(part, flags: ZMQ_DONTWAIT | (isLast ? 0 : ZMQ_SNDMORE))
             if partResult == .sent { continue }
             if index == 0 { return partResult }
-            // The connection was lost between two parts: libzmq discards the message, and the remaining parts are accepted and
-            // dropped.
+            // The connection was lost between two parts: libzmq discards the message, and accepts and drops the
+            // remaining parts.
             result = partResult
         }
         return result

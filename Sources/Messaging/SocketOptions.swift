@@ -2,7 +2,7 @@ import CZeroMQ
 
 /// The settings of a socket before it binds or connects. Durations are in milliseconds, as in libzmq.
 package struct SocketOptions: Hashable, Sendable {
-    /// How long unsent messages are kept after the socket is closed; 0: they are dropped at once.
+    /// How long unsent messages are kept after the socket is closed; 0: they are dropped immediately.
     package var lingerMilliseconds: Int32 = 0
     /// A larger part closes its connection; -1: no limit.
     package var maximumPartBytes: Int64 = -1
@@ -22,11 +22,11 @@ package struct SocketOptions: Hashable, Sendable {
     package var heartbeatMilliseconds: Int32 = 0
     /// Timeout of the answer to a heartbeat.
     package var heartbeatTimeoutMilliseconds: Int32 = 0
-    /// Sent with heartbeats: after so long without anything from this side, the peer closes the connection; 0: it does not.
+    /// Sent with heartbeats: the peer closes the connection after this time without a message from this side; 0: never.
     package var heartbeatLifetimeMilliseconds: Int32 = 0
     /// Whether TCP probes idle connections.
     package var probesIdleConnections = false
-    /// A peer that acknowledges nothing for so long, or reads nothing, is disconnected; 0: as the system does.
+    /// A peer that acknowledges or reads nothing for this long is disconnected; 0: the system's default.
     package var unreadMilliseconds: Int32 = 0
     /// Whether IPv6 is supported in addition to IPv4.
     package var understandsIPv6 = true
@@ -34,14 +34,14 @@ package struct SocketOptions: Hashable, Sendable {
     package var reportsUnreachablePeers = false
     /// ROUTER: whether a peer that uses another's routing identity replaces it; it is refused otherwise.
     package var handsOverIdentities = false
-    /// Publisher: whether each subscription is reported, also to what somebody else has subscribed to already.
+    /// Publisher: whether every subscription is reported, also to a topic that another peer has subscribed to.
     package var reportsEverySubscription = false
     /// Authentication and encryption.
     package var security = SocketSecurity.plain
 
     package init() {}
 
-    /// Sets everything on a new socket.
+    /// Sets all options on a new socket.
     func apply(to handle: UnsafeMutableRawPointer, kind: Socket.Kind) throws(MessagingError) {
         let numbers: [(Int32, Int32, String)] = [
             (ZMQ_LINGER, lingerMilliseconds, "linger"),

@@ -4,10 +4,9 @@ import CZeroMQ
 package enum SocketSecurity: Hashable, Sendable {
     /// No authentication, no encryption.
     case plain
-    /// The listening end: has this key, and admits the peers that an ``Authenticator`` admits; none if there is no authenticator,
-    /// or no longer one.
+    /// The listening end: its key; admits the peers that an ``Authenticator`` admits, and none without one.
     case server(SecretKey)
-    /// The connecting end: has this key, and only talks to the holder of the server key.
+    /// The connecting end: its key, and the server's key, whose holder it connects to.
     case client(SecretKey, server: PublicKey)
 
     /// `ZMQ_ZAP_ENFORCE_DOMAIN`: supported by libzmq 4.3, but declared in its header for builds with the draft API only.
@@ -21,7 +20,6 @@ package enum SocketSecurity: Hashable, Sendable {
         }
     }
 
-    /// Applies it to a new socket.
     func apply(to handle: UnsafeMutableRawPointer) throws(MessagingError) {
         switch self {
         case .plain:
