@@ -25,7 +25,7 @@ struct InputHandle: ~Copyable {
     var formatName: String { String(cString: context.pointee.iformat.pointee.name) }
 
     /// Whether each packet of the file has a time of its own, or at least of its place.
-    var hasPlaces: Bool { input.hasPlaces }
+    var hasPositions: Bool { input.hasPositions }
 
     /// Makes the times of some streams' packets true.
     func timeline(

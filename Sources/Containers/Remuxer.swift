@@ -189,7 +189,7 @@ package struct Remuxer: ~Copyable {
         do throws(TimelineError) {
             complete = try timeline.add(
                 handle, track: Int(route.output), pts: nanoseconds(packet.pts),
-                dts: input.hasPlaces ? nanoseconds(packet.dts) : nil,
+                dts: input.hasPositions ? nanoseconds(packet.dts) : nil,
                 duration: nanoseconds(packet.duration) ?? 0,
                 bytes: UnsafeBufferPointer(start: packet.data, count: Int(packet.size)).span)
         } catch {

@@ -51,7 +51,7 @@ struct Demuxer: ~Copyable {
     }
 
     /// Whether each packet of the file has a time of its own, or at least of its place.
-    var hasPlaces: Bool { handle.hasPlaces }
+    var hasPositions: Bool { handle.hasPositions }
 
     /// Makes the packets' times true, of a file that is read from its beginning.
     func timeline() throws(DeviceError) -> PacketTimeline<CodedPacket> {
@@ -137,7 +137,7 @@ extension Demuxer {
             packet.pts == CFFmpeg_NOPTS_VALUE
             ? nil : try handle.nanoseconds(packet.pts, track.timeBase) - originNanoseconds
         let dts =
-            packet.dts == CFFmpeg_NOPTS_VALUE || !handle.hasPlaces
+            packet.dts == CFFmpeg_NOPTS_VALUE || !handle.hasPositions
             ? nil : try handle.nanoseconds(packet.dts, track.timeBase) - originNanoseconds
         let skipped = Self.skippedFrames(box.packet)
         let coded = CodedPacket(

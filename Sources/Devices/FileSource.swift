@@ -46,7 +46,7 @@ package struct FileSource: ~Copyable {
 
     /// The rate at which a stream without times is read that does not say one.
     private var assumedRate: FrameRate? {
-        guard !demuxer.hasPlaces else { return nil }
+        guard !demuxer.hasPositions else { return nil }
         for case .picture(let picture) in tracks.map(\.content) {
             let isTold = tracks.contains { $0.hasOwnRate }
             return isTold ? nil : picture.rate

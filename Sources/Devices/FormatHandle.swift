@@ -124,7 +124,7 @@ extension FormatHandle {
     }
 
     /// Whether each packet of the file has a time of its own, or at least of its place.
-    var hasPlaces: Bool { input.hasPlaces }
+    var hasPositions: Bool { input.hasPositions }
 
     /// The file's stream of that number.
     func stream(_ index: Int32) -> UnsafeMutablePointer<AVStream> {

@@ -7,7 +7,7 @@ extension MediaInput {
         var presentation = true
         var decoding = true
         /// The place of a packet has a time, even if its presentation has none.
-        var places = true
+        var positions = true
     }
 
     /// By the demuxers' names; those that are not here store both times.
@@ -17,7 +17,7 @@ extension MediaInput {
         // Streams of one codec are numbered from zero.
         case "h264", "hevc", "m4v", "mpegvideo", "vc1", "obu", "av1", "mjpeg", "jpeg_pipe",
             "png_pipe", "gif":
-            Times(presentation: false, decoding: false, places: false)
+            Times(presentation: false, decoding: false, positions: false)
         case "asf": Times(presentation: false, decoding: false)
         case "matroska,webm", "ogg", "ivf", "nut": Times(decoding: false)
         default: Times()
@@ -28,7 +28,7 @@ extension MediaInput {
     package var formatName: String { String(cString: context.pointee.iformat.pointee.name) }
 
     /// Whether the packets of a stream have a time of their place in the file, whatever libavformat says.
-    package var hasPlaces: Bool { Self.times(formatName).places }
+    package var hasPositions: Bool { Self.times(formatName).positions }
 
     /// Makes the times of some streams' packets true.
     ///

@@ -1,5 +1,5 @@
-/// The header before each packet of an ADTS stream (ISO/IEC 14496-3 §1.A.2.2): what `.aac` files and many
-/// network cameras carry instead of a configuration.
+/// The header of each packet of an ADTS stream (ISO/IEC 14496-3 §1.A.2.2), which replaces a configuration in `.aac`
+/// files and streams of many network cameras.
 package struct ADTSHeader: Hashable, Sendable {
     /// Bytes of a header without checksum.
     package static let minimumSize = 7
@@ -18,7 +18,7 @@ package struct ADTSHeader: Hashable, Sendable {
 
     /// The header of a packet of `payloadSizeBytes`, without checksum.
     ///
-    /// - Throws: when the configuration or the size cannot be said in ADTS.
+    /// - Throws: when ADTS cannot represent the configuration or the size.
     package init(
         for configuration: AudioSpecificConfig, payloadSizeBytes: Int
     ) throws(BitstreamError) {
@@ -48,7 +48,7 @@ package struct ADTSHeader: Hashable, Sendable {
         frameSizeBytes = Self.minimumSize + payloadSizeBytes
     }
 
-    /// Reads the header at the front of `bytes`; the packet need not follow.
+    /// Parses the header at the start of `bytes`; the packet need not follow.
     package init(parsing bytes: [UInt8]) throws(BitstreamError) {
         var reader = BitReader(bytes, of: .adtsHeader)
         let syncWord = try reader.bits(12)
@@ -78,7 +78,7 @@ package struct ADTSHeader: Hashable, Sendable {
             throw .invalid(
                 .adtsHeader, field: "aac_frame_length", value: UInt64(frameSizeBytes))
         }
-        // Several packets behind one header cannot be told apart without decoding them.
+        // Several packets after one header cannot be separated without decoding them.
         guard blocks == 0 else {
             throw .invalid(
                 .adtsHeader, field: "number_of_raw_data_blocks_in_frame", value: UInt64(blocks))

@@ -1,6 +1,6 @@
 /// AVCDecoderConfigurationRecord (ISO/IEC 14496-15 §5.3.3.1): the content of `avcC` and of H.264 extradata.
 package struct AVCDecoderConfiguration: Hashable, Sendable {
-    /// What high profiles add behind the parameter sets.
+    /// The extension of high profiles, after the parameter sets.
     package struct HighProfile: Hashable, Sendable {
         /// `chroma_format_idc`, 0 … 3.
         package var chromaFormat: UInt8
@@ -18,7 +18,7 @@ package struct AVCDecoderConfiguration: Hashable, Sendable {
     package var pictureParameterSets: [[UInt8]]
     package var highProfile: HighProfile?
 
-    /// The record for a format whose samples have 4-byte lengths, as ours have.
+    /// The record for a format with 4-byte lengths, as our samples have.
     package init(_ format: H264Format) throws(BitstreamError) {
         guard let first = format.sequenceParameterSets.first else {
             throw .invalid(
@@ -28,7 +28,7 @@ package struct AVCDecoderConfiguration: Hashable, Sendable {
         profile = parameters.profile
         constraints = parameters.constraints
         level = parameters.level
-        // One level that suffices for all of them, and the constraints that all of them keep.
+        // The highest level of all sets, and the constraints that all of them keep.
         for set in format.sequenceParameterSets.dropFirst() {
             let other = try SequenceParameterSet(parsing: set)
             level = max(level, other.level)
@@ -44,7 +44,7 @@ package struct AVCDecoderConfiguration: Hashable, Sendable {
         }
     }
 
-    /// Reads a record; bytes behind it are ignored.
+    /// Parses a record; trailing bytes are ignored.
     package init(parsing bytes: [UInt8]) throws(BitstreamError) {
         var fields = FieldReader(bytes)
         let version = try fields.byte()
@@ -61,7 +61,7 @@ package struct AVCDecoderConfiguration: Hashable, Sendable {
         }
         sequenceParameterSets = try fields.nalUnits(count: try fields.byte() & 31)
         pictureParameterSets = try fields.nalUnits(count: try fields.byte())
-        // Many writers leave the extension out, which the profile alone would demand.
+        // Many writers omit the extension that the profile requires.
         if Self.profilesWithExtension.contains(profile), fields.bytesLeft >= 4 {
             highProfile = HighProfile(
                 chromaFormat: try fields.byte() & 3, lumaBitDepth: 8 + (try fields.byte() & 7),
@@ -114,7 +114,7 @@ package struct AVCDecoderConfiguration: Hashable, Sendable {
     }
 }
 
-/// Takes a record apart from front to back.
+/// Reads a record's fields in order.
 private struct FieldReader {
     private let bytes: [UInt8]
     private var position = 0

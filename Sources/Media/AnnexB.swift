@@ -1,9 +1,9 @@
-/// The byte stream format of ISO/IEC 14496-10 Annex B: NAL units behind start codes `00 00 01`.
+/// The byte stream format of ISO/IEC 14496-10 Annex B: NAL units after start codes `00 00 01`.
 package enum AnnexB {
-    /// Finds the NAL units, in order: 3- and 4-byte start codes, trailing zeros left out, empty units skipped.
+    /// Finds the NAL units, in order: 3- and 4-byte start codes; trailing zeros and empty units are skipped.
     ///
-    /// - Throws: ``BitstreamError/noStartCode(offset:)`` when something else than zeros comes before the first
-    ///   start code, or when there is none at all.
+    /// - Throws: ``BitstreamError/noStartCode(offset:)`` when the first start code is missing, or preceded by bytes
+    ///   other than zero.
     package static func nalUnits(in stream: Span<UInt8>) throws(BitstreamError) -> [NALUnit] {
         var units: [NALUnit] = []
         var start = try firstUnit(in: stream)
@@ -21,7 +21,7 @@ package enum AnnexB {
         return units
     }
 
-    /// Appends the NAL units that `isWanted` lets through as an access unit with 4-byte lengths.
+    /// Appends the NAL units that `isWanted` accepts as an access unit with 4-byte lengths.
     package static func appendLengthPrefixed(
         _ stream: Span<UInt8>, to output: inout [UInt8],
         where isWanted: (NALUnitType) -> Bool = { _ in true }
@@ -47,7 +47,7 @@ package enum AnnexB {
         return result
     }
 
-    /// The byte behind the first start code.
+    /// The byte after the first start code.
     private static func firstUnit(in stream: Span<UInt8>) throws(BitstreamError) -> Int? {
         guard let code = startCode(in: stream, from: 0) else {
             throw .noStartCode(offset: 0)
@@ -58,10 +58,10 @@ package enum AnnexB {
         return code + 3
     }
 
-    /// The place of the next `00 00 01` at or behind `from`.
+    /// The position of the next `00 00 01` at or after `from`.
     private static func startCode(in stream: Span<UInt8>, from: Int) -> Int? {
         stream.withUnsafeBufferPointer { bytes in
-            // Looking at every third byte suffices: what it is says how far the next candidate lies.
+            // Checking every third byte suffices: its value gives the distance to the next candidate.
             var index = from + 2
             while index < bytes.count {
                 let byte = bytes[index]

@@ -1,8 +1,8 @@
 /// An AAC decoder's configuration (ISO/IEC 14496-3 §1.6.2.1).
 package struct AudioSpecificConfig: Hashable, Sendable {
-    /// Spectral band replication and parametric stereo, where the configuration names them.
+    /// Spectral band replication and parametric stereo, if the configuration signals them.
     package struct BandReplication: Hashable, Sendable {
-        /// Hz of what comes out, usually twice the core's.
+        /// Output rate in Hz, usually twice the core's.
         package var sampleRate: UInt32
         package var hasParametricStereo: Bool
     }
@@ -13,7 +13,7 @@ package struct AudioSpecificConfig: Hashable, Sendable {
     package var sampleRate: UInt32
     /// `channelConfiguration`; 0 when a program config element lists the channels.
     package var channelConfiguration: UInt8
-    /// Number of channels that the core carries.
+    /// Number of channels of the core.
     package var channels: UInt32
     /// Frames of sound per packet: 1024 or 960 (512 or 480 for low delay).
     package var framesPerPacket: UInt32
@@ -24,7 +24,7 @@ package struct AudioSpecificConfig: Hashable, Sendable {
         96_000, 88_200, 64_000, 48_000, 44_100, 32_000, 24_000, 22_050, 16_000, 12_000, 11_025,
         8_000, 7_350,
     ]
-    /// The fastest sampling that is believed.
+    /// The highest sampling rate that is accepted.
     static let maximumSampleRate: UInt32 = 768_000
 
     /// AAC-LC with 1024 frames per packet, 1 … 6 or 8 channels.
@@ -48,7 +48,7 @@ package struct AudioSpecificConfig: Hashable, Sendable {
         framesPerPacket = 1024
     }
 
-    /// Reads a configuration with explicit (hierarchical or backward compatible) SBR and PS signalling.
+    /// Parses a configuration with explicit (hierarchical or backward compatible) SBR and PS signalling.
     package init(parsing bytes: [UInt8]) throws(BitstreamError) {
         var reader = BitReader(bytes, of: .audioSpecificConfig)
         var type = try Self.readObjectType(&reader)
@@ -103,7 +103,7 @@ package struct AudioSpecificConfig: Hashable, Sendable {
     private static let generalAudioTypes: Set<UInt8> = [
         1, 2, 3, 4, 6, 7, 17, 19, 20, 21, 22, 23,
     ]
-    /// Channels of each `channelConfiguration` (table 1.19); 0: reserved, or told elsewhere.
+    /// Channels of each `channelConfiguration` (table 1.19); 0: reserved, or listed elsewhere.
     private static let channelCounts: [UInt32] = [
         0, 1, 2, 3, 4, 5, 6, 8, 0, 0, 0, 7, 8, 24, 8, 0,
     ]
@@ -172,13 +172,13 @@ package struct AudioSpecificConfig: Hashable, Sendable {
             }
         }
         try reader.skip(Int(4 * lowFrequency + 4 * associatedData + 5 * coupling))
-        // byte_alignment(), then a comment behind its length.
+        // byte_alignment(), then a comment with a length.
         try reader.skip(reader.bitsLeft % 8)
         try reader.skip(8 * Int(try reader.bits(8)))
         return channels
     }
 
-    /// The backward compatible signalling behind the configuration: sync words 0x2B7 and 0x548.
+    /// The backward compatible signalling after the configuration: sync words 0x2B7 and 0x548.
     private static func readCompatibleExtension(
         _ reader: inout BitReader
     ) throws(BitstreamError) -> BandReplication? {
@@ -195,7 +195,7 @@ package struct AudioSpecificConfig: Hashable, Sendable {
 }
 
 extension Array {
-    /// The element at `index`, nil outside.
+    /// The element at `index`; nil if out of range.
     fileprivate func element(at index: Int) -> Element? {
         indices.contains(index) ? self[index] : nil
     }

@@ -1,4 +1,4 @@
-/// Reads bits, most significant first, and Exp-Golomb codes (ISO/IEC 14496-10 §9.1) out of bytes.
+/// Reads bits, most significant first, and Exp-Golomb codes (ISO/IEC 14496-10 §9.1).
 struct BitReader {
     private let bytes: [UInt8]
     private let syntax: BitstreamError.Syntax
@@ -10,7 +10,6 @@ struct BitReader {
         self.syntax = syntax
     }
 
-    /// Bits that have not been read.
     var bitsLeft: Int { bytes.count * 8 - position }
 
     /// The next `count` bits as a number, 0 … 32 of them.
@@ -30,18 +29,16 @@ struct BitReader {
         return value
     }
 
-    /// The next bit.
     mutating func flag() throws(BitstreamError) -> Bool {
         try bits(1) == 1
     }
 
-    /// Passes over bits.
     mutating func skip(_ count: Int) throws(BitstreamError) {
         guard count <= bitsLeft else { throw .truncated(syntax, offset: bytes.count) }
         position += count
     }
 
-    /// `ue(v)`: an unsigned Exp-Golomb code of at most 32 bits' worth.
+    /// `ue(v)`: an unsigned Exp-Golomb code of at most 32 bits.
     mutating func unsignedGolomb(
         _ field: String, atMost limit: UInt32 = .max
     ) throws(BitstreamError) -> UInt32 {

@@ -1,4 +1,4 @@
-/// What is wrong with a bitstream, and where.
+/// A flaw of a bitstream, and its position.
 package enum BitstreamError: Error, Hashable, CustomStringConvertible {
     /// The structure that was being read.
     package enum Syntax: String, Hashable, Sendable {
@@ -17,13 +17,13 @@ package enum BitstreamError: Error, Hashable, CustomStringConvertible {
     case truncatedLength(offset: Int)
     /// The NAL unit whose length field is at `offset` reaches past the end of its access unit.
     case nalUnitPastEnd(offset: Int, length: Int, available: Int)
-    /// The length field at `offset` says zero.
+    /// The length field at `offset` is zero.
     case emptyNALUnit(offset: Int)
-    /// Bytes that are neither a start code nor zero where an Annex B stream should begin.
+    /// The Annex B stream begins with bytes that are neither a start code nor zero.
     case noStartCode(offset: Int)
     /// The structure ends, at byte `offset`, before all of its fields.
     case truncated(Syntax, offset: Int)
-    /// A field has a value that the standard or a limit of ours does not allow.
+    /// A field has a value that the standard or our limits do not allow.
     case invalid(Syntax, field: String, value: UInt64)
 
     package var description: String {

@@ -1,5 +1,5 @@
-// Sums of numbers that peers and files say: they end at the type's limits, where ordinary sums trap. A hostile number then makes a
-// total wrong, which is its sender's own, and stops nobody.
+// Saturating arithmetic for numbers from peers and files, where ordinary arithmetic would trap. A hostile number only
+// falsifies its sender's own total.
 extension FixedWidthInteger {
     /// The sum, or the nearest value that the type can hold.
     @inlinable package func clampedAdding(_ other: Self) -> Self {

@@ -1,20 +1,20 @@
-/// A track as a file or a device delivers it, in any codec: what a decoder has to know.
+/// Description of a track in any codec, as a file or a device delivers it: what a decoder needs.
 package struct CodedTrack: Hashable, Sendable {
-    /// What only pictures have.
+    /// Properties of video.
     package struct Picture: Hashable, Sendable {
         package var width: Int
         package var height: Int
-        /// Nil when the codec itself will tell.
+        /// `nil` if only the bitstream says it.
         package var format: PixelFormat?
-        /// Nil when the container does not say.
+        /// `nil` if the container does not say it.
         package var colour: ColourDescription?
-        /// Nil when nobody knows.
+        /// `nil` if unknown.
         package var rate: FrameRate?
-        /// All pictures last equally long, as far as the container knows.
+        /// Whether all pictures have the same duration, according to the container.
         package var hasConstantRate: Bool
         /// Nil: square, or unknown.
         package var sampleAspectRatio: SampleAspectRatio?
-        /// How the container wants it shown.
+        /// The display orientation that the container requests.
         package var orientation: PictureOrientation
 
         package init(
@@ -33,11 +33,11 @@ package struct CodedTrack: Hashable, Sendable {
         }
     }
 
-    /// What only sound has.
+    /// Properties of audio.
     package struct Audio: Hashable, Sendable {
         package var sampleRate: Int
         package var channels: Int
-        /// Bytes of one block, for codecs that come in blocks; else 0.
+        /// Bytes of one block for block-based codecs; else 0.
         package var blockBytes: Int
         package var bitsPerSample: Int
         package var bitRate: Int64
@@ -53,7 +53,6 @@ package struct CodedTrack: Hashable, Sendable {
         }
     }
 
-    /// The two kinds of track.
     package enum Content: Hashable, Sendable {
         case picture(Picture)
         case sound(Audio)
@@ -85,28 +84,28 @@ package struct CodedTrack: Hashable, Sendable {
 /// One packet of a ``CodedTrack``: a view of memory that ``owner`` keeps alive.
 ///
 /// At least ``paddingBytes`` readable zero bytes follow ``bytes``: decoders read ahead.
-// @unchecked: the bytes are only read, and `owner` keeps them unchanged while anyone holds it.
+// @unchecked: the bytes are only read, and `owner` keeps them unchanged while it is referenced.
 package struct CodedPacket: @unchecked Sendable {
-    /// What decoders may read past the end (libavcodec's AV_INPUT_BUFFER_PADDING_SIZE).
+    /// The distance that decoders may read past the end (libavcodec's AV_INPUT_BUFFER_PADDING_SIZE).
     package static let paddingBytes = 64
 
     package var track: TrackKind
-    /// Presentation time in nanoseconds of the clock it is played by; nil when the container has none.
+    /// Presentation time, nanoseconds of the playback clock; nil when the container has none.
     package var ptsNanoseconds: Int64?
     /// Decoding time in nanoseconds of the same clock.
     package var dtsNanoseconds: Int64
-    /// 0 when nobody knows.
+    /// 0 if unknown.
     package var durationNanoseconds: Int64
-    /// Decoding can start here.
+    /// Whether decoding can start here.
     package var isKeyframe: Bool
-    /// The container says: decode it, but do not present it.
+    /// The container marks it as decoded but not presented.
     package var isDiscarded: Bool
-    /// Sound frames that are not presented, from this packet's first on (an encoder's delay); may reach into the
-    /// packets that follow.
+    /// Audio frames from this packet's first on that are not presented (an encoder's delay); may extend into later
+    /// packets.
     package var skippedAtStart: Int
-    /// Sound frames at this packet's end that are not presented.
+    /// Audio frames at this packet's end that are not presented.
     package var skippedAtEnd: Int
-    /// The codec's new header, where it changes with this packet.
+    /// The codec's new header, if it changes with this packet.
     package var newConfiguration: [UInt8]?
     package var bytes: UnsafeRawBufferPointer
     /// Keeps the bytes alive.

@@ -1,18 +1,18 @@
-/// Gives the packets of one track decoding times that grow, and are never later than a presentation time.
+/// Assigns decoding times to the packets of one track: they increase, and are never later than presentation times.
 ///
-/// Presentation times are the truth, and stay what they are. A container's decoding times are kept where they can be true. Where there are
-/// none, or where they are a library's guess that came out wrong, pictures are decoded in the order of their presentation times, earlier
-/// by as many pictures as they are reordered (ISO/IEC 14496-10 §C.4.5.2).
+/// Presentation times are authoritative and not changed. A container's decoding times are kept if they are consistent
+/// with them. If they are missing, or a library's wrong guess, pictures are decoded in the order of their presentation
+/// times, earlier by the number of reordered pictures (ISO/IEC 14496-10 §C.4.5.2).
 ///
-/// A picture's decoding time must lie before the presentation of all pictures that follow it in decoding order, so packets are held back
-/// until as many have come as a codec reorders. Where a codec does not reorder, a packet that overlaps the one before it is presented
-/// after it.
+/// A picture's decoding time must precede the presentation of all pictures that follow it in decoding order, so packets
+/// are held until as many have arrived as the codec may reorder. If the codec does not reorder, a packet that overlaps
+/// the previous one is presented after it.
 package struct DecodingTimes<Packet> {
     /// A packet with its times, in any unit.
     package struct Timed {
         package var packet: Packet
         package var pts: Int64
-        /// As the container has it; nil when it does not.
+        /// Of the container; nil if it has none.
         package var dts: Int64?
         package var duration: Int64
 
@@ -27,28 +27,29 @@ package struct DecodingTimes<Packet> {
     /// H.264 and HEVC reorder over at most 16 pictures, or 32 fields.
     private static var mostReordered: Int { 32 }
 
-    /// How far decoding times are apart at least.
+    /// Minimum distance of decoding times.
     private let step: Int64
     private let window: Int
     private var held: [Timed] = []
-    /// Presentation times that are not yet used as decoding times, ascending.
+    /// Presentation times not yet used as decoding times, ascending.
     private var unused: [Int64] = []
-    /// By how many pictures decoding precedes presentation, as far as is known.
+    /// The number of pictures by which decoding precedes presentation, so far.
     private var delay = 0
-    /// Pictures that were given a decoding time before the first presentation time.
+    /// Pictures with a decoding time before the first presentation time.
     private var early = 0
     private var last: Int64?
 
     /// - Parameters:
-    ///   - mayReorder: presentation may differ from decoding order.
-    ///   - step: decoding times are that far apart at least, so that rounding does not make two of them one.
+    ///   - mayReorder: whether presentation order may differ from decoding order.
+    ///   - step: minimum distance of decoding times, so that rounding does not make two of them equal.
     package init(mayReorder: Bool, step: Int64) {
         precondition(step > 0)
         window = mayReorder ? Self.mostReordered : 0
         self.step = step
     }
 
-    /// Takes the next packet in decoding order; those that are complete now, in that order, each with a decoding time.
+    /// Adds the next packet in decoding order; returns the packets that are complete, in that order, with their
+    /// decoding times.
     package mutating func add(_ packet: Timed) -> [Timed] {
         let place = unused.firstIndex { $0 > packet.pts } ?? unused.count
         unused.insert(packet.pts, at: place)
@@ -58,7 +59,7 @@ package struct DecodingTimes<Packet> {
         return [release()]
     }
 
-    /// No packet follows.
+    /// No packet follows: returns the remaining ones.
     package mutating func finish() -> [Timed] {
         var rest: [Timed] = []
         while !held.isEmpty { rest.append(release()) }
@@ -68,21 +69,21 @@ package struct DecodingTimes<Packet> {
     private mutating func release() -> Timed {
         var packet = held.removeFirst()
         let guess = ownTime(of: packet)
-        // Later than this, one of those that follow would be presented before it is decoded.
+        // The latest time at which no later picture would be presented before it is decoded.
         var latest = packet.pts
         for (distance, later) in held.enumerated() {
             latest = min(latest, later.pts - Int64(distance + 1) * step)
         }
         var dts = min(packet.dts ?? guess, latest)
         if let last { dts = max(dts, last + step) }
-        // Only where nothing is reordered: sound that overlaps what precedes it.
+        // Only without reordering: audio that overlaps the previous packet.
         packet.pts = max(packet.pts, dts)
         packet.dts = dts
         last = dts
         return packet
     }
 
-    /// The decoding time by the order of the presentation times.
+    /// The decoding time by the order of presentation times.
     private mutating func ownTime(of packet: Timed) -> Int64 {
         guard early >= delay else {
             early += 1

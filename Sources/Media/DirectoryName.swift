@@ -14,10 +14,10 @@ package enum DirectoryName {
             }
     }
 
-    /// Endings of files that stand beside a source's directory, or beside files that are written.
+    /// Suffixes of files beside a source's directory, or of temporary files.
     package static let reservedSourceEndings = [".json", ".new", ".damaged"]
 
-    /// Whether a source may be called `name`, wherever it comes from: from an agent, or from a file that is imported.
+    /// Whether `name` is valid for a source, from an agent or an imported file.
     package static func isValidSource(_ name: String) -> Bool {
         isValid(name) && !reservedSourceEndings.contains(where: name.hasSuffix)
     }

@@ -1,6 +1,6 @@
-/// The matrix of `tkhd`, which turns a picture for its presentation (ISO/IEC 14496-12 §6.2.2, §8.3.2), and so libavformat's
-/// (`AV_PKT_DATA_DISPLAYMATRIX`): rows { a, b, u }, { c, d, v },
-/// { x, y, w } take the pixel at (p, q) to (a·p + c·q + x, b·p + d·q + y).
+/// The transformation matrix of `tkhd` (ISO/IEC 14496-12 §6.2.2, §8.3.2), and of libavformat
+/// (`AV_PKT_DATA_DISPLAYMATRIX`): rows { a, b, u }, { c, d, v }, { x, y, w } map the pixel at (p, q) to (a·p + c·q + x,
+/// b·p + d·q + y).
 package struct DisplayMatrix: Hashable {
     private static let one: UInt32 = 0x0001_0000
     private static let minusOne: UInt32 = 0xFFFF_0000
@@ -8,9 +8,9 @@ package struct DisplayMatrix: Hashable {
     /// In the order of the box, 16.16; the third column 2.30.
     package let values: [UInt32]
 
-    /// What turns a picture of that size, 16.16, so that it lies at the origin again.
+    /// The matrix for a picture of this size, 16.16, with its result at the origin.
     package init(_ orientation: PictureOrientation, width: UInt32, height: UInt32) {
-        // Where a step to the right and a step down lead, and where the upper left corner comes to lie.
+        // The images of a step to the right, a step down, and the upper left corner.
         var right: (UInt32, UInt32)
         let down: (UInt32, UInt32)
         var corner: (UInt32, UInt32)
@@ -23,7 +23,7 @@ package struct DisplayMatrix: Hashable {
             (right, down, corner) = ((0, Self.minusOne), (Self.one, 0), (0, width))
         }
         if orientation.isMirrored {
-            // The corner is now where the upper right one was.
+            // The corner is now that of the former upper right.
             switch orientation.rotation {
             case .none: corner.0 = width
             case .quarter: corner.1 = width
@@ -39,14 +39,15 @@ package struct DisplayMatrix: Hashable {
 
     private static func negated(_ value: UInt32) -> UInt32 { 0 &- value }
 
-    /// What libavformat's nine numbers say, in the machine's byte order; nil: something else than turns and mirrors.
+    /// The orientation of libavformat's nine numbers, in native byte order; nil for anything but rotations by quarter
+    /// turns and mirroring.
     package static func orientation(of numbers: UnsafeRawBufferPointer) -> PictureOrientation? {
         guard numbers.count >= 36 else { return nil }
         return orientation(
             of: (0..<9).map { numbers.loadUnaligned(fromByteOffset: 4 * $0, as: UInt32.self) })
     }
 
-    /// What a matrix in a file says; nil: something else than turns and mirrors.
+    /// The orientation of a matrix in a file; nil for anything but rotations by quarter turns and mirroring.
     package static func orientation(of values: [UInt32]) -> PictureOrientation? {
         guard values.count == 9 else { return nil }
         for rotation in PictureOrientation.Rotation.allCases {

@@ -1,4 +1,4 @@
-/// What is known of a sample besides its bytes and times.
+/// Properties of a sample.
 package struct SampleFlags: OptionSet, Hashable, Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -16,7 +16,7 @@ package struct EncodedSample: Hashable, Sendable {
     package var ptsNanoseconds: Int64
     /// Decoding time, nanoseconds of the same clock; never after the presentation time.
     package var dtsNanoseconds: Int64
-    /// How long it is expected to last, nanoseconds.
+    /// Expected duration, nanoseconds.
     package var durationNanoseconds: Int64
     package var flags: SampleFlags
     /// Video: NAL units with 4-byte lengths (ISO/IEC 14496-15 §5.3). Sound: one raw AAC packet, no ADTS header.

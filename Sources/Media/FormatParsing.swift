@@ -1,5 +1,5 @@
 extension H264Format {
-    /// A format whose picture size is what its first sequence parameter set says.
+    /// A format with the picture size of its first sequence parameter set.
     package init(
         parsing sequenceParameterSets: [[UInt8]], pictureParameterSets: [[UInt8]]
     ) throws(BitstreamError) {
@@ -28,9 +28,9 @@ extension H264Format {
             height: parameters.height)
     }
 
-    /// A format out of extradata as encoders and demuxers give it: an avcC record, or Annex B.
+    /// A format from the extradata of an encoder or demuxer: an avcC record, or Annex B.
     ///
-    /// The record's length size goes unheeded: samples of this format have 4-byte lengths.
+    /// The record's length size is ignored: samples of this format have 4-byte lengths.
     package init(extradata: [UInt8]) throws(BitstreamError) {
         if extradata.first == 1 {
             let record = try AVCDecoderConfiguration(parsing: extradata)
@@ -48,11 +48,11 @@ extension H264Format {
             pictureParameterSets: bytes(.pictureParameterSet))
     }
 
-    /// The format whose parameter sets come with an access unit; nil when it does not have both kinds.
+    /// The format of an access unit's own parameter sets; nil without both kinds.
     ///
     /// - Parameters:
-    ///   - accessUnit: as a container has it, with lengths when `extradata` is an avcC record, otherwise Annex B.
-    ///   - extradata: what the container says of the track.
+    ///   - accessUnit: as in the container: with lengths if `extradata` is an avcC record, otherwise Annex B.
+    ///   - extradata: the track's extradata in the container.
     package init?(
         inBand accessUnit: Span<UInt8>, extradata: [UInt8]
     ) throws(BitstreamError) {
@@ -82,7 +82,7 @@ extension H264Format {
 }
 
 extension AACFormat {
-    /// A format whose rate and channels are what its AudioSpecificConfig says of the core.
+    /// A format with the core's rate and channels of an AudioSpecificConfig.
     package init(parsing configuration: [UInt8]) throws(BitstreamError) {
         let parsed = try AudioSpecificConfig(parsing: configuration)
         self.init(
@@ -92,8 +92,8 @@ extension AACFormat {
 }
 
 extension CodedTrack {
-    /// Whether the container says once how all packets are coded. Otherwise the first one says it: ADTS; H.264 as `avc3`, or as an
-    /// `avc1` whose `avcC` is empty (ISO/IEC 14496-15 §5.4.2).
+    /// Whether the container describes the coding of all packets. Otherwise the first packet does: ADTS; H.264 as
+    /// `avc3`, or as an `avc1` with an empty `avcC` (ISO/IEC 14496-15 §5.4.2).
     package var isDescribed: Bool {
         get throws(BitstreamError) {
             guard codec == "h264", configuration.first == 1 else { return !configuration.isEmpty }
@@ -104,14 +104,14 @@ extension CodedTrack {
 }
 
 extension CodedTrack {
-    /// Whether H.264 says itself how long a picture lasts (ISO/IEC 14496-10 §E.2.1); other codecs count as saying it.
+    /// Whether the H.264 stream has timing information (ISO/IEC 14496-10 §E.2.1); true for other codecs.
     package var hasOwnRate: Bool {
         guard codec == "h264" else { return true }
         do throws(BitstreamError) {
             let set = try H264Format(extradata: configuration).sequenceParameterSets[0]
             return try SequenceParameterSet(parsing: set).usability?.timing != nil
         } catch {
-            // What does not read is somebody else's to refuse.
+            // The user of an invalid configuration reports it.
             return false
         }
     }

@@ -1,8 +1,6 @@
 /// Pictures per second as a fraction: 30/1, 30000/1001.
 package struct FrameRate: Hashable, Sendable, CustomStringConvertible {
-    /// Pictures in `denominator` seconds.
     package let numerator: Int32
-    /// Seconds in which `numerator` pictures are taken.
     package let denominator: Int32
 
     /// - Precondition: both parts are positive; parsers and readers check what they read first.
@@ -12,15 +10,13 @@ package struct FrameRate: Hashable, Sendable, CustomStringConvertible {
         self.denominator = denominator
     }
 
-    /// When picture `number` is due, in nanoseconds after picture 0, rounded down.
-    ///
-    /// Computed from the number each time, so that no rounding adds up.
+    /// Time of picture `number` after picture 0, nanoseconds, rounded down. Rounding does not accumulate.
     package func nanoseconds(ofPicture number: Int64) -> Int64 {
         let scaled = Int128(number) * 1_000_000_000 * Int128(denominator)
         return Int64(scaled / Int128(numerator))
     }
 
-    /// How many pictures are due before `nanoseconds` have passed: those at 0 … nanoseconds − 1.
+    /// The number of pictures due before `nanoseconds`: those at 0 … nanoseconds − 1.
     package func pictures(inNanoseconds nanoseconds: Int64) -> Int64 {
         guard nanoseconds > 0 else { return 0 }
         let divisor = Int128(denominator) * 1_000_000_000
@@ -30,7 +26,7 @@ package struct FrameRate: Hashable, Sendable, CustomStringConvertible {
         return count
     }
 
-    /// "30", "12.5", "29.97": at most two decimals, for people.
+    /// "30", "12.5", "29.97": at most two decimals.
     package var description: String {
         let hundredths = (Int64(numerator) * 100 + Int64(denominator) / 2) / Int64(denominator)
         let (whole, rest) = hundredths.quotientAndRemainder(dividingBy: 100)
@@ -40,7 +36,6 @@ package struct FrameRate: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension FrameRate: Comparable {
-    /// Fewer pictures per second.
     package static func < (left: FrameRate, right: FrameRate) -> Bool {
         Int64(left.numerator) * Int64(right.denominator)
             < Int64(right.numerator) * Int64(left.denominator)

@@ -1,6 +1,4 @@
-/// Sixteen bytes that tell two things apart, wherever and whenever they were made.
-///
-/// A name is what people call something and may be used again; an identity is never.
+/// A random 128-bit identifier. Unlike a name, it is never used again.
 package protocol RandomIdentity: Hashable, Comparable, Sendable, CustomStringConvertible {
     /// The first eight bytes, most significant first.
     var high: UInt64 { get }
@@ -10,7 +8,7 @@ package protocol RandomIdentity: Hashable, Comparable, Sendable, CustomStringCon
     init(high: UInt64, low: UInt64)
 }
 
-/// Who numbers records: a spool, from when it is made to when it is removed. A wiped box has another one.
+/// A spool, from its creation to its removal, within which records are numbered. A wiped box has another one.
 package struct SpoolID: RandomIdentity {
     package let high: UInt64
     package let low: UInt64
@@ -21,7 +19,7 @@ package struct SpoolID: RandomIdentity {
     }
 }
 
-/// Whose clock stamps samples: one boot's monotonic clock of one box.
+/// The clock of stamps: one boot's monotonic clock of one box.
 package struct EpochID: RandomIdentity {
     package let high: UInt64
     package let low: UInt64
@@ -33,10 +31,10 @@ package struct EpochID: RandomIdentity {
 }
 
 extension RandomIdentity {
-    /// How many bytes an identity has, on the wire and on disk.
+    /// Bytes of an identifier, on the wire and on disk.
     package static var byteCount: Int { 16 }
 
-    /// Takes over exactly 16 bytes; nil for any other number.
+    /// - Returns: nil unless there are exactly 16 bytes.
     package init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count == Self.byteCount else { return nil }
         var words: (UInt64, UInt64) = (0, 0)
@@ -50,7 +48,7 @@ extension RandomIdentity {
         self.init(high: words.0, low: words.1)
     }
 
-    /// Takes over 32 hexadecimal digits, lower-case as ``description`` writes them; nil for anything else.
+    /// - Returns: nil unless the text is 32 lower-case hexadecimal digits.
     package init?(hexadecimal text: String) {
         let digits = Array(text.utf8)
         guard digits.count == 2 * Self.byteCount else { return nil }
@@ -63,7 +61,7 @@ extension RandomIdentity {
         self.init(bytes)
     }
 
-    /// In the order of their bytes.
+    /// Order by bytes.
     package static func < (left: Self, right: Self) -> Bool {
         (left.high, left.low) < (right.high, right.low)
     }
@@ -76,18 +74,16 @@ extension RandomIdentity {
         }
     }
 
-    /// A new identity that no other has.
     package static func random(using generator: inout some RandomNumberGenerator) -> Self {
         Self(high: generator.next(), low: generator.next())
     }
 
-    /// A new identity out of the system's randomness.
     package static func random() -> Self {
         var generator = SystemRandomNumberGenerator()
         return random(using: &generator)
     }
 
-    /// The bytes as they travel and as they are stored.
+    /// The bytes on the wire and on disk.
     package var bytes: [UInt8] {
         [high, low].flatMap { word in
             (0..<8).map { UInt8(truncatingIfNeeded: word >> (56 - 8 * UInt64($0))) }

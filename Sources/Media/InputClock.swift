@@ -1,8 +1,8 @@
-/// Where the clock of an input begins anew: streams that were joined, a camera that was started again.
+/// A discontinuity of an input's clock: concatenated streams, a restarted camera.
 package struct ClockJoint: Hashable, Sendable {
-    /// Where it is on the timeline that goes on.
+    /// Its position on the continuous timeline.
     package var atNanoseconds: Int64
-    /// By how much the input's own times jump there.
+    /// The jump of the input's own times.
     package var jumpNanoseconds: Int64
 
     package init(atNanoseconds: Int64, jumpNanoseconds: Int64) {
@@ -11,7 +11,7 @@ package struct ClockJoint: Hashable, Sendable {
     }
 }
 
-/// The tracks of an input do not agree about its clock.
+/// The tracks of an input contradict each other about its clock.
 package struct ClockContradiction: Error, Hashable {
     /// The track whose times jump.
     package var track: Int
@@ -21,10 +21,10 @@ package struct ClockContradiction: Error, Hashable {
 
 /// Makes one timeline of an input whose clock may wrap or jump.
 ///
-/// All tracks of an input have one clock. It jumps where a track's times go back, or, in a transport stream, run ahead of all tracks by
-/// more than ten seconds. The rest of that track is held back until the other tracks have come to the jump, too; then what follows is
-/// placed behind what precedes it: no track overlaps, and the distance between the tracks is that of the new clock. A clock that wraps
-/// around (33 bits in MPEG-TS, 32 in FLV) has not jumped.
+/// All tracks of an input have one clock. It jumps where a track's times go back, or, in a transport stream, run ahead
+/// of all tracks by more than ten seconds. The rest of that track is held until the other tracks have reached the jump.
+/// The following packets are then placed after the preceding ones: no track overlaps, and the distance between the
+/// tracks is that of the new clock. A wrap (33 bits in MPEG-TS, 32 in FLV) is no jump.
 package struct InputClock<Packet> {
     /// A packet's times, nanoseconds.
     package struct Timed {
@@ -44,18 +44,18 @@ package struct InputClock<Packet> {
             self.duration = duration
         }
 
-        /// What grows in the order of the file, as far as the container tells.
+        /// The time that increases in the order of the file, as far as the container has it.
         fileprivate var reference: Int64? { dts ?? pts }
         fileprivate var start: Int64? { pts ?? dts }
     }
 
-    /// What is allowed, and what is expected, of a container's clock.
+    /// The rules of a container's clock.
     package struct Rules: Hashable, Sendable {
         /// Times may jump ahead, too (`AVFMT_TS_DISCONT`).
         package var mayJumpAhead: Bool
-        /// Times are stored in decoding order. Otherwise they go back and forth as pictures are reordered.
+        /// Times are stored in decoding order. Otherwise they are not monotonic when pictures are reordered.
         package var storesDecodingTimes: Bool
-        /// After this the clock begins at zero again; nil: never.
+        /// The period of the clock; nil: it does not wrap.
         package var wrapNanoseconds: Int64?
 
         package init(mayJumpAhead: Bool, storesDecodingTimes: Bool, wrapNanoseconds: Int64?) {
@@ -66,25 +66,26 @@ package struct InputClock<Packet> {
     }
 
     private struct Track {
-        /// Where the next packet should be, on the input's clock.
+        /// The expected time of the next packet, on the input's clock.
         var next: Int64?
-        /// Where the track ends so far, on the timeline.
+        /// The end of the track so far, on the timeline.
         var end: Int64?
         var hasJumped = false
     }
 
-    /// Back by less than this is a container's rounding, or an encoder's mistake.
+    /// A smaller step back is a container's rounding, or an encoder's mistake.
     private static var tolerance: Int64 { 100_000_000 }
     private static var farAhead: Int64 { 10_000_000_000 }
-    /// How much of the jumped tracks is held back while other tracks have not come to the jump: files keep seconds of one track in a row.
+    /// Maximum duration of jumped tracks that is held while other tracks have not reached the jump: files store seconds
+    /// of one track in a row.
     private static var longestHeld: Int64 { 5_000_000_000 }
     private static var mostHeld: Int { 4_096 }
-    /// A track whose times jump alone by less is badly written, and its clock goes on.
+    /// A smaller jump of one track alone is an error of the file, and the clock continues.
     private static var ownFault: Int64 { 1_000_000_000 }
 
     private let rules: Rules
     private var tracks: [Track]
-    /// From the input's clock to the timeline.
+    /// Offset from the input's clock to the timeline.
     private var offset: Int64 = 0
     /// The latest time on the input's clock.
     private var latest: Int64?
@@ -97,7 +98,7 @@ package struct InputClock<Packet> {
         self.rules = rules
     }
 
-    /// Takes the next packet in the file's order; those whose place is known, in that order for each track.
+    /// Adds the next packet in the file's order; returns the placed ones, in that order for each track.
     package mutating func add(_ packet: Timed) throws(ClockContradiction) -> [Timed] {
         var packet = packet
         if tracks[packet.track].hasJumped {
@@ -105,7 +106,7 @@ package struct InputClock<Packet> {
             if let time = packet.reference, let next = heldNext(of: packet.track),
                 isJump(time, from: next, packet)
             {
-                // The next jump, before every track has come to this one.
+                // Another jump, before every track has reached this one.
                 let due = try joinAll()
                 return due + (try add(packet))
             }
@@ -125,11 +126,11 @@ package struct InputClock<Packet> {
         held.isEmpty ? [] : try joinAll()
     }
 
-    /// Whether a packet of a track that has not jumped belongs behind a jump.
+    /// Whether a packet of a track that has not jumped belongs after a jump.
     private func isJump(_ time: Int64, _ packet: Timed) -> Bool {
         guard let latest else { return false }
         guard let next = tracks[packet.track].next else {
-            // The track's first packet: it is of the clock that it is nearer to.
+            // The track's first packet belongs to the nearer clock.
             guard let heldEnd else { return false }
             return (time - heldEnd).magnitude < (time - latest).magnitude
         }
@@ -142,13 +143,13 @@ package struct InputClock<Packet> {
             ? max(Self.tolerance, 2 * packet.duration)
             : max(Self.ownFault, 17 * packet.duration)
         if next - time > back { return true }
-        // A track may have been silent: what is far ahead of it alone has not jumped.
+        // A track may have been silent: a time far ahead of this track only is no jump.
         let clock = tracks[packet.track].hasJumped ? heldEnd : latest
         let ahead = max(next, clock ?? next)
         return rules.mayJumpAhead && time - ahead > Self.farAhead
     }
 
-    /// Adds wraps of the clock so that the packet is as near as can be to `expected`.
+    /// Unwraps a packet's times so that they are as near as possible to `expected`.
     private func unwrap(_ packet: inout Timed, near expected: Int64?) {
         guard let wrap = rules.wrapNanoseconds, let expected, let time = packet.reference else {
             return
@@ -161,10 +162,10 @@ package struct InputClock<Packet> {
         packet.dts = packet.dts.map { $0 + shift }
     }
 
-    /// The latest time behind the jump, on the input's clock.
+    /// The latest time after the jump, on the input's clock.
     private var heldEnd: Int64? { held.compactMap(\.reference).max() }
 
-    /// Where the next packet of a track that has jumped should be, on the input's clock.
+    /// The expected time of the next packet of a track that has jumped, on the input's clock.
     private func heldNext(of track: Int) -> Int64? {
         held.last { $0.track == track && $0.reference != nil }
             .flatMap { last in last.reference.map { $0 + last.duration } }
@@ -182,12 +183,12 @@ package struct InputClock<Packet> {
         return try joinAll()
     }
 
-    /// Places what was held back behind what precedes it.
+    /// Places the held packets after the preceding ones.
     private mutating func joinAll() throws(ClockContradiction) -> [Timed] {
         guard let first = held.first, let time = first.reference else { return [] }
         let jump = time - (tracks[first.track].next ?? latest ?? time)
         let at = (latest ?? 0) + offset
-        // A track that has gone on by more than the others were held back has another clock.
+        // A track that has continued for longer than the maximum hold has another clock.
         let goesOn = tracks.contains { track in
             guard !track.hasJumped, let end = track.end else { return false }
             let jumped = tracks.filter(\.hasJumped).compactMap(\.end).max() ?? end
@@ -214,7 +215,7 @@ package struct InputClock<Packet> {
             latest = nil
         }
         for index in tracks.indices {
-            // Tracks that come later are compared with the new clock.
+            // Tracks that follow are compared with the new clock.
             if isJoint { tracks[index].next = nil }
             tracks[index].hasJumped = false
         }

@@ -1,5 +1,4 @@
-/// How much media is somewhere: its bytes, and the samples that they are. A sample costs memory besides its bytes, and of samples of
-/// a few bytes that is nearly all.
+/// An amount of media: bytes and samples. A sample has a memory overhead, which dominates for samples of a few bytes.
 package struct MediaAmount: Hashable, Sendable {
     package var sizeBytes: Int
     package var samples: Int
@@ -19,7 +18,7 @@ package struct MediaAmount: Hashable, Sendable {
         total.samples -= other.samples
     }
 
-    /// Whether nothing of it is negative, and there is as much of each as of the other.
+    /// Whether both parts are at least those of `other`.
     package func covers(_ other: MediaAmount) -> Bool {
         sizeBytes >= other.sizeBytes && samples >= other.samples
     }

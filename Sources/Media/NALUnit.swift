@@ -1,4 +1,4 @@
-/// What a NAL unit holds (`nal_unit_type`, ISO/IEC 14496-10 table 7-1).
+/// The type of a NAL unit (`nal_unit_type`, ISO/IEC 14496-10 table 7-1).
 package enum NALUnitType: Hashable, Sendable {
     case nonIDRSlice
     /// Data partition A, B or C.
@@ -14,7 +14,7 @@ package enum NALUnitType: Hashable, Sendable {
     case sequenceParameterSetExtension
     case other(UInt8)
 
-    /// The type that stands in the first byte of a NAL unit.
+    /// The type in a NAL unit's first byte.
     package init(header: UInt8) {
         self =
             switch header & 0x1F {
@@ -33,7 +33,7 @@ package enum NALUnitType: Hashable, Sendable {
             }
     }
 
-    /// Part of a coded picture.
+    /// Whether it is part of a coded picture.
     package var isSlice: Bool {
         switch self {
         case .nonIDRSlice, .slicePartition, .idrSlice: true
@@ -42,16 +42,16 @@ package enum NALUnitType: Hashable, Sendable {
     }
 }
 
-/// Where a NAL unit lies in the bytes of its access unit.
+/// A NAL unit's position in the bytes of its access unit.
 package struct NALUnit: Hashable, Sendable {
     package let type: NALUnitType
     /// Its bytes, header byte included, without length or start code. Never empty.
     package let range: Range<Int>
 }
 
-/// Walks the NAL units of an access unit whose units each follow their length (ISO/IEC 14496-15 §5.3.3).
+/// Iterates over the NAL units of an access unit with length prefixes (ISO/IEC 14496-15 §5.3.3).
 ///
-/// The cursor holds a position only; every call is given the same bytes.
+/// The cursor holds a position only; every call receives the same bytes.
 package struct NALUnitCursor: Sendable {
     private let lengthSize: Int
     private var position = 0
@@ -62,7 +62,7 @@ package struct NALUnitCursor: Sendable {
         self.lengthSize = lengthSize
     }
 
-    /// The next NAL unit, nil behind the last one.
+    /// The next NAL unit; nil at the end.
     package mutating func next(
         in accessUnit: Span<UInt8>
     ) throws(BitstreamError) -> NALUnit? {
@@ -85,16 +85,16 @@ package struct NALUnitCursor: Sendable {
     }
 }
 
-/// What a walk over an access unit found.
+/// The result of a pass over an access unit.
 package struct AccessUnitSummary: Hashable, Sendable {
     package var nalUnits = 0
     /// NAL units that are part of the picture.
     package var slices = 0
     package var hasIDRSlice = false
-    /// A sequence or picture parameter set travels within the sample.
+    /// Whether it contains a sequence or picture parameter set.
     package var hasParameterSets = false
 
-    /// Walks all NAL units, so that their lengths are known to add up to the access unit exactly.
+    /// Reads all NAL units, and so checks that their lengths add up to the access unit exactly.
     package init(
         of accessUnit: Span<UInt8>, lengthSize: Int = 4
     ) throws(BitstreamError) {
@@ -124,7 +124,7 @@ package func withFourByteLengths(
     return result
 }
 
-/// Appends one NAL unit behind its 4-byte length.
+/// Appends one NAL unit with its 4-byte length.
 ///
 /// - Precondition: the unit has fewer than 2³² bytes.
 package func appendLengthPrefixed(_ nalUnit: Span<UInt8>, to output: inout [UInt8]) {

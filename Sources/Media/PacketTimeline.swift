@@ -1,14 +1,14 @@
-/// Why the packets of a file cannot be given times.
+/// Why a file's packets cannot be placed in time.
 package enum TimelineError: Error, Hashable {
-    /// The container has no presentation times, and the codec's order is not read here.
+    /// The container has no presentation times, and this codec's picture order is not parsed.
     case noPresentationTimes(track: Int)
-    /// A picture's order cannot be read.
+    /// A picture's order cannot be parsed.
     case damaged(track: Int, BitstreamError)
     case contradiction(ClockContradiction)
-    /// Beyond what any recording lasts: damage.
+    /// Longer than any recording: damage.
     case outOfRange(track: Int)
 
-    /// What is wrong and what helps, of a file whose tracks have these codecs and kinds.
+    /// The error and a remedy, for a file with tracks of these codecs and kinds.
     package func reason(codec: (Int) -> String, kind: (Int) -> String) -> String {
         switch self {
         case .noPresentationTimes(let track):
@@ -27,33 +27,33 @@ package enum TimelineError: Error, Hashable {
     private static func milliseconds(_ nanoseconds: Int64) -> Int64 { nanoseconds / 1_000_000 }
 }
 
-/// The times of a file's packets, made true: the one place where times of an input are repaired.
+/// Repairs the times of a file's packets, in three steps:
 ///
 /// 1. The clock: wraps are undone, and jumps become joints (``InputClock``).
-/// 2. Presentation times, where the container has none, by the bitstream's own order (``PresentationOrder``).
-/// 3. Decoding times, so that they grow and precede presentation (``DecodingTimes``). Presentation times stay what they are.
+/// 2. Presentation times, if the container has none, by the bitstream's own order (``PresentationOrder``).
+/// 3. Decoding times that increase and precede presentation (``DecodingTimes``). Presentation times are not changed.
 package struct PacketTimeline<Packet> {
-    /// How the order of a track's pictures is known where the container has no presentation times.
+    /// The source of a track's picture order if the container has no presentation times.
     package enum Order: Sendable {
-        /// The codec does not reorder: presentation follows decoding.
+        /// The codec does not reorder.
         case decoding
-        /// H.264 says it itself.
+        /// H.264's picture order count.
         case counted(PictureOrderCounter)
-        /// The codec may reorder, and its order is not read here.
+        /// The codec may reorder, and its order is not parsed.
         case unknown
     }
 
-    /// What is known of a track and its container.
+    /// The properties of a track and its container.
     package struct Track: Sendable {
         package var mayReorder: Bool
-        /// The container has presentation times.
+        /// Whether the container has presentation times.
         package var storesPresentationTimes: Bool
-        /// The container's decoding times are its own, and not a library's guess.
+        /// Whether the container has decoding times, rather than a library's guess.
         package var storesDecodingTimes: Bool
         package var order: Order
-        /// How long a packet lasts that does not say; 0 when nothing tells.
+        /// Duration of a packet without one; 0 if unknown.
         package var usualDuration: Int64
-        /// Decoding times are that far apart at least.
+        /// Minimum distance of decoding times.
         package var step: Int64
 
         package init(
@@ -82,13 +82,13 @@ package struct PacketTimeline<Packet> {
         var track: Track
         var order = PresentationOrder<(packet: Packet, dts: Int64?, duration: Int64)>()
         var times: DecodingTimes<Packet>
-        /// Where the next packet is that has no time at all.
+        /// The position of the next packet without any time.
         var next: Int64 = 0
-        /// Fills in the times of single pictures.
+        /// Interpolates the times of single pictures.
         var between = PictureClock()
     }
 
-    /// 30 years: sums of what lies within cannot overflow.
+    /// 30 years: sums of times within it cannot overflow.
     private static var longest: UInt64 { 30 * 366 * 86_400 * 1_000_000_000 }
 
     private var clock: InputClock<(packet: Packet, order: PictureOrder?)>
@@ -105,10 +105,10 @@ package struct PacketTimeline<Packet> {
         }
     }
 
-    /// Where the input's clock has jumped so far.
+    /// The discontinuities so far.
     package var joints: [ClockJoint] { clock.joints }
 
-    /// Takes the next packet in the file's order; those that are complete now, each track's in decoding order.
+    /// Adds the next packet in the file's order; returns the complete ones, each track's in decoding order.
     package mutating func add(
         _ packet: Packet, track: Int, pts: Int64?, dts: Int64?, duration: Int64,
         bytes: Span<UInt8>
@@ -118,7 +118,7 @@ package struct PacketTimeline<Packet> {
         }
         var order: PictureOrder?
         let own = states[track].track
-        // A time that a library has guessed of a container that has none is no time.
+        // A library's guess for a container without times is ignored.
         let known = own.storesPresentationTimes ? pts : nil
         if known == nil {
             switch own.order {
@@ -133,7 +133,7 @@ package struct PacketTimeline<Packet> {
                 states[track].track.order = .counted(counter)
             }
         } else if case .counted(var counter) = own.order {
-            // The count goes on over pictures that have a time; one that does not read is an error only where a time is missing.
+            // Pictures with a time are counted too; one that cannot be parsed is an error only if a time is missing.
             do throws(BitstreamError) {
                 order = try counter.order(of: bytes)
             } catch {
@@ -141,7 +141,7 @@ package struct PacketTimeline<Packet> {
             }
             states[track].track.order = .counted(counter)
         }
-        // Where places are numbered, a library's duration is one of its own ticks.
+        // If positions are numbered, a library's duration is one of its own ticks.
         let isTold = duration > 0 && (own.storesPresentationTimes || own.usualDuration == 0)
         let duration = isTold ? duration : own.usualDuration
         do throws(ClockContradiction) {
@@ -217,25 +217,25 @@ package struct PacketTimeline<Packet> {
     }
 }
 
-/// Tells when a picture is presented that has no time of its own, by its distance from one that has.
+/// Derives the presentation time of a picture without one from its distance to a picture that has one.
 private struct PictureClock {
-    /// More counts between two pictures than any decoder holds are damage.
+    /// A larger distance than any decoder buffers is damage.
     private static let farthest: UInt64 = 1 << 16
-    /// A picture whose time is known, of the sequence that goes on.
+    /// A picture of the current sequence with a known time.
     private var anchor: (count: Int64, pts: Int64)?
-    /// Of one picture order count; nil: not known yet.
+    /// Duration of one picture order count; nil: unknown.
     private var tick: Int64?
-    /// Where the last presented picture of all ends.
+    /// The end of the last presented picture.
     private var end: Int64?
 
-    /// Nil when nothing is known of it.
+    /// - Returns: nil if unknown.
     func time(of order: PictureOrder?, duration: Int64) -> Int64? {
         guard let order else { return nil }
         if order.beginsSequence { return end }
         guard let anchor else { return nil }
         let counts = order.count &- anchor.count
         guard counts.magnitude < Self.farthest else { return nil }
-        // Nearly all encoders count two for a frame.
+        // Nearly all encoders count two per frame.
         let (distance, overflow) = counts.multipliedReportingOverflow(by: tick ?? duration / 2)
         let (pts, isPastEnd) = anchor.pts.addingReportingOverflow(distance)
         return overflow || isPastEnd ? nil : pts

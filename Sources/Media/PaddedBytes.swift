@@ -1,5 +1,5 @@
-/// A copy of bytes with ``CodedPacket/paddingBytes`` zeros behind it: decoders read past the end.
-// @unchecked: written before anyone else sees it, only read from then on.
+/// A copy of bytes, followed by ``CodedPacket/paddingBytes`` zeros: decoders read past the end.
+// @unchecked: written before it is shared, only read from then on.
 package final class PaddedBytes: @unchecked Sendable {
     private let memory: UnsafeRawBufferPointer
     private let count: Int
@@ -15,6 +15,6 @@ package final class PaddedBytes: @unchecked Sendable {
 
     deinit { memory.deallocate() }
 
-    /// The copy, without the zeros; valid as long as this object lives.
+    /// The copy, without the zeros; valid as long as this object exists.
     package var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[..<count]) }
 }

@@ -1,5 +1,5 @@
-/// A value for each of a source's two tracks, where there is one: what a dictionary by ``TrackKind`` would hold, without hashing. The
-/// collector looks some twenty of them up for every message.
+/// An optional value for each of a source's two tracks: a dictionary by ``TrackKind`` without hashing. The collector
+/// does some twenty lookups per message.
 // Inlinable: generic code is not specialised across modules otherwise.
 package struct PerTrack<Value> {
     @usableFromInline package var video: Value?
@@ -32,7 +32,7 @@ package struct PerTrack<Value> {
 
     @inlinable package var isEmpty: Bool { video == nil && audio == nil }
 
-    /// The values, pictures first.
+    /// The values, video first.
     @inlinable package var values: [Value] {
         switch (video, audio) {
         case (let video?, let audio?): [video, audio]

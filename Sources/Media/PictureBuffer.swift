@@ -2,11 +2,11 @@
     import Glibc
 #endif
 
-/// Memory for one YUV 4:2:0 picture, three planes, for whoever paints or converts pictures.
+/// Memory for one YUV 4:2:0 picture in three planes, for painting and conversion.
 ///
 /// Reused through ``PicturePool``; freed with its last reference.
-// @unchecked: it is written by the one who took it from the pool, before anyone else sees it, and only read
-// from then on; the pool hands it out again when nobody else refers to it any more.
+// @unchecked: written by its user after it was taken from the pool and before it is shared, only read from then on; the
+// pool reuses it when there are no other references.
 package final class PictureBuffer: @unchecked Sendable {
     package let width: Int
     package let height: Int
@@ -14,10 +14,10 @@ package final class PictureBuffer: @unchecked Sendable {
     package let planes: [RawFrame.Plane]
     private let memory: UnsafeMutableRawPointer
 
-    /// Vector instructions read and write this many bytes at once.
+    /// The width of vector instructions.
     private static let alignment = 64
 
-    /// Memory of unspecified content for a picture of even size.
+    /// Uninitialised memory for a picture of even size.
     package init(width: Int, height: Int) {
         precondition(width > 0 && height > 0 && width % 2 == 0 && height % 2 == 0)
         self.width = width
@@ -49,7 +49,7 @@ package final class PictureBuffer: @unchecked Sendable {
         ]
     }
 
-    /// Makes this picture the same as `other`, which has the same size.
+    /// Copies the content of `other`, which has the same size.
     package func copyContent(of other: PictureBuffer) {
         precondition(width == other.width && height == other.height)
         for (plane, (to, from)) in zip(planes, other.planes).enumerated() {
@@ -58,9 +58,9 @@ package final class PictureBuffer: @unchecked Sendable {
         }
     }
 
-    /// A picture with this content, which stays as it is while the frame lives.
+    /// A picture with this content, which must not change while the frame exists.
     ///
-    /// `format` says which of the two it has been filled as.
+    /// `format` is the layout it was filled in.
     package func frame(
         captureNanoseconds: Int64, durationNanoseconds: Int64, colour: ColourDescription?,
         format: PixelFormat = .yuv420p
@@ -73,7 +73,7 @@ package final class PictureBuffer: @unchecked Sendable {
     }
 }
 
-/// Picture buffers of one size that go round: as many as are in use at once, usually one.
+/// Reuses picture buffers of one size: as many as are in use simultaneously, usually one.
 package struct PicturePool {
     private let width: Int
     private let height: Int
@@ -84,8 +84,7 @@ package struct PicturePool {
         self.height = height
     }
 
-    /// A buffer that nobody refers to, and its place in the pool (0 …), which tells buffers apart that keep
-    /// their content from the last use.
+    /// An unused buffer, and its index in the pool, which identifies buffers that keep their content from the last use.
     package mutating func take() -> (buffer: PictureBuffer, place: Int) {
         for place in buffers.indices where isKnownUniquelyReferenced(&buffers[place]) {
             return (buffers[place], place)

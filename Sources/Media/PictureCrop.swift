@@ -1,10 +1,10 @@
-/// A part of a picture, pixels from its upper left corner; even, as colour has half the resolution.
+/// A rectangle of a picture, in pixels from its upper left corner; even, because colour has half the resolution.
 package struct PictureCrop: Hashable, Sendable, CustomStringConvertible {
     package let x: Int
     package let y: Int
     package let size: PictureSize
 
-    /// Nil unless all is even and the part has a size.
+    /// - Returns: nil unless all values are even and the size is positive.
     package init?(x: Int, y: Int, size: PictureSize) {
         guard x >= 0, y >= 0, size.width > 0, size.height > 0, x <= Int(Int32.max),
             y <= Int(Int32.max), size.width <= Int(Int32.max), size.height <= Int(Int32.max),
@@ -28,18 +28,18 @@ package struct PictureCrop: Hashable, Sendable, CustomStringConvertible {
 
     package var description: String { "\(size.width)x\(size.height)+\(x)+\(y)" }
 
-    /// Whether it lies within a picture of that size.
+    /// Whether it lies within a picture of this size.
     package func fits(_ whole: PictureSize) -> Bool {
         x + size.width <= whole.width && y + size.height <= whole.height
     }
 }
 
 extension RawFrame {
-    /// The part of the picture, in the same memory; nil where it does not fit, or the format is not one of those whose
-    /// places are known here (planar and semi-planar 4:2:0, packed 4:2:2, packed RGB).
+    /// The rectangle of the picture, in the same memory; nil if it does not fit, or for a pixel format that is not
+    /// supported here (planar and semi-planar 4:2:0, packed 4:2:2 and packed RGB are).
     package func cropped(to crop: PictureCrop) -> RawFrame? {
         guard crop.fits(PictureSize(width: width, height: height)) else { return nil }
-        // For each plane: bytes from a pixel to the next, times two; rows of the picture per row of the plane.
+        // For each plane: twice the bytes per pixel; rows of the picture per row of the plane.
         let steps: [(halfBytes: Int, rows: Int)]
         switch format {
         case .yuv420p: steps = [(2, 1), (1, 2), (1, 2)]

@@ -1,17 +1,17 @@
-/// Where a picture is in the order of presentation, as its own bitstream says.
+/// A picture's position in presentation order, from its bitstream.
 package struct PictureOrder: Hashable, Sendable {
-    /// An IDR picture: all that precede it in decoding order are presented before it.
+    /// An IDR picture: all earlier ones in decoding order are presented before it.
     package var beginsSequence: Bool
     /// `PicOrderCnt`: pictures between two IDR pictures are presented in its ascending order.
     package var count: Int64
 }
 
-/// Reads the picture order counts of an H.264 track's pictures (ISO/IEC 14496-10 §8.2.1), one after the other in decoding order.
+/// Computes the picture order counts of an H.264 track's pictures in decoding order (ISO/IEC 14496-10 §8.2.1).
 ///
-/// Says in which order pictures are presented where a container has no presentation times. `memory_management_control_operation` 5 is not
-/// read.
+/// They determine the presentation order if a container has no presentation times.
+/// `memory_management_control_operation` 5 is not parsed.
 package struct PictureOrderCounter: Sendable {
-    /// What of a sequence parameter set the count depends on.
+    /// The fields of a sequence parameter set that the count depends on.
     private typealias Sequence = SequenceParameterSet.PictureOrder
 
     private let framing: NALUnitFraming
@@ -40,7 +40,7 @@ package struct PictureOrderCounter: Sendable {
         }
     }
 
-    /// The order of the picture in an access unit; nil where there is none, or where its parameter sets have not come.
+    /// The order of an access unit's picture; nil without a picture, or without its parameter sets.
     package mutating func order(
         of accessUnit: Span<UInt8>
     ) throws(BitstreamError) -> PictureOrder? {
@@ -51,7 +51,7 @@ package struct PictureOrderCounter: Sendable {
             case .sequenceParameterSet, .pictureParameterSet:
                 _ = try table.insert(bytes.withUnsafeBufferPointer(Array.init))
             case .idrSlice, .nonIDRSlice:
-                // The first slice speaks for its picture; of two fields, the first one.
+                // The first slice determines the picture's order; of two fields, the first one.
                 guard found == nil else { continue }
                 found = order(of: try SliceHeader(parsing: bytes, with: table))
             default: continue

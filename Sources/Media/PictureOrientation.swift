@@ -1,6 +1,6 @@
-/// How a picture is to be turned before it is shown: first mirrored, then rotated. Its coded samples stay as they are.
+/// The transformation of a picture for display: first mirrored, then rotated. Coded samples are not changed.
 package struct PictureOrientation: Hashable, Sendable, CustomStringConvertible {
-    /// Clockwise, by quarters of a turn.
+    /// Clockwise, in quarter turns.
     package enum Rotation: Int, CaseIterable, Hashable, Sendable {
         case none = 0
         case quarter = 90
@@ -23,7 +23,6 @@ package struct PictureOrientation: Hashable, Sendable, CustomStringConvertible {
     /// Whether width and height are exchanged.
     package var isOnItsSide: Bool { rotation == .quarter || rotation == .threeQuarters }
 
-    /// For people.
     package var description: String {
         switch (rotation, isMirrored) {
         case (.none, false): "upright"
@@ -35,21 +34,21 @@ package struct PictureOrientation: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension PictureSize {
-    /// The size that a picture has when it is turned.
+    /// The size of a picture after the transformation.
     package func turned(_ orientation: PictureOrientation) -> PictureSize {
         orientation.isOnItsSide ? PictureSize(width: height, height: width) : self
     }
 }
 
 extension SampleAspectRatio {
-    /// The pixels' shape in a picture that is turned.
+    /// The pixels' shape after the transformation.
     package func turned(_ orientation: PictureOrientation) -> SampleAspectRatio {
         orientation.isOnItsSide ? SampleAspectRatio(vertical, to: horizontal) : self
     }
 }
 
 extension TrackFormat {
-    /// How pictures are to be turned; sound is upright.
+    /// The display orientation of pictures; audio is upright.
     package var orientation: PictureOrientation {
         switch self {
         case .h264(let format): format.orientation

@@ -4,7 +4,7 @@ extension SampleAspectRatio {
 
     /// The ratio in lowest terms; nil when a part is zero, or when 16 bits cannot hold it (ISO/IEC 14496-10 §E.2.1).
     ///
-    /// A ratio with larger numbers is rounded: 1/65,535 is far less than a pixel.
+    /// A ratio with larger numbers is rounded: the error is far below one pixel.
     package init?(reducing horizontal: Int64, _ vertical: Int64) {
         guard horizontal > 0, vertical > 0 else { return nil }
         var (a, b) = (horizontal, vertical)
@@ -19,14 +19,14 @@ extension SampleAspectRatio {
         self.init(horizontal: wide, vertical: high)
     }
 
-    /// The shape of pixels with which a picture looks as before when it has another size.
+    /// The pixel shape that preserves a picture's proportions at another size.
     ///
     /// Nil: square, to within two pixels of the width.
     ///
     /// - Parameters:
     ///   - ratio: of the picture's pixels; nil: square.
-    ///   - size: of the picture, as far as it is shown.
-    ///   - newSize: what it is scaled to.
+    ///   - size: of the shown part of the picture.
+    ///   - newSize: the size after scaling.
     package static func keepingShape(
         _ ratio: SampleAspectRatio?, of size: PictureSize, at newSize: PictureSize
     ) -> SampleAspectRatio? {
@@ -39,9 +39,9 @@ extension SampleAspectRatio {
         return SampleAspectRatio(reducing: wide, high)
     }
 
-    /// The size that a picture has with square pixels: nothing is made smaller.
+    /// The picture's size with square pixels: neither side shrinks.
     ///
-    /// - Parameter longest: side of a picture that is made; past it, the ratio is not believed.
+    /// - Parameter longest: maximum length of a side; with a longer one, the ratio is ignored.
     package func squared(_ size: PictureSize, longest: Int) -> PictureSize {
         let (wide, high) = (Int(horizontal), Int(vertical))
         let squared = PictureSize(
@@ -52,26 +52,26 @@ extension SampleAspectRatio {
 }
 
 extension H264Format {
-    /// The shape of the pixels, as players are to show it: what the container says, else what the stream says; nil: nothing does.
+    /// The pixel shape for display: the container's, else the stream's; nil: neither states one.
     package var pixelShape: SampleAspectRatio? { sampleAspectRatio ?? ownPixelShape }
 
-    /// The shape that the first sequence parameter set says.
+    /// The shape in the first sequence parameter set.
     private var ownPixelShape: SampleAspectRatio? {
         do throws(BitstreamError) {
             guard let set = sequenceParameterSets.first else { return nil }
             return try SequenceParameterSet(parsing: set).usability?.sampleAspectRatio
         } catch {
-            // A set that does not read says nothing; that it does not read, its users find out.
+            // Users of an invalid set report it.
             return nil
         }
     }
 
-    /// Takes over what a container says; that is kept only where the stream says something else.
+    /// Sets the container's shape; it is stored only if it differs from the stream's.
     package mutating func setPixelShape(_ shape: SampleAspectRatio?) {
         sampleAspectRatio = nil
         guard let shape else { return }
         let own = ownPixelShape ?? .square
-        // 4:2 is 2:1.
+        // 4:2 equals 2:1.
         let isSame =
             UInt32(own.horizontal) * UInt32(shape.vertical)
             == UInt32(own.vertical) * UInt32(shape.horizontal)

@@ -1,10 +1,10 @@
-/// Gives pictures presentation times where their container has none, in the order that their bitstream says.
+/// Assigns presentation times to pictures of a container without them, in the bitstream's order.
 ///
-/// Packets come in decoding order, each with a slot: the time of its place in the file. The slots are what the pictures are presented at;
-/// which picture gets which, the picture order counts say. So the first picture that is presented is at the first slot, and a hole in the
-/// container's numbering stays a hole.
+/// Packets are added in decoding order, each with a slot: the time of its position in the file. Pictures are presented
+/// at the slots, in the order of their picture order counts. So the first presented picture gets the first slot, and a
+/// gap in the container's numbering is preserved.
 package struct PresentationOrder<Packet> {
-    /// A decoder holds at most 16 pictures that are to be presented later (ISO/IEC 14496-10 §A.3.1).
+    /// A decoder buffers at most 16 pictures for later presentation (ISO/IEC 14496-10 §A.3.1).
     private static var mostWaiting: Int { 16 }
 
     fileprivate struct Entry {
@@ -13,16 +13,16 @@ package struct PresentationOrder<Packet> {
         var pts: Int64?
     }
 
-    /// In decoding order, from the first one that has no presentation time.
+    /// In decoding order, from the first one without a presentation time.
     private var entries: [Entry] = []
     private var slots: [Int64] = []
     private var waiting = 0
 
     package init() {}
 
-    /// Takes the next packet; those whose presentation time is known now, in decoding order.
+    /// Adds the next packet; returns those whose presentation time is known, in decoding order.
     ///
-    /// - Parameter order: nil for a packet without a picture, which is presented where it is.
+    /// - Parameter order: nil for a packet without a picture, which is presented at its slot.
     package mutating func add(
         _ packet: Packet, slot: Int64, order: PictureOrder?
     ) -> [(packet: Packet, pts: Int64)] {
@@ -45,7 +45,7 @@ package struct PresentationOrder<Packet> {
         while waiting > 0 { placeNext() }
     }
 
-    /// The earliest of those that wait gets the earliest slot.
+    /// The earliest waiting picture gets the earliest slot.
     private mutating func placeNext() {
         let candidates = entries.indices.filter { entries[$0].pts == nil }
         guard let next = candidates.min(by: { entries[$0].order < entries[$1].order }) else {

@@ -1,8 +1,8 @@
 extension AudioSpecificConfig {
-    /// The configuration of ADTS packets whose header leaves their channels to a program config element (§4.4.1.1): the element moves
-    /// from the front of the first packet into the configuration.
+    /// The configuration for ADTS packets whose header leaves their channels to a program config element (§4.4.1.1):
+    /// the element is moved from the start of the first packet into the configuration.
     ///
-    /// - Parameter payload: the packet behind its header.
+    /// - Parameter payload: the packet after its header.
     package static func configuration(
         adts header: ADTSHeader, payload: [UInt8]
     ) throws(BitstreamError) -> [UInt8] {
@@ -29,12 +29,12 @@ extension AudioSpecificConfig {
         for count in [4, 2, 4] { _ = try copy(count) }
         let channels = try copy(4) + copy(4) + copy(4)
         let (lowFrequency, associated, coupling) = (try copy(2), try copy(3), try copy(4))
-        // Mixdown elements, each behind its flag.
+        // Mixdown elements, each after its flag.
         for count in [4, 4, 3] where try copy(1) == 1 { _ = try copy(count) }
         for _ in 0..<channels { _ = try copy(5) }
         for _ in 0..<lowFrequency + associated { _ = try copy(4) }
         for _ in 0..<coupling { _ = try copy(5) }
-        // byte_alignment() counts from the beginning of either.
+        // byte_alignment() is relative to the start of the source and of the destination.
         try reader.skip(reader.bitsLeft % 8)
         bits.align()
         for _ in 0..<(try copy(8)) { _ = try copy(8) }
@@ -45,7 +45,7 @@ extension AudioSpecificConfig {
     private static let programConfigElement: UInt32 = 5
 }
 
-/// Puts bits together, most significant first.
+/// Appends bits, most significant first.
 private struct BitCollector {
     private(set) var bytes: [UInt8] = []
     private var free = 0
@@ -61,6 +61,6 @@ private struct BitCollector {
         }
     }
 
-    /// Goes on with a whole byte.
+    /// Continues with a whole byte.
     mutating func align() { free = 0 }
 }

@@ -20,7 +20,7 @@ package enum AudioSampleType: Hashable, Sendable {
     }
 }
 
-/// How sound lies in memory.
+/// The memory layout of audio.
 package struct AudioLayout: Hashable, Sendable {
     package var sampleType: AudioSampleType
     /// One plane per channel; otherwise one plane with the channels interleaved.
@@ -40,8 +40,8 @@ package struct AudioLayout: Hashable, Sendable {
     package var frameStrideBytes: Int { sampleType.sizeBytes * (isPlanar ? 1 : channels) }
 }
 
-/// A run of uncompressed sound, frames × channels: a view of memory that ``owner`` keeps alive.
-// @unchecked: the planes are only read, and `owner` keeps them unchanged while anyone holds it.
+/// Uncompressed audio, frames × channels: a view of memory that ``owner`` keeps alive.
+// @unchecked: the planes are only read, and `owner` keeps them unchanged while it is referenced.
 package struct RawAudio: @unchecked Sendable {
     package var layout: AudioLayout
     /// One entry per channel when planar (entries may be the same memory), else one.
@@ -64,7 +64,7 @@ package struct RawAudio: @unchecked Sendable {
         self.owner = owner
     }
 
-    /// Without its first `count` frames; the time moves on with them.
+    /// Without its first `count` frames; the capture time is adjusted.
     package func dropFirst(_ count: Int) -> RawAudio {
         let dropped = min(max(count, 0), frameCount)
         var rest = self

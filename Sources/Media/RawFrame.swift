@@ -1,4 +1,4 @@
-/// How a raw picture's pixels lie in memory, by FFmpeg's name for it: an open set, and no C type.
+/// The memory layout of a raw picture, by FFmpeg's name: an open set, and no C type.
 package struct PixelFormat: Hashable, Sendable {
     package let name: String
     package init(name: String) { self.name = name }
@@ -7,17 +7,17 @@ package struct PixelFormat: Hashable, Sendable {
     package static let yuv420p = PixelFormat(name: "yuv420p")
     /// Planar Y, then U and V interleaved; colour at half width and half height.
     package static let nv12 = PixelFormat(name: "nv12")
-    /// Packed Y U Y V; colour at half width. What most USB cameras deliver uncompressed.
+    /// Packed Y U Y V; colour at half width. Common for uncompressed video of USB cameras.
     package static let yuyv422 = PixelFormat(name: "yuyv422")
     /// Packed R, G, B bytes.
     package static let rgb24 = PixelFormat(name: "rgb24")
 }
 
-/// One uncompressed picture: a view of memory that somebody else owns, passed on without a copy.
+/// One uncompressed picture: a view of memory with another owner, passed on without a copy.
 ///
-/// The memory (a driver's buffer, a decoder's frame) is valid and does not change for as long as
-/// ``owner`` is referenced; releasing the last reference gives it back.
-// @unchecked: the planes are only read, and `owner` keeps them unchanged while anyone holds it.
+/// The memory (a driver's buffer, a decoder's frame) is valid and unchanged while ``owner`` is referenced; releasing
+/// the last reference returns it.
+// @unchecked: the planes are only read, and `owner` keeps them unchanged while it is referenced.
 package struct RawFrame: @unchecked Sendable {
     /// One plane's first byte and the distance between two rows.
     package struct Plane {
@@ -35,13 +35,13 @@ package struct RawFrame: @unchecked Sendable {
     package var height: Int
     /// In the format's own order, at most four.
     package var planes: [Plane]
-    /// Nil when nobody knows.
+    /// `nil` if unknown.
     package var colour: ColourDescription?
     /// The shape of the pixels; nil: square, or unknown.
     package var sampleAspectRatio: SampleAspectRatio?
     /// When it was captured, nanoseconds of the agent's `CLOCK_MONOTONIC`.
     package var captureNanoseconds: Int64
-    /// How long it is expected to be shown, nanoseconds.
+    /// Expected display duration, nanoseconds.
     package var durationNanoseconds: Int64
     /// Keeps the planes alive.
     package let owner: any AnyObject & Sendable

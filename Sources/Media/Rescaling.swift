@@ -11,13 +11,13 @@ package struct Timescale: Hashable, Sendable {
 
     /// The clocks' own unit.
     package static let nanoseconds = Timescale(1_000_000_000)
-    /// What video tracks are written in: MPEG's 90 kHz.
+    /// Timescale of video tracks: MPEG's 90 kHz.
     package static let video = Timescale(90_000)
 }
 
-/// Where a value between two ticks goes.
+/// The rounding of a value between two ticks.
 package enum Rounding: Sendable {
-    /// To the nearest tick; exactly half goes away from zero.
+    /// To the nearest tick; half is rounded away from zero.
     case nearest
     /// Towards negative infinity.
     case down
@@ -32,9 +32,9 @@ package struct RescaleOverflow: Error, Hashable {
     package let to: Timescale
 }
 
-/// `value` ticks of one timescale in ticks of another: the only place where a time changes its unit.
+/// Converts `value` from one timescale to another: the only function that changes a time's unit.
 ///
-/// Exact: whole seconds and the rest of a second are scaled apart, so nothing is lost before the division.
+/// Exact: whole seconds and the remainder are scaled separately, so nothing is lost before the division.
 /// - Throws: ``RescaleOverflow`` when the result does not fit in 64 bits.
 package func rescale(
     _ value: Int64, from: Timescale, to: Timescale, rounding: Rounding = .nearest
@@ -64,7 +64,7 @@ package func rescale(
     return result
 }
 
-/// A rescale whose result stays so far from the ends of 64 bits that sums and differences of two fit: 73 years in nanoseconds.
+/// Rescales and clamps to ±2⁶¹, so that sums and differences of two results fit: 73 years in nanoseconds.
 package func saturatingRescale(_ value: Int64, from: Timescale, to: Timescale) -> Int64 {
     let limit: Int64 = 1 << 61
     do {

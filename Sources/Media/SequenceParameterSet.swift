@@ -1,11 +1,11 @@
-/// What a recording needs to know of an H.264 sequence parameter set (ISO/IEC 14496-10 §7.3.2.1.1).
+/// The fields of an H.264 sequence parameter set (ISO/IEC 14496-10 §7.3.2.1.1) that a recording needs.
 package struct SequenceParameterSet: Hashable, Sendable {
-    /// The largest picture that is believed, in macroblocks along a side: beyond every level's bound (level 6.2: 1,055).
+    /// Maximum picture side in macroblocks: above every level's bound (level 6.2: 1,055).
     static let maximumSideInMacroblocks: UInt32 = 1_056
     /// The longest NAL unit that is parsed; avcC cannot hold a longer one.
     static let maximumSize = 65_535
 
-    /// `seq_parameter_set_id`, 0 … 31: by it picture parameter sets refer to this one.
+    /// `seq_parameter_set_id`, 0 … 31.
     package var id: UInt8 = 0
     /// `profile_idc`: 66 baseline, 77 main, 100 high, …
     package var profile: UInt8 = 0
@@ -20,7 +20,7 @@ package struct SequenceParameterSet: Hashable, Sendable {
     /// The cropped picture, in pixels.
     package var width: UInt32 = 0
     package var height: UInt32 = 0
-    /// What the order of pictures is computed from (§8.2.1).
+    /// The fields that determine the order of pictures (§8.2.1).
     struct PictureOrder: Hashable, Sendable {
         /// Bits of `frame_num` in slice headers.
         var frameNumberBits = 4
@@ -28,7 +28,7 @@ package struct SequenceParameterSet: Hashable, Sendable {
         var type: UInt8 = 0
         /// Type 0: bits of `pic_order_cnt_lsb` in slice headers.
         var countBits = 4
-        // Type 1, in the standard's order. Slice headers have no `delta_pic_order_cnt` where that is always zero.
+        // Type 1, in the standard's order. Slice headers have no `delta_pic_order_cnt` if it is always zero.
         var deltaIsAlwaysZero = true
         var nonReferenceOffset: Int64 = 0
         var bottomOffset: Int64 = 0
@@ -36,17 +36,17 @@ package struct SequenceParameterSet: Hashable, Sendable {
     }
 
     var pictureOrder = PictureOrder()
-    /// `pic_order_cnt_type`; with 2, pictures come out in decoding order.
+    /// `pic_order_cnt_type`; with 2, output order is decoding order.
     package var pictureOrderCountType: UInt8 { pictureOrder.type }
     package var maximumReferenceFrames: UInt32 = 0
     /// `frame_mbs_only_flag`: every picture is a whole frame, never a field.
     package var isProgressive = true
-    /// `separate_colour_plane_flag`: each colour plane has slices of its own.
+    /// `separate_colour_plane_flag`: each colour plane has its own slices.
     package var hasSeparatePlanes = false
-    /// Nil when there is none, or when it does not read: the picture itself does not depend on it.
+    /// Nil if missing or invalid: the picture itself does not depend on it.
     package var usability: VideoUsabilityInformation?
 
-    /// How many pictures may precede one in decoding order and follow it in presentation; nil when nothing says.
+    /// Maximum number of pictures that precede one in decoding order and follow it in presentation; nil if unspecified.
     package var maximumReorderedFrames: UInt32? {
         if let told = usability?.maximumReorderedFrames { return told }
         if profile == 66 || pictureOrderCountType == 2 { return 0 }
@@ -55,7 +55,7 @@ package struct SequenceParameterSet: Hashable, Sendable {
         return isIntraOnly ? 0 : nil
     }
 
-    /// Presentation may differ from decoding order (B pictures).
+    /// Whether presentation order may differ from decoding order (B pictures).
     package var mayReorder: Bool { maximumReorderedFrames != 0 }
 
     /// Reads a NAL unit, header byte included, without start code or length.
@@ -91,7 +91,7 @@ package struct SequenceParameterSet: Hashable, Sendable {
         }
     }
 
-    /// Profiles whose parameter sets say their chroma format and bit depths.
+    /// Profiles whose parameter sets state chroma format and bit depths.
     static let profilesWithChroma: Set<UInt8> = [
         44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244,
     ]

@@ -18,7 +18,7 @@ package enum SystemClock: Sendable {
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    /// Blocks the calling thread until ``monotonic`` shows that time; returns at once when it is past.
+    /// Blocks the calling thread until ``monotonic`` reaches that time; returns immediately if it has passed.
     package static func sleep(untilMonotonicNanoseconds time: Int64) {
         var until = timespec(
             tv_sec: Int(time / 1_000_000_000), tv_nsec: Int(time % 1_000_000_000))

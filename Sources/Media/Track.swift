@@ -11,7 +11,7 @@ package enum TrackKind: UInt8, CaseIterable, Hashable, Sendable, CustomStringCon
     }
 }
 
-/// What a decoder must know before the first sample of a track.
+/// The decoder configuration of a track.
 package enum TrackFormat: Hashable, Sendable {
     case h264(H264Format)
     case aac(AACFormat)
@@ -23,7 +23,7 @@ package enum TrackFormat: Hashable, Sendable {
         }
     }
 
-    /// The timescale that recordings use for this track: 90 kHz, or the sound's own sample rate.
+    /// The timescale of this track in recordings: 90 kHz, or the audio's own sample rate.
     package var timescale: Timescale {
         switch self {
         case .h264: .video
@@ -42,9 +42,9 @@ package struct H264Format: Hashable, Sendable {
     package var width: UInt32
     /// Height of the cropped picture in pixels.
     package var height: UInt32
-    /// How players are to show it.
+    /// Display orientation.
     package var orientation: PictureOrientation
-    /// The shape of the pixels where the container says another one than the parameter sets (`pasp`, `DisplayWidth`).
+    /// The pixel shape, if the container's differs from that of the parameter sets (`pasp`, `DisplayWidth`).
     package var sampleAspectRatio: SampleAspectRatio?
 
     package init(
@@ -63,11 +63,11 @@ package struct H264Format: Hashable, Sendable {
 
 /// An AAC track: the decoder's configuration.
 package struct AACFormat: Hashable, Sendable {
-    /// AudioSpecificConfig (ISO/IEC 14496-3 §1.6.2.1), as it stands in `esds`.
+    /// AudioSpecificConfig (ISO/IEC 14496-3 §1.6.2.1), as in `esds`.
     package var configuration: [UInt8]
     /// Sampling frequency in Hz.
     package var sampleRate: UInt32
-    /// Number of channels, 1 …
+    /// Number of channels, at least 1.
     package var channels: UInt32
 
     package init(configuration: [UInt8], sampleRate: UInt32, channels: UInt32) {

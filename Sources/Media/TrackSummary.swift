@@ -1,5 +1,5 @@
 extension TrackFormat {
-    /// One line for people: `video 1280×720 H.264`, `audio 48000 Hz stereo AAC`.
+    /// One line: `video 1280×720 H.264`, `audio 48000 Hz stereo AAC`.
     package var summary: String {
         switch self {
         case .h264(let format):

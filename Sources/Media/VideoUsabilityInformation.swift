@@ -1,10 +1,10 @@
-/// Width to height of a picture's samples.
+/// Ratio of width to height of a picture's samples.
 package struct SampleAspectRatio: Hashable, Sendable {
     package var horizontal: UInt16
     package var vertical: UInt16
 }
 
-/// How a picture's numbers become colours (ISO/IEC 14496-10 §E.2.1; the numbers are those of ISO/IEC 23091-2).
+/// The colour space of a picture (ISO/IEC 14496-10 §E.2.1; code points of ISO/IEC 23091-2).
 package struct ColourDescription: Hashable, Sendable {
     package var primaries: UInt8
     package var transferCharacteristics: UInt8
@@ -19,13 +19,13 @@ package struct FrameTiming: Hashable, Sendable {
     package var isFixed: Bool
 }
 
-/// The part of a sequence parameter set that is about use, not decoding (ISO/IEC 14496-10 §E.1.1).
+/// Video usability information of a sequence parameter set (ISO/IEC 14496-10 §E.1.1).
 package struct VideoUsabilityInformation: Hashable, Sendable {
     /// Nil when unspecified.
     package var sampleAspectRatio: SampleAspectRatio?
-    /// Nil when the stream gives none.
+    /// Nil when unspecified.
     package var colour: ColourDescription?
-    /// Nil when the stream gives none, or gives zeros.
+    /// Nil when unspecified, or zero.
     package var timing: FrameTiming?
     /// `max_num_reorder_frames`; nil without bitstream restrictions.
     package var maximumReorderedFrames: UInt32?

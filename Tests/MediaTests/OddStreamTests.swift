@@ -18,7 +18,7 @@ struct OddStreamTests {
         }
         if let last = assembler.finish() { units.append(last) }
         return units.map { unit in
-            (unit.picture, unit.places.map { Array(packets[$0.packet][$0.range]) })
+            (unit.picture, unit.positions.map { Array(packets[$0.packet][$0.range]) })
         }
     }
 
@@ -67,6 +67,6 @@ struct OddStreamTests {
             units += try assembler.add(packet: number, bytes.span, found)
         }
         if let last = assembler.finish() { units.append(last) }
-        #expect(units.map(\.places.count) == [2, 2, 2])
+        #expect(units.map(\.positions.count) == [2, 2, 2])
     }
 }

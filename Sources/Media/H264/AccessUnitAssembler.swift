@@ -1,15 +1,15 @@
-/// Divides a stream's NAL units into access units with one picture each, whatever packets a container had
+/// Divides a stream's NAL units into access units with one picture each, independently of the container's packets
 /// (ISO/IEC 14496-10 §7.4.1.2.3).
 ///
-/// An access unit begins with the first delimiter, parameter set or message behind a picture, or with the first slice of another
-/// picture (§7.4.1.2.4). Both fields of a frame are one picture here, with all that comes between them. NAL units without a picture
-/// belong to the picture that follows. So an access unit is complete when the next one begins.
+/// An access unit begins with the first delimiter, parameter set or SEI message after a picture, or with the first
+/// slice of another picture (§7.4.1.2.4). Both fields of a frame are one picture here, with all NAL units between them.
+/// NAL units without a picture belong to the next picture. So an access unit is complete when the next one begins.
 ///
-/// A value: it keeps places of NAL units and the parameter sets in force, no media.
+/// A value: it keeps positions of NAL units and the active parameter sets, no media.
 package struct AccessUnitAssembler: Sendable {
-    /// Where a NAL unit is.
-    package struct Place: Hashable, Sendable {
-        /// The packet's number, as the caller counts.
+    /// The position of a NAL unit.
+    package struct Position: Hashable, Sendable {
+        /// The packet's number, assigned by the caller.
         package var packet: Int
         /// Its bytes in the packet.
         package var range: Range<Int>
@@ -18,9 +18,9 @@ package struct AccessUnitAssembler: Sendable {
     /// One access unit.
     package struct Unit: Hashable, Sendable {
         /// Its NAL units, in order.
-        package var places: [Place]
+        package var positions: [Position]
         package var picture: CodedPicture
-        /// The packet with the picture's first slice: its times are the picture's.
+        /// The packet with the picture's first slice, which determines the picture's times.
         package var pictureIn: Int
     }
 
@@ -29,52 +29,52 @@ package struct AccessUnitAssembler: Sendable {
 
     private var table = ParameterSetTable()
     private var current: Unit?
-    /// What came behind the present picture's slices and may belong to the next picture.
-    private var ahead: [Place] = []
+    /// NAL units after the present picture's slices, which may belong to the next picture.
+    private var ahead: [Position] = []
     private var aheadNotes = CodedPicture()
-    /// Among it is something that only stands in front of a picture.
+    /// Whether one of them can only precede a picture.
     private var isBoundaryAhead = false
 
-    /// - Parameter format: the parameter sets that the container has.
+    /// - Parameter format: the container's parameter sets.
     package init(_ format: H264Format? = nil) {
         if let format { configure(format) }
     }
 
-    /// Takes parameter sets from outside the stream.
+    /// Adds parameter sets from outside the stream.
     package mutating func configure(_ format: H264Format) {
         for set in format.sequenceParameterSets + format.pictureParameterSets { insert(set) }
     }
 
-    /// The packet with the first slice of the access unit that is not complete yet.
+    /// The packet with the first slice of the incomplete access unit.
     package var pictureIn: Int? { current?.pictureIn }
 
-    /// The lowest number of a packet that is still needed; nil when none is.
-    package var oldestPacket: Int? { (current?.places.first ?? ahead.first)?.packet }
+    /// The lowest number of a packet that is still needed; nil if none is.
+    package var oldestPacket: Int? { (current?.positions.first ?? ahead.first)?.packet }
 
-    /// Takes the NAL units of the next packet.
-    /// - Returns: the access units that are complete now, in order.
-    /// - Throws: when too many would be held; nothing has changed then.
+    /// Adds the NAL units of the next packet.
+    /// - Returns: the access units that are complete, in order.
+    /// - Throws: when too many would be held; nothing is changed then.
     package mutating func add(
         packet: Int, _ bytes: Span<UInt8>, _ units: [NALUnit]
     ) throws(BitstreamError) -> [Unit] {
-        let all = (current?.places.count ?? 0) + ahead.count + units.count
+        let all = (current?.positions.count ?? 0) + ahead.count + units.count
         guard all <= Self.maximumNALUnits else {
             throw .invalid(.accessUnit, field: "number of NAL units", value: UInt64(all))
         }
         var complete: [Unit] = []
         for unit in units {
-            let place = Place(packet: packet, range: unit.range)
+            let position = Position(packet: packet, range: unit.range)
             let own = bytes.extracting(unit.range)
             if unit.type.isSlice {
-                if let last = addSlice(unit, own, at: place) { complete.append(last) }
+                if let last = addSlice(unit, own, at: position) { complete.append(last) }
             } else {
-                addOther(unit, own, at: place)
+                addOther(unit, own, at: position)
             }
         }
         return complete
     }
 
-    /// Nothing follows: the last access unit. What stands in front of a picture that never came is left out.
+    /// End of the stream: the last access unit. NAL units that precede a missing picture are dropped.
     package mutating func finish() -> Unit? {
         defer { self = AccessUnitAssembler(keeping: table) }
         return current
@@ -84,34 +84,34 @@ package struct AccessUnitAssembler: Sendable {
         self.table = table
     }
 
-    /// Takes a slice; the access unit that ended before it, if one did.
+    /// Adds a slice; returns the access unit that ended before it, if any.
     private mutating func addSlice(
-        _ unit: NALUnit, _ bytes: Span<UInt8>, at place: Place
+        _ unit: NALUnit, _ bytes: Span<UInt8>, at position: Position
     ) -> Unit? {
         let header = CodedPicture.header(of: unit, bytes, with: table)
         let isIDR = unit.type == .idrSlice
         guard var present = current else {
-            begin(with: header, isIDR: isIDR, at: place)
+            begin(with: header, isIDR: isIDR, at: position)
             return nil
         }
-        guard begins(header, unit, at: place, after: present) else {
-            present.places += ahead + [place]
+        guard begins(header, unit, at: position, after: present) else {
+            present.positions += ahead + [position]
             present.picture.add(header, isIDR: isIDR)
             current = present
             clearAhead()
             return nil
         }
-        begin(with: header, isIDR: isIDR, at: place)
+        begin(with: header, isIDR: isIDR, at: position)
         return present
     }
 
     private func begins(
-        _ header: SliceHeader?, _ unit: NALUnit, at place: Place, after present: Unit
+        _ header: SliceHeader?, _ unit: NALUnit, at position: Position, after present: Unit
     ) -> Bool {
         guard let header, let last = present.picture.last, let first = present.picture.first else {
-            // Partitions B and C follow their A. Of what cannot be read, only the packet says it.
+            // Partitions B and C follow their A. An unreadable slice begins a picture with its packet.
             return isBoundaryAhead
-                || unit.type != .slicePartition && place.packet != present.places.last?.packet
+                || unit.type != .slicePartition && position.packet != present.positions.last?.packet
         }
         guard isBoundaryAhead || header.beginsPicture(after: last, first: first) else {
             return false
@@ -119,10 +119,10 @@ package struct AccessUnitAssembler: Sendable {
         return present.picture.hasSecondField || !header.isSecondField(of: first)
     }
 
-    private mutating func begin(with header: SliceHeader?, isIDR: Bool, at place: Place) {
+    private mutating func begin(with header: SliceHeader?, isIDR: Bool, at position: Position) {
         var picture = aheadNotes
         picture.add(header, isIDR: isIDR)
-        current = Unit(places: ahead + [place], picture: picture, pictureIn: place.packet)
+        current = Unit(positions: ahead + [position], picture: picture, pictureIn: position.packet)
         clearAhead()
     }
 
@@ -132,7 +132,7 @@ package struct AccessUnitAssembler: Sendable {
         isBoundaryAhead = false
     }
 
-    private mutating func addOther(_ unit: NALUnit, _ bytes: Span<UInt8>, at place: Place) {
+    private mutating func addOther(_ unit: NALUnit, _ bytes: Span<UInt8>, at position: Position) {
         switch unit.type {
         case .sequenceParameterSet, .pictureParameterSet:
             insert(bytes.withUnsafeBufferPointer(Array.init))
@@ -140,16 +140,16 @@ package struct AccessUnitAssembler: Sendable {
         case .accessUnitDelimiter, .supplementalEnhancementInformation:
             isBoundaryAhead = true
         case .other(14...18):
-            // Prefix NAL units also stand between the slices of a picture: the next slice tells.
+            // Prefix NAL units also occur between the slices of a picture: the next slice decides.
             break
         case .nonIDRSlice, .slicePartition, .idrSlice, .endOfSequence, .endOfStream, .filler,
             .sequenceParameterSetExtension, .other:
             if ahead.isEmpty, current != nil {
-                current?.places.append(place)
+                current?.positions.append(position)
                 return
             }
         }
-        ahead.append(place)
+        ahead.append(position)
         aheadNotes.note(unit, bytes)
     }
 
@@ -157,7 +157,7 @@ package struct AccessUnitAssembler: Sendable {
         do throws(BitstreamError) {
             _ = try table.insert(set)
         } catch {
-            // Whoever records the stream reports it; slices that refer to the set are told apart by their places.
+            // The recorder of the stream reports it; slices that refer to the set are separated by position.
         }
     }
 }

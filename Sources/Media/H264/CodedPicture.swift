@@ -1,26 +1,27 @@
-/// Whether decoding can begin with an access unit.
+/// Whether decoding can start with an access unit.
 package enum AccessPoint: Hashable, Sendable {
     /// It needs pictures before it.
     case none
-    /// This picture and all that are presented after it decode right.
+    /// This picture and all that are presented after it decode correctly.
     case sync
-    /// Pictures decode right after that many reference frames.
+    /// Pictures decode correctly after this many reference frames.
     case gradual(frames: UInt32)
 }
 
-/// What the NAL units of an access unit say of its picture.
+/// The properties of an access unit's picture, from its NAL units.
 ///
-/// **The rule of access points**, for agents, collector and readers alike: an IDR picture is one. So is an I picture with a recovery
-/// point message whose count is 0 (ISO/IEC 14496-10 §D.2.8). A greater count is a gradual one: pictures are wrong until it is over.
-/// Nothing else is, whatever a container flags. Both fields of a frame are one picture, which its first field begins.
+/// **The rule of access points**, for agents, collector and readers: an IDR picture is one. So is an I picture with a
+/// recovery point SEI message whose count is 0 (ISO/IEC 14496-10 §D.2.8). A greater count is a gradual one: pictures
+/// are wrong until it is over. No other picture is one, regardless of the container's flags. Both fields of a frame are
+/// one picture, which begins with its first field.
 package struct CodedPicture: Hashable, Sendable {
     /// The picture's first slice; nil without slices, or when it cannot be read.
     package private(set) var first: SliceHeader?
-    /// The last slice of the field or frame that is being read.
+    /// The last slice of the field or frame being read.
     private(set) var last: SliceHeader?
-    /// Slices of the primary picture, and what belongs to them.
+    /// Slices of the primary picture, data partitions included.
     package private(set) var slices = 0
-    /// Two fields, both here.
+    /// Whether both fields are present.
     package private(set) var hasSecondField = false
     /// `recovery_frame_cnt` of its recovery point.
     package private(set) var recoveryFrames: UInt32?
@@ -29,8 +30,8 @@ package struct CodedPicture: Hashable, Sendable {
 
     init() {}
 
-    /// What an access unit with 4-byte lengths says.
-    /// - Parameter table: what slices are read with; without it, only access points are known.
+    /// Parses an access unit with 4-byte lengths.
+    /// - Parameter table: the parameter sets for slices; without them, only access points are determined.
     package init(
         of accessUnit: Span<UInt8>, with table: ParameterSetTable = ParameterSetTable()
     ) throws(BitstreamError) {
@@ -40,7 +41,7 @@ package struct CodedPicture: Hashable, Sendable {
         }
     }
 
-    /// What an access unit with start codes (Annex B) says of access points.
+    /// Parses an access unit with start codes (Annex B), for access points only.
     package init(ofStream accessUnit: Span<UInt8>) throws(BitstreamError) {
         for unit in try AnnexB.nalUnits(in: accessUnit) {
             take(unit, accessUnit.extracting(unit.range), with: ParameterSetTable())
@@ -65,7 +66,7 @@ package struct CodedPicture: Hashable, Sendable {
         do throws(BitstreamError) {
             return try SliceHeader(parsing: bytes, with: table)
         } catch {
-            // Damage within a picture is the decoder's affair; its place among the others is still known.
+            // The decoder handles damage within a picture; its position among others is still known.
             return nil
         }
     }
@@ -79,7 +80,7 @@ package struct CodedPicture: Hashable, Sendable {
         return isIntra ? .sync : .none
     }
 
-    /// Takes the next slice.
+    /// Adds the next slice.
     mutating func add(_ slice: SliceHeader?, isIDR: Bool) {
         slices += 1
         guard let slice else {
@@ -96,7 +97,7 @@ package struct CodedPicture: Hashable, Sendable {
         isIntra = isIntra && slice.isIntra
     }
 
-    /// Takes a NAL unit that is not a slice.
+    /// Adds a NAL unit other than a slice.
     mutating func note(_ unit: NALUnit, _ bytes: Span<UInt8>) {
         guard unit.type == .supplementalEnhancementInformation, recoveryFrames == nil else {
             return
@@ -104,7 +105,7 @@ package struct CodedPicture: Hashable, Sendable {
         do throws(BitstreamError) {
             recoveryFrames = try RecoveryPoint(in: bytes)?.frames
         } catch {
-            // A message that cannot be read promises nothing.
+            // An unreadable message is no recovery point.
             recoveryFrames = nil
         }
     }

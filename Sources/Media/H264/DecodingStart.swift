@@ -1,9 +1,9 @@
-/// Where the decoding of a stream starts: pictures that need others before that are left out, and pictures that are wrong until the
-/// decoder has recovered are not presented.
+/// The start of a stream's decoding: drops pictures that need earlier ones, and marks pictures before the decoder has
+/// recovered as not presented.
 package struct DecodingStart: Hashable, Sendable {
     private enum State: Hashable {
         case waiting
-        /// From the picture with this `frame_num` on, so many reference frames are needed.
+        /// From the picture with this `frame_num` on, this many reference frames are needed.
         case recovering(frameNumber: UInt32, frames: UInt32)
         case started
     }

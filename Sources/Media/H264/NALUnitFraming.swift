@@ -1,8 +1,8 @@
-/// How a container divides a packet into NAL units.
+/// The framing of NAL units in a container's packets.
 package enum NALUnitFraming: Hashable, Sendable {
-    /// Each behind its length (ISO/IEC 14496-15 §5.3.3).
+    /// Each after its length (ISO/IEC 14496-15 §5.3.3).
     case lengthPrefixed(size: Int)
-    /// Each behind a start code (ISO/IEC 14496-10 Annex B).
+    /// Each after a start code (ISO/IEC 14496-10 Annex B).
     case annexB
 
     /// The framing of a track with this configuration: an avcC record means lengths.

@@ -1,6 +1,6 @@
 extension SequenceParameterSet {
-    /// What a file's sample entry says of pictures: where it differs, another description is needed. What else a set says (timing,
-    /// reordering, levels) decoders read for themselves.
+    /// The properties of pictures in a file's sample entry: a change needs another description. Decoders read the rest
+    /// of a set (timing, reordering, levels) themselves.
     package struct Appearance: Hashable, Sendable {
         var profile: UInt8
         var chromaFormat: UInt8
@@ -20,8 +20,8 @@ extension SequenceParameterSet {
     }
 }
 
-/// An access unit with 4-byte lengths and those of `sets` whose identifiers it does not define itself, in front of everything but a
-/// delimiter (ISO/IEC 14496-10 §7.4.1.2.3).
+/// An access unit with 4-byte lengths and those of `sets` whose identifiers it does not define itself, inserted at its
+/// start but after a delimiter (ISO/IEC 14496-10 §7.4.1.2.3).
 package func withParameterSets(
     _ sets: [[UInt8]], in accessUnit: Span<UInt8>
 ) throws(BitstreamError) -> [UInt8] {
@@ -54,7 +54,7 @@ package func withParameterSets(
 }
 
 extension H264Format {
-    /// An access unit with 4-byte lengths that needs no description: where decoding can start, with all parameter sets.
+    /// A self-contained access unit with 4-byte lengths: with all parameter sets, if decoding can start there.
     package func describing(_ accessUnit: Span<UInt8>) throws(BitstreamError) -> [UInt8] {
         guard try CodedPicture(of: accessUnit).accessPoint != .none else {
             return accessUnit.withUnsafeBufferPointer(Array.init)

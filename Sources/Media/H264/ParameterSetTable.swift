@@ -1,7 +1,7 @@
-/// The H.264 parameter sets in force: a table by identifier (ISO/IEC 14496-10 §7.4.1.2.1).
+/// The active H.264 parameter sets: a table by identifier (ISO/IEC 14496-10 §7.4.1.2.1).
 ///
-/// A set stays until another with its identifier replaces it, wherever it came from: the container's record, a sample, a new
-/// description. The size of the table is bounded, whatever a stream sends.
+/// A set stays until another with its identifier replaces it, from any source: the container's record, a sample, a new
+/// description. The size of the table is bounded.
 package struct ParameterSetTable: Hashable, Sendable {
     /// A set's kind and identifier.
     package enum Key: Hashable, Comparable, Sendable {
@@ -9,17 +9,17 @@ package struct ParameterSetTable: Hashable, Sendable {
         case picture(UInt8)
     }
 
-    /// What a set did to the table.
+    /// The effect of a set on the table.
     package enum Change: Hashable, Sendable {
-        /// It was there already, bit for bit.
+        /// An identical set was present.
         case none
         /// Its identifier was not used.
         case added
-        /// It took another one's place.
+        /// It replaced another set.
         case replaced
     }
 
-    /// Bytes of all sets together: the wire allows as many in a track's description.
+    /// Bytes of all sets together: the limit of a track's description on the wire.
     package static let maximumBytes = 65_535
 
     private struct Entry<Content: Hashable & Sendable>: Hashable, Sendable {
@@ -33,14 +33,14 @@ package struct ParameterSetTable: Hashable, Sendable {
 
     package init() {}
 
-    /// The sets of a format; of two with one identifier, the later is in force.
+    /// The sets of a format; of two with one identifier, the later one applies.
     package init(_ format: H264Format) throws(BitstreamError) {
         for set in format.sequenceParameterSets + format.pictureParameterSets {
             _ = try insert(set)
         }
     }
 
-    /// Which set a NAL unit is; nil when it is none. Only the identifier is read.
+    /// A NAL unit's key; nil for other NAL units. Only the identifier is read.
     package static func key(of nalUnit: [UInt8]) throws(BitstreamError) -> Key? {
         guard let header = nalUnit.first else { return nil }
         let type = NALUnitType(header: header)
@@ -59,14 +59,14 @@ package struct ParameterSetTable: Hashable, Sendable {
         }
     }
 
-    /// Takes a set; other NAL units change nothing.
+    /// Adds a set; other NAL units change nothing.
     /// - Parameter nalUnit: the NAL unit, header byte included, without start code or length.
-    /// - Throws: when it cannot be read, or when the table would be too large; the table is unchanged then.
+    /// - Throws: when it is invalid, or when the table would be too large; the table is unchanged then.
     package mutating func insert(_ nalUnit: [UInt8]) throws(BitstreamError) -> Change {
         guard let header = nalUnit.first else { return .none }
         switch NALUnitType(header: header) {
         case .sequenceParameterSet:
-            // Most streams repeat what is known: that is not read again.
+            // Most streams repeat their sets: a known one is not parsed again.
             if sequences.values.contains(where: { $0.bytes == nalUnit }) { return .none }
             let set = try SequenceParameterSet(parsing: nalUnit)
             return try put(nalUnit, set, at: set.id, in: \.sequences)
@@ -112,7 +112,7 @@ package struct ParameterSetTable: Hashable, Sendable {
     /// The picture parameter set with this identifier.
     package func picture(_ id: UInt8) -> PictureParameterSet? { pictures[id]?.content }
 
-    /// What slices that refer to this picture parameter set are read with; nil when a set is missing.
+    /// The sets for slices that refer to this picture parameter set; nil when one is missing.
     package func sets(
         forPicture id: UInt8
     ) -> (picture: PictureParameterSet, sequence: SequenceParameterSet)? {
@@ -122,9 +122,11 @@ package struct ParameterSetTable: Hashable, Sendable {
         return (picture, sequence)
     }
 
-    /// A track's description with all sets in force, that of the present pictures first: size, profile and pixel shape are its own.
+    /// A track's description with all active sets, that of the present pictures first: it determines size, profile and
+    /// pixel shape.
     ///
-    /// `avcC` counts 31 and 255 sets (ISO/IEC 14496-15 §5.3.3.1), one less than there are identifiers. The last one is left out then.
+    /// `avcC` counts 31 and 255 sets (ISO/IEC 14496-15 §5.3.3.1), one less than there are identifiers. The last one is
+    /// omitted then.
     package func format(
         active: UInt8, orientation: PictureOrientation
     ) throws(BitstreamError) -> H264Format {

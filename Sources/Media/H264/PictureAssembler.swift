@@ -1,18 +1,18 @@
-/// Makes one packet per picture of a container's H.264 packets: slices, fields and messages in packets of their own are joined, pictures
-/// that share a packet are divided (``AccessUnitAssembler``).
+/// Repacks a container's H.264 packets into one packet per picture: slices, fields and SEI messages in packets of their
+/// own are joined, pictures that share a packet are divided (``AccessUnitAssembler``).
 ///
-/// A picture is complete when the next one begins. Where decoding can start is what the bitstream says, not the container
-/// (``CodedPicture``). A packet is whatever the caller has; its bytes stay where they are as long as it is kept.
+/// A picture is complete when the next one begins. Access points are determined from the bitstream, not from the
+/// container's flags (``CodedPicture``). `Packet` is the caller's type; its bytes must not move while it is held.
 package struct PictureAssembler<Packet> {
     /// One picture.
     package struct Picture {
-        /// The packet with its first slice: its times are the picture's.
+        /// The packet with its first slice, which determines the picture's times.
         package var packet: Packet
         /// All packets with parts of it, in order.
         package var parts: [Packet]
-        /// Its bytes, framed as the packets are; nil: those of the packet, neither more nor less.
+        /// Its bytes, framed as the packets are; nil: exactly those of the packet.
         package var bytes: [UInt8]?
-        /// Which of the pictures that begin in that packet it is, and how many these are.
+        /// The index of the picture among those that begin in that packet, and their number.
         package var place: (index: Int, count: Int)
         package var isSync: Bool
     }
@@ -32,7 +32,7 @@ package struct PictureAssembler<Packet> {
     private var held: [Int: Held] = [:]
     private var count = 0
 
-    /// Nil for a configuration that cannot be read: whoever decodes or copies the track reports that.
+    /// Nil for an invalid configuration: the decoder or copier of the track reports that.
     /// - Parameter configuration: an avcC record, or parameter sets in Annex B; may be empty.
     package init?(configuration: [UInt8]) {
         do throws(BitstreamError) {
@@ -43,11 +43,11 @@ package struct PictureAssembler<Packet> {
         }
     }
 
-    /// Takes the next packet; the pictures that are complete now.
+    /// Adds the next packet; returns the pictures that are complete.
     ///
-    /// A packet that cannot be divided into NAL units passes as it is, behind those before it. What becomes of the damage is decided by
-    /// who decodes or copies it.
-    /// - Parameter newConfiguration: the container's new one from this packet on, if there is one.
+    /// A packet that cannot be divided into NAL units is passed on unchanged, after earlier ones. Its decoder or copier
+    /// handles the damage.
+    /// - Parameter newConfiguration: the container's new configuration from this packet on, if it changes.
     package mutating func add(
         _ packet: Packet, _ bytes: UnsafeRawBufferPointer, newConfiguration: [UInt8]? = nil
     ) -> [Picture] {
@@ -109,8 +109,8 @@ package struct PictureAssembler<Packet> {
             preconditionFailure("a packet is kept until its NAL units have left")
         }
         held[unit.pictureIn]?.complete += 1
-        let numbers = Set(unit.places.map(\.packet)).sorted()
-        let isWhole = numbers.count == 1 && unit.places.count == own.nalUnits
+        let numbers = Set(unit.positions.map(\.packet)).sorted()
+        let isWhole = numbers.count == 1 && unit.positions.count == own.nalUnits
         return Picture(
             packet: own.packet, parts: numbers.compactMap { held[$0]?.packet },
             bytes: isWhole ? nil : bytes(of: unit), place: (own.complete, own.pictures),
@@ -119,11 +119,11 @@ package struct PictureAssembler<Packet> {
 
     private func bytes(of unit: AccessUnitAssembler.Unit) -> [UInt8] {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(unit.places.reduce(0) { $0 + $1.range.count + 4 })
-        for place in unit.places {
-            guard let packet = held[place.packet] else { continue }
+        bytes.reserveCapacity(unit.positions.reduce(0) { $0 + $1.range.count + 4 })
+        for position in unit.positions {
+            guard let packet = held[position.packet] else { continue }
             let span = packet.bytes.bindMemory(to: UInt8.self).span
-            framing.append(span.extracting(place.range), to: &bytes)
+            framing.append(span.extracting(position.range), to: &bytes)
         }
         return bytes
     }

@@ -1,6 +1,6 @@
-/// What slice headers need of an H.264 picture parameter set (ISO/IEC 14496-10 §7.3.2.2).
+/// The fields of an H.264 picture parameter set (ISO/IEC 14496-10 §7.3.2.2) that slice headers depend on.
 package struct PictureParameterSet: Hashable, Sendable {
-    /// `pic_parameter_set_id`, 0 … 255: by it slices refer to this set.
+    /// `pic_parameter_set_id`, 0 … 255.
     package var id: UInt8 = 0
     /// `seq_parameter_set_id` of the sequence parameter set that it refers to.
     package var sequenceID: UInt8 = 0

@@ -1,12 +1,12 @@
 /// A recovery point message (ISO/IEC 14496-10 §D.1.8, §D.2.8).
 package struct RecoveryPoint: Hashable, Sendable {
-    /// `recovery_frame_cnt`: reference frames until decoded pictures are right.
+    /// `recovery_frame_cnt`: reference frames until decoded pictures are correct.
     package var frames: UInt32
 
     /// The recovery point among a NAL unit's messages (§7.3.2.3); nil when there is none.
     /// - Parameter nalUnit: a supplemental enhancement information NAL unit, header byte included.
     package init?(in nalUnit: Span<UInt8>) throws(BitstreamError) {
-        // The message stands in front; what other messages carry is not copied.
+        // Messages after the limit are not parsed.
         let bytes = nalUnit.extracting(first: Self.longestBytes).withUnsafeBufferPointer {
             withoutEmulationPrevention(Array($0.dropFirst())[...])
         }
@@ -35,6 +35,6 @@ package struct RecoveryPoint: Hashable, Sendable {
     }
 
     private static let payloadType = 6
-    /// Far beyond the user data that cameras put in front.
+    /// Far more than the user data that cameras put first.
     private static let longestBytes = 65_536
 }

@@ -1,6 +1,6 @@
-/// The beginning of an H.264 slice header (ISO/IEC 14496-10 §7.3.3): what tells pictures apart.
+/// The start of an H.264 slice header (ISO/IEC 14496-10 §7.3.3), which separates pictures.
 package struct SliceHeader: Hashable, Sendable {
-    /// What can only be read with the slice's parameter sets.
+    /// The fields that depend on the slice's parameter sets.
     package struct Identity: Hashable, Sendable {
         package var sequenceID: UInt8
         /// `MaxFrameNum`.
@@ -35,7 +35,7 @@ package struct SliceHeader: Hashable, Sendable {
     /// Nil when the parameter sets are unknown.
     package var identity: Identity?
 
-    /// Bytes of a slice that are looked at: all fields at their longest, with emulation prevention, are shorter.
+    /// Bytes of a slice that are parsed: all fields at their longest, with emulation prevention, are shorter.
     private static let longestBytes = 64
 
     /// Reads a slice's NAL unit, header byte included, without start code or length.
@@ -96,14 +96,14 @@ package struct SliceHeader: Hashable, Sendable {
         return identity
     }
 
-    /// Whether this slice begins another primary picture than the slice before it is part of (§7.4.1.2.4).
+    /// Whether this slice begins another primary picture than that of the previous slice (§7.4.1.2.4).
     ///
-    /// A macroblock is coded once in a picture. So a slice that begins where the picture began is of another one, even when nothing
-    /// else differs: some encoders give all IDR pictures one `idr_pic_id`.
+    /// A macroblock is coded once in a picture. So a slice at the position where the picture began belongs to another
+    /// one, even if nothing else differs: some encoders give all IDR pictures one `idr_pic_id`.
     /// - Parameter first: the first slice of that picture.
     func beginsPicture(after last: SliceHeader, first: SliceHeader) -> Bool {
         guard let own = identity, let other = last.identity else {
-            // Without parameter sets only the place says it: slices come in order, except in the Baseline profile.
+            // Without parameter sets, the position decides: slices are in order, except in the Baseline profile.
             return firstMacroblock <= last.firstMacroblock
         }
         if own.redundantPicture > 0 { return false }
@@ -117,7 +117,8 @@ package struct SliceHeader: Hashable, Sendable {
                 && own.colourPlane == first.identity?.colourPlane
     }
 
-    /// Whether this slice is of the second field of a frame whose first field is `first` (§3.30, complementary field pairs).
+    /// Whether this slice belongs to the second field of a frame whose first field is `first` (§3.30, complementary
+    /// field pairs).
     func isSecondField(of first: SliceHeader) -> Bool {
         guard let own = identity, let other = first.identity, own.isField, other.isField else {
             return false
