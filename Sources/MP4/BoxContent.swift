@@ -1,23 +1,23 @@
 import Media
 
-/// Names the fields of the boxes that this module knows (ISO/IEC 14496-12, -14, -15), for ``BoxTree``.
+/// Names the fields of known boxes (ISO/IEC 14496-12, -14, -15), for ``BoxTree``.
 ///
-/// Fields that were read before a box turned out damaged stay.
+/// Fields that were read before the damage in a box are kept.
 struct BoxContent {
     private(set) var fields: [BoxField] = []
-    /// Bytes of payload before the box's children; nil when it is no container.
+    /// Bytes of payload before the box's children; nil if it is no container.
     private(set) var childrenStart: Int64?
 
     private let header: BoxHeader
     private let tableRows: Int
     private var reader: FieldReader
-    /// The payload goes on behind what was read of it.
+    /// The payload continues after the bytes that were read.
     private let isPartial: Bool
 
     /// - Parameters:
     ///   - header: of the box.
-    ///   - payload: its payload, or the beginning of it.
-    ///   - tableRows: how many rows of a table are kept.
+    ///   - payload: its payload, or the start of it.
+    ///   - tableRows: maximum number of rows of a table that are kept.
     init(_ header: BoxHeader, payload: [UInt8], tableRows: Int) {
         self.header = header
         self.tableRows = tableRows
@@ -26,7 +26,7 @@ struct BoxContent {
             payload, in: 0..<payload.count, base: header.payloadOffset, box: header.type)
     }
 
-    /// Boxes that hold nothing but boxes.
+    /// Boxes that contain only boxes.
     private static let containers: Set<FourCC> = [
         "moov", "trak", "edts", "mdia", "minf", "dinf", "stbl", "mvex", "moof", "traf", "mfra",
         "udta", "tref",
@@ -34,7 +34,7 @@ struct BoxContent {
 
     /// Reads the fields.
     ///
-    /// - Throws: when the box ends before its fields do, or one of them cannot be.
+    /// - Throws: when the box ends before its fields, or for an invalid field.
     mutating func decode() throws(MP4Error) {
         if Self.containers.contains(header.type) {
             childrenStart = 0
@@ -299,7 +299,7 @@ struct BoxContent {
         }
     }
 
-    /// Reads a number of rows and keeps the first of them.
+    /// Reads a number of rows and keeps the first ones.
     private mutating func addTable(
         columns: [String], rowSizeBytes: Int, count told: UInt32? = nil,
         row: (inout FieldReader) throws(MP4Error) -> [Int64]

@@ -1,7 +1,6 @@
-/// A box's place in its file (ISO/IEC 14496-12 §4.2).
+/// A box's type and extent in its file (ISO/IEC 14496-12 §4.2).
 package struct BoxHeader: Hashable, Sendable {
     package let type: FourCC
-    /// Where the box begins.
     package let offset: Int64
     /// Bytes before the payload: 8, 16 with a large size, and 16 more for a `uuid`.
     package let headerSizeBytes: Int64
@@ -9,19 +8,19 @@ package struct BoxHeader: Hashable, Sendable {
     package let sizeBytes: Int64
 
     package var payloadOffset: Int64 { offset + headerSizeBytes }
-    /// The byte behind the box.
+    /// The end of the box.
     package var end: Int64 { offset + sizeBytes }
     package var payload: Range<Int64> { payloadOffset..<end }
 
     /// The longest header: a `uuid` box with a large size.
     static let maximumSizeBytes = 32
 
-    /// Reads a header at the front of `bytes`.
+    /// Parses a header at the start of `bytes`.
     ///
     /// - Parameters:
-    ///   - bytes: what stands at `offset`, at least a whole header unless the box's holder ends before.
-    ///   - offset: where in the file that is.
-    ///   - limit: where the box's holder ends; the box may not reach beyond.
+    ///   - bytes: the bytes from `offset` on: at least a whole header, unless the parent ends before.
+    ///   - offset: the position in the file.
+    ///   - limit: the end of the parent, which the box may not exceed.
     /// - Throws: when there is no whole box.
     init(parsing bytes: ArraySlice<UInt8>, at offset: Int64, limit: Int64) throws(MP4Error) {
         let available = limit - offset
@@ -53,15 +52,15 @@ package struct BoxHeader: Hashable, Sendable {
     }
 }
 
-/// Walks the boxes that lie side by side in a range of a source, reading nothing but their headers.
+/// Iterates over the sibling boxes in a range of a source, reading only their headers.
 package struct BoxReader<Source: ByteSource> {
     private let source: Source
     private var position: Int64
     private let end: Int64
 
     /// - Parameters:
-    ///   - source: what is read.
-    ///   - range: the bytes that the boxes fill; all of the source unless given.
+    ///   - source: the file or memory.
+    ///   - range: the bytes that the boxes fill; by default all of the source.
     package init(_ source: Source, in range: Range<Int64>? = nil) {
         self.source = source
         let range = (range ?? 0..<source.sizeBytes).clamped(to: 0..<source.sizeBytes)
@@ -69,7 +68,7 @@ package struct BoxReader<Source: ByteSource> {
         end = range.upperBound
     }
 
-    /// The next box, nil at the end of the range. After an error, nothing follows that could be trusted.
+    /// The next box; nil at the end of the range. After an error, no further box can be trusted.
     package mutating func next() throws(MP4Error) -> BoxHeader? {
         guard position < end else { return nil }
         let count = min(Int64(BoxHeader.maximumSizeBytes), end - position)
@@ -81,7 +80,7 @@ package struct BoxReader<Source: ByteSource> {
 }
 
 extension ArraySlice<UInt8> {
-    /// The number in `count` bytes, the first one the most significant.
+    /// The big-endian number in `count` bytes.
     ///
     /// - Precondition: the slice has them.
     func bigEndian(at index: Int, count: Int) -> UInt64 {

@@ -1,4 +1,4 @@
-/// What a box's field holds.
+/// The value of a box's field.
 package enum BoxValue: Hashable, Sendable {
     case integer(Int64)
     case unsigned(UInt64)
@@ -19,7 +19,7 @@ package struct BoxField: Hashable, Sendable {
     }
 }
 
-/// A box with what it holds, for people who look into files.
+/// A box with its fields and children, for inspection.
 package struct BoxNode: Hashable, Sendable {
     package var type: FourCC
     /// The 16 bytes of a `uuid` box's type.
@@ -29,17 +29,17 @@ package struct BoxNode: Hashable, Sendable {
     package var sizeBytes: Int64
     package var fields: [BoxField] = []
     package var children: [BoxNode] = []
-    /// What could not be read within the box: the rest of the tree is there all the same.
+    /// Damage within the box; the rest of the tree is still present.
     package var damage: MP4Error?
 }
 
-/// Reads the tree of a file's boxes, however damaged it is.
+/// Parses the tree of a file's boxes, including damaged ones.
 package struct BoxTree: Sendable {
-    /// How deep and how far a tree is followed.
+    /// Limits of the parsed tree.
     package struct Limits: Hashable, Sendable {
-        /// Boxes within boxes; files have eight or so.
+        /// Nesting depth; files have about eight levels.
         package var depth = 16
-        /// Boxes in all: ten minutes of fragments have some ten thousand.
+        /// Total number of boxes: ten minutes of fragments have some ten thousand.
         package var boxes = 1 << 18
         /// Bytes of a box's payload that are read for its fields.
         package var payloadSizeBytes = 1 << 16
@@ -51,19 +51,19 @@ package struct BoxTree: Sendable {
 
     /// The outermost boxes.
     package private(set) var boxes: [BoxNode] = []
-    /// What stands where a box should be, or which limit ended the walk; nil when the boxes fill the file exactly.
+    /// The data in place of a box, or the limit that ended the scan; nil if the boxes fill the file exactly.
     package private(set) var damage: MP4Error?
 
     private let limits: Limits
     private let entersMediaData: Bool
     private var boxesLeft: Int
 
-    /// Reads a file's tree.
+    /// Parses a file's tree.
     ///
     /// - Parameters:
     ///   - source: the file.
-    ///   - entersMediaData: also show the boxes that a finished recording's `mdat` has swallowed.
-    ///   - limits: where to stop.
+    ///   - entersMediaData: whether to list the boxes inside a finished recording's `mdat`.
+    ///   - limits: of the tree.
     /// - Throws: only when the source cannot be read.
     package init(
         of source: some ByteSource, entersMediaData: Bool = false, limits: Limits = Limits()
@@ -74,7 +74,7 @@ package struct BoxTree: Sendable {
         (boxes, damage) = try readSiblings(in: 0..<source.sizeBytes, depth: 0, of: source)
     }
 
-    /// Boxes side by side, and what ended them before the end of the range.
+    /// Sibling boxes, and what ended them before the end of the range.
     private mutating func readSiblings(
         in range: Range<Int64>, depth: Int, of source: some ByteSource
     ) throws(MP4Error) -> ([BoxNode], MP4Error?) {
@@ -143,7 +143,7 @@ package struct BoxTree: Sendable {
         return node
     }
 
-    /// Bytes of payload before a box's children; nil when it has none.
+    /// Bytes of payload before a box's children; nil if it has none.
     private func childrenStart(
         of header: BoxHeader, content: BoxContent, in source: some ByteSource
     ) throws(MP4Error) -> Int64? {

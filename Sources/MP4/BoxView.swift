@@ -1,15 +1,15 @@
-/// A box in memory that stays where it was read; its places are those of the file.
+/// A box in memory; its offsets are those of the file.
 struct BoxView {
-    /// The most boxes that are taken side by side within one box.
+    /// Maximum number of children of a box.
     static let maximumChildren = 16_384
 
     let header: BoxHeader
-    /// All that was read; the box is a part of it.
+    /// The buffer that contains the box.
     private let bytes: [UInt8]
-    /// The place in the file of the first of `bytes`.
+    /// The file offset of the first of `bytes`.
     private let base: Int64
 
-    /// The box at the front of `bytes`, which lie at `base` in the file.
+    /// The box at the start of `bytes`, which begin at `base` in the file.
     init(_ bytes: [UInt8], at base: Int64) throws(MP4Error) {
         header = try BoxHeader(
             parsing: bytes[...], at: base, limit: base + Int64(bytes.count))
@@ -40,7 +40,7 @@ struct BoxView {
         return Array(bytes[end - 16..<end])
     }
 
-    /// The boxes in the payload, behind `skipping` bytes of fields.
+    /// The boxes in the payload, after `skipping` bytes of fields.
     func children(skipping: Int64 = 0) throws(MP4Error) -> [BoxView] {
         var result: [BoxView] = []
         var position = header.payloadOffset + skipping
@@ -80,7 +80,7 @@ extension [BoxView] {
     }
 }
 
-/// Takes a box's fields from front to back, never past its end.
+/// Reads a box's fields in order, never past its end.
 struct FieldReader {
     private let bytes: [UInt8]
     private let base: Int64
@@ -98,7 +98,7 @@ struct FieldReader {
     }
 
     var bytesLeft: Int { end - position }
-    /// Where in the file the next field stands.
+    /// The file offset of the next field.
     var offset: Int64 { base + Int64(position) }
 
     private mutating func number(_ count: Int) throws(MP4Error) -> UInt64 {
@@ -122,7 +122,7 @@ struct FieldReader {
         version == 1 ? try u64() : UInt64(try u32())
     }
 
-    /// Version and flags of a full box; versions past `newest` are unknown.
+    /// Version and flags of a full box; versions above `newest` are unknown.
     mutating func versionAndFlags(
         newest: UInt8 = 0
     ) throws(MP4Error) -> (version: UInt8, flags: UInt32) {
@@ -146,14 +146,14 @@ struct FieldReader {
         return Array(bytes[position - count..<position])
     }
 
-    /// The next `count` bytes as fields of their own.
+    /// The next `count` bytes as a reader of their own.
     mutating func nested(_ count: Int) throws(MP4Error) -> FieldReader {
         let start = position
         try skip(count)
         return FieldReader(bytes, in: start..<position, base: base, box: box)
     }
 
-    /// A number of entries that the rest of the box has room for.
+    /// A number of entries, which must fit in the rest of the box.
     mutating func entryCount(entrySizeBytes: Int) throws(MP4Error) -> Int {
         let count = Int(try u32())
         guard count <= bytesLeft / entrySizeBytes else {
@@ -162,7 +162,7 @@ struct FieldReader {
         return count
     }
 
-    /// An error about what was just read.
+    /// An error about the field that was just read.
     func invalid(_ reason: String) -> MP4Error {
         .invalid(box: box, offset: offset, reason: reason)
     }

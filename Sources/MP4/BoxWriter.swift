@@ -1,14 +1,15 @@
-/// Puts boxes together in memory, numbers big-endian (ISO/IEC 14496-12 §4.2).
+/// Serialises boxes in memory, big-endian (ISO/IEC 14496-12 §4.2).
 struct BoxWriter {
     private(set) var bytes: [UInt8] = []
-    /// Places among ``bytes`` where others will put that many bytes; they count in the sizes of the boxes around them.
+    /// Positions in ``bytes`` at which the caller will insert this many bytes; they count in the sizes of the enclosing
+    /// boxes.
     private(set) var insertions: [(position: Int, count: Int)] = []
 
     init(reserving capacity: Int = 0) {
         bytes.reserveCapacity(capacity)
     }
 
-    /// A box around what `body` writes.
+    /// A box with the content that `body` writes.
     mutating func box(_ type: FourCC, _ body: (inout BoxWriter) -> Void) {
         let start = begin(type)
         body(&self)
@@ -33,14 +34,14 @@ struct BoxWriter {
         return start
     }
 
-    /// Closes the box that began at `start`: its size becomes known.
+    /// Closes the box that began at `start`, and sets its size.
     mutating func end(_ start: Int) {
-        // What we write is bounded far below 4 GiB; sizes of media are written by other means.
+        // Boxes written here are far below 4 GiB; the size of media is written elsewhere.
         let inserted = insertions.reduce(0) { $0 + ($1.position > start ? $1.count : 0) }
         patch(UInt32(bytes.count - start + inserted), at: start)
     }
 
-    /// Leaves room for bytes that are not here yet.
+    /// Reserves space for bytes that are inserted later.
     mutating func insertion(of count: Int) {
         insertions.append((bytes.count, count))
     }
@@ -81,7 +82,7 @@ struct BoxWriter {
         bytes.append(contentsOf: repeatElement(0, count: count))
     }
 
-    /// Overwrites four bytes that were written before.
+    /// Overwrites four earlier bytes.
     mutating func patch(_ value: UInt32, at position: Int) {
         withUnsafeBytes(of: value.bigEndian) {
             bytes.replaceSubrange(position..<position + 4, with: $0)

@@ -1,8 +1,8 @@
 import Glibc
 
-/// Bytes that can be read at any place: a file, or memory.
+/// Bytes with random access: a file, or memory.
 package protocol ByteSource {
-    /// How many bytes there are. A file that grows is read as it was when the source was made.
+    /// Number of bytes; of a growing file, when the source was created.
     var sizeBytes: Int64 { get }
 
     /// Exactly `count` bytes from `offset` on.
@@ -31,12 +31,12 @@ package struct MemorySource: ByteSource, Sendable {
     }
 }
 
-/// A file behind a descriptor that its maker keeps open for as long as the source is used.
+/// A file descriptor that the caller keeps open while the source is used.
 package struct DescriptorSource: ByteSource, Sendable {
     private let descriptor: Int32
     package let sizeBytes: Int64
 
-    /// - Throws: when the descriptor is not that of something with a size.
+    /// - Throws: when the descriptor has no size.
     package init(descriptor: Int32) throws(MP4Error) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else {
@@ -46,7 +46,7 @@ package struct DescriptorSource: ByteSource, Sendable {
         sizeBytes = Int64(status.st_size)
     }
 
-    /// Opens the file at `path` for reading, for as long as `body` runs.
+    /// Calls `body` with the file at `path` open for reading.
     package static func withFile<Result>(
         _ path: String, _ body: (DescriptorSource) throws -> Result
     ) throws -> Result {

@@ -1,21 +1,20 @@
-/// Where a fragment says when its tracks' samples are decoded: the `tfdt` boxes of a `moof` (ISO/IEC 14496-12 §8.8.12).
+/// The decode times of a fragment's tracks: the `tfdt` boxes of a `moof` (ISO/IEC 14496-12 §8.8.12).
 ///
-/// A fragment whose times have changed keeps its size when the numbers there are overwritten.
+/// They can be overwritten in place, without changing the fragment's size.
 package struct DecodeTimes: Hashable, Sendable {
-    package struct Place: Hashable, Sendable {
+    package struct Field: Hashable, Sendable {
         package var trackID: UInt32
-        /// Of the number, in the file.
+        /// File offset of the number.
         package var offset: Int64
-        /// 4 or 8.
         package var sizeBytes: Int
         package var ticks: UInt64
     }
 
-    package private(set) var places: [Place] = []
+    package private(set) var fields: [Field] = []
 
     /// - Parameters:
-    ///   - moof: the box, whole.
-    ///   - offset: where in the file it begins.
+    ///   - moof: the whole box.
+    ///   - offset: its file offset.
     package init(of moof: [UInt8], at offset: Int64) throws(MP4Error) {
         let source = MemorySource(moof)
         var boxes = BoxReader(source)
@@ -25,15 +24,15 @@ package struct DecodeTimes: Hashable, Sendable {
         var children = BoxReader(source, in: box.payload)
         while let child = try children.next() {
             guard child.type == "traf" else { continue }
-            if let place = try Self.place(in: child, source, at: offset) { places.append(place) }
+            if let field = try Self.field(in: child, source, at: offset) { fields.append(field) }
         }
     }
 
-    private static func place(
+    private static func field(
         in fragment: BoxHeader, _ source: MemorySource, at offset: Int64
-    ) throws(MP4Error) -> Place? {
+    ) throws(MP4Error) -> Field? {
         var trackID: UInt32?
-        var place: Place?
+        var field: Field?
         var boxes = BoxReader(source, in: fragment.payload)
         while let box = try boxes.next() {
             switch box.type {
@@ -44,14 +43,14 @@ package struct DecodeTimes: Hashable, Sendable {
                 let version = try source.read(at: box.payloadOffset, count: 1)[0]
                 let size = version == 1 ? 8 : 4
                 let bytes = try source.read(at: box.payloadOffset + 4, count: size)
-                place = Place(
+                field = Field(
                     trackID: 0, offset: offset + box.payloadOffset + 4, sizeBytes: size,
                     ticks: bytes[...].bigEndian(at: 0, count: size))
             default: continue
             }
         }
-        guard let trackID, var place else { return nil }
-        place.trackID = trackID
-        return place
+        guard let trackID, var field else { return nil }
+        field.trackID = trackID
+        return field
     }
 }

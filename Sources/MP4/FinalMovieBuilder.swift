@@ -1,15 +1,15 @@
 package import Media
 
-/// Makes the `moov` of a finished recording from its fragments, in one pass over them.
+/// Builds the `moov` of a finished recording from its fragments, in one pass.
 ///
-/// What is kept of a sample is 16 bytes. Decoding times are those of the fragments, less the media time shift; a
-/// duration is the difference to the next sample, so that only a track's last sample is taken at its word.
+/// A sample needs 16 bytes of memory. Decoding times are those of the fragments, less the media time shift; a duration
+/// is the difference to the next sample, so only a track's last sample uses its own duration.
 package struct FinalMovieBuilder: Sendable {
     private var tracks: [TrackKind: TrackIndex] = [:]
     private let boxes: MovieBoxes
     private let timecode: RecordedTimecode?
 
-    /// - Throws: when the initial `moov` describes a track that cannot be described again.
+    /// - Throws: for a format in the initial `moov` that cannot be written.
     package init(initialMovie: Movie) throws(MP4Error) {
         boxes = MovieBoxes(createdUnixSeconds: initialMovie.createdUnixSeconds)
         timecode = initialMovie.timecode
@@ -28,19 +28,19 @@ package struct FinalMovieBuilder: Sendable {
         }
     }
 
-    /// Takes in the next fragment.
+    /// Adds the next fragment.
     ///
-    /// - Throws: when a track's decoding times do not grow.
+    /// - Throws: when a track's decoding times do not increase.
     package mutating func append(_ fragment: ScannedFragment) throws(MP4Error) {
         for run in fragment.runs { try tracks[run.track]?.append(run) }
     }
 
-    /// The box, to be written behind the last fragment.
+    /// The box, to be written after the last fragment.
     ///
     /// - Parameters:
     ///   - primingSamples: for each track, leading samples that are decoded but not presented.
     ///   - trailingBox: a whole box that becomes the last child of `moov`; may be empty.
-    /// - Returns: a whole `moov`, whose offsets count from the beginning of the file.
+    /// - Returns: a whole `moov`, with offsets from the start of the file.
     /// - Throws: ``MP4Error/noSamples`` when there is nothing to present.
     package func movie(
         primingSamples: [TrackKind: Int] = [:], trailingBox: [UInt8] = []
@@ -87,8 +87,8 @@ package struct FinalMovieBuilder: Sendable {
         }
     }
 
-    /// The least timescale in which all tracks' ticks are whole, so that edits are exact: 720,000 for 90 kHz and
-    /// 48 kHz. Players keep durations in 32 bits: past 31, video's own has to do.
+    /// The smallest timescale in which all tracks' ticks are integers, so that edits are exact: 720,000 for 90 kHz and
+    /// 48 kHz. Players store durations in 32 bits: above 31 bits, the video's timescale is used.
     static func movieTimescale(for timescales: [Timescale]) -> Timescale {
         var least: UInt64 = 1
         for timescale in timescales {
@@ -106,12 +106,12 @@ package struct FinalMovieBuilder: Sendable {
     }
 }
 
-/// When and how a track is presented: its edits, in the movie's timescale.
+/// A track's presentation: its edits, in the movie's timescale.
 struct TrackPresentation {
     var edits: [Edit]
     /// Sum of the edits.
     var duration: UInt64
 
-    /// How long after the file it begins.
+    /// Time from the start of the file to the start of the track.
     var wait: UInt64 { edits.first.map { $0.mediaTime < 0 ? $0.segmentDuration : 0 } ?? 0 }
 }

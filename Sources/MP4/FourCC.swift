@@ -16,7 +16,7 @@ extension FourCC: ExpressibleByStringLiteral {
 }
 
 extension FourCC: CustomStringConvertible {
-    /// The four characters; bytes that do not print become `.`.
+    /// The four characters; non-printable bytes become `.`.
     package var description: String {
         let bytes = [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: rawValue >> UInt32($0)) }
         return String(

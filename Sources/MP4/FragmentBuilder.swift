@@ -5,9 +5,9 @@ package struct FragmentSample: Hashable, Sendable {
     package var sizeBytes: UInt32
     /// Ticks to the next sample's decoding time, at least one.
     package var duration: UInt32
-    /// Presentation less decoding time, ticks.
+    /// Presentation time minus decoding time, ticks.
     package var compositionOffset: Int32
-    /// Decoding can start here.
+    /// Whether decoding can start here.
     package var isSync: Bool
 
     package init(sizeBytes: UInt32, duration: UInt32, compositionOffset: Int32, isSync: Bool) {
@@ -24,14 +24,13 @@ package struct FragmentSample: Hashable, Sendable {
     /// `sample_is_non_sync_sample`.
     static let nonSyncBit: UInt32 = 0x0001_0000
 
-    /// The flags as files have them.
     var flags: UInt32 { isSync ? Self.syncFlags : Self.differenceFlags }
 }
 
-/// Makes the bytes that stand before a fragment's media: `moof` and the header of `mdat` (§8.8.4, §8.1.1).
+/// Builds the bytes before a fragment's media: `moof` and the header of `mdat` (§8.8.4, §8.1.1).
 ///
-/// The caller adds runs in the order in which it will write their bytes, then takes the head and writes head and
-/// media. A builder is used again and again, so that a fragment costs one array.
+/// The caller adds runs in the order in which it will write their bytes, then finishes the head and writes head and
+/// media. A builder is reused, so that a fragment costs one array.
 package struct FragmentBuilder: Sendable {
     private struct Run {
         var track: TrackKind
@@ -49,10 +48,10 @@ package struct FragmentBuilder: Sendable {
     /// No run has been added since the last fragment.
     package var isEmpty: Bool { runs.isEmpty }
 
-    /// Starts a run: samples of one track whose bytes lie back to back.
+    /// Starts a run: contiguous samples of one track.
     ///
     /// - Parameters:
-    ///   - track: whose samples follow.
+    ///   - track: of the samples.
     ///   - firstDTS: decoding time of the first one, in ticks of the track, its media time shift included.
     package mutating func beginRun(track: TrackKind, firstDTS: Int64) {
         precondition(runs.last?.samples.isEmpty != true, "a run has samples")
@@ -60,7 +59,7 @@ package struct FragmentBuilder: Sendable {
             Run(track: track, firstDTS: firstDTS, samples: samples.count..<samples.count))
     }
 
-    /// Adds a sample to the run that was begun last.
+    /// Adds a sample to the current run.
     package mutating func append(_ sample: FragmentSample) {
         precondition(!runs.isEmpty, "samples belong to runs")
         samples.append(sample)
@@ -71,14 +70,14 @@ package struct FragmentBuilder: Sendable {
 
     /// The fragment's head; afterwards the builder is empty, also when this throws.
     ///
-    /// Between two runs of a track, the earlier one's last duration is what the later one's start makes it: the
-    /// decoding times that were given are the truth, durations only follow.
+    /// Between two runs of a track, the earlier one's last duration is adjusted to the later one's start: decoding
+    /// times are authoritative, durations are derived.
     ///
     /// - Parameters:
-    ///   - sequenceNumber: of `mfhd`, one more than the fragment before.
+    ///   - sequenceNumber: of `mfhd`, one more than the previous fragment's.
     ///   - trailingBox: a whole box that becomes the last child of `moof`; may be empty.
     /// - Returns: `moof` and the eight bytes of the header of `mdat`; the media follow.
-    /// - Throws: when a track's times do not grow, or it is more than readers take (``FragmentLimits``).
+    /// - Throws: when a track's times do not increase, or a limit of readers is exceeded (``FragmentLimits``).
     package mutating func finish(
         sequenceNumber: UInt32, trailingBox: [UInt8] = []
     ) throws(MP4Error) -> [UInt8] {
@@ -115,7 +114,7 @@ package struct FragmentBuilder: Sendable {
         return writer.bytes
     }
 
-    /// Makes each run of a track end where its next one begins, and checks that time moves on.
+    /// Makes each run of a track end at the start of its next one, and checks that times increase.
     private mutating func joinRuns(of track: TrackKind) throws(MP4Error) {
         var earlier: Run?
         for run in runs where run.track == track {
@@ -175,7 +174,7 @@ package struct FragmentBuilder: Sendable {
         writer.end(traf)
     }
 
-    /// One `trun`, its data offset still zero; the result is where that stands.
+    /// One `trun` with a data offset of zero; returns the offset's position.
     private static func writeRun(
         _ samples: ArraySlice<FragmentSample>, of track: TrackKind, defaultDuration: UInt32,
         to writer: inout BoxWriter

@@ -1,6 +1,6 @@
 import Media
 
-/// Takes a `moof` apart (ISO/IEC 14496-12 §8.8.4).
+/// Parses a `moof` (ISO/IEC 14496-12 §8.8.4).
 struct FragmentParser: Sendable {
     private struct Track {
         let kind: TrackKind
@@ -19,7 +19,8 @@ struct FragmentParser: Sendable {
             guard let defaults = track.fragmentDefaults else {
                 throw .missing("trex", in: "moov", offset: movie.header.offset)
             }
-            // A quarter of what 64 bits hold: no sum of a time, a shift and a fragment's durations passes them, however fast the timescale.
+            // A quarter of the range of 64 bits: no sum of a time, a shift and a fragment's durations exceeds it, for
+            // any timescale.
             let ticks = min(
                 FragmentLimits.seconds.clampedMultiplied(by: Int64(track.timescale.ticksPerSecond)),
                 .max / 4)
@@ -30,7 +31,7 @@ struct FragmentParser: Sendable {
         self.tracks = tracks
     }
 
-    /// Reads a `moof` whose samples must lie within `media`, the content of the fragment's `mdat`.
+    /// Parses a `moof` whose samples must lie within `media`, the content of the fragment's `mdat`.
     func parse(_ moof: BoxView, media: Range<Int64>) throws(MP4Error) -> ScannedFragment {
         let children = try moof.children()
         var fields = try children.required("mfhd", in: moof).fields
@@ -87,7 +88,7 @@ struct FragmentParser: Sendable {
         var fields = tfdt.fields
         let (version, _) = try fields.versionAndFlags(newest: 1)
         let time = try fields.time(version: version)
-        // So far below the end of 64 bits that no sum of a fragment's durations reaches it.
+        // So far below the limit of 64 bits that no sum of a fragment's durations reaches it.
         guard time <= UInt64(latest) else { throw fields.invalid("a decoding time of \(time)") }
         return Int64(time)
     }
@@ -137,10 +138,10 @@ struct FragmentParser: Sendable {
     }
 }
 
-/// `tfhd` (§8.8.7), with what it leaves out filled in from `trex`.
+/// `tfhd` (§8.8.7), with the defaults of `trex`.
 struct TrackFragmentHeader {
     let trackID: UInt32
-    /// Where data offsets count from; nil: from the `moof`.
+    /// The base of data offsets; nil: the start of the `moof`.
     let baseOffset: Int64?
     let duration: UInt32
     let sizeBytes: UInt32

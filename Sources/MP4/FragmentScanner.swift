@@ -1,8 +1,8 @@
 package import Media
 
-/// A sample of a fragment, found in a file.
+/// A sample of a fragment in a file.
 package struct ScannedSample: Hashable, Sendable {
-    /// Where in the file its bytes begin.
+    /// File offset of its bytes.
     package var offset: Int64
     package var sizeBytes: UInt32
     package var duration: UInt32
@@ -14,13 +14,13 @@ package struct ScannedSample: Hashable, Sendable {
     package var pts: Int64 { dts + Int64(compositionOffset) }
 }
 
-/// Samples of one track that one `trun` describes.
+/// The samples of one `trun`.
 package struct ScannedRun: Hashable, Sendable {
     package var track: TrackKind
     package var samples: [ScannedSample]
 }
 
-/// A `moof` with its `mdat`, both whole.
+/// A complete `moof` with its `mdat`.
 package struct ScannedFragment: Hashable, Sendable {
     /// Of `mfhd`.
     package var sequenceNumber: UInt32
@@ -28,7 +28,7 @@ package struct ScannedFragment: Hashable, Sendable {
     package var moof: Range<Int64>
     /// The content of the `mdat` box.
     package var media: Range<Int64>
-    /// In the order in which their bytes lie.
+    /// In the order of their bytes.
     package var runs: [ScannedRun]
     /// The `uuid` boxes of the `moof`.
     package var userBoxes: [UserBox]
@@ -37,26 +37,26 @@ package struct ScannedFragment: Hashable, Sendable {
     package var range: Range<Int64> { moof.lowerBound..<media.upperBound }
 }
 
-/// Walks the fragments of a recording, whether it is still growing or finished.
+/// Iterates over the fragments of a growing or finished recording.
 ///
-/// A scanner holds one fragment at a time, however long the file is.
+/// A scanner holds one fragment at a time.
 package struct FragmentScanner<Source: ByteSource> {
-    /// Why the walk ended.
+    /// Why the scan ended.
     package enum Stop: Hashable, Sendable {
-        /// The file, or the big `mdat` of a finished one, ends where a fragment ends.
+        /// The file, or the big `mdat` of a finished one, ends after a whole fragment.
         case end
-        /// A final `moov` lies behind the fragments: in a growing file, the placeholder has not become `mdat` yet; in a
-        /// finished one, another index has taken its place (``IndexReplacement``).
+        /// A final `moov` follows the fragments: in a growing file, the placeholder has not become `mdat` yet; in a
+        /// finished one, another index has replaced this one (``IndexReplacement``).
         case finalMovie(at: Int64)
-        /// The last write did not get all of its bytes into the file.
+        /// The last write is incomplete.
         case torn(at: Int64)
-        /// What follows is no fragment.
+        /// The next bytes are no fragment.
         case damaged(MP4Error)
     }
 
-    /// The file's beginning, and how far it is in its life.
+    /// The start of the file, and the phase of its life.
     package let layout: RecordingLayout
-    /// The byte behind the last whole fragment (behind the initial `moov` when there is none).
+    /// The end of the last whole fragment (of the initial `moov` if there is none).
     package private(set) var validEnd: Int64
     /// Nil until ``next()`` has returned nil.
     package private(set) var stop: Stop?
@@ -64,9 +64,9 @@ package struct FragmentScanner<Source: ByteSource> {
     private let source: Source
     private let parser: FragmentParser
 
-    /// Reads the file's beginning.
+    /// Reads the start of the file.
     ///
-    /// - Throws: ``MP4Error/notARecording(offset:reason:)`` when the file does not begin as a recording does.
+    /// - Throws: ``MP4Error/notARecording(offset:reason:)`` if the file is not a recording.
     package init(_ source: Source) throws(MP4Error) {
         self.source = source
         layout = try RecordingLayout(of: source)
@@ -74,23 +74,23 @@ package struct FragmentScanner<Source: ByteSource> {
         validEnd = layout.fragments.lowerBound
     }
 
-    /// Goes on where another scanner has stopped, in a file that has grown since.
+    /// Continues where another scanner has stopped, in a file that has grown since.
     ///
-    /// - Parameter source: the same file, as it is now.
+    /// - Parameter source: the same file, with its present size.
     package init(_ source: Source, after earlier: FragmentScanner) throws(MP4Error) {
         try self.init(source)
         validEnd = max(validEnd, earlier.validEnd)
     }
 
-    /// Leaves out what lies before a fragment.
-    /// - Parameter offset: where a fragment begins, behind all that were read. What follows is believed to be one no more than elsewhere.
+    /// Skips to a fragment.
+    /// - Parameter offset: the start of a fragment after all that were read. It is validated like any other.
     package mutating func skip(to offset: Int64) {
         precondition(offset >= validEnd && offset <= layout.fragments.upperBound)
         validEnd = offset
         stop = nil
     }
 
-    /// The next whole fragment; nil at the end, with ``stop`` saying why.
+    /// The next whole fragment; nil at the end, with ``stop`` as the reason.
     ///
     /// - Throws: only when the source cannot be read.
     package mutating func next() throws(MP4Error) -> ScannedFragment? {
@@ -109,13 +109,13 @@ package struct FragmentScanner<Source: ByteSource> {
         }
     }
 
-    /// How much is read at once: most `moof`s fit, so that a fragment costs one read.
+    /// Bytes per read: most `moof`s fit, so that a fragment needs one read.
     private static var windowSize: Int64 { 4_096 }
 
     private mutating func parseNext() throws(MP4Error) -> ScannedFragment? {
         let end = layout.fragments.upperBound
         guard validEnd < end else {
-            // A finished file that lost its end says so: its mdat reaches further.
+            // A finished file without its end is detected by its mdat, which is longer.
             stop = layout.isCutShort ? .torn(at: validEnd) : .end
             return nil
         }

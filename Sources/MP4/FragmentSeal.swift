@@ -1,15 +1,15 @@
-/// How a fragment appears in its file all at once.
+/// Makes a fragment appear in its file atomically.
 ///
-/// A file that ends within a `moof` is refused by FFmpeg, not only cut short. So a fragment is written as a `free`
-/// box and what would be its media, which every reader skips, and when all of it is in the file, four bytes make it
-/// a `moof`. Whoever looks in between, or after the writer was killed, finds a file that plays.
+/// FFmpeg rejects a file that ends within a `moof`, instead of reading it up to there. So a fragment is written as a
+/// `free` box followed by its media, which every reader skips. When all of it is in the file, four bytes turn the box
+/// into a `moof`. A reader at any moment, or after a crash of the writer, finds a playable file.
 package enum FragmentSeal {
-    /// Where the four bytes stand, counted from the beginning of the fragment.
+    /// Offset of the four bytes in the fragment.
     package static let offset = 4
-    /// What they become last.
+    /// Their final value.
     package static let bytes = Array("moof".utf8)
 
-    /// Makes a head that ``FragmentBuilder`` built into what is to be written first.
+    /// Converts a head built by ``FragmentBuilder`` into its form before sealing.
     ///
     /// - Precondition: the head begins with a `moof`.
     package static func open(_ head: inout [UInt8]) {

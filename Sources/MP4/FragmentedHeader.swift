@@ -14,11 +14,11 @@ package struct RecordingTrack: Hashable, Sendable {
     }
 }
 
-/// The front of a recording that grows: `ftyp`, the 16-byte placeholder, `moov` without samples.
+/// The start of a growing recording: `ftyp`, the 16-byte placeholder, `moov` without samples.
 package struct FragmentedHeader: Hashable, Sendable {
-    /// Where the placeholder lies: within the first sector, so that it changes at once or not at all.
+    /// Offset of the placeholder: within the first sector, so that its write is atomic.
     package static let placeholderOffset: Int64 = 32
-    /// `size`, `type` and `largesize` of the `mdat` that the placeholder is to become (§4.2).
+    /// `size`, `type` and `largesize` of the `mdat` that the placeholder will become (§4.2).
     package static let placeholderSizeBytes = 16
 
     /// The `ftyp` box that every recording begins with, up to the placeholder.
@@ -28,14 +28,14 @@ package struct FragmentedHeader: Hashable, Sendable {
         return writer.bytes
     }()
 
-    /// What the file begins with; fragments follow.
+    /// The first bytes of the file; fragments follow.
     package let bytes: [UInt8]
 
     /// - Parameters:
     ///   - tracks: at most one of each kind, at least one.
     ///   - createdUnixSeconds: UTC, seconds since 1970.
-    ///   - timecode: the time of day at which the file begins; the final `moov` has a track of it.
-    /// - Throws: when a format cannot be described.
+    ///   - timecode: time of day of the file's start, for a timecode track in the final `moov`.
+    /// - Throws: for a format that cannot be written.
     package init(
         tracks: [RecordingTrack], createdUnixSeconds: Int64, timecode: Timecode? = nil
     ) throws(MP4Error) {
@@ -63,8 +63,8 @@ package struct FragmentedHeader: Hashable, Sendable {
         bytes = writer.bytes
     }
 
-    /// `ftyp` (§4.3): 32 bytes. `iso6` knows `tfdt` and fragments relative to `moof`; the older brands let
-    /// readers in that know only those, which suffices once the file is finished.
+    /// `ftyp` (§4.3): 32 bytes. `iso6` stands for `tfdt` and fragments relative to `moof`; the older brands are for
+    /// readers that know only those, which suffices for a finished file.
     private static func writeFileType(to writer: inout BoxWriter) {
         writer.box("ftyp") { writer in
             writer.fourCC("isom")

@@ -1,22 +1,22 @@
 /// The writes that turn a growing recording into an ordinary MP4, in place.
 ///
-/// In this order, each followed by `fdatasync`: cut the file at ``movieOffset`` (a torn tail goes), write ``movie``
-/// there, read it back, write ``header`` at ``headerOffset``. Before that last write the file is a fragmented MP4
-/// with a `moov` too many at its end; after it, `ftyp`, `mdat`, `moov`. Either way it plays.
+/// In this order, each followed by `fdatasync`: truncate the file at ``movieOffset`` (which removes a torn tail), write
+/// ``movie`` there, read it back, write ``header`` at ``headerOffset``. Before that last write the file is a fragmented
+/// MP4 with an extra `moov` at its end; after it, `ftyp`, `mdat`, `moov`. It is playable in both states.
 package struct InPlaceFinish: Hashable, Sendable {
-    /// Where fragments end and the final `moov` begins.
+    /// The end of the fragments and offset of the final `moov`.
     package let movieOffset: Int64
     /// The final `moov`.
     package let movie: [UInt8]
-    /// Where the placeholder lies.
+    /// Offset of the placeholder.
     package let headerOffset: Int64
-    /// The 16 bytes of the `mdat` header that swallows the initial `moov` and all fragments.
+    /// The 16 bytes of the `mdat` header that encloses the initial `moov` and all fragments.
     package let header: [UInt8]
 
     /// - Parameters:
     ///   - layout: of the growing file.
-    ///   - validEnd: the byte behind its last whole fragment.
-    ///   - movie: what ``FinalMovieBuilder`` made of the fragments.
+    ///   - validEnd: the end of its last whole fragment.
+    ///   - movie: the result of ``FinalMovieBuilder``.
     package init(layout: RecordingLayout, validEnd: Int64, movie: [UInt8]) {
         precondition(!layout.isFinished, "a file is finished once")
         precondition(validEnd >= layout.fragments.lowerBound)
@@ -26,7 +26,7 @@ package struct InPlaceFinish: Hashable, Sendable {
         header = Self.header(from: layout.placeholderOffset, to: validEnd)
     }
 
-    /// The header of the `mdat` that begins in the placeholder's place and ends at `end`.
+    /// The header of the `mdat` from the placeholder's offset to `end`.
     static func header(from start: Int64, to end: Int64) -> [UInt8] {
         var writer = BoxWriter(reserving: FragmentedHeader.placeholderSizeBytes)
         writer.u32(1)

@@ -1,50 +1,50 @@
-/// A write to a file, or a wait until what was written is durable.
+/// A write to a file, or a barrier that makes earlier writes durable.
 package enum FileStep: Hashable, Sendable {
-    /// Overwrites what is there; never goes past the end of the file.
+    /// Overwrites existing bytes; never extends the file.
     case write([UInt8], at: Int64)
-    /// Makes the file longer, with zeros, or shorter.
+    /// Extends the file with zeros, or truncates it.
     case resize(Int64)
-    /// Goes on only when all before is durable.
+    /// Waits until all earlier steps are durable.
     case synchronize
-    /// Goes on only when these bytes read back.
+    /// Continues only if these bytes read back.
     case check([UInt8], at: Int64)
 }
 
-/// How a finished recording gets another index without a byte of media being touched, and how it gets its own back.
+/// Replaces the index of a finished recording without touching its media, and restores the original index.
 ///
 /// ```
 /// as finished:   ftyp | mdat ( moov, fragments )              | moov
 /// replaced:      ftyp | mdat ( moov, fragments, moov )                 | moov
 /// ```
 ///
-/// The first index stays where it is. The other one is written behind it, and the size in the header of the big `mdat` says which
-/// of the two is outside of it: one write of 16 bytes within the first sector. So the file plays at every instant, before that
-/// write by the one index and after it by the other, and taking the replacement back is the same write once more. Until it is
-/// whole, the other index is a `free` box. A file never has more than two indices: the second one is taken back before another one
-/// is written.
+/// The first index stays in the file. The other one is written after it, and the size in the header of the big `mdat`
+/// determines which of the two is outside of it: one write of 16 bytes within the first sector. So the file is playable
+/// at every instant, before that write with one index and after it with the other, and the same write reverts the
+/// replacement. The other index is a `free` box until it is complete. A file never has more than two indices: the
+/// second one is reverted before another one is written.
 package struct IndexReplacement: Sendable {
-    /// Where the header of the big `mdat` lies.
+    /// Offset of the header of the big `mdat`.
     private let headerOffset: Int64
     /// The index that the recording was finished with.
     package let original: BoxHeader
-    /// The index in force.
+    /// The active index.
     package let current: BoxHeader
-    /// Bytes in the file, with what an interrupted replacement left behind.
+    /// Size of the file, with leftovers of an interrupted replacement.
     private let sizeBytes: Int64
 
-    /// Whether an index has taken the original's place.
+    /// Whether the original index is replaced.
     package var isReplaced: Bool { current.offset != original.offset }
 
-    /// Whether something follows the index in force: a replacement was interrupted, or is being made.
+    /// Whether bytes follow the active index: a replacement was interrupted, or is in progress.
     package var hasRemainder: Bool { sizeBytes > current.end }
 
     /// Finds a finished recording's indices.
     ///
     /// - Parameters:
     ///   - source: the file.
-    ///   - layout: of the same.
-    ///   - fragmentsEnd: the byte behind the last fragment (``FragmentScanner/validEnd``).
-    /// - Throws: when the file has no index where it should be.
+    ///   - layout: of the file.
+    ///   - fragmentsEnd: the end of the last fragment (``FragmentScanner/validEnd``).
+    /// - Throws: when the file has no index where it is expected.
     package init(
         of source: some ByteSource, layout: RecordingLayout, fragmentsEnd: Int64
     ) throws(MP4Error) {
@@ -66,7 +66,7 @@ package struct IndexReplacement: Sendable {
         }
     }
 
-    /// Puts another index in force.
+    /// The steps that activate another index.
     ///
     /// - Precondition: `movie` is a whole `moov`, smaller than 4 GiB.
     package func steps(replacingWith movie: [UInt8]) -> [FileStep] {
@@ -88,7 +88,7 @@ package struct IndexReplacement: Sendable {
             ]
     }
 
-    /// Puts the original index in force again, and the file is, byte for byte, what it was; none when it is that already.
+    /// The steps that restore the original file, byte for byte; empty if nothing is replaced.
     package var stepsBack: [FileStep] {
         var steps: [FileStep] = []
         if isReplaced {
@@ -98,7 +98,7 @@ package struct IndexReplacement: Sendable {
         return steps
     }
 
-    /// The header of a big `mdat` that ends where `end` is.
+    /// The header of a big `mdat` that ends at `end`.
     private func header(end: Int64) -> [UInt8] {
         InPlaceFinish.header(from: headerOffset, to: end)
     }

@@ -1,40 +1,40 @@
 package import Media
 
-/// What went wrong with a file's boxes: always which box, and at which byte of the file.
+/// An error in a file's boxes, with the box and its file offset.
 package enum MP4Error: Error, Hashable, Sendable {
-    /// A read failed; `errno` is the system's reason.
+    /// A read failed, with this errno.
     case unreadable(offset: Int64, errno: Int32)
-    /// A read returned fewer bytes than the file was said to have.
+    /// A read returned fewer bytes than the file's size implies.
     case shortRead(offset: Int64, wanted: Int, got: Int)
-    /// A box ends before the field that should stand at `offset`.
+    /// A box ends before the field at `offset`.
     case truncated(box: FourCC, offset: Int64)
-    /// A box says that it is longer than what holds it.
+    /// A box is larger than its parent.
     case pastEnd(box: FourCC, offset: Int64, sizeBytes: UInt64, availableBytes: Int64)
-    /// A box says that it is shorter than its own header.
+    /// A box is smaller than its own header.
     case impossibleSize(box: FourCC, offset: Int64, sizeBytes: UInt64)
-    /// Fewer bytes than a box's header where a box should be.
+    /// Fewer bytes than a box header.
     case noBox(offset: Int64)
-    /// More of something than a limit of ours.
+    /// A limit is exceeded.
     case overLimit(box: FourCC, offset: Int64, what: String, value: UInt64, limit: UInt64)
-    /// A box that should be there is not.
+    /// A mandatory box is missing.
     case missing(FourCC, in: FourCC, offset: Int64)
-    /// A box says something that cannot be.
+    /// A box has an invalid value.
     case invalid(box: FourCC, offset: Int64, reason: String)
-    /// The file does not begin as recordings do.
+    /// The file does not begin like a recording.
     case notARecording(offset: Int64, reason: String)
-    /// A track's format cannot be described in a file.
+    /// A track's format cannot be written.
     case unwritableFormat(TrackKind, BitstreamError)
-    /// A track's format has a number that its box has no room for.
+    /// A value of a track's format does not fit in its field.
     case unwritableField(TrackKind, field: String, value: UInt64)
-    /// A track's decoding times do not grow from sample to sample.
+    /// A track's decoding times do not increase.
     case decodingTime(track: TrackKind, previous: Int64, next: Int64)
     /// A track's first decoding time is before its media timeline.
     case negativeDecodingTime(track: TrackKind, value: Int64)
-    /// A sample is said to last no time.
+    /// A sample has a duration of zero.
     case zeroDuration(track: TrackKind)
     /// More bytes than one fragment can address.
     case fragmentTooLarge(sizeBytes: Int)
-    /// There is nothing to make a movie of.
+    /// The movie has no samples.
     case noSamples
     /// A time does not fit into 64 bits.
     case timeOverflow(track: TrackKind)

@@ -2,9 +2,9 @@ package import Media
 
 /// A parsed `moov`: the initial one of a growing recording, the final one, or a foreign file's.
 package struct Movie: Sendable {
-    /// The largest `moov` that is read: some ten hours of a busy camera.
+    /// Maximum `moov`: some ten hours of a busy camera.
     static let maximumSizeBytes: Int64 = 128 << 20
-    /// The most tracks that are believed.
+    /// Maximum number of tracks.
     static let maximumTracks = 64
 
     package var header: BoxHeader
@@ -13,19 +13,19 @@ package struct Movie: Sendable {
     package var duration: UInt64
     /// Seconds since 1970, UTC.
     package var createdUnixSeconds: Int64
-    /// It has `mvex`: samples may come in fragments.
+    /// Whether it has `mvex`: samples may be in fragments.
     package var isFragmented: Bool
     package var tracks: [MovieTrack]
     /// Its `uuid` boxes.
     package var userBoxes: [UserBox]
-    /// In an initial `moov`: when the file begins. Nil in recordings of before there were timecode tracks.
+    /// In an initial `moov`: the start of the file. Nil in recordings without a timecode track.
     package var timecode: RecordedTimecode?
 
     package func track(_ kind: TrackKind) -> MovieTrack? {
         tracks.first { $0.kind == kind }
     }
 
-    /// Finds and reads the `moov` among a file's outermost boxes.
+    /// Finds and parses the `moov` at the top level of a file.
     package static func read(from source: some ByteSource) throws(MP4Error) -> Movie {
         var boxes = BoxReader(source)
         while let box = try boxes.next() {
@@ -34,7 +34,7 @@ package struct Movie: Sendable {
         throw .missing("moov", in: "file", offset: 0)
     }
 
-    /// Reads the `moov` whose header is known.
+    /// Parses the `moov` with this header.
     package init(reading header: BoxHeader, from source: some ByteSource) throws(MP4Error) {
         guard header.sizeBytes <= Self.maximumSizeBytes else {
             throw .overLimit(
@@ -46,7 +46,7 @@ package struct Movie: Sendable {
             parsing: BoxView(bytes, at: header.offset), fileSizeBytes: source.sizeBytes)
     }
 
-    /// Reads a `moov` whose samples must end before `fileSizeBytes`.
+    /// Parses a `moov` whose samples must end before `fileSizeBytes`.
     init(parsing moov: BoxView, fileSizeBytes: Int64) throws(MP4Error) {
         let children = try moov.children()
         var fields = try children.required("mvhd", in: moov).fields
@@ -92,7 +92,7 @@ package struct Movie: Sendable {
     }
 }
 
-/// What `trex` says for samples of which a fragment says nothing (ISO/IEC 14496-12 §8.8.3).
+/// The defaults of `trex` for fragments (ISO/IEC 14496-12 §8.8.3).
 package struct FragmentDefaults: Hashable, Sendable {
     package var duration: UInt32
     package var sizeBytes: UInt32
@@ -118,9 +118,9 @@ package struct MovieTrack: Sendable {
     /// `hdlr`: `vide`, `soun`, …
     package var handler: FourCC
     package var timescale: Timescale
-    /// Ticks of ``timescale``, as `mdhd` says.
+    /// Ticks of ``timescale``, from `mdhd`.
     package var duration: UInt64
-    /// Ticks of the movie's timescale, as `tkhd` says.
+    /// Ticks of the movie's timescale, from `tkhd`.
     package var presentedDuration: UInt64
     package var edits: [Edit]
     package var entries: [SampleEntry]
@@ -128,7 +128,7 @@ package struct MovieTrack: Sendable {
     /// Of the movie's `trex` for this track.
     package var fragmentDefaults: FragmentDefaults?
 
-    /// Picture or sound; nil for other tracks.
+    /// Video or audio; nil for other tracks.
     package var kind: TrackKind? {
         switch handler {
         case "vide": .video
@@ -137,14 +137,14 @@ package struct MovieTrack: Sendable {
         }
     }
 
-    /// How its samples are coded; nil when it is not H.264 or AAC.
+    /// The format of its samples; nil for codecs other than H.264 and AAC.
     package var format: TrackFormat? {
         guard case .h264(var format) = entries.first?.format else { return entries.first?.format }
         format.orientation = orientation
         return .h264(format)
     }
 
-    /// How `tkhd` says that the picture is to be turned; what is neither turned nor mirrored counts as upright.
+    /// The display orientation in `tkhd`; upright for any other transformation.
     package var orientation: PictureOrientation
 
     /// In an initial `moov`: the ticks that were added to all of the track's times.

@@ -1,13 +1,13 @@
 import Media
 
-/// Seconds from 1904, the files' epoch, to 1970, the system's (ISO/IEC 14496-12 §8.2.2.3).
+/// Seconds from 1904, the epoch of MP4 files, to 1970 (ISO/IEC 14496-12 §8.2.2.3).
 let secondsFrom1904To1970: Int64 = 2_082_844_800
 
-/// The two ways of the same container.
+/// The two variants of the container.
 package enum MovieFlavour: Hashable, Sendable {
     /// ISO/IEC 14496-12 and -14.
     case mp4
-    /// QuickTime File Format, which the ISO made its own of.
+    /// QuickTime File Format, the base of the ISO format.
     case quickTime
 }
 
@@ -15,18 +15,18 @@ package enum MovieFlavour: Hashable, Sendable {
 package struct Edit: Hashable, Sendable {
     /// Ticks of the movie's timescale.
     package var segmentDuration: UInt64
-    /// Ticks of the track's timescale; −1: nothing is presented.
+    /// Ticks of the track's timescale; −1: an empty edit.
     package var mediaTime: Int64
-    /// How fast the media are presented, in 65,536ths; 0: one picture stays.
+    /// Playback rate in 65,536ths; 0: a still picture.
     package var rate: Int32 = Self.usualRate
 
-    /// As fast as the media say.
+    /// Normal speed.
     package static let usualRate: Int32 = 0x1_0000
 }
 
-/// The boxes that an initial `moov` and a final one have in common.
+/// The boxes that initial and final `moov` have in common.
 ///
-/// Times need a field of 64 bits when they do not fit in 32; version 1 of a box has those.
+/// Times that do not fit in 32 bits need version 1 of a box.
 struct MovieBoxes {
     /// Seconds since 1904.
     let created: UInt64
@@ -58,7 +58,7 @@ struct MovieBoxes {
         }
     }
 
-    /// `tkhd` (§8.3.2) of picture or sound: enabled, in the movie.
+    /// `tkhd` (§8.3.2) of video or audio: enabled, in the movie.
     func writeTrackHeader(
         kind: TrackKind, duration: UInt64, entry: SampleEntryWriter, to writer: inout BoxWriter
     ) {
@@ -113,7 +113,7 @@ struct MovieBoxes {
         }
     }
 
-    /// `mdia` (§8.4.1) of picture or sound around a sample table that `tables` writes behind `stsd`.
+    /// `mdia` (§8.4.1) of video or audio around a sample table that `tables` writes after `stsd`.
     func writeMedia(
         kind: TrackKind, timescale: Timescale, duration: UInt64, entry: SampleEntryWriter,
         to writer: inout BoxWriter, tables: (inout BoxWriter) -> Void
@@ -123,7 +123,7 @@ struct MovieBoxes {
             to: &writer, tables: tables)
     }
 
-    /// The same, with as many sample descriptions as the track has formats.
+    /// The same, with one sample description per format of the track.
     func writeMedia(
         kind: TrackKind, timescale: Timescale, duration: UInt64, entries: [SampleEntryWriter],
         flavour: MovieFlavour, to writer: inout BoxWriter, tables: (inout BoxWriter) -> Void
@@ -138,10 +138,9 @@ struct MovieBoxes {
         }
     }
 
-    /// What plays a track (`hdlr`, §8.4.3).
+    /// The handler of a track (`hdlr`, §8.4.3).
     struct Handler {
         let type: FourCC
-        /// For people.
         let name: String
     }
 
@@ -183,7 +182,7 @@ struct MovieBoxes {
         }
     }
 
-    /// `hdlr` (§8.4.3). QuickTime has the kind of component where ISO has zeros, and counts the letters of the name.
+    /// `hdlr` (§8.4.3). QuickTime has the component type where ISO has zeros, and a length before the name.
     private static func writeHandler(
         _ handler: Handler, component: FourCC, _ flavour: MovieFlavour, to writer: inout BoxWriter
     ) {

@@ -1,6 +1,6 @@
 package import Media
 
-/// What the first box of a `moov` says: read without its tables, however long they are.
+/// The fields of `mvhd`, read without the tables of the `moov`.
 package struct MovieSummary: Hashable, Sendable {
     package var timescale: Timescale
     /// Ticks of ``timescale``.

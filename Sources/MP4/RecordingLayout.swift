@@ -1,22 +1,22 @@
-/// How a recording's file begins, and which phase of its life that shows.
+/// The start of a recording's file, and the phase of its life.
 ///
-/// Growing: `ftyp`, a `free` box of 16 bytes, the initial `moov`, fragments. Finished: the `free` box has become
-/// the header of an `mdat` that holds all of that, and the final `moov` follows.
+/// Growing: `ftyp`, a `free` box of 16 bytes, the initial `moov`, fragments. Finished: the `free` box has become the
+/// header of an `mdat` that encloses all of that, and the final `moov` follows.
 package struct RecordingLayout: Sendable {
-    /// Where the placeholder, or the header that it became, lies.
+    /// Offset of the placeholder, or of the header that replaced it.
     package let placeholderOffset: Int64
-    /// The placeholder has become `mdat`.
+    /// Whether the placeholder has become `mdat`.
     package let isFinished: Bool
-    /// The `moov` that the file was opened with.
+    /// The initial `moov`.
     package let initialMovie: Movie
-    /// Where fragments may lie: from the initial `moov` to the end of the file, or of the big `mdat`.
+    /// The range of fragments: from the initial `moov` to the end of the file, or of the big `mdat`.
     package let fragments: Range<Int64>
-    /// A finished file's `mdat` says that it is longer than the file.
+    /// Whether a finished file's `mdat` is longer than the file.
     package let isCutShort: Bool
 
-    /// Reads the beginning of a file.
+    /// Reads the start of a file.
     ///
-    /// - Throws: ``MP4Error/notARecording(offset:reason:)`` when it is not that of a recording.
+    /// - Throws: ``MP4Error/notARecording(offset:reason:)`` if it is not a recording.
     package init(of source: some ByteSource) throws(MP4Error) {
         do {
             var boxes = BoxReader(source)
@@ -27,7 +27,7 @@ package struct RecordingLayout: Sendable {
             let front = try source.read(
                 at: start,
                 count: Int(min(Int64(BoxHeader.maximumSizeBytes), source.sizeBytes - start)))
-            // The limit is none: the end of a finished file may have been lost.
+            // Without a limit: the end of a finished file may have been lost.
             let placeholder = try BoxHeader(parsing: front[...], at: start, limit: .max)
             switch (placeholder.type, placeholder.headerSizeBytes, placeholder.sizeBytes) {
             case ("free", _, Int64(FragmentedHeader.placeholderSizeBytes)):
@@ -64,7 +64,7 @@ package struct RecordingLayout: Sendable {
         }
     }
 
-    /// A recording has one track of a kind, and its times are shifted by no more than their sums have room for.
+    /// A recording has at most one track of each kind, and a time shift within the limit.
     private static func check(_ movie: Movie) throws(MP4Error) {
         let kinds = movie.tracks.compactMap(\.kind)
         guard Set(kinds).count == kinds.count else {

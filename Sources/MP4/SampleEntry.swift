@@ -1,24 +1,24 @@
 package import Media
 
-/// How a track's samples are coded: one entry of `stsd` (ISO/IEC 14496-12 §8.5.2).
+/// The coding of a track's samples: one entry of `stsd` (ISO/IEC 14496-12 §8.5.2).
 package struct SampleEntry: Hashable, Sendable {
     /// `avc1`, `mp4a`, …
     package var type: FourCC
-    /// What a decoder needs; nil for codings that this product does not record.
+    /// The decoder's configuration; nil for unsupported codecs.
     package var format: TrackFormat?
-    /// Bytes of a NAL unit's length in the samples; 0 where there are no NAL units.
+    /// Bytes of a NAL unit's length in the samples; 0 for other codecs.
     package var nalLengthSize = 0
     /// Visual entries: the coded picture's size in pixels.
     package var width: UInt16 = 0
     package var height: UInt16 = 0
-    /// Audio entries, as the entry's own fields say; the decoder's configuration knows better.
+    /// Audio entries: the entry's own fields; the decoder's configuration is authoritative.
     package var channels: UInt16 = 0
     package var sampleRate: UInt32 = 0
 }
 
-/// Writes the boxes that describe a format; everything that can fail has been tried when it exists.
+/// Writes the boxes that describe a format. Creating it validates the format, so that writing cannot fail.
 struct SampleEntryWriter {
-    /// What depends on the kind of format.
+    /// The part that depends on the codec.
     private enum Entry {
         case h264(
             width: UInt16, height: UInt16, configuration: [UInt8],
@@ -27,7 +27,7 @@ struct SampleEntryWriter {
     }
 
     private let entry: Entry
-    /// How the picture is to be turned.
+    /// Display orientation.
     let orientation: PictureOrientation
 
     init(_ format: TrackFormat) throws(MP4Error) {
@@ -67,10 +67,10 @@ struct SampleEntryWriter {
         }
     }
 
-    /// The longest AudioSpecificConfig that is taken; real ones have two to a few dozen bytes.
+    /// Maximum AudioSpecificConfig; real ones have two to a few dozen bytes.
     static let maximumConfigurationSize = 4_096
 
-    /// The size at which the picture is shown, 16.16 (§8.3.2); zero for sound.
+    /// The display size, 16.16 (§8.3.2); zero for audio.
     var presentedSize: (width: UInt32, height: UInt32) {
         guard case .h264(let width, let height, _, _, let shape) = entry else { return (0, 0) }
         var wide = UInt64(width) << 16
@@ -85,7 +85,7 @@ struct SampleEntryWriter {
         Self.writeDescriptions([self], flavour: .mp4, to: &writer)
     }
 
-    /// `stsd` with an entry for each of them.
+    /// `stsd` with one entry each.
     static func writeDescriptions(
         _ entries: [SampleEntryWriter], flavour: MovieFlavour, to writer: inout BoxWriter
     ) {
@@ -169,7 +169,7 @@ struct SampleEntryWriter {
             writer.u16(channels)
             writer.u16(16)  // samplesize
             writer.zeros(4)
-            // 16.16: a rate past 65,535 Hz is left to the decoder's configuration.
+            // 16.16: for a rate above 65,535 Hz, only the decoder's configuration has it.
             writer.u32(UInt32(UInt16(exactly: sampleRate) ?? 0) << 16)
             writer.fullBox("esds") { writer in
                 writer.raw(elementaryStreamDescriptor(configuration))
@@ -177,8 +177,8 @@ struct SampleEntryWriter {
         }
     }
 
-    /// Version 1 of a sound sample description (QuickTime File Format, "Sound Sample Description (Version 1)"): QuickTime
-    /// looks for `esds` in `wave` (siDecompressionParam) alone.
+    /// Version 1 of a sound sample description (QuickTime File Format, "Sound Sample Description (Version 1)"):
+    /// QuickTime only finds `esds` in `wave` (siDecompressionParam).
     private static func writeQuickTimeAudio(
         channels: UInt16, sampleRate: UInt32, configuration: [UInt8], to writer: inout BoxWriter
     ) {
@@ -220,7 +220,7 @@ struct SampleEntryWriter {
             tag: 3, [0, 0, 0] + descriptor(tag: 4, decoder) + descriptor(tag: 6, [2]))
     }
 
-    /// A tag, the size in as many 7-bit groups as it needs (ISO/IEC 14496-1 §8.3.3), the content.
+    /// A tag, the size in as many 7-bit groups as necessary (ISO/IEC 14496-1 §8.3.3), the content.
     private static func descriptor(tag: UInt8, _ content: [UInt8]) -> [UInt8] {
         var size = [UInt8(content.count & 0x7F)]
         var rest = content.count >> 7

@@ -1,7 +1,7 @@
 import Media
 
 extension SampleEntry {
-    /// The most sample entries that one track may have.
+    /// Maximum number of sample entries of a track.
     private static let maximumEntries = 256
 
     /// The entries of `stsd` (ISO/IEC 14496-12 §8.5.2).
@@ -61,7 +61,7 @@ extension SampleEntry {
         return entry
     }
 
-    /// PixelAspectRatioBox (ISO/IEC 14496-12 §12.1.4); nil when it says nothing.
+    /// PixelAspectRatioBox (ISO/IEC 14496-12 §12.1.4); nil when it is invalid.
     private static func pixelShape(_ pasp: BoxView) throws(MP4Error) -> SampleAspectRatio? {
         var fields = pasp.fields
         return SampleAspectRatio(reducing: Int64(try fields.u32()), Int64(try fields.u32()))
@@ -87,7 +87,7 @@ extension SampleEntry {
         entry.sampleRate = try fields.u32() >> 16
         let boxes = try box.children(
             skipping: audioFieldsSizeBytes(quickTimeVersion: version))
-        // QuickTime hides `esds` in `wave`; such a track is described without its configuration.
+        // QuickTime puts `esds` in `wave`; such a track is described without its configuration.
         guard let esds = boxes.first("esds") else { return entry }
         guard let configuration = try ElementaryStream(parsing: esds.fields).aacConfiguration else {
             return entry
@@ -95,14 +95,14 @@ extension SampleEntry {
         do throws(BitstreamError) {
             entry.format = .aac(try AACFormat(parsing: configuration))
         } catch {
-            // Other object types than AAC's are somebody else's sound.
+            // Not AAC: the object type is unsupported.
             entry.format = nil
         }
         return entry
     }
 }
 
-/// What `esds` says of an elementary stream (ISO/IEC 14496-1 §7.2.6.5).
+/// The elementary stream descriptor in `esds` (ISO/IEC 14496-1 §7.2.6.5).
 struct ElementaryStream {
     /// `objectTypeIndication`: 0x40 is MPEG-4 audio.
     private(set) var objectType: UInt8?
@@ -110,7 +110,7 @@ struct ElementaryStream {
     private(set) var averageBitRate: UInt32 = 0
     private(set) var decoderSpecificInfo: [UInt8]?
 
-    /// The AudioSpecificConfig, when this is MPEG-4 or MPEG-2 AAC.
+    /// The AudioSpecificConfig of MPEG-4 or MPEG-2 AAC; nil for other codecs.
     var aacConfiguration: [UInt8]? {
         switch objectType {
         case 0x40, 0x66, 0x67, 0x68: decoderSpecificInfo
@@ -118,7 +118,7 @@ struct ElementaryStream {
         }
     }
 
-    /// Reads the payload of `esds`.
+    /// Parses the payload of `esds`.
     init(parsing payload: FieldReader) throws(MP4Error) {
         var fields = payload
         _ = try fields.versionAndFlags()

@@ -1,19 +1,19 @@
-/// A track's samples in decoding order, taken out of `stbl` (ISO/IEC 14496-12 §8.5.1): one array per property.
+/// A track's samples in decoding order, from `stbl` (ISO/IEC 14496-12 §8.5.1): one array per property.
 package struct SampleTable: Sendable {
-    /// The most samples of a track that are read: 38 hours of 60 pictures per second.
+    /// Maximum number of samples of a track: 38 hours of 60 pictures per second.
     package static let maximumSamples: UInt64 = 1 << 23
 
-    /// Where in the file each sample begins.
+    /// File offset of each sample.
     package private(set) var offsets: [Int64] = []
     package private(set) var sizesBytes: [UInt32] = []
-    /// Decoding times, ticks from the track's beginning.
+    /// Decoding times, ticks from the track's start.
     package private(set) var dts: [Int64] = []
-    /// Presentation less decoding time; empty when there is no `ctts`.
+    /// Presentation time minus decoding time; empty without a `ctts`.
     package private(set) var compositionOffsets: [Int32] = []
     package private(set) var durations: [UInt32] = []
-    /// Samples at which decoding can start; nil: at all of them.
+    /// Samples at which decoding can start; nil: all.
     package private(set) var syncSamples: [Int]?
-    /// First sample of each chunk, and the number of samples behind the last.
+    /// First sample of each chunk, and the total number of samples.
     package private(set) var chunkStarts: [Int] = []
 
     package var count: Int { sizesBytes.count }
@@ -24,7 +24,7 @@ package struct SampleTable: Sendable {
             ? dts[index] : dts[index] + Int64(compositionOffsets[index])
     }
 
-    /// Reads the children of `stbl`; samples must end before `fileSizeBytes`.
+    /// Parses the children of `stbl`; samples must end before `fileSizeBytes`.
     init(
         parsing tables: [BoxView], of stbl: BoxView, fileSizeBytes: Int64
     ) throws(MP4Error) {
@@ -109,7 +109,7 @@ package struct SampleTable: Sendable {
         }
     }
 
-    /// `ctts` (§8.6.1.3). Version 0 is unsigned on paper; writers put negative numbers there too.
+    /// `ctts` (§8.6.1.3). Version 0 is unsigned in the standard; writers put negative numbers there too.
     private mutating func parseCompositionOffsets(_ ctts: BoxView) throws(MP4Error) {
         var fields = ctts.fields
         _ = try fields.versionAndFlags(newest: 1)
@@ -159,7 +159,7 @@ package struct SampleTable: Sendable {
         var nextFirst = 0
         var nextSamples = 0
 
-        /// Reads the next entry of `stsc` ahead; chunk numbers count from one.
+        /// Reads the next entry of `stsc`; chunk numbers start at one.
         func advance() throws(MP4Error) {
             samplesPerChunk = nextSamples
             guard runsLeft > 0 else {

@@ -1,20 +1,20 @@
 package import Media
 
-/// The time of day at which a file begins: what its timecode track says (QuickTime File Format, "Timecode Media").
+/// The time of day at which a file begins, for its timecode track (QuickTime File Format, "Timecode Media").
 ///
-/// The track begins with the file, whether something else does or not. FFmpeg begins each input with the first track that it has, and so
-/// do players that are made of it: without this one, files of one name would not begin together. Editors align cameras by it, all or none.
+/// The track begins with the file, even if no other track does. FFmpeg, and players based on it, begin each input with
+/// its first track: without this one, files with the same name would not begin together. Editors align cameras by it.
 package struct Timecode: Hashable, Sendable {
-    /// What timecodes usually count in; FFmpeg warns of others.
+    /// Common timecode rates; FFmpeg warns about others.
     private static let usualFramesPerSecond: [UInt32] = [24, 25, 30, 48, 50, 60, 100, 120]
-    /// A byte of the track's description holds it.
+    /// Stored in one byte of the track's description.
     private static let maximumFramesPerSecond: UInt32 = 240
-    /// Where the stream does not say how fast pictures come, or there are none.
+    /// For a stream without timing information, or without video.
     private static let defaultFramesPerSecond: UInt32 = 25
     private static let nanosecondsPerDay: Int64 = 86_400_000_000_000
 
-    /// Whole, and of those that are usual: a camera of 29.97 has 30, and its labels are those of the clock nevertheless; one of 15 has
-    /// 30 too.
+    /// An integer, one of the common rates: a camera of 29.97 has 30, with labels of the wall clock; one of 15 has 30
+    /// too.
     package let framesPerSecond: UInt32
     /// Frames since midnight, UTC.
     package let frame: UInt32
@@ -28,7 +28,7 @@ package struct Timecode: Hashable, Sendable {
         frame = UInt32(day / 1_000 * Int64(framesPerSecond) / 1_000_000)
     }
 
-    /// The time of day in the frames of these tracks' pictures.
+    /// The time of day at the frame rate of these tracks' pictures.
     package init(startNanoseconds: Int64, tracks: [TrackFormat]) {
         self.init(
             startNanoseconds: startNanoseconds,
@@ -36,7 +36,7 @@ package struct Timecode: Hashable, Sendable {
                 ?? Self.defaultFramesPerSecond)
     }
 
-    /// What the parameter sets say of the pictures' rate.
+    /// The frame rate in the parameter sets.
     private static func framesPerSecond(_ format: TrackFormat) -> UInt32? {
         guard case .h264(let format) = format, let set = format.sequenceParameterSets.first else {
             return nil
@@ -50,14 +50,14 @@ package struct Timecode: Hashable, Sendable {
             let rate = (UInt64(timing.timescale) + ticks / 2) / ticks
             return usualFramesPerSecond.first { rate > 0 && UInt64($0) % rate == 0 }
         } catch {
-            // A file with parameter sets that cannot be read is refused where its tracks are described.
+            // A file with invalid parameter sets is rejected when its tracks are written.
             return nil
         }
     }
 
     // MARK: In the file's first moov
 
-    /// Of the `uuid` box that holds it: frames per second and the frame, four bytes each.
+    /// Type of the `uuid` box that contains it: frames per second and the frame, four bytes each.
     static let userType: [UInt8] = [
         0x5C, 0x1D, 0x72, 0x0E, 0x2B, 0x90, 0x4A, 0x6F, 0x86, 0xE1, 0x54, 0x52, 0x49, 0x42, 0x55,
         0xF3,
@@ -71,7 +71,7 @@ package struct Timecode: Hashable, Sendable {
         return UserBox(userType: Self.userType, payload: writer.bytes)
     }
 
-    /// Reads the box's payload.
+    /// Parses the box's payload.
     init(parsing fields: inout FieldReader) throws(MP4Error) {
         framesPerSecond = try fields.u32()
         guard (1...Self.maximumFramesPerSecond).contains(framesPerSecond) else {
@@ -81,22 +81,22 @@ package struct Timecode: Hashable, Sendable {
     }
 }
 
-/// A timecode, and where in the file its sample lies.
+/// A timecode, and the file offset of its sample.
 package struct RecordedTimecode: Hashable, Sendable {
     package let timecode: Timecode
     package let sampleOffset: Int64
 
-    /// Version 0.1.0 left the track out of files that begin with a picture or sound; so long after its beginning was at it.
+    /// Version 0.1.0 omitted the track if a track began within this time after the file.
     private static let toleranceMilliseconds: UInt64 = 1
 
-    /// Whether none of a file's tracks begins with it.
-    /// - Parameter waits: how long after the file each of its tracks begins, ticks.
+    /// Whether no track begins with the file.
+    /// - Parameter waits: time from the start of the file to the start of each track, ticks.
     private static func isNeeded(waits: [UInt64], timescale: Timescale) -> Bool {
         let tolerance = UInt64(timescale.ticksPerSecond) * toleranceMilliseconds / 1_000
         return waits.min() ?? 0 > tolerance
     }
 
-    /// Whether a final `moov` has its track. One of version 0.1.0 may have none where a picture or sound begins with the file.
+    /// Whether a final `moov` has its track. One of version 0.1.0 may have none if a track begins with the file.
     package func isTold(by movie: Movie) -> Bool {
         let waits = movie.tracks.filter { $0.kind != nil }.map { track in
             track.edits.first.map { $0.mediaTime < 0 ? $0.segmentDuration : 0 } ?? 0
@@ -111,7 +111,7 @@ package struct RecordedTimecode: Hashable, Sendable {
             }
     }
 
-    /// Reads the box of an initial `moov`.
+    /// Parses the box of an initial `moov`.
     init(parsing box: BoxView) throws(MP4Error) {
         var fields = box.fields
         timecode = try Timecode(parsing: &fields)
@@ -123,7 +123,7 @@ extension RecordedTimecode {
     static let trackID = UInt32(TrackKind.allCases.count + 1)
     static let sampleSizeBytes: Int64 = 4
 
-    /// Writes the track, which begins with the file and lasts as long: one sample, the number of its first frame.
+    /// Writes the track, which spans the whole file: one sample, the number of its first frame.
     ///
     /// - Parameter duration: of the file, ticks of `movieTimescale`.
     func writeTrack(
@@ -131,11 +131,11 @@ extension RecordedTimecode {
     ) {
         let rate = timecode.framesPerSecond
         let ticks = UInt64(movieTimescale.ticksPerSecond)
-        // Rounded up: the sample is there until the file ends.
+        // Rounded up: the sample lasts until the end of the file.
         let (product, overflow) = duration.multipliedReportingOverflow(by: UInt64(rate))
         let frames = UInt32(clamping: overflow ? .max : max(1, product / ticks + 1))
         writer.box("trak") { writer in
-            // In the movie, but nothing to be played.
+            // In the movie, but not for playback.
             boxes.writeTrackHeader(id: Self.trackID, flags: 2, duration: duration, to: &writer)
             boxes.writeEdits([Edit(segmentDuration: duration, mediaTime: 0)], to: &writer)
             boxes.writeMedia(
@@ -156,7 +156,7 @@ extension RecordedTimecode {
                     writer.u32(UInt32(Self.sampleSizeBytes))
                     writer.u32(1)
                 }
-                // Behind the fourth gigabyte where somebody has moved a file's front there.
+                // Above 4 GiB if the start of a file was moved there.
                 if let offset = UInt32(exactly: sampleOffset) {
                     writer.fullBox("stco") { writer in
                         writer.u32(1)
@@ -172,7 +172,7 @@ extension RecordedTimecode {
         }
     }
 
-    /// TimeCodeSampleEntry: a clock of 24 hours.
+    /// TimeCodeSampleEntry with a 24-hour clock.
     private func writeEntry(to writer: inout BoxWriter) {
         writer.zeros(6)
         writer.u16(1)  // data_reference_index
@@ -184,7 +184,7 @@ extension RecordedTimecode {
         writer.u8(0)
     }
 
-    /// `tref` (ISO/IEC 14496-12 §8.3.3) of the track whose time this is.
+    /// `tref` (ISO/IEC 14496-12 §8.3.3) from a track to its timecode track.
     static func writeReference(to writer: inout BoxWriter) {
         writer.box("tref") { writer in
             writer.box("tmcd") { $0.u32(trackID) }

@@ -1,18 +1,18 @@
 import Media
 
-/// What the final `moov` says of a track's samples, in memory while they are counted.
+/// A track's sample tables for the final `moov`, collected in memory.
 struct TrackIndex: Sendable {
     let kind: TrackKind
     let timescale: Timescale
     let entry: SampleEntryWriter
-    /// Ticks that fragments' times have too many.
+    /// The media time shift of the fragments, ticks.
     private let shift: Int64
 
     private var sizes: [UInt32] = []
-    /// One fewer than samples: each is known when the next sample is.
+    /// One fewer than samples: a duration is known when the next sample is.
     private var durations: [UInt32] = []
     private var compositionOffsets: [Int32] = []
-    /// Sample numbers, counted from one.
+    /// Sample numbers, from one.
     private var syncSamples: [UInt32] = []
     private var chunks: [(offset: Int64, samples: UInt32)] = []
     private var firstDTS: Int64 = 0
@@ -65,10 +65,11 @@ struct TrackIndex: Sendable {
         durations.append(duration)
     }
 
-    /// Edits that put the first sample that can be presented at its time, and hide what precedes it.
+    /// Edits that present the first displayable sample at its time, and hide earlier ones.
     ///
-    /// Video starts at its first sync sample (pictures that precede that one in presentation are hidden), or behind the pictures
-    /// that a decoder needs to recover; sound behind its priming. What would be presented before the file's own beginning is hidden as well.
+    /// Video starts at its first sync sample (pictures presented before it are hidden), or after the pictures that a
+    /// decoder needs to recover; audio starts after its priming. Samples before the file's own start are hidden as
+    /// well.
     func presentation(
         priming: Int, movieTimescale: Timescale
     ) throws(MP4Error) -> TrackPresentation {
@@ -87,13 +88,13 @@ struct TrackIndex: Sendable {
             end = max(end, pts + Int64(duration))
             dts += Int64(duration)
         }
-        // Where the presentation starts on the file's timeline, whose zero the fragments' times count from.
+        // The start of the presentation on the file's timeline, from whose zero the fragments' times count.
         var place = start + firstDTS - shift
         if place < 0 {
             start -= place
             place = 0
         }
-        // A negative media time would mean an empty edit: wait for the media to begin instead.
+        // A negative media time would mean an empty edit: delay the start instead.
         if start < 0 {
             place -= start
             start = 0
@@ -113,7 +114,7 @@ struct TrackIndex: Sendable {
         }
     }
 
-    /// The tables behind `stsd` (ISO/IEC 14496-12 §8.6, §8.7).
+    /// The tables after `stsd` (ISO/IEC 14496-12 §8.6, §8.7).
     func writeTables(to writer: inout BoxWriter) {
         writer.fullBox("stts") { writer in
             writer.runs(durations + [lastDuration]) { $0.u32($1) }
@@ -181,7 +182,7 @@ struct TrackIndex: Sendable {
 }
 
 extension BoxWriter {
-    /// Entries of a count and a value, one for each run of equal values, behind their number.
+    /// The number of entries, then a count and a value for each run of equal values.
     fileprivate mutating func runs<Value: Equatable>(
         _ values: [Value], _ write: (inout BoxWriter, Value) -> Void
     ) {

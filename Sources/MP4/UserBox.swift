@@ -1,4 +1,4 @@
-/// A `uuid` box: a payload that somebody outside this module defines (ISO/IEC 14496-12 §4.2).
+/// A `uuid` box with a payload defined by another module (ISO/IEC 14496-12 §4.2).
 package struct UserBox: Hashable, Sendable {
     /// Size, type and extended type.
     package static let headerSizeBytes = 24

@@ -1,16 +1,16 @@
 package import Media
 
-/// An ordinary movie file, `ftyp`, `mdat` and `moov` in either order, around media and tables that somebody else keeps.
+/// An ordinary movie file, `ftyp`, `mdat` and `moov` in either order, around media and tables that the caller stores.
 package struct FlatMovie: Sendable {
     /// A piece of the `moov` box.
     package enum Part: Sendable {
         case bytes([UInt8])
-        /// The rows of a track's table. Those of ``FlatTrack/Table/offsets`` are moved on by where the media begin, and
+        /// The rows of a track's table. ``FlatTrack/Table/offsets`` are increased by the start of the media, and
         /// written as 4 bytes each when `isWide` is false.
         case rows(track: Int, FlatTrack.Table, isWide: Bool)
     }
 
-    /// A moment of the timeline that all tracks share, in ticks of whichever clock knows it exactly.
+    /// An instant of the timeline that all tracks share, in ticks of a clock that represents it exactly.
     package struct Instant: Hashable, Sendable {
         package var ticks: Int64
         package var timescale: Timescale
@@ -21,10 +21,10 @@ package struct FlatMovie: Sendable {
         }
     }
 
-    /// From when to when a track is presented, in its own ticks on that timeline.
+    /// The time range in which a track is presented, in its own ticks on that timeline.
     package struct Presentation: Hashable, Sendable {
         package var start: Int64
-        /// `start` or later.
+        /// Not before `start`.
         package var end: Int64
 
         package init(start: Int64, end: Int64) {
@@ -59,16 +59,17 @@ package struct FlatMovie: Sendable {
     /// Size of ``mediaHeader(sizeBytes:)``.
     package static let mediaHeaderSizeBytes: Int64 = 16
 
-    /// The header of an `mdat` around so many bytes of media.
+    /// The header of an `mdat` with this many bytes of media.
     package static func mediaHeader(sizeBytes: Int64) -> [UInt8] {
         InPlaceFinish.header(from: 0, to: mediaHeaderSizeBytes + sizeBytes)
     }
 
-    /// The `moov` box of tracks that are finished, in pieces.
+    /// The `moov` box of finished tracks, in pieces.
     ///
     /// - Parameters:
     ///   - start: the movie's zero; no track is presented before it.
-    ///   - mediaEnd: an upper bound of where in the file the media end: it decides how wide their places are written.
+    ///   - mediaEnd: an upper bound of the file offset at which the media end: it determines the width of chunk
+    ///     offsets.
     package func movie(
         _ tracks: [(track: FlatTrack, presentation: Presentation)], from start: Instant,
         mediaEnd: Int64
@@ -141,7 +142,7 @@ package struct FlatMovie: Sendable {
         let begin = try scaled(presentation.start, track.timescale)
         let end = try scaled(presentation.end, track.timescale)
         var wait = begin - (try scaled(start.ticks, start.timescale))
-        // Less than a tick is what rounding the start to the track's own ticks made of it.
+        // A wait below one tick is the rounding of the start to the track's own ticks.
         if wait < (try scaled(1, track.timescale)) { wait = 0 }
         let length = UInt64(max(0, end - begin))
         var edits = [
@@ -153,7 +154,7 @@ package struct FlatMovie: Sendable {
         return TrackPresentation(edits: edits, duration: UInt64(wait) + length)
     }
 
-    /// Rows of ``FlatTrack/Table/offsets`` as they are written, for media that begin at `mediaStart`.
+    /// Rows of ``FlatTrack/Table/offsets`` as written, for media that begin at `mediaStart`.
     package static func placed(_ rows: [UInt8], from mediaStart: Int64, isWide: Bool) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(rows.count)
@@ -171,7 +172,7 @@ package struct FlatMovie: Sendable {
 }
 
 extension FlatMovie.Part {
-    /// Bytes it has in the file, of the tracks that it was made of.
+    /// Its size in the file, for the tracks that it was made of.
     package func sizeBytes(_ tracks: [FlatTrack]) -> Int64 {
         switch self {
         case .bytes(let bytes): Int64(bytes.count)
@@ -188,7 +189,7 @@ extension FlatTrack {
         return rows[table.rawValue] * rowSize
     }
 
-    /// The boxes behind `stsd`, with room for their rows; which tables those are.
+    /// Writes the boxes after `stsd`, with insertions for their rows; returns their tables.
     func writeTables(isWide: Bool, to writer: inout BoxWriter) -> [Table] {
         var written: [Table] = []
         func box(_ type: FourCC, version: UInt8 = 0, _ table: Table) {

@@ -1,12 +1,12 @@
 package import Media
 
-/// A sample of an ordinary movie file: what its track's tables say of it.
+/// A sample of an ordinary movie file, as its track's tables describe it.
 package struct FlatSample: Hashable, Sendable {
     package var sizeBytes: UInt32
     /// Ticks of the track.
     package var dts: Int64
     package var pts: Int64
-    /// What it lasts if it is the last one; before that, the next one's decoding time says.
+    /// Used for the last sample only; otherwise the next decoding time determines it.
     package var duration: Int64
     package var isSync: Bool
 
@@ -19,10 +19,10 @@ package struct FlatSample: Hashable, Sendable {
     }
 }
 
-/// The tables of a track with any number of samples, made while they come.
+/// The tables of a track, built incrementally for any number of samples.
 ///
-/// Rows can be taken out at any time and kept elsewhere (``takeRows(of:)``), so that a track's length costs no memory.
-/// Chunks' places are relative to the beginning of the media.
+/// Rows can be removed at any time and stored elsewhere (``takeRows(of:)``), so that memory is bounded. Chunk offsets
+/// are relative to the start of the media.
 package struct FlatTrack: Sendable {
     /// A table of `stbl`, in the order in which they are written (ISO/IEC 14496-12 §8.5.1).
     package enum Table: Int, CaseIterable, Sendable {
@@ -36,10 +36,10 @@ package struct FlatTrack: Sendable {
         case chunks
         /// `stsz`: size.
         case sizes
-        /// `co64`: place, 8 bytes; `stco` when they are written into a small file.
+        /// `co64`: offset, 8 bytes; `stco` when written into a small file.
         case offsets
 
-        /// Bytes of a row as they are taken.
+        /// Bytes of a row in ``takeRows(of:)``.
         package var rowSizeBytes: Int {
             switch self {
             case .syncSamples, .sizes: 4
@@ -51,12 +51,12 @@ package struct FlatTrack: Sendable {
 
     package let kind: TrackKind
     package let timescale: Timescale
-    /// Rows of each table so far, taken or not.
+    /// Number of rows of each table, removed ones included.
     private(set) var rows = [Int](repeating: 0, count: Table.allCases.count)
     private(set) var entries: [SampleEntryWriter] = []
     private(set) var hasCompositionOffsets = false
     private(set) var hasNegativeOffsets = false
-    /// Decoding time of the first sample; all of the tables' times count from it.
+    /// Decoding time of the first sample, from which the tables' times count.
     private(set) var firstDTS: Int64?
     private(set) var endDTS: Int64 = 0
 
@@ -75,12 +75,12 @@ package struct FlatTrack: Sendable {
         self.timescale = timescale
     }
 
-    /// Samples so far.
+    /// Number of samples.
     package var count: Int { Int(sampleCount) }
 
-    /// Begins a chunk: samples that lie back to back, `offset` bytes behind the beginning of the media.
+    /// Begins a chunk of contiguous samples, `offset` bytes after the start of the media.
     ///
-    /// - Throws: when the format cannot be described.
+    /// - Throws: for a format that cannot be written.
     package mutating func beginChunk(
         at offset: Int64, format: TrackFormat
     ) throws(MP4Error) {
@@ -100,7 +100,7 @@ package struct FlatTrack: Sendable {
 
     /// Adds the next sample of the chunk.
     ///
-    /// - Throws: when decoding times do not grow.
+    /// - Throws: when decoding times do not increase.
     package mutating func append(_ sample: FlatSample) throws(MP4Error) {
         precondition(chunkCount > 0, "a sample is in a chunk")
         if let last { try close(last, before: sample.dts) }
@@ -127,7 +127,7 @@ package struct FlatTrack: Sendable {
         }
     }
 
-    /// No sample follows: what is still open becomes rows.
+    /// Ends the track: completes the last rows.
     package mutating func finish() throws(MP4Error) {
         if let last { try close(last, before: endDTS) }
         last = nil
@@ -136,13 +136,13 @@ package struct FlatTrack: Sendable {
         endChunk()
     }
 
-    /// Rows that have been made since the last call, big-endian as in the file.
+    /// Removes and returns the rows since the last call, big-endian as in the file.
     package mutating func takeRows(of table: Table) -> [UInt8] {
         defer { pending[table.rawValue] = [] }
         return pending[table.rawValue]
     }
 
-    /// Bytes that ``takeRows(of:)`` would give now.
+    /// Number of bytes that ``takeRows(of:)`` would return.
     package func pendingBytes(of table: Table) -> Int { pending[table.rawValue].count }
 
     private mutating func close(_ sample: FlatSample, before next: Int64) throws(MP4Error) {

@@ -43,7 +43,7 @@ final class RetimedBytes: VirtualFile {
                         offset: fragment.moof.lowerBound + place,
                         bytes: Self.bigEndian(bound, count: 8)))
             }
-            for place in try DecodeTimes(of: moof, at: fragment.moof.lowerBound).places {
+            for place in try DecodeTimes(of: moof, at: fragment.moof.lowerBound).fields {
                 guard let kind = movie.tracks.first(where: { $0.id == place.trackID })?.kind,
                     let first = fragment.runs.first(where: { $0.track == kind })?.samples.first
                 else { continue }

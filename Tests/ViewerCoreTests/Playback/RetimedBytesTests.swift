@@ -14,12 +14,12 @@ import Testing
     private static let seeds: ClosedRange<UInt64> = 1...5
 
     /// Where a file says when its fragments' samples are decoded.
-    private func decodeTimes(_ bytes: [UInt8]) throws -> [DecodeTimes.Place] {
+    private func decodeTimes(_ bytes: [UInt8]) throws -> [DecodeTimes.Field] {
         var scanner = try FragmentScanner(MemorySource(bytes))
-        var places: [DecodeTimes.Place] = []
+        var places: [DecodeTimes.Field] = []
         while let fragment = try scanner.next() {
             let moof = bytes[Int(fragment.moof.lowerBound)..<Int(fragment.moof.upperBound)]
-            places += try DecodeTimes(of: Array(moof), at: fragment.moof.lowerBound).places
+            places += try DecodeTimes(of: Array(moof), at: fragment.moof.lowerBound).fields
         }
         return places
     }
