@@ -1,9 +1,9 @@
-/// The letters of the test pattern: 5 × 7 dots, drawn for it. Small letters look like capitals.
+/// The font of the test pattern: 5 × 7 dots. Lower case is shown as upper case.
 package enum BitmapFont {
     package static let width = 5
     package static let height = 7
 
-    /// A letter's seven rows, top first; bit 4 is the leftmost dot. Unknown characters are blank.
+    /// A character's seven rows, top first; bit 4 is the leftmost dot. Unknown characters are blank.
     package static func rows(of character: UInt8) -> [UInt8] {
         let isSmall = (0x61...0x7A).contains(character)
         return glyphs[Character(UnicodeScalar(isSmall ? character - 0x20 : character))] ?? blank

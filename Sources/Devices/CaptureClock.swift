@@ -1,14 +1,14 @@
 import Media
 
-/// The clock that captures are paced and stamped by.
+/// The clock that paces and stamps captures.
 package protocol CaptureClock: Sendable {
     /// Nanoseconds of the clock's own zero.
     var nowNanoseconds: Int64 { get }
-    /// Blocks the calling thread until the clock shows that time; not at all when it is past.
+    /// Blocks the calling thread until the clock reaches that time; returns immediately if it has passed.
     func sleep(untilNanoseconds: Int64)
 }
 
-/// The kernel's `CLOCK_MONOTONIC`, which drivers stamp with as well.
+/// The kernel's `CLOCK_MONOTONIC`, which drivers also use for stamps.
 package struct MonotonicClock: CaptureClock {
     package init() {}
 
@@ -18,7 +18,7 @@ package struct MonotonicClock: CaptureClock {
         SystemClock.sleep(untilMonotonicNanoseconds: untilNanoseconds)
     }
 
-    /// What has to be added to this clock to get UTC (nanoseconds since 1970), as of now.
+    /// The present offset from this clock to UTC (nanoseconds since 1970).
     package var utcOffsetNanoseconds: Int64 {
         SystemClock.utc.nowNanoseconds - nowNanoseconds
     }

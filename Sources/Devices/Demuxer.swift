@@ -2,32 +2,32 @@ import CFFmpeg
 import FFmpegSupport
 import Media
 
-/// One opened media file, read from front to back through libavformat.
+/// An open media file, read sequentially through libavformat.
 ///
-/// Owns the handle; used by one thread at a time. All tracks' times have one zero, which keeps the distance between
+/// Owns the handle; used by one thread at a time. All tracks' times have one zero, which preserves the distance between
 /// them.
 struct Demuxer: ~Copyable {
-    /// What a file is read for.
+    /// The use of a file.
     enum Use {
-        /// To be played as a camera would: zero is the earliest time that it presents, and it has to be whole.
+        /// Playback like a camera: zero is the earliest presented time, and the file must be complete.
         case playing
-        /// To be looked at: times are the file's own, and a growing file ends where it ends.
+        /// Inspection: times are the file's own, and a growing file may end anywhere.
         case inspecting
     }
 
     let tracks: [FormatHandle.Track]
-    /// The file's other streams, in words.
+    /// Descriptions of the file's other streams.
     let others: [String]
-    /// The earliest presented time of the file, on its own scale.
+    /// The earliest presented time, on the file's own scale.
     let startNanoseconds: Int64
     private let handle: FormatHandle
     private let use: Use
     /// The file's own time of zero.
     private let originNanoseconds: Int64
-    /// Packets read of each of ``tracks``.
+    /// Packets read from each of ``tracks``.
     private var packetsRead: [Int]
     private var lastNanoseconds: Int64 = 0
-    /// Where the last packet of any stream ends, on the file's own scale.
+    /// The end of the last packet of any stream, on the file's own scale.
     private var endNanoseconds: Int64 = 0
 
     /// Opens the file and finds its best track of each of `kinds`.
@@ -50,20 +50,20 @@ struct Demuxer: ~Copyable {
         self.handle = handle
     }
 
-    /// Whether each packet of the file has a time of its own, or at least of its place.
+    /// Whether each packet of the file has a time of its own, or at least a position.
     var hasPositions: Bool { handle.hasPositions }
 
-    /// Makes the packets' times true, of a file that is read from its beginning.
+    /// Repairs the packets' times, of a file that is read from its start.
     func timeline() throws(DeviceError) -> PacketTimeline<CodedPacket> {
         try handle.timeline(of: tracks)
     }
 
-    /// A packet as the container has it.
+    /// A packet with the container's times.
     struct Output {
         var packet: CodedPacket
-        /// The packet's place among ``tracks``.
+        /// Index in ``tracks``.
         var track: Int
-        /// Nil when neither the container nor the library knows.
+        /// `nil` if neither the container nor the library knows it.
         var dtsNanoseconds: Int64?
     }
 
@@ -83,7 +83,7 @@ struct Demuxer: ~Copyable {
             }
             let index = box.packet.pointee.stream_index
             try notePresence(of: box.packet.pointee)
-            // Cut short by the end of the file, not by its writer.
+            // Truncated by the end of the file, not damaged by its writer.
             let isCorrupt = box.packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0
             if isCorrupt, use == .playing, let io = handle.context.pointee.pb, avio_feof(io) != 0 {
                 throw .truncated(path: handle.path, atNanoseconds: lastNanoseconds)
@@ -104,7 +104,7 @@ struct Demuxer: ~Copyable {
 }
 
 extension Demuxer {
-    /// Keeps how far the packets of all of the file's streams reach.
+    /// Tracks the end of the packets of all streams.
     private mutating func notePresence(of packet: AVPacket) throws(DeviceError) {
         let base = handle.stream(packet.stream_index).pointee.time_base
         let start = packet.pts == CFFmpeg_NOPTS_VALUE ? packet.dts : packet.pts
@@ -113,7 +113,7 @@ extension Demuxer {
         endNanoseconds = max(endNanoseconds, time + (try handle.nanoseconds(packet.duration, base)))
     }
 
-    /// A container with an index knows how many packets there should have been, others how long they should last.
+    /// A container with an index has the number of packets, others a duration.
     private func checkIsComplete() throws(DeviceError) {
         if handle.hasPacketIndex {
             for (track, read) in zip(tracks, packetsRead)
@@ -127,7 +127,7 @@ extension Demuxer {
         }
     }
 
-    /// What headers say is rounded, and may count a last picture that others do not.
+    /// Durations in headers are rounded, and may or may not include the last picture.
     private static let durationTolerance: Int64 = 1_000_000_000
 
     private func output(_ box: PacketHandle, _ place: Int) throws(DeviceError) -> Output {

@@ -1,44 +1,44 @@
 import Glibc
 package import Media
 
-/// Why a source of pictures or sound cannot be used, or not any more.
+/// Why a video or audio source cannot be used, or was lost.
 package enum DeviceError: Error, Hashable, CustomStringConvertible {
     /// The file cannot be opened, or is no media file; `reason` is the system's or the library's.
     case cannotOpen(path: String, reason: String)
     /// The file has no such track.
     case noTrack(TrackKind, path: String)
-    /// The file's data ends within a packet, or earlier than the file says of itself.
+    /// The file ends within a packet, or earlier than its header states.
     case truncated(path: String, atNanoseconds: Int64)
     /// Reading failed.
     case unreadable(path: String, atNanoseconds: Int64, reason: String)
-    /// A time that cannot be expressed in nanoseconds.
+    /// A time that does not fit in nanoseconds.
     case timeOutOfRange(path: String)
-    /// No sound device has that name; these are there.
+    /// No audio device has that name; `available` lists the devices.
     case noAudioDevice(String, available: [String])
-    /// Somebody else has the sound device; `holder` says who, if that is known.
+    /// Another process uses the audio device; `holder` names it, if known.
     case soundDeviceBusy(String, holder: String?)
-    /// This user may not use sound devices.
+    /// This user may not use audio devices.
     case soundDeviceDenied(String)
-    /// The sound device cannot do what is needed.
+    /// The audio device does not support the request.
     case soundDeviceRefused(String, reason: String)
-    /// The sound device was there, and is not any more.
+    /// The audio device was disconnected.
     case soundDeviceLost(String, reason: String)
-    /// No camera has that name; these are there.
+    /// No camera has that name; `available` lists the cameras.
     case noCamera(String, available: [String])
-    /// There is such a file or device, and pictures cannot be captured from it.
+    /// The file or device exists, but is no capture device.
     case notACamera(String, available: [String])
-    /// Somebody else has the camera; `holder` says who, if that is known.
+    /// Another process uses the camera; `holder` names it, if known.
     case cameraBusy(String, holder: String?)
     /// This user may not use the camera.
     case cameraDenied(String)
-    /// The camera cannot do what is needed.
+    /// The camera does not support the request.
     case cameraRefused(String, reason: String)
-    /// The camera was there, and is not any more.
+    /// The camera was disconnected.
     case cameraLost(String, reason: String)
-    /// A camera's control, or several, could not be set.
+    /// One or several controls of a camera could not be set.
     case controlRefused(String, control: String, reason: String)
 
-    /// Whether it is this very process that has the device.
+    /// Whether this process itself uses the device.
     package var isHeldHere: Bool {
         switch self {
         case .soundDeviceBusy(_, let holder), .cameraBusy(_, let holder):

@@ -1,8 +1,8 @@
 import Glibc
 
-/// What folders hold, and where links lead.
+/// Lists directories and resolves links.
 enum FileNames {
-    /// The names inside a folder, in no order; none when it cannot be read.
+    /// The names in a directory, unordered; empty if it cannot be read.
     static func inside(_ path: String) -> [String] {
         guard let folder = opendir(path) else { return [] }
         defer { closedir(folder) }
@@ -16,14 +16,14 @@ enum FileNames {
         return names
     }
 
-    /// The path without links; nil when it leads nowhere.
+    /// The path without links; nil if it does not exist.
     static func resolved(_ path: String) -> String? {
         guard let resolved = realpath(path, nil) else { return nil }
         defer { free(resolved) }
         return String(cString: resolved)
     }
 
-    /// Where a link leads, as it is written; nil when it is none, or may not be read.
+    /// The target of a link, as written; nil if it is none, or cannot be read.
     static func target(_ path: String) -> String? {
         var buffer = [CChar](repeating: 0, count: 4096)
         let count = readlink(path, &buffer, buffer.count)
@@ -34,7 +34,7 @@ enum FileNames {
 
 /// Small files of /proc and /sys.
 enum TextFile {
-    /// What a file holds, up to a page; nil when it cannot be read: what it says is then not known.
+    /// A file's content, up to a page; nil if it cannot be read.
     static func read(_ path: String) -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -45,15 +45,15 @@ enum TextFile {
         return String(decoding: bytes[..<count], as: UTF8.self)
     }
 
-    /// Its first line; nil when it cannot be read, or is empty.
+    /// Its first line; nil if it cannot be read, or is empty.
     static func line(_ path: String) -> String? {
         read(path)?.split(separator: "\n").first.map(String.init)
     }
 }
 
-/// Who has a device open.
+/// Processes that have a device open.
 enum Holders {
-    /// Processes with that device open, as far as this user may look: "ffmpeg (process 812)"; not this one.
+    /// Other processes that have that device open, as far as this user may see them: "ffmpeg (process 812)".
     static func of(_ device: String) -> [String] {
         let own = "\(getpid())"
         return FileNames.inside("/proc").filter { Int($0) != nil && $0 != own }
@@ -64,7 +64,7 @@ enum Holders {
             }.sorted { (Int($0) ?? 0) < (Int($1) ?? 0) }.map(name(ofProcess:))
     }
 
-    /// "ffmpeg (process 812)", also of one of its threads.
+    /// "ffmpeg (process 812)", also for one of its threads.
     static func name(ofProcess thread: String) -> String {
         let status = TextFile.read("/proc/\(thread)/status")?.split(separator: "\n")
         let process =

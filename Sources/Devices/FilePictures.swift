@@ -1,13 +1,13 @@
 import Media
 
-/// A file's H.264 as one packet per picture, whatever packets the container has (``PictureAssembler``).
+/// Repacks a file's H.264 into one packet per picture (``PictureAssembler``).
 ///
-/// A joined packet has the times of the packet with the picture's first slice, and lasts until its last packet ends. Pictures of one
-/// packet share its duration; where it has none, only the first of them has times.
+/// A joined packet has the times of the packet with the picture's first slice, and lasts until the end of its last
+/// packet. Pictures of one packet share its duration; without one, only the first of them has times.
 struct FilePictures {
     private var assembler: PictureAssembler<Demuxer.Output>
 
-    /// Nil for another codec.
+    /// - Returns: nil for another codec.
     init?(_ track: CodedTrack) {
         guard track.codec == "h264",
             let assembler = PictureAssembler<Demuxer.Output>(configuration: track.configuration)
@@ -15,7 +15,7 @@ struct FilePictures {
         self.assembler = assembler
     }
 
-    /// Takes the next packet; the pictures that are complete now.
+    /// Adds the next packet; returns the pictures that are complete.
     mutating func add(_ output: Demuxer.Output) -> [Demuxer.Output] {
         let packet = output.packet
         return assembler.add(output, packet.bytes, newConfiguration: packet.newConfiguration)

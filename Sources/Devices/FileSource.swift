@@ -1,30 +1,28 @@
 package import Media
 
-/// A media file that is played like a camera: its packets in the order of their decoding times, once or over and
-/// over.
+/// A media file that is played like a camera: its packets in the order of their decoding times, once or in a loop.
 ///
-/// Times are nanoseconds after ``originNanoseconds``, where the file's earliest presented time goes; all tracks of the
-/// file share it, so their distance stays what it is. Each round of a loop follows the one before it by the file's
+/// Times are nanoseconds after ``originNanoseconds``, which corresponds to the file's earliest presented time; all
+/// tracks share it, so their distance is preserved. Each iteration of a loop follows the previous one by the file's
 /// duration. Belongs to one thread.
 package struct FileSource: ~Copyable {
     package let path: String
-    /// In the order that was asked for.
+    /// In the requested order.
     package let tracks: [CodedTrack]
-    /// Where the file's zero is on the clock it is played by.
+    /// The file's zero on the playback clock.
     package var originNanoseconds: Int64 = 0
-    /// The file's earliest presented time, on its own scale.
+    /// The earliest presented time, on the file's own scale.
     package let startNanoseconds: Int64
 
-    /// What the file's packets are read for.
+    /// The use of the packets.
     package enum Purpose: Hashable, Sendable {
-        /// They are recorded as they are: of several tracks, one of H.264 or AAC is used.
+        /// Recording without re-encoding: of several tracks, one of H.264 or AAC is selected.
         case copying
-        /// Of several tracks, one is used that there is a decoder for.
+        /// Decoding: of several tracks, one with an available decoder is selected.
         case decoding
     }
 
-    /// What people should know of the file from the beginning, each in words: streams that are not used, and a rate that is not the
-    /// file's.
+    /// Notes for the user about the file: ignored streams, and an assumed rate.
     package var notes: [String] {
         var notes = demuxer.others.map { "\($0) is left out" }
         if let rate = assumedRate {
@@ -33,7 +31,7 @@ package struct FileSource: ~Copyable {
         return notes
     }
 
-    /// A joint in words.
+    /// A note about a clock discontinuity.
     package static func note(_ joint: ClockJoint) -> String {
         func seconds(_ nanoseconds: Int64) -> String {
             let hundredths = nanoseconds.magnitude / 10_000_000
@@ -44,7 +42,7 @@ package struct FileSource: ~Copyable {
             + "\(seconds(joint.atNanoseconds)), without a gap"
     }
 
-    /// The rate at which a stream without times is read that does not say one.
+    /// The assumed rate of a stream without times and without timing information.
     private var assumedRate: FrameRate? {
         guard !demuxer.hasPositions else { return nil }
         for case .picture(let picture) in tracks.map(\.content) {
@@ -54,7 +52,7 @@ package struct FileSource: ~Copyable {
         return nil
     }
 
-    /// Where the clock of the file has jumped so far, as its packets are timed without ``originNanoseconds``.
+    /// Clock discontinuities so far, without ``originNanoseconds``.
     package var joints: [ClockJoint] { timeline.joints }
 
     private let kinds: [TrackKind]
@@ -66,12 +64,12 @@ package struct FileSource: ~Copyable {
     private var roundStart: Int64 = 0
     private var roundEnd: Int64 = 0
     private var timeline: PacketTimeline<CodedPacket>
-    /// Makes packets of pictures, where the track is H.264.
+    /// Assembles pictures of an H.264 track.
     private var pictures: FilePictures?
-    /// What the file's edit list hides behind its end is left out.
+    /// Drops packets that the file's edit list hides after its end.
     private var hidden: [TrackKind: HiddenPackets<PacketTimeline<CodedPacket>.Timed>] = [:]
     private var hasReadAll = false
-    /// Why reading ended before the end: reported behind what precedes the damage.
+    /// Why reading ended early; thrown after the preceding packets.
     private var damage: DeviceError?
 
     /// Opens the file's best track of each of `kinds`.
@@ -122,7 +120,7 @@ package struct FileSource: ~Copyable {
         }
     }
 
-    /// The next packet of all tracks, nil at the end.
+    /// The next packet of all tracks; nil at the end.
     package mutating func next() throws(DeviceError) -> CodedPacket? {
         while true {
             if var packet = order.next() {
@@ -135,9 +133,9 @@ package struct FileSource: ~Copyable {
         }
     }
 
-    /// The first packet of a track, which stays where it is; nil when the file has none.
+    /// Peeks at the first packet of a track; nil when the file has none.
     ///
-    /// To be asked before ``next()`` is. Some containers describe a codec only there.
+    /// Call it before ``next()``. Some containers describe a codec only there.
     package mutating func firstPacket(of kind: TrackKind) throws(DeviceError) -> CodedPacket? {
         while true {
             if let packet = order.first(of: kind) { return packet }
@@ -151,7 +149,7 @@ package struct FileSource: ~Copyable {
         return nil
     }
 
-    /// Reads one packet, or opens the next round.
+    /// Reads one packet, or starts the next iteration.
     private mutating func readOn() throws(DeviceError) {
         do throws(DeviceError) {
             if let output = try demuxer.next() {
@@ -180,7 +178,7 @@ package struct FileSource: ~Copyable {
         beginRound()
     }
 
-    /// Gives a picture, or a packet of sound, its times.
+    /// Assigns times to a picture or an audio packet.
     private mutating func time(_ output: Demuxer.Output) throws(DeviceError) {
         do throws(TimelineError) {
             place(
@@ -193,7 +191,7 @@ package struct FileSource: ~Copyable {
         }
     }
 
-    /// Takes packets with their times on their way to their places among the others.
+    /// Inserts timed packets in their order.
     private mutating func place(_ packets: [PacketTimeline<CodedPacket>.Timed]) {
         for timed in packets {
             let needed = hidden[timed.packet.track]?.add(

@@ -2,9 +2,9 @@ import CFFmpeg
 import FFmpegSupport
 import Media
 
-/// One open file, and what is in it.
+/// An open file and its streams.
 struct FormatHandle: ~Copyable {
-    /// A track and where it is in the file.
+    /// A track and its stream.
     struct Track {
         let description: CodedTrack
         let index: Int32
@@ -32,7 +32,7 @@ struct FormatHandle: ~Copyable {
 }
 
 extension FormatHandle {
-    /// The track of that kind that is to be used: of those that can be, the one that most players would play.
+    /// Selects a track: among the usable ones, the default of most players.
     func bestTrack(_ kind: TrackKind, for purpose: FileSource.Purpose) throws(DeviceError) -> Track
     {
         let type = kind == .video ? AVMEDIA_TYPE_VIDEO : AVMEDIA_TYPE_AUDIO
@@ -69,7 +69,7 @@ extension FormatHandle {
             description: track, index: index, timeBase: stream(index).pointee.time_base)
     }
 
-    /// The file's other streams, in words: what is not used, and what cannot be.
+    /// Descriptions of the file's other streams: unused, or unusable.
     func others(than tracks: [Track]) -> [String] {
         (0..<Int32(context.pointee.nb_streams)).compactMap { index in
             if tracks.contains(where: { $0.index == index }) { return nil }
@@ -92,7 +92,7 @@ extension FormatHandle {
             && stream(index).pointee.disposition & AV_DISPOSITION_ATTACHED_PIC == 0
     }
 
-    /// Whether enough has come of a stream to know what it is.
+    /// Whether the stream's properties are known.
     private func isDescribed(_ index: Int32) -> Bool {
         guard let parameters = stream(index).pointee.codecpar else { return false }
         if parameters.pointee.codec_type == AVMEDIA_TYPE_AUDIO {
@@ -109,9 +109,9 @@ extension FormatHandle {
         }
     }
 
-    /// Makes the packets' times true.
+    /// Repairs the packets' times.
     func timeline(of tracks: [Track]) throws(DeviceError) -> PacketTimeline<CodedPacket> {
-        // Recordings count pictures in ticks of 90 kHz: two decoding times are never the same one.
+        // Recordings use ticks of 90 kHz: two decoding times must not round to the same tick.
         let pictureStep = 1_000_000_000 / Int64(Timescale.video.ticksPerSecond) + 1
         do throws(BitstreamError) {
             return try input.timeline(
@@ -123,7 +123,7 @@ extension FormatHandle {
         }
     }
 
-    /// Whether each packet of the file has a time of its own, or at least of its place.
+    /// Whether each packet of the file has a time of its own, or at least a position.
     var hasPositions: Bool { input.hasPositions }
 
     /// The file's stream of that number.
@@ -158,7 +158,7 @@ extension FormatHandle {
             sampleAspectRatio: Self.aspectRatio(aspect), orientation: Self.orientation(of: stream))
     }
 
-    /// What the container says of a turned picture; a matrix that does something else counts as none.
+    /// The container's display orientation; upright for any other transformation.
     private static func orientation(of stream: UnsafeMutablePointer<AVStream>) -> PictureOrientation
     {
         var size = 0
@@ -169,17 +169,17 @@ extension FormatHandle {
             ?? .upright
     }
 
-    /// Square is something that a container says, too; nil: nothing is said.
+    /// A container may state square pixels, too; nil: unspecified.
     private static func aspectRatio(_ value: AVRational) -> SampleAspectRatio? {
         SampleAspectRatio(reducing: Int64(value.num), Int64(value.den))
     }
 
-    /// The container lists every packet up front (ISO/IEC 14496-12 sample tables).
+    /// Whether the container lists every packet up front (ISO/IEC 14496-12 sample tables).
     var hasPacketIndex: Bool {
         String(cString: context.pointee.iformat.pointee.name).hasPrefix("mov,")
     }
 
-    /// How long the file says it is; nil when the library had to guess.
+    /// The duration in the file; nil when the library has estimated it.
     var statedDurationNanoseconds: Int64? {
         let duration = context.pointee.duration
         guard context.pointee.duration_estimation_method == AVFMT_DURATION_FROM_STREAM,
@@ -188,8 +188,8 @@ extension FormatHandle {
         return try? nanoseconds(duration, AVRational(num: 1, den: Int32(AV_TIME_BASE)))
     }
 
-    /// Tells the library that only `tracks` are wanted, where it can do without the others; the earliest presented
-    /// time of the whole file, nanoseconds.
+    /// Has the library skip other streams than `tracks`, if possible; returns the earliest presented time of the whole
+    /// file, nanoseconds.
     func select(_ tracks: [Track]) throws(DeviceError) -> Int64 {
         var origin: Int64?
         for index in 0..<Int32(context.pointee.nb_streams) {
@@ -202,7 +202,7 @@ extension FormatHandle {
                 let time = try nanoseconds(start, stream.pointee.time_base)
                 origin = min(origin ?? time, time)
             }
-            // Without an index, only all streams together tell whether the file is whole.
+            // Without an index, only all streams together show whether the file is complete.
             if hasPacketIndex, !tracks.contains(where: { $0.index == index }) {
                 stream.pointee.discard = AVDISCARD_ALL
             }
@@ -210,7 +210,7 @@ extension FormatHandle {
         return origin ?? 0
     }
 
-    /// A time of that base in nanoseconds.
+    /// Converts a time to nanoseconds.
     func nanoseconds(_ value: Int64, _ base: AVRational) throws(DeviceError) -> Int64 {
         let (ticks, isOverflow) = value.multipliedReportingOverflow(by: Int64(base.num))
         guard !isOverflow, base.den > 0,
@@ -220,6 +220,6 @@ extension FormatHandle {
         return time
     }
 
-    /// 30 years: what lies beyond is damage, and sums of what lies within cannot overflow.
+    /// 30 years: a longer time is damage, and sums cannot overflow.
     private static let longestNanoseconds: UInt64 = 30 * 366 * 86_400 * 1_000_000_000
 }

@@ -1,11 +1,11 @@
 import Media
 
-/// Puts the packets of a file's tracks in the order of their decoding times.
+/// Merges the packets of a file's tracks in the order of their decoding times.
 ///
-/// Files keep a second or more of one track in a row; played at the file's pace, each packet should leave when it is
-/// due all the same.
+/// Files store a second or more of one track in a row; at the file's own pace, each packet must be delivered when it is
+/// due.
 struct PacketOrder {
-    /// Kept back while a packet of the other track is looked for. A well-made file needs far less.
+    /// Maximum held while waiting for a packet of the other track. A well-interleaved file needs far less.
     private static let maximumPackets = 512
     private static let maximumBytes = 16 << 20
 
@@ -23,17 +23,17 @@ struct PacketOrder {
         bytes += packet.bytes.count
     }
 
-    /// No packets follow: everything may leave.
+    /// No packets follow: all held packets may be delivered.
     mutating func finish() {
         for track in queues.keys { queues[track]?.isFinished = true }
     }
 
-    /// The earliest packet of that track that has not left yet.
+    /// The earliest held packet of a track.
     func first(of track: TrackKind) -> CodedPacket? {
         queues[track]?.first
     }
 
-    /// The packet that is to leave next; nil while an earlier one may still come.
+    /// The next packet; nil while an earlier one may still arrive.
     mutating func next() -> CodedPacket? {
         let isFull = packets >= Self.maximumPackets || bytes >= Self.maximumBytes
         var earliest: CodedPacket?
@@ -66,7 +66,7 @@ struct PacketOrder {
 
         mutating func removeFirst() {
             head += 1
-            // Most of the time the queue runs empty; otherwise it is moved up once in a while.
+            // Compacts the queue when it is empty, or now and then.
             if head == packets.count || head > 64 {
                 packets.removeFirst(head)
                 head = 0

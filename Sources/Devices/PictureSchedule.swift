@@ -1,27 +1,27 @@
 package import Media
 
-/// Which picture is due when: picture n at start + n / rate, until the duration is over.
+/// The schedule of pictures: picture n is due at start + n / rate, until the end.
 ///
-/// Who falls behind by more than a backlog of pictures goes on with the newest due one and learns what it left out:
-/// a camera's driver has only so many buffers either.
+/// After a delay of more than the backlog, it continues with the newest due picture and reports the skipped ones, like
+/// a camera driver with a limited number of buffers.
 package struct PictureSchedule: Sendable {
-    /// What to do now.
+    /// The next action.
     package enum Step: Hashable, Sendable {
         case wait(untilNanoseconds: Int64)
         /// Make picture `number`, which was due at that time.
         case picture(number: Int64, dueNanoseconds: Int64)
-        /// `count` pictures from that time on are not made any more.
+        /// `count` pictures from that time on were skipped.
         case skipped(count: Int, startNanoseconds: Int64, durationNanoseconds: Int64)
         case finished
     }
 
-    /// Half a second at 30 pictures per second: longer than a busy box stalls, short enough to be called live.
+    /// Half a second at 30 pictures per second: longer than the stalls of a busy box, short enough for live video.
     package static let usualBacklog: Int64 = 15
 
     private let backlog: Int64
     private let rate: FrameRate
     private let startNanoseconds: Int64
-    /// How many pictures there are in all; nil: no end.
+    /// Total number of pictures; nil: unlimited.
     private let count: Int64?
     private var number: Int64 = 0
 
@@ -35,7 +35,7 @@ package struct PictureSchedule: Sendable {
         count = durationNanoseconds.map { rate.pictures(inNanoseconds: $0) }
     }
 
-    /// The next step of the thread that makes the pictures.
+    /// The next action of the thread that makes the pictures.
     package mutating func next(nowNanoseconds: Int64) -> Step {
         if let count, number >= count { return .finished }
         let due = time(of: number)

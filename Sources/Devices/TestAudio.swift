@@ -1,11 +1,10 @@
 import Glibc
 package import Media
 
-/// Makes the test sound of the contract: silence with a 20 ms beep (−6 dBFS, 1 kHz) that begins, at a zero
+/// Generates the test audio of the contract: silence with a 20 ms beep (−6 dBFS, 1 kHz) that begins, at a zero
 /// crossing, at every whole second of the capture clock.
 ///
-/// Sound frame n was captured at start + n / rate, exactly: the beep is computed from that time, not from the
-/// frame's number.
+/// Frame n was captured at start + n / rate, exactly: the beep is computed from that time, not from the frame's number.
 package struct TestAudio {
     package let layout: AudioLayout
     private let startNanoseconds: Int64
@@ -22,7 +21,7 @@ package struct TestAudio {
         self.startNanoseconds = startNanoseconds
     }
 
-    /// When frame `number` is captured: everything before it is there from this time on.
+    /// Capture time of frame `number`: all earlier frames are available from this time on.
     package func captureNanoseconds(ofFrame number: Int64) -> Int64 {
         startNanoseconds + Int64(Int128(number) * 1_000_000_000 / Int128(layout.sampleRate))
     }
@@ -32,7 +31,7 @@ package struct TestAudio {
         let memory = AudioMemory(frames: count)
         let first = framesMade
         framesMade += Int64(count)
-        // Which whole second is the last one before the end, and does its beep reach into this run?
+        // Whether the beep of the last whole second before the end reaches into these frames.
         let end = captureNanoseconds(ofFrame: framesMade)
         let start = captureNanoseconds(ofFrame: first)
         if (end - 1) / 1_000_000_000 * 1_000_000_000 + Self.beepNanoseconds > start {
@@ -54,8 +53,8 @@ package struct TestAudio {
     }
 }
 
-/// The samples of one channel; all channels show the same.
-// @unchecked: written before anyone else sees it, only read from then on.
+/// The samples of one channel, shared by all channels.
+// @unchecked: written before it is shared, only read from then on.
 private final class AudioMemory: @unchecked Sendable {
     let samples: UnsafeMutablePointer<Float>
 

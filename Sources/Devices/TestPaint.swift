@@ -49,7 +49,7 @@ extension PictureBuffer {
 /// A filled circle, as one span per row.
 struct Disc {
     let radius: Int
-    /// Half the width of each row of the luma plane, from −radius to radius; of the chroma planes every other one.
+    /// Half the width of each row of the luma plane, from −radius to radius; the chroma planes use every other one.
     private let halfWidths: [Int]
 
     init(radius: Int) {
@@ -72,7 +72,7 @@ struct Disc {
         }
     }
 
-    /// Puts the background back where the disc was.
+    /// Restores the background at the disc's position.
     func erase(at centre: (x: Int, y: Int), from buffer: PictureBuffer, background: PictureBuffer) {
         for index in 0..<3 {
             let shift = index == 0 ? 0 : 1
@@ -91,7 +91,7 @@ struct Disc {
     }
 }
 
-/// Times as the test pattern shows them, ASCII.
+/// Times in the test pattern, ASCII.
 enum TimeText {
     /// "2026-11-20 22:40:00.000".
     static func utc(nanoseconds: Int64) -> [UInt8] {
@@ -116,7 +116,7 @@ enum TimeText {
             + padded((nanoseconds - seconds * 1_000_000_000) / 1000, digits: 6, prefix: ".")
     }
 
-    /// `prefix` and the number, with zeros in front; its last digits where it has too many.
+    /// `prefix` and the number with leading zeros, truncated to its last digits.
     static func padded(_ number: Int64, digits: Int, prefix: String = "") -> [UInt8] {
         var result = Array(prefix.utf8)
         let start = result.count
@@ -130,7 +130,7 @@ enum TimeText {
 }
 
 extension Int64 {
-    /// The quotient towards negative infinity.
+    /// The quotient, rounded towards negative infinity.
     fileprivate func flooredQuotient(_ divisor: Int64) -> Int64 {
         let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
         return remainder < 0 ? quotient - 1 : quotient

@@ -1,10 +1,9 @@
 package import Media
 
-/// Paints the test pattern of the contract: the time code on top, below it the source's name, the time and the
-/// picture's number for people, and a disc that moves over colour bars.
+/// Paints the test pattern of the contract: the time code at the top, below it the source's name, the time and the
+/// picture's number as text, and a disc that moves over colour bars.
 ///
-/// What stands still is painted once per buffer; of a new picture only the code, the digits that changed and the
-/// disc are.
+/// Static parts are painted once per buffer; a new picture only needs the code, the changed digits and the disc.
 package struct TestPicture {
     /// The smallest picture whose text can be read.
     package static let minimumSize = PictureSize(width: 160, height: 90)
@@ -14,11 +13,10 @@ package struct TestPicture {
     private let disc: Disc
     private let utcOffsetNanoseconds: Int64
     private var pool: PicturePool
-    /// What moved, of each of the pool's buffers.
+    /// The moving parts, for each of the pool's buffers.
     private var painted: [Painted] = []
 
-    /// `utcOffsetNanoseconds` is what makes UTC of a capture time.
-    ///
+    /// - Parameter utcOffsetNanoseconds: offset from capture times to UTC.
     /// - Precondition: the size is even and at least ``minimumSize``.
     package init(size: PictureSize, sourceName: String, utcOffsetNanoseconds: Int64) {
         precondition(size.width >= Self.minimumSize.width)
@@ -31,7 +29,7 @@ package struct TestPicture {
         paintBackground(sourceName: sourceName)
     }
 
-    /// Picture `number`; the frame's memory is painted over only after the frame is gone.
+    /// Picture `number`; the frame's memory is reused only after the frame was released.
     package mutating func paint(
         number: Int64, captureNanoseconds: Int64, durationNanoseconds: Int64
     ) -> RawFrame {
@@ -98,7 +96,7 @@ package struct TestPicture {
         painted[place].lines = lines
     }
 
-    /// One character with the space to its right, over whatever is there.
+    /// One character with the space to its right, over the present content.
     private func paint(_ character: UInt8, line: Int, column: Int, into buffer: PictureBuffer) {
         let scale = layout.scale
         let left = layout.margin + column * Layout.cellWidth * scale
@@ -114,14 +112,14 @@ package struct TestPicture {
         }
     }
 
-    /// What of a buffer differs from the background.
+    /// Differences of a buffer from the background.
     private struct Painted {
         var lines: [[UInt8]] = [[], [], []]
         var disc: (x: Int, y: Int)?
     }
 }
 
-/// Where things are in a picture of one size.
+/// Positions in a picture of one size.
 private struct Layout {
     /// A letter and the space beside it, dots.
     static let cellWidth = BitmapFont.width + 1
@@ -135,7 +133,7 @@ private struct Layout {
     let bars: Range<Int>
     /// Pixels per dot.
     let scale: Int
-    /// Letters that fit in a line.
+    /// Characters per line.
     let columns: Int
     let margin: Int
     private let width: Int
@@ -160,7 +158,7 @@ private struct Layout {
         text.lowerBound + scale + line * text.count / Self.lines
     }
 
-    /// The disc's centre: to and fro within the bars, once across in 4 s and once down in 1.3 s.
+    /// The disc's centre: it oscillates within the bars, once across in 4 s and once down in 1.3 s.
     func discPosition(atNanoseconds time: Int64, radius: Int) -> (x: Int, y: Int) {
         func swing(_ period: Int64, _ room: Int) -> Int {
             let phase = Int(((time % (2 * period)) + 2 * period) % (2 * period))

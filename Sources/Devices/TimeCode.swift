@@ -1,10 +1,10 @@
 package import Media
 
-/// The code in the test pattern's top eighth: a capture time that any decoder's picture can be asked for.
+/// The code in the test pattern's top eighth: a capture time that can be read from a decoded picture.
 ///
 /// Two rows of 40 cells, left to right, top row first, black (Y = 16) for 0 and white (Y = 235) for 1: bits 0–7 are
-/// 10101010, bits 8–71 the time in nanoseconds, most significant bit first, bits 72–79 its CRC-8 (polynomial
-/// 0x07, start 0).
+/// 10101010, bits 8–71 the time in nanoseconds, most significant bit first, bits 72–79 its CRC-8 (polynomial 0x07,
+/// start 0).
 package struct TimeCode: Hashable, Sendable {
     package static let rows = 2
     package static let columns = 40
@@ -19,7 +19,7 @@ package struct TimeCode: Hashable, Sendable {
         self.captureNanoseconds = captureNanoseconds
     }
 
-    /// Reads the code out of a picture's luma plane; nil when there is none, or when it is damaged.
+    /// Reads the code from a picture's luma plane; nil when it is missing or damaged.
     package init?(readingLumaOf frame: RawFrame) {
         guard let luma = frame.planes.first else { return nil }
         var bytes = [UInt8](repeating: 0, count: 10)

@@ -1,18 +1,18 @@
 import CALSA
 
-/// How a sound device is found: by its name, and once it was open, by where it is plugged in.
+/// Address of an audio device: its name, and once it was open, its position in sysfs.
 ///
-/// Cards are numbered, and two of a kind are named, in the order in which they were found. The socket that a card is
-/// plugged into stays what it is, so that after it was unplugged, the same microphone is used again and no other.
+/// Cards are numbered, and cards of one model are named, in the order in which they were found. The position in sysfs
+/// depends only on the socket, so that after a card was unplugged, the same microphone is used again and no other.
 package struct AudioAddress: Hashable, Sendable {
-    /// ALSA's name: "default", "hw:CARD=Device,DEV=0"; "first" for the first there is.
+    /// ALSA's name: "default", "hw:CARD=Device,DEV=0"; "first" for the first device.
     package let name: String
     private var socket: Socket?
 
     private struct Socket: Hashable {
-        /// The card's place in sysfs.
+        /// The card's path in sysfs.
         var place: String
-        /// What stands before the card: "hw", "plughw".
+        /// The part before the card: "hw", "plughw".
         var prefix: String
         var device: UInt32
         var subdevice: UInt32
@@ -22,7 +22,7 @@ package struct AudioAddress: Hashable, Sendable {
         self.name = name
     }
 
-    /// ALSA's name for it at this moment.
+    /// ALSA's present name for it.
     func currentName() throws(DeviceError) -> String {
         if let socket {
             guard let card = AudioCards.card(at: socket.place) else {
@@ -35,7 +35,7 @@ package struct AudioAddress: Hashable, Sendable {
         return first
     }
 
-    /// The same, knowing where the device is that was found; names without a card of their own stay names.
+    /// The address with the position of the opened device; names without a card stay names.
     func found(_ handle: borrowing PCMHandle) -> AudioAddress {
         let prefix = name == "first" ? "hw" : String(name.prefix { $0 != ":" })
         guard socket == nil, prefix == "hw" || prefix == "plughw" else { return self }

@@ -1,22 +1,22 @@
 import CALSA
 import Glibc
 
-/// A sound device that can be captured from, as a list of devices shows it.
+/// An audio capture device, as listed.
 package struct AudioDeviceInfo: Hashable, Sendable {
-    /// The name to use it by, the same after a reboot: `hw:CARD=Device,DEV=0`.
+    /// A name that is stable across reboots: `hw:CARD=Device,DEV=0`.
     package var id: String
-    /// What its makers call it.
+    /// The vendor's name.
     package var name: String
-    /// Where it is plugged in, as the kernel has it: two of a kind differ in this; nil when the kernel does not say.
+    /// The kernel's path of its socket, which distinguishes devices of one model; nil if unknown.
     package var place: String?
-    /// Nil when nobody could ask: see ``obstacle``.
+    /// `nil` if it could not be queried: see ``obstacle``.
     package var abilities: Abilities?
-    /// Why it could not be asked, in one line.
+    /// Why it could not be queried, in one line.
     package var obstacle: String?
 
-    /// What the hardware can do by itself.
+    /// The capabilities of the hardware, without conversion.
     package struct Abilities: Hashable, Sendable {
-        /// Of the usual sample rates, those it has, Hz.
+        /// Its sample rates among the usual ones, Hz.
         package var sampleRates: [Int]
         package var channels: ClosedRange<Int>
         /// ALSA's names.
@@ -24,9 +24,9 @@ package struct AudioDeviceInfo: Hashable, Sendable {
     }
 }
 
-/// The machine's sound cards.
+/// The machine's audio cards.
 package enum AudioCards {
-    /// The rates that are asked for.
+    /// The rates that are queried.
     private static let usualRates = [
         8_000, 11_025, 16_000, 22_050, 32_000, 44_100, 48_000, 88_200, 96_000, 192_000,
     ]
@@ -34,7 +34,7 @@ package enum AudioCards {
     /// The kernel's limit.
     private static let mostCards = 32
 
-    /// Everything that can be captured from, in the kernel's order. Opens each device for a moment.
+    /// All capture devices, in the kernel's order. Opens each device briefly.
     package static func list() -> [AudioDeviceInfo] {
         addresses().map { address in
             var info = AudioDeviceInfo(
@@ -48,32 +48,32 @@ package enum AudioCards {
         }
     }
 
-    /// The names alone; opens no device.
+    /// The names only; opens no device.
     static func names() -> [String] { addresses().map(\.stableName) }
 
-    /// There are cards, and this user may open none of them: ALSA then says that there are none.
+    /// Whether there are cards, none of which this user may open: ALSA then reports that there are none.
     static var areForbidden: Bool {
         let names: [String] = (0..<mostCards).map { "/dev/snd/controlC\($0)" }
         let controls = names.filter { access($0, F_OK) == 0 }
         return !controls.isEmpty && controls.allSatisfy { access($0, R_OK | W_OK) != 0 }
     }
 
-    /// The card that is plugged in there now; nil when there is none.
+    /// The card in a socket; nil when there is none.
     static func card(at place: String) -> Int32? {
         cards().first { self.place(ofCard: $0) == place }
     }
 
-    /// Where a card is plugged in: the path of its device in sysfs.
+    /// The socket of a card: the path of its device in sysfs.
     static func place(ofCard card: Int32) -> String? {
         guard let path = realpath("/sys/class/sound/card\(card)/device", nil) else { return nil }
         defer { free(path) }
         return String(cString: path)
     }
 
-    /// Who has the device of that name open, as far as the kernel tells: "arecord (process 812)".
+    /// A process that has the device open, as far as the kernel reports it: "arecord (process 812)".
     static func holder(of name: String) -> String? { holders(of: name).first }
 
-    /// All who have the device of that name open, each once.
+    /// All processes that have the device open.
     package static func holders(of name: String) -> [String] {
         // "hw:0", "plughw:Device,0", "hw:CARD=Device,DEV=0,SUBDEV=0"
         let parts = name.split(separator: ":", maxSplits: 1).last.map {
@@ -89,7 +89,7 @@ package enum AudioCards {
         let folder = "/proc/asound/card\(address.card)/pcm\(address.device)c"
         let wanted = parts.count > 2 ? Int(parts[2]) : nil
         for subdevice in wanted.map({ $0...$0 }) ?? 0...7 {
-            // One line of the kernel's is "owner_pid   : 812".
+            // A line of the kernel's file is "owner_pid   : 812".
             guard let status = TextFile.read("\(folder)/sub\(subdevice)/status"),
                 let line = status.split(separator: "\n").first(where: {
                     $0.hasPrefix("owner_pid")
@@ -101,7 +101,7 @@ package enum AudioCards {
         return holders
     }
 
-    // MARK: Asking the kernel
+    // MARK: Queries
 
     /// A device of a card.
     struct Address: Hashable {
@@ -147,7 +147,7 @@ package enum AudioCards {
             snd_pcm_info_set_device(pcmInfo, UInt32(device))
             snd_pcm_info_set_subdevice(pcmInfo, 0)
             snd_pcm_info_set_stream(pcmInfo, SND_PCM_STREAM_CAPTURE)
-            guard snd_ctl_pcm_info(control, pcmInfo) >= 0 else { continue }  // it only plays
+            guard snd_ctl_pcm_info(control, pcmInfo) >= 0 else { continue }  // playback only
             let name = String(cString: snd_pcm_info_get_name(pcmInfo))
             result.append(
                 Address(
@@ -159,7 +159,7 @@ package enum AudioCards {
 }
 
 extension PCMHandle {
-    /// What the device can do; it stays as it is.
+    /// The device's capabilities; does not change its state.
     func abilities(_ rates: [Int]) throws(ALSAError) -> AudioDeviceInfo.Abilities {
         var parameters: OpaquePointer?
         try ALSAError.check(snd_pcm_hw_params_malloc(&parameters))
@@ -181,14 +181,14 @@ extension PCMHandle {
 }
 
 extension DeviceError {
-    /// No device of that name is to be found, or none may be seen.
+    /// The error for a device that was not found, or may not be listed.
     static func missing(_ name: String) -> DeviceError {
         AudioCards.areForbidden
             ? .soundDeviceDenied(name)
             : .noAudioDevice(name, available: AudioCards.names())
     }
 
-    /// What it means that a sound device would not open.
+    /// The error for a device that could not be opened.
     init(opening name: String, _ error: ALSAError) {
         guard case .call(let code) = error else {
             self = .soundDeviceRefused(name, reason: error.reason)

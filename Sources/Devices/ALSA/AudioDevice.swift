@@ -2,31 +2,31 @@ import CALSA
 import Glibc
 package import Media
 
-/// A sound device of ALSA that is being captured from.
+/// An open ALSA capture device.
 ///
-/// A buffer that has run over does not stop it: the driver goes on counting, and says to the frame how much was lost.
-/// A device that stops all the same (a plug-in that knows no better, a suspended machine) is started again.
+/// An overrun does not stop it: the driver continues to count, and reports the number of lost frames. If a device stops
+/// nevertheless (a plug-in without this mode, a suspended machine), it is restarted.
 package final class AudioDevice: AudioInput {
     package let layout: AudioLayout
     package let summary: String
-    /// How to find it again.
+    /// Its address, for reopening.
     package let address: AudioAddress
 
     private let handle: PCMHandle
     private let agreement: PCMAgreement
-    /// Number of the next frame that is read.
+    /// Number of the next frame to read.
     private var nextFrame: Int64 = 0
 
-    /// How far a driver's stamp may lie before the present; past it, it is of another clock.
+    /// Maximum age of a driver's stamp; an older one is of another clock.
     private static let oldestStampNanoseconds: Int64 = 60_000_000_000
 
-    /// Opens the device at that address, or one that was opened before and is plugged in there again.
+    /// Opens the device at that address, or one that was opened before and is plugged in again.
     package init(_ address: AudioAddress, wish: AudioRequest) throws(DeviceError) {
         let name = try address.currentName()
         do throws(ALSAError) {
             handle = try PCMHandle(name)
         } catch .call(-EINVAL) {
-            // A number that no card can have, or words that are no name.
+            // The number of a card that cannot exist, or an invalid name.
             throw .missing(name)
         } catch {
             throw DeviceError(opening: name, error)
@@ -92,7 +92,7 @@ package final class AudioDevice: AudioInput {
                 reading: reading))
     }
 
-    /// How much there is to read, and how much had been captured by when.
+    /// The number of frames to read, and the number captured by a given time.
     private func look() throws(ALSAError) -> (available: Int, reading: AudioReading) {
         var available: snd_pcm_uframes_t = 0
         var stamp = snd_htimestamp_t()
@@ -107,8 +107,8 @@ package final class AudioDevice: AudioInput {
         )
     }
 
-    /// What the driver has overwritten before anybody read it, and a period more that it may be writing just now; the
-    /// number of frames that are lost.
+    /// Skips frames that the driver has overwritten, and a period more that it may be writing now; returns the number
+    /// of lost frames.
     private func skipOverwritten(_ available: Int) throws(ALSAError) -> Int {
         guard available > agreement.bufferFrames else { return 0 }
         let lost = available - agreement.bufferFrames + agreement.periodFrames
@@ -148,7 +148,7 @@ package final class AudioDevice: AudioInput {
 }
 
 /// The memory of one read.
-// @unchecked: written before anyone else sees it, only read from then on.
+// @unchecked: written before it is shared, only read from then on.
 private final class DeviceMemory: @unchecked Sendable {
     let bytes: UnsafeMutableRawPointer
 

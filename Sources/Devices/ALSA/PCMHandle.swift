@@ -1,11 +1,11 @@
 import CALSA
 import Glibc
 
-/// A PCM device of ALSA that is open for capture; freed with this value. Belongs to one thread.
+/// An open ALSA PCM capture device; closed with this value. Belongs to one thread.
 struct PCMHandle: ~Copyable {
     let pcm: OpaquePointer
 
-    /// Opens the device of that name; the error is ALSA's, a negative errno. Does not wait for a busy one.
+    /// Opens the device with that name; the error is ALSA's, a negative errno. Does not wait for a busy one.
     init(_ name: String) throws(ALSAError) {
         CALSA_keep_off_terminal()
         var pcm: OpaquePointer?
@@ -17,11 +17,11 @@ struct PCMHandle: ~Copyable {
     deinit { snd_pcm_close(pcm) }
 }
 
-/// What went wrong within ALSA.
+/// An error of ALSA.
 enum ALSAError: Error, Hashable {
     /// A call returned this negative errno.
     case call(Int32)
-    /// The device has no sample format that we know.
+    /// The device has no supported sample format.
     case noFormat
 
     /// Throws what a call has returned, if it is an error.
@@ -31,7 +31,6 @@ enum ALSAError: Error, Hashable {
         return result
     }
 
-    /// In a few words.
     var reason: String {
         switch self {
         case .call(let code): String(cString: snd_strerror(code))

@@ -1,24 +1,24 @@
 import CALSA
 import Media
 
-/// What a device and we have agreed on.
+/// The negotiated parameters of a device.
 struct PCMAgreement {
     var format: SampleFormat
     var sampleRate: Int
     var channels: Int
-    /// The device tells of new frames so many at a time.
+    /// Frames per period.
     var periodFrames: Int
-    /// So many frames have room until somebody reads them.
+    /// Buffer size, frames.
     var bufferFrames: Int
 }
 
 extension PCMHandle {
-    /// Short enough that sound comes soon, and long enough that it costs little.
+    /// Short for low latency, long enough for low CPU use.
     private static let periodMicroseconds: UInt32 = 20_000
-    /// A box that is busy for so long loses nothing.
+    /// A box that is busy for this long loses nothing.
     private static let bufferMicroseconds: UInt32 = 1_000_000
 
-    /// Agrees with the device on the wish, or on what is nearest to it, and makes it ready to start.
+    /// Negotiates the requested parameters, or the nearest ones, and prepares the device.
     func agree(on wish: AudioRequest) throws(ALSAError) -> PCMAgreement {
         let agreement = try setHardware(wish)
         try setSoftware(agreement)
@@ -30,7 +30,7 @@ extension PCMHandle {
         try ALSAError.check(snd_pcm_hw_params_malloc(&parameters))
         defer { snd_pcm_hw_params_free(parameters) }
         try ALSAError.check(snd_pcm_hw_params_any(pcm, parameters))
-        // The rate of the hardware itself: what resamples is ours, and follows the clock.
+        // The hardware's own rate: our resampler follows the clock.
         _ = snd_pcm_hw_params_set_rate_resample(pcm, parameters, 0)
         try ALSAError.check(
             snd_pcm_hw_params_set_access(pcm, parameters, SND_PCM_ACCESS_RW_INTERLEAVED))
@@ -71,7 +71,7 @@ extension PCMHandle {
         try ALSAError.check(
             snd_pcm_sw_params_set_avail_min(
                 pcm, parameters, snd_pcm_uframes_t(agreement.periodFrames)))
-        // A device whose buffer has run over goes on: its count says then, to the frame, how much was lost.
+        // The device continues after an overrun: its count gives the number of lost frames.
         var boundary: snd_pcm_uframes_t = 0
         try ALSAError.check(snd_pcm_sw_params_get_boundary(parameters, &boundary))
         try ALSAError.check(

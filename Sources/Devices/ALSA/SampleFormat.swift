@@ -1,11 +1,11 @@
 import CALSA
 import Media
 
-/// The sample formats that are understood, the one with the most to say first.
+/// The supported sample formats, in descending order of resolution.
 enum SampleFormat: CaseIterable {
     case signed32
     case float
-    /// Three bytes, little-endian: what many USB devices have and nothing else.
+    /// Three bytes, little-endian: the only format of many USB devices.
     case packed24
     case signed16
 
@@ -18,7 +18,6 @@ enum SampleFormat: CaseIterable {
         }
     }
 
-    /// ALSA's name.
     var name: String {
         switch self {
         case .signed32: "S32"
@@ -28,7 +27,7 @@ enum SampleFormat: CaseIterable {
         }
     }
 
-    /// What it becomes: three bytes are widened to four.
+    /// The type after conversion: three bytes are widened to four.
     var sampleType: AudioSampleType {
         switch self {
         case .signed32, .packed24: .signed32
@@ -37,9 +36,9 @@ enum SampleFormat: CaseIterable {
         }
     }
 
-    /// Widens `count` samples of three bytes that lie at the start of `memory` to four bytes each, in place.
+    /// Widens `count` three-byte samples at the start of `memory` to four bytes each, in place.
     static func widen(_ memory: UnsafeMutableRawPointer, count: Int) {
-        // From the last to the first: no sample is overwritten before it was read.
+        // From the last to the first: no sample is overwritten before it is read.
         for index in stride(from: count - 1, through: 0, by: -1) {
             let source = memory + 3 * index
             let low = UInt32(source.load(as: UInt8.self))

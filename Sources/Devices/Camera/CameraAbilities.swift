@@ -1,10 +1,10 @@
 package import Media
 
-/// What a camera can do, as it says itself.
+/// A camera's capabilities, as it reports them.
 package struct CameraAbilities: Hashable, Sendable {
     /// In the camera's own order.
     package var formats: [CameraFormat]
-    /// Of its own H.264 encoder, as far as it can be told anything.
+    /// Of its own H.264 encoder, as far as it can be configured.
     package var encoder: CameraEncoderAbilities
 
     package init(
@@ -15,11 +15,11 @@ package struct CameraAbilities: Hashable, Sendable {
     }
 }
 
-/// What a camera's own H.264 encoder can be told.
+/// The configurable range of a camera's own H.264 encoder.
 package struct CameraEncoderAbilities: Hashable, Sendable {
-    /// Bits per second that can be asked for; nil: it does as it likes.
+    /// Bits per second; nil: not configurable.
     package var bitrates: ClosedRange<Int>?
-    /// Pictures from one keyframe to the next that can be asked for; nil: it does as it likes.
+    /// Keyframe interval in pictures; nil: not configurable.
     package var keyframePictures: ClosedRange<Int>?
 
     package init(bitrates: ClosedRange<Int>? = nil, keyframePictures: ClosedRange<Int>? = nil) {
@@ -28,12 +28,12 @@ package struct CameraEncoderAbilities: Hashable, Sendable {
     }
 }
 
-/// One of a camera's formats, with the sizes that it offers in this format.
+/// A camera's pixel format, and the sizes in this format.
 package struct CameraFormat: Hashable, Sendable {
     package var code: CameraPixelCode
-    /// The driver's words.
+    /// The driver's name.
     package var name: String
-    /// The driver's library makes it of another format.
+    /// Whether the driver's library converts it from another format.
     package var isEmulated: Bool
     package var sizes: [CameraSize]
 
@@ -47,7 +47,7 @@ package struct CameraFormat: Hashable, Sendable {
     }
 }
 
-/// A size of a camera's pictures, and how many of them it takes in a second.
+/// A picture size, and its rates.
 package struct CameraSize: Hashable, Sendable {
     package var size: PictureSize
     package var rates: CameraRates
@@ -58,16 +58,16 @@ package struct CameraSize: Hashable, Sendable {
     }
 }
 
-/// The rates that a camera has for one size.
+/// The rates of one size.
 package enum CameraRates: Hashable, Sendable {
-    /// These.
+    /// These rates only.
     case some([FrameRate])
-    /// Any between two.
+    /// Any rate between two.
     case between(FrameRate, FrameRate)
-    /// It does not say: it does as it likes.
+    /// Not reported.
     case unknown
 
-    /// The slowest that is at least the wished one, or else the fastest; nil: it does not say.
+    /// The slowest rate that is at least `wish`, or else the fastest; nil: not reported.
     package func nearest(to wish: FrameRate) -> FrameRate? {
         switch self {
         case .some(let rates):
@@ -79,7 +79,7 @@ package enum CameraRates: Hashable, Sendable {
         }
     }
 
-    /// The fastest; nil: it does not say.
+    /// The fastest rate; nil: not reported.
     package var fastest: FrameRate? {
         switch self {
         case .some(let rates): rates.max()

@@ -1,25 +1,25 @@
 import Glibc
 
-/// How a camera is found: by a name, and once it was open, by which camera it is.
+/// Address of a camera: its name, and once it was open, its identity.
 package struct CameraAddress: Hashable, Sendable {
-    /// "first", a node ("/dev/video0"), a link to one, the name of a link in /dev/v4l/by-id or by-path, or where it is
-    /// plugged in ("usb-0000:00:14.0-1", "1-1.2").
+    /// "first", a node ("/dev/video0"), a link to one, the name of a link in /dev/v4l/by-id or by-path, or its USB path
+    /// ("usb-0000:00:14.0-1", "1-1.2").
     package let name: String
-    /// Which camera it was.
+    /// The camera that was opened.
     private var identity: CameraIdentity?
 
     package init(name: String) {
         self.name = name
     }
 
-    /// The same, knowing which camera was found.
+    /// The address with the identity of the opened camera.
     package func found(_ camera: CameraInfo) -> CameraAddress {
         var result = self
         result.identity = identity ?? camera.identity
         return result
     }
 
-    /// The camera's place among those that there are.
+    /// The camera's index in a list.
     package func place(among cameras: [CameraInfo]) -> Int? {
         if let identity { return identity.place(among: cameras.map(\.identity)) }
         if name == "first" {
@@ -29,11 +29,11 @@ package struct CameraAddress: Hashable, Sendable {
         return cameras.firstIndex { $0.names.contains(node) }
     }
 
-    /// The camera, as it is plugged in at this moment.
+    /// The camera, at its present node.
     package func camera() throws(DeviceError) -> CameraInfo {
         var cameras = Cameras.list()
         let node = name.hasPrefix("/") ? FileNames.resolved(name) : nil
-        // A container may have the node, and nothing of sysfs.
+        // A container may have the node, but no sysfs.
         if let node, !cameras.contains(where: { $0.node == node }),
             let info = Cameras.info(ofNode: node)
         {

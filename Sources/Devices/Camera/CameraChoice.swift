@@ -1,21 +1,21 @@
 package import Media
 
-/// What is captured of what a camera can do, and why.
+/// The chosen capture mode of a camera, and the reason.
 package struct CameraChoice: Hashable, Sendable {
     package var code: CameraPixelCode
     /// Of the camera's pictures.
     package var size: PictureSize
-    /// Of the camera's pictures per second; nil: it does not say.
+    /// The camera's rate; nil: not reported.
     package var rate: FrameRate?
-    /// Of what is recorded: as ``size``, or smaller.
+    /// Of the recording: ``size``, or smaller.
     package var recordedSize: PictureSize
-    /// Of what is recorded: the camera's rate, or less by leaving pictures out.
+    /// Of the recording: the camera's rate, or less by dropping pictures.
     package var recordedRate: FrameRate
-    /// What the camera's own encoder is to be told; nil unless it is used.
+    /// Settings for the camera's own encoder; nil unless it is used.
     package var h264: CameraRequest.H264Needs?
-    /// A few words: why this and nothing else.
+    /// The reason for the choice, in a few words.
     package var reason: String
-    /// One line for each level that the camera does not have.
+    /// One line per level that the camera does not have.
     package var notes: [String]
 
     package init(
@@ -36,7 +36,7 @@ package struct CameraChoice: Hashable, Sendable {
 
     package var coding: CameraCoding { CameraCoding(code) }
 
-    /// The same, at the rate that the camera has said in the end.
+    /// The choice with the rate that the camera has confirmed.
     func settled(at rate: FrameRate?) -> CameraChoice {
         guard let rate, rate != self.rate else { return self }
         var result = self

@@ -1,6 +1,6 @@
-/// What has to be done with a camera's pictures before they are H.264, least first.
+/// The processing that a camera's pictures need to become H.264, least first.
 package enum CameraCoding: Hashable, Sendable {
-    /// They are.
+    /// None.
     case h264
     /// Pixels that libswscale can read.
     case raw(RawLayout)
@@ -20,7 +20,7 @@ package enum CameraCoding: Hashable, Sendable {
         }
     }
 
-    /// How much work a picture is: 0 none, 1 encoding alone, 2 converting too, 3 decoding too.
+    /// The cost of a picture: 0 none, 1 encoding, 2 converting too, 3 decoding too.
     var work: Int {
         switch self {
         case .h264: 0

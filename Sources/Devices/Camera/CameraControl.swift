@@ -1,31 +1,31 @@
-/// Something of a camera that can be set: focus, exposure, brightness.
+/// A camera control: focus, exposure, brightness.
 package struct CameraControl: Hashable, Sendable {
-    /// The kernel's number for it, V4L2_CID_….
+    /// The kernel's identifier, V4L2_CID_….
     package var id: UInt32
-    /// As v4l2-ctl writes it: "exposure_time_absolute".
+    /// In the notation of v4l2-ctl: "exposure_time_absolute".
     package var name: String
     package var kind: Kind
     package var minimum: Int64
     package var maximum: Int64
     package var step: UInt64
     package var usual: Int64
-    /// Nil: it cannot be read.
+    /// `nil` if it cannot be read.
     package var value: Int64?
-    /// Cannot be set at all.
+    /// Whether it can never be set.
     package var isReadOnly: Bool
-    /// Cannot be set now, because another control (an automatic) has it.
+    /// Whether it cannot be set now, because an automatic control is active.
     package var isInactive: Bool
 
     package enum Kind: Hashable, Sendable {
         case integer
         case boolean
-        /// Pressed, not set.
+        /// An action without a value.
         case button
         case bitmask
-        /// One of these.
+        /// One of these choices.
         case menu([Choice])
 
-        /// A word for it.
+        /// The kind's name.
         package var word: String {
             switch self {
             case .integer: "integer"
@@ -43,7 +43,7 @@ package struct CameraControl: Hashable, Sendable {
         package var name: String
     }
 
-    /// "Exposure Time, Absolute" becomes "exposure_time_absolute", as v4l2-ctl has it.
+    /// Converts "Exposure Time, Absolute" to "exposure_time_absolute", as v4l2-ctl does.
     static func name(from label: String) -> String {
         var result = ""
         var isBetween = false
@@ -61,7 +61,7 @@ package struct CameraControl: Hashable, Sendable {
         return result
     }
 
-    /// Why the control cannot have that value; nil: it can.
+    /// Why a value is invalid; nil: it is valid.
     package func flaw(of value: Int64) -> String? {
         if isReadOnly { return "\(name) is read-only" }
         switch kind {

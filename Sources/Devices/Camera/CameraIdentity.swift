@@ -1,17 +1,17 @@
-/// Which camera it is, however the kernel numbers it today.
+/// Identifies a camera independently of the kernel's numbering.
 ///
-/// Nodes (`/dev/video0`) are numbered in the order in which cameras turn up. The socket that one is plugged into stays
-/// what it is, and a serial number goes with the camera, if its makers gave it one of its own.
+/// Nodes (`/dev/video0`) are numbered in the order in which cameras are detected. The position in sysfs depends only on
+/// the socket. A serial number identifies the camera, if the vendor gave it a unique one.
 package struct CameraIdentity: Hashable, Sendable {
-    /// The device's place in sysfs; nil where there is none.
+    /// The device's path in sysfs; nil without one.
     package var place: String?
-    /// The driver's name for where it is: "usb-0000:00:14.0-1", "platform:vivid-000".
+    /// The driver's name for its socket: "usb-0000:00:14.0-1", "platform:vivid-000".
     package var bus: String
-    /// Of the nodes that one device has, this one's number.
+    /// The number of this node among those of one device.
     package var index: Int
-    /// What its makers call it.
+    /// The vendor's name.
     package var card: String
-    /// USB's numbers for maker and product: "046d:0825".
+    /// USB vendor and product ID: "046d:0825".
     package var model: String?
     package var serial: String?
 
@@ -27,15 +27,15 @@ package struct CameraIdentity: Hashable, Sendable {
         self.serial = serial
     }
 
-    /// The same make, as far as that is known.
+    /// Whether the models are the same, as far as known.
     private func isAlike(_ other: CameraIdentity) -> Bool {
         card == other.card && model == other.model
     }
 
-    /// Which of these cameras is this one: the one in the same socket, or else the only one with its serial number.
+    /// The index of this camera in a list: the one in the same socket, or else the only one with its serial number.
     ///
-    /// The socket comes first, because many makers give all their cameras the same number. Another make in the same socket is
-    /// another camera.
+    /// The socket takes precedence, because many vendors give all cameras the same serial number. Another model in the
+    /// same socket is another camera.
     package func place(among others: [CameraIdentity]) -> Int? {
         let here = others.firstIndex {
             isAlike($0) && $0.place == place && $0.bus == bus && $0.index == index

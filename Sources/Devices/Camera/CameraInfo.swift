@@ -1,13 +1,13 @@
-/// A camera, as a list of devices shows it.
+/// A camera, as listed.
 package struct CameraInfo: Hashable, Sendable {
-    /// Its node at this moment: "/dev/video0".
+    /// Its present node: "/dev/video0".
     package var node: String
     package var identity: CameraIdentity
     package var driver: String
     /// The names of its links in /dev/v4l/by-id and /dev/v4l/by-path.
     package var byID: [String]
     package var byPath: [String]
-    /// Why it could not be asked or cannot be used, in one line.
+    /// Why it could not be queried or cannot be used, in one line.
     package var obstacle: String?
 
     package init(
@@ -22,12 +22,12 @@ package struct CameraInfo: Hashable, Sendable {
         self.obstacle = obstacle
     }
 
-    /// The name to use it by, the same after a reboot, whatever the kernel numbers it.
+    /// A name that is stable across reboots.
     package var stableName: String {
         byID.first ?? (identity.bus.isEmpty ? byPath.first : identity.bus) ?? node
     }
 
-    /// All names that mean it.
+    /// All names of the camera.
     package var names: [String] {
         var names = byID + byPath + [identity.bus, node]
         // The kernel's USB path: "1-1.2" of ".../1-1.2/1-1.2:1.0".

@@ -1,25 +1,25 @@
 package import Media
 
-/// A picture as a camera's driver gave it: a view of the driver's own buffer.
+/// A picture from a camera's driver: a view of the driver's own buffer.
 ///
-/// The buffer goes back to the driver when the last reference to ``owner`` is gone; while many are out, the driver has to
-/// leave pictures out.
-// @unchecked: the bytes belong to whoever holds `owner`, and the driver does not write to them meanwhile.
+/// The buffer is returned to the driver with the last reference to ``owner``; while many are in use, the driver has to
+/// drop pictures.
+// @unchecked: `owner` grants exclusive access to the bytes, and the driver does not write to them meanwhile.
 package struct CameraPicture: @unchecked Sendable {
-    /// The driver's count.
+    /// The driver's sequence number.
     package var sequence: UInt32
-    /// The driver's stamp; means something only together with ``isMonotonic``.
+    /// The driver's timestamp; meaningful only with ``isMonotonic``.
     package var stampNanoseconds: Int64
-    /// The driver says that it has stamped with `CLOCK_MONOTONIC`.
+    /// Whether the driver's timestamp is of `CLOCK_MONOTONIC`.
     package var isMonotonic: Bool
-    /// When it was taken out of the driver's queue.
+    /// When it was dequeued.
     package var takenNanoseconds: Int64
-    /// The driver says that the content is damaged.
+    /// Whether the driver reports damaged content.
     package var isDamaged: Bool
     package var bytes: UnsafeMutableRawBufferPointer
-    /// So many bytes of the buffer follow ``bytes``: they may be written to.
+    /// Number of writable bytes after ``bytes`` in the buffer.
     package var spareBytes: Int
-    /// Keeps the bytes, and keeps the buffer from the driver.
+    /// Retains the buffer.
     package let owner: any AnyObject & Sendable
 
     package init(
@@ -38,20 +38,20 @@ package struct CameraPicture: @unchecked Sendable {
     }
 }
 
-/// What a camera has to say.
+/// The result of a read.
 package enum CameraEvent: Sendable {
     case picture(CameraPicture)
-    /// Nothing has come in the time that was given.
+    /// No picture arrived before the timeout.
     case idle
 }
 
-/// How a camera's pictures lie in its buffers.
+/// The memory layout of a camera's pictures.
 package struct CameraPictureLayout: Hashable, Sendable {
     package var coding: CameraCoding
     package var size: PictureSize
     /// Of the first plane; 0 for coded pictures.
     package var bytesPerRow: Int
-    /// Nil: nobody knows.
+    /// `nil` if unknown.
     package var colour: ColourDescription?
 
     package init(
@@ -64,21 +64,21 @@ package struct CameraPictureLayout: Hashable, Sendable {
     }
 }
 
-/// A camera that is open: capture belongs to one thread.
+/// An open camera; capture belongs to one thread.
 package protocol CameraInput: AnyObject {
-    /// What was picked of what it can do.
+    /// The chosen capture mode.
     var choice: CameraChoice { get }
-    /// Of the pictures that it gives.
+    /// Of its pictures.
     var layout: CameraPictureLayout { get }
-    /// Which camera it is, in a few words for people.
+    /// The camera, in a few words.
     var summary: String { get }
-    /// Begins to capture.
+    /// Starts to capture.
     func start() throws(DeviceError)
-    /// Waits for a picture, but not longer than that.
+    /// Waits for a picture, up to the timeout.
     func read(timeoutMilliseconds: Int) throws(DeviceError) -> CameraEvent
-    /// Half of the driver's buffers or more are out: what is to wait should not wait in one of them.
+    /// Whether half or more of the driver's buffers are in use: pictures that have to wait should be copied.
     var isShortOfBuffers: Bool { get }
-    /// Asks its own encoder for a keyframe; nothing happens where there is none, or it cannot be asked.
+    /// Requests a keyframe from its own encoder; does nothing without one, or if it is not configurable.
     func requestKeyframe()
 }
 

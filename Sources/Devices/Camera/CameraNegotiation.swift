@@ -1,22 +1,23 @@
 import Media
 
-/// Why a camera has nothing that was wished for: what it has instead.
+/// Why a camera cannot satisfy a request, and what it has instead.
 package struct CameraMismatch: Error, Hashable {
     package var reason: String
 }
 
-/// From what a camera can do, and what is wished for, to what is captured.
+/// Chooses a capture mode from a camera's capabilities and a request.
 ///
-/// The size comes first, then the rate as far as it was wished for, then the least work, then the camera's own order.
+/// The size has priority, then the rate up to the requested one, then the least processing, then the camera's own
+/// order.
 package struct CameraNegotiation: Sendable {
     private let abilities: CameraAbilities
     private let wish: CameraRequest
 
-    /// A level of which the camera makes less than half as many pictures as were wished for does not count: people who
-    /// name a level mean a moving picture.
+    /// A level is skipped if the camera's rate is less than this fraction of the requested one: a level implies moving
+    /// pictures.
     private static let leastShare = 2
 
-    /// A format, a size in it, and how it meets the wish.
+    /// A format, a size in it, and how well it matches the request.
     private struct Candidate {
         var format: CameraFormat
         var place: Int
@@ -25,7 +26,7 @@ package struct CameraNegotiation: Sendable {
         var recordedRate: FrameRate
         var work: Int
 
-        /// Whether it is to be preferred.
+        /// Whether it is preferable.
         func isBetter(than other: Candidate) -> Bool {
             if recordedRate != other.recordedRate { return recordedRate > other.recordedRate }
             if work != other.work { return work < other.work }
@@ -42,8 +43,8 @@ package struct CameraNegotiation: Sendable {
         self.wish = wish
     }
 
-    /// What is captured.
-    /// - Throws: ``CameraMismatch`` that says what there is instead.
+    /// The chosen mode.
+    /// - Throws: ``CameraMismatch`` with the alternatives.
     package func choice() throws(CameraMismatch) -> CameraChoice {
         if let code = wish.code, !abilities.formats.contains(where: { $0.code == code }) {
             let all = abilities.formats.map(\.code.description)
@@ -87,7 +88,7 @@ package struct CameraNegotiation: Sendable {
         of levels: [CameraRequest.Level]
     ) throws(CameraMismatch) -> CameraChoice {
         var notes: [String] = []
-        /// The best of those that are too slow.
+        /// The best level that is too slow.
         var slow: (Candidate, Int)?
         for (place, level) in levels.enumerated() {
             guard let best = best(candidates { $0 == level.size }) else {
@@ -109,7 +110,7 @@ package struct CameraNegotiation: Sendable {
             return choice(
                 best, recorded: best.size, notes: notes, level: levels[place].name)
         }
-        // None of the named sizes: the largest that is no larger than the first of them, or the smallest there is.
+        // None of the levels: the largest size up to that of the first level, or the smallest.
         let limit = levels.first?.size.width ?? 0
         let all = candidates { _ in true }
         let below = all.filter { $0.size.width <= limit }
@@ -188,13 +189,13 @@ package struct CameraNegotiation: Sendable {
                 return "its keyframe interval cannot be \(wanted) pictures, only "
                     + "\(pictures.lowerBound) to \(pictures.upperBound)"
             }
-            // Coded pictures refer to each other: none can be left out.
+            // Coded pictures refer to each other: none can be dropped.
             if let rate, recordedRate < rate { return "it is faster than \(recordedRate) fps" }
             return nil
         }
     }
 
-    // MARK: Words
+    // MARK: Text
 
     private func choice(
         _ best: Candidate, recorded: PictureSize, notes: [String] = [], level: String? = nil
@@ -248,7 +249,7 @@ package struct CameraNegotiation: Sendable {
         return best.size
     }
 
-    /// All sizes, each with the highest rate, for people.
+    /// All sizes, each with its highest rate.
     private var sizes: String {
         var fastest: [PictureSize: FrameRate?] = [:]
         for format in abilities.formats where isUsable(format) {
@@ -266,7 +267,7 @@ package struct CameraNegotiation: Sendable {
             })
     }
 
-    /// What a line has room for.
+    /// Maximum number in one line.
     private static let longestList = 12
 
     private static func list(_ words: [String]) -> String {

@@ -1,11 +1,11 @@
-/// How a camera's pictures are coded, by the four characters that V4L2 has for it: an open set.
+/// A V4L2 four-character pixel format: an open set.
 package struct CameraPixelCode: Hashable, Sendable, CustomStringConvertible {
     /// The characters, the first in the lowest byte.
     package let rawValue: UInt32
 
     package init(rawValue: UInt32) { self.rawValue = rawValue }
 
-    /// Four characters, filled up with spaces; nil when there are none or more.
+    /// Up to four characters, padded with spaces; nil for another length.
     package init?(_ text: String) {
         let bytes = Array(text.utf8)
         guard (1...4).contains(bytes.count), bytes.allSatisfy({ (0x20..<0x7F).contains($0) })
@@ -14,7 +14,7 @@ package struct CameraPixelCode: Hashable, Sendable, CustomStringConvertible {
         rawValue = padded.reversed().reduce(0) { $0 << 8 | UInt32($1) }
     }
 
-    /// What people write: a word (`yuyv`, `mjpeg`) or the four characters.
+    /// Parses a name (`yuyv`, `mjpeg`) or the four characters.
     package init?(argument: String) {
         let words = ["yu12": "YU12", "i420": "YU12", "mjpeg": "MJPG", "h264": "H264"]
         let word = argument.lowercased()
@@ -31,7 +31,7 @@ package struct CameraPixelCode: Hashable, Sendable, CustomStringConvertible {
     package static let hsv24 = CameraPixelCode(rawValue: 0x3356_5348)
     package static let hsv32 = CameraPixelCode(rawValue: 0x3456_5348)
 
-    /// "YUYV"; a byte that is no character is a dot, the top bit (big-endian) is left out.
+    /// "YUYV"; a non-printable byte becomes a dot, the top bit (big-endian) is omitted.
     package var description: String {
         let bytes = (0..<4).map { UInt8(truncatingIfNeeded: rawValue >> (8 * $0)) & 0x7F }
         let text = String(

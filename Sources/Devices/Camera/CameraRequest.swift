@@ -1,12 +1,12 @@
 package import Media
 
-/// What is wanted of a camera.
+/// A request for a camera's capture mode.
 package struct CameraRequest: Hashable, Sendable {
-    /// How large the pictures are to be.
+    /// The requested size.
     package enum Size: Hashable, Sendable {
-        /// Exactly so; made smaller from a larger size of the same shape where the camera has no such size.
+        /// This size; scaled down from a larger one of the same shape if the camera does not have it.
         case exactly(PictureSize)
-        /// The first of these that the camera has, quick enough.
+        /// The first of these that the camera has at a sufficient rate.
         case levels([Level])
     }
 
@@ -21,7 +21,7 @@ package struct CameraRequest: Hashable, Sendable {
         }
     }
 
-    /// What the camera's own H.264 has to be like.
+    /// Requirements for the camera's own H.264.
     package struct H264Needs: Hashable, Sendable {
         /// Bits per second.
         package var bitrate: Int
@@ -32,7 +32,7 @@ package struct CameraRequest: Hashable, Sendable {
             self.keyframeIntervalNanoseconds = keyframeIntervalNanoseconds
         }
 
-        /// Pictures from one keyframe to the next.
+        /// Keyframe interval in pictures.
         func keyframePictures(at rate: FrameRate) -> Int {
             Int(clamping: max(1, rate.pictures(inNanoseconds: keyframeIntervalNanoseconds)))
         }
@@ -40,11 +40,11 @@ package struct CameraRequest: Hashable, Sendable {
 
     /// Whether the camera's own H.264 is to be used.
     package enum OwnH264: Hashable, Sendable {
-        /// If the camera can be told these.
+        /// If the camera can be configured so.
         case ifItMeets(H264Needs)
-        /// Whatever it is like; what can be told is told.
+        /// Always; configured as far as possible.
         case always(H264Needs)
-        /// Not, for that reason.
+        /// Never, for this reason.
         case never(String)
     }
 
@@ -52,7 +52,7 @@ package struct CameraRequest: Hashable, Sendable {
     /// Pictures per second.
     package var rate: FrameRate
     package var ownH264: OwnH264
-    /// Nil: whatever is least work.
+    /// `nil` for the format with the least processing.
     package var code: CameraPixelCode?
 
     package init(
@@ -64,7 +64,7 @@ package struct CameraRequest: Hashable, Sendable {
         self.code = code
     }
 
-    /// Sizes that a camera is asked for that has them without end.
+    /// Sizes to query on a camera with a continuous range.
     var interestingSizes: [PictureSize] {
         switch size {
         case .exactly(let size): [size]

@@ -1,29 +1,29 @@
 package import Media
 
-/// How many pictures a driver has left out, by its own count.
+/// Counts pictures dropped by the driver, from its sequence numbers.
 ///
-/// The count has 32 bits and wraps. It begins anew with every start of the capture. Some drivers do not count at all;
-/// of those, the times tell.
+/// The number has 32 bits and wraps. It restarts with every start of capture. For drivers that do not count, times are
+/// used instead.
 package struct CameraSequence: Hashable, Sendable {
     private struct Last: Hashable {
         var number: UInt32
         var nanoseconds: Int64
-        /// From the picture before it.
+        /// From the previous picture.
         var stepNanoseconds: Int64
     }
 
-    /// A count that runs ahead of the time by more pictures than this is no count.
+    /// A number that is ahead of the time by more pictures than this is not a sequence number.
     private static let slackPictures: Int64 = 4
 
     private let intervalNanoseconds: Int64
     private var last: Last?
 
-    /// Pictures come at that rate, as far as anybody knows.
+    /// - Parameter rate: the expected rate.
     package init(rate: FrameRate) {
         intervalNanoseconds = max(1, rate.nanoseconds(ofPicture: 1))
     }
 
-    /// Takes the next picture; how many are missing before it.
+    /// The number of pictures missing before the next one.
     package mutating func missing(before number: UInt32, atNanoseconds time: Int64) -> Int {
         guard let last else {
             self.last = Last(number: number, nanoseconds: time, stepNanoseconds: 0)
@@ -36,7 +36,8 @@ package struct CameraSequence: Hashable, Sendable {
         let isCount =
             step != 0 && step <= 2 * (elapsed / intervalNanoseconds) + Self.slackPictures
         if isCount { return Int(step) - 1 }
-        // No count, or a new one. A camera may have slowed down: what is as slow as the last picture is not late.
+        // No sequence number, or a restarted one. A camera may have slowed down: an interval as long as the previous
+        // one is no gap.
         let usual = max(intervalNanoseconds, last.stepNanoseconds)
         return max(0, Int(clamping: (elapsed + usual / 2) / usual - 1))
     }

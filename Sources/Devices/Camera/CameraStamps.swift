@@ -1,32 +1,31 @@
-/// When a camera's pictures were captured, on `CLOCK_MONOTONIC`.
+/// Determines the capture times of a camera's pictures, on `CLOCK_MONOTONIC`.
 ///
-/// Drivers stamp buffers with that clock and say so. What they say is believed when it can be true: a stamp lies after the
-/// one before it, near the moment at which the buffer was taken out. Any other stamp (of another clock, wrapped around, or
-/// none) is replaced by the moment at which the buffer was taken out, less the shortest delay that was seen between the
-/// two while stamps were good.
+/// Drivers stamp buffers with that clock and declare it. A stamp is used if it is plausible: after the previous one,
+/// and near the time at which the buffer was dequeued. Any other stamp (of another clock, wrapped, or missing) is
+/// replaced by the dequeue time, less the shortest delay observed between the two with valid stamps.
 package struct CameraStamps: Hashable, Sendable {
-    /// A picture's time, and where it is from.
+    /// A picture's capture time, and its origin.
     package struct Moment: Hashable, Sendable {
         package var nanoseconds: Int64
         package var isDriversOwn: Bool
     }
 
-    /// A box that was suspended or stopped for a while finds pictures as old as this in the driver's buffers.
+    /// After a suspend or a stall, pictures in the driver's buffers are up to this old.
     private static let oldestNanoseconds: Int64 = 60_000_000_000
-    /// Some drivers compute when the picture's last row will have been read, and hand the buffer out before that. This is
-    /// longer than a picture takes at 2 per second.
+    /// Some drivers stamp the expected end of the readout, and deliver the buffer before that. This is longer than a
+    /// picture takes at 2 per second.
     private static let newestNanoseconds: Int64 = 500_000_000
-    /// Two pictures are never closer: H.264's encoders count microseconds.
+    /// Minimum distance of two pictures: encoders count microseconds.
     private static let leastStepNanoseconds: Int64 = 1_000
 
     private var lastNanoseconds: Int64?
     private var leastDelayNanoseconds: Int64?
-    /// Stamps that were not believed.
+    /// Number of implausible stamps.
     package private(set) var replaced = 0
 
     package init() {}
 
-    /// A stamp of the kernel's; nil when nanoseconds have no room for it.
+    /// A kernel timestamp in nanoseconds; nil on overflow.
     static func nanoseconds(seconds: Int64, microseconds: Int64) -> Int64? {
         let (scaled, isOver) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
         let (rest, isRestOver) = microseconds.multipliedReportingOverflow(by: 1_000)
@@ -34,7 +33,7 @@ package struct CameraStamps: Hashable, Sendable {
         return isOver || isRestOver || isSumOver ? nil : sum
     }
 
-    /// The time of the next picture. `isMonotonic`: the driver says that it has stamped with `CLOCK_MONOTONIC`.
+    /// The capture time of the next picture. `isMonotonic`: whether the driver declares `CLOCK_MONOTONIC` stamps.
     package mutating func moment(
         stampNanoseconds stamp: Int64, isMonotonic: Bool, takenNanoseconds taken: Int64
     ) -> Moment {

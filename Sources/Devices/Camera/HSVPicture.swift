@@ -1,10 +1,11 @@
 import Media
 
-/// Pictures of hue, saturation and value, 8 bits each (`V4L2_PIX_FMT_HSV24` and `HSV32`), and how they become red, green and blue.
+/// Converts pictures of hue, saturation and value, 8 bits each (`V4L2_PIX_FMT_HSV24` and `HSV32`), to RGB.
 ///
-/// libswscale does not know them. libv4lconvert takes every hue for one of 0 to 179, and writes past the end of a picture in YUV 4:2:0.
+/// libswscale does not support them. libv4lconvert assumes hues of 0 to 179, and writes past the end of a picture in
+/// YUV 4:2:0.
 struct HSVPicture: Hashable, Sendable {
-    /// How the hue's whole circle is counted (`enum v4l2_hsv_encoding`).
+    /// The range of the hue (`enum v4l2_hsv_encoding`).
     enum HueEncoding: Int, Hashable, Sendable {
         /// 0 to 179, in steps of two degrees.
         case twoDegrees = 180
@@ -12,19 +13,19 @@ struct HSVPicture: Hashable, Sendable {
         case wholeByte = 256
     }
 
-    /// From one pixel to the next, bytes.
+    /// Bytes per pixel.
     private let pixelBytes: Int
     private let size: PictureSize
     private let bytesPerRow: Int
     private let hues: [Hue]
 
-    /// A hue's place: between which corners of the colour circle, and how far from the first to the second, of 255.
+    /// A hue's sector of the colour circle, and its fraction of the sector, of 255.
     private struct Hue: Hashable {
         var sector: UInt8
         var fraction: UInt32
     }
 
-    /// - Returns: nil where the format is another.
+    /// - Returns: nil for another format.
     init?(
         _ code: CameraPixelCode, _ hues: HueEncoding, size: PictureSize, bytesPerRow: Int
     ) {
@@ -44,13 +45,13 @@ struct HSVPicture: Hashable, Sendable {
         }
     }
 
-    /// What ``convert(_:into:)`` writes: red, green and blue, three bytes each, rows without a pause.
+    /// Size of the output of ``convert(_:into:)``: red, green and blue, three bytes each, rows without padding.
     var convertedBytes: Int { 3 * size.width * size.height }
 
     /// - Parameters:
-    ///   - bytes: a picture; may be shorter than it should be.
-    ///   - target: has room for ``convertedBytes``.
-    /// - Returns: false where rows are missing, whose part of the target is black then.
+    ///   - bytes: a picture; may be truncated.
+    ///   - target: at least ``convertedBytes``.
+    /// - Returns: false if rows are missing, which are black in the target.
     func convert(
         _ bytes: UnsafeRawBufferPointer, into target: UnsafeMutableRawBufferPointer
     ) -> Bool {

@@ -1,12 +1,12 @@
 package import Media
 
-/// How the pixels of one of V4L2's raw formats lie in a buffer, rows of all planes one behind the other.
+/// The memory layout of a V4L2 raw pixel format, with all planes contiguous.
 package struct RawLayout: Hashable, Sendable {
-    /// By FFmpeg's name, with its order of planes.
+    /// FFmpeg's format, with its order of planes.
     package let format: PixelFormat
-    /// Each plane in the buffer's order, against the first: width and height are divided.
+    /// Each plane in the buffer's order, relative to the first: divisors of width and height.
     private let planes: [Plane]
-    /// The buffer's order of the second and third plane is V, U.
+    /// Whether V precedes U in the buffer.
     private let isVFirst: Bool
 
     private struct Plane: Hashable, Sendable {
@@ -15,10 +15,10 @@ package struct RawLayout: Hashable, Sendable {
         var heightDivisor = 1
     }
 
-    /// Encoders take it as it is.
+    /// Whether encoders accept it without conversion.
     package var isEncodable: Bool { format == .yuv420p || format == .nv12 }
 
-    /// Red, green and blue, in whatever way.
+    /// Whether it is an RGB format, Bayer patterns included.
     var isRGB: Bool {
         ["rgb", "bgr", "bayer"].contains { format.name.contains($0) }
     }
@@ -45,7 +45,7 @@ package struct RawLayout: Hashable, Sendable {
         case semiplanar420, semiplanar444
     }
 
-    /// The formats of <linux/videodev2.h> that libswscale 6 reads.
+    /// The formats of <linux/videodev2.h> that libswscale 6 supports.
     private static let known: [String: (name: String, shape: Shape)] = [
         "YUYV": ("yuyv422", .packed), "UYVY": ("uyvy422", .packed), "YVYU": ("yvyu422", .packed),
         "YU12": ("yuv420p", .planar420), "YV12": ("yuv420p", .planar420VFirst),
@@ -61,19 +61,19 @@ package struct RawLayout: Hashable, Sendable {
         "GRBG": ("bayer_grbg8", .packed), "RGGB": ("bayer_rggb8", .packed),
     ]
 
-    /// Every code that has a layout.
+    /// All codes with a layout.
     package static var codes: [CameraPixelCode] {
         known.keys.sorted().compactMap { CameraPixelCode($0) }
     }
 
-    /// The bytes of a picture.
+    /// Size of a picture.
     package func sizeBytes(bytesPerRow: Int, height: Int) -> Int {
         planes.reduce(0) {
             $0 + bytesPerRow * $1.rowNumerator / $1.rowDenominator * (height / $1.heightDivisor)
         }
     }
 
-    /// The planes of a picture whose first row begins at `base`; nil when there are fewer bytes than it has.
+    /// The planes of a picture at the start of `bytes`; nil if it is truncated.
     package func planes(
         in bytes: UnsafeMutableRawBufferPointer, bytesPerRow: Int, height: Int
     ) -> [RawFrame.Plane]? {

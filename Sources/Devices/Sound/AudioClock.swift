@@ -1,8 +1,8 @@
-/// One look at a sound device: how many frames it had captured by a time.
+/// A reading of an audio device: the number of frames captured by a time.
 package struct AudioReading: Hashable, Sendable {
-    /// Frames since the device was started, the lost ones among them.
+    /// Frames since the device was started, lost ones included.
     package var frames: Int64
-    /// When the newest of them was captured, nanoseconds of `CLOCK_MONOTONIC`; late, if anything.
+    /// Capture time of the newest frame, nanoseconds of `CLOCK_MONOTONIC`; possibly late, never early.
     package var nanoseconds: Int64
 
     package init(frames: Int64, nanoseconds: Int64) {
@@ -11,57 +11,57 @@ package struct AudioReading: Hashable, Sendable {
     }
 }
 
-/// When each frame of a sound device was captured on the monotonic clock, and how fast the device really is.
+/// Maps an audio device's frames to the monotonic clock, and measures the device's actual rate.
 ///
-/// The device's crystal is not the system's: it runs some hundred ppm off, and wanders with the temperature. A reading is
-/// never early, since a frame cannot be counted before it was captured, but it may be late by an interrupt's delay, a
-/// USB packet, or a busy processor. So of all readings of a window only the least late one counts, and a line is fitted
-/// through those: a Kalman filter of two states, phase and rate, whose rate is free to wander. It follows quickly at first
-/// and averages over half a minute later.
+/// The device's crystal is not the system's: it is off by some hundred ppm, and drifts with the temperature. A reading
+/// is never early, since a frame cannot be counted before it was captured, but it may be late because of interrupt
+/// latency, USB packets or a busy processor. So only the least late reading of each window is used, and a line is
+/// fitted through those: a Kalman filter with two states, phase and rate, whose rate may drift. It converges quickly at
+/// first and averages over half a minute later.
 ///
-/// What is late for three windows in a row is no lateness: frames were lost that nobody counted. The line is moved there
-/// and says so.
+/// A lateness in three consecutive windows means that frames were lost without being counted. The line is moved, and
+/// the shift is reported.
 package struct AudioClock: Sendable {
-    /// What a reading has brought about.
+    /// The effect of a reading.
     package enum Event: Hashable, Sendable {
-        /// Nothing that anybody must know.
+        /// Nothing to report.
         case none
-        /// From now on, times can be asked for.
+        /// Times are available from now on.
         case settled
-        /// Before that frame, so many are missing from the count; negative: it gave as many too many. All frames from now
-        /// on are that much later, or earlier.
+        /// Before that frame, this many frames are missing from the count; negative: too many. All frames from now on
+        /// are later or earlier by as many.
         case shifted(frames: Int64, beforeFrame: Int64)
     }
 
-    /// Of the readings of so long a time, one counts.
+    /// Length of a window; one reading of each window is used.
     private static let windowNanoseconds: Int64 = 200_000_000
-    /// After so many windows the rate is known well enough to begin with.
+    /// Number of windows before the rate is accurate enough.
     private static let settlingWindows = 3
-    /// A window that is off by more is not believed at once.
+    /// Deviation above which a window is not used until others confirm it.
     private static let gateNanoseconds = 3_000_000.0
-    /// So many windows that are off the same way are believed.
+    /// Number of consistently deviating windows that are accepted.
     private static let convincingWindows = 3
-    /// How late the least late reading of a window is, typically, nanoseconds.
+    /// Typical lateness of the least late reading of a window, nanoseconds.
     private static let noise = 100_000.0
-    /// How far off a device is that nothing is known of, ppb.
+    /// Initial standard deviation of the skew, ppb.
     private static let unknownSkew = 500_000.0
-    /// How far one has wandered since it was measured, ppb.
+    /// Standard deviation of the skew of a device that was measured before, ppb.
     private static let knownSkew = 5_000.0
-    /// How far the rate wanders in a second, ppb.
+    /// Drift of the rate per second, ppb.
     private static let wander = 100.0
-    /// What is off by more than a percent is no crystal: its sound is kept in place by filling in and leaving out.
+    /// Maximum skew: a larger one is no crystal's, and is corrected by inserting and dropping frames.
     private static let largestStretch = 10_000_000.0
 
     package let sampleRate: Int
-    /// Nanoseconds that a nominal second of frames takes beyond a second: positive for a slow device.
+    /// Nanoseconds that a nominal second of frames takes in excess of a second: positive for a slow device.
     package private(set) var stretchPPB: Double
-    /// The line goes through this frame …
+    /// The line's reference frame.
     private var anchorFrame: Int64 = 0
-    /// … at this time, whole nanoseconds …
+    /// Its time, whole nanoseconds.
     private var anchorNanoseconds: Int64 = 0
-    /// … and the rest of it.
+    /// The fraction of that time.
     private var anchorRest = 0.0
-    /// What is known of phase (ns) and rate (ppb): variances and covariance.
+    /// Variances and covariance of phase (ns) and rate (ppb).
     private var phaseVariance = 0.0
     private var covariance = 0.0
     private var rateVariance: Double
@@ -71,7 +71,7 @@ package struct AudioClock: Sendable {
     private var best: (reading: AudioReading, lateness: Double)?
     private var doubts: (count: Int, least: Double, frame: Int64) = (0, 0, 0)
 
-    /// A device of which nothing is known but what it says of itself, or also what an earlier clock has measured.
+    /// A device with its nominal rate, or with the rate that an earlier clock has measured.
     package init(sampleRate: Int, measuredBefore earlier: AudioClock? = nil) {
         precondition(sampleRate > 0)
         self.sampleRate = sampleRate
@@ -85,10 +85,10 @@ package struct AudioClock: Sendable {
         }
     }
 
-    /// How much faster the device is than it says, parts per million; negative: slower.
+    /// Deviation of the device's rate from the nominal one, parts per million; negative: slower.
     package var skewPPM: Double { (1 / (1 + stretchPPB * 1e-9) - 1) * 1e6 }
 
-    /// When that frame was, or will be, captured.
+    /// Capture time of a past or future frame.
     /// - Precondition: ``isSettled``.
     package func nanoseconds(ofFrame frame: Int64) -> Int64 {
         precondition(isSettled, "nothing is known of the device's clock yet")
@@ -96,14 +96,14 @@ package struct AudioClock: Sendable {
         return anchorNanoseconds + whole + Int64((anchorRest + rest).rounded())
     }
 
-    /// Makes do with the readings there are: no more will come in time. Of use only if there was one.
+    /// Settles with the present readings, because no more will arrive in time. No effect without a reading.
     package mutating func settle() {
         guard !isSettled, windowStart != nil else { return }
         if windows == 0, let best { begin(best.reading) }
         windows = Self.settlingWindows
     }
 
-    /// Takes a reading; the frames never go back, nor does the time.
+    /// Adds a reading; neither frames nor time may decrease.
     package mutating func observe(_ reading: AudioReading) -> Event {
         guard let start = windowStart else {
             windowStart = reading.nanoseconds
@@ -123,12 +123,12 @@ package struct AudioClock: Sendable {
         return isSettled ? .settled : .none
     }
 
-    /// Times can be asked for.
+    /// Whether times are available.
     package var isSettled: Bool { windows >= Self.settlingWindows }
 
     // MARK: The line
 
-    /// From the anchor to the frame: whole nanoseconds, as the device's nominal rate has it, and what the skew adds.
+    /// Distance from the reference to the frame: whole nanoseconds at the nominal rate, and the correction for skew.
     private func distance(to frame: Int64) -> (whole: Int64, rest: Double) {
         let frames = frame - anchorFrame
         let (seconds, left) = frames.quotientAndRemainder(dividingBy: Int64(sampleRate))
@@ -137,7 +137,7 @@ package struct AudioClock: Sendable {
         return (nominal, cut + Double(nominal) * 1e-9 * stretchPPB)
     }
 
-    /// How much later the reading is than the line says, nanoseconds.
+    /// Deviation of a reading from the line, nanoseconds; positive: late.
     private func lateness(of reading: AudioReading) -> Double {
         let (whole, rest) = distance(to: reading.frames)
         return Double(reading.nanoseconds - anchorNanoseconds - whole) - rest - anchorRest
@@ -195,7 +195,7 @@ package struct AudioClock: Sendable {
         doubts.count += 1
         if abs(innovation) < abs(doubts.least) { doubts.least = innovation }
         guard doubts.count >= Self.convincingWindows else { return .none }
-        // What the line is moved by is a whole number of frames: that many are then filled in, or left out.
+        // The line is moved by a whole number of frames, which are inserted or dropped.
         let nanosecondsPerFrame = (1e9 + stretchPPB) / Double(sampleRate)
         let frames = (doubts.least / nanosecondsPerFrame).rounded()
         let frame = doubts.frame

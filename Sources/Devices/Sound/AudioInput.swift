@@ -1,12 +1,12 @@
 package import Media
 
-/// A run of frames as a device gave them, and when its driver looked last.
+/// Frames from a device, and the driver's last reading.
 package struct AudioChunk: Sendable {
-    /// The first frame's number since the device was started; what was lost is counted.
+    /// Number of the first frame since the device was started, lost ones included.
     package var firstFrame: Int64
-    /// Its own time is not set: a ``AudioClock`` knows it.
+    /// Without a capture time, which an ``AudioClock`` determines.
     package var sound: RawAudio
-    /// How many frames had been captured by when.
+    /// The number of frames captured by a time.
     package var reading: AudioReading
 
     package init(firstFrame: Int64, sound: RawAudio, reading: AudioReading) {
@@ -16,34 +16,34 @@ package struct AudioChunk: Sendable {
     }
 }
 
-/// What a sound device has to say.
+/// The result of a read.
 package enum AudioInputEvent: Sendable {
-    /// Frames. Where their first number does not follow the chunk before, those in between are lost.
+    /// Frames. If their first number does not follow the previous chunk, those in between are lost.
     case sound(AudioChunk)
-    /// Nothing has come in the time that was given.
+    /// No audio arrived before the timeout.
     case idle
-    /// The device stopped by itself and runs again; its frames are counted from 0, and how many it lost only the times
-    /// can tell. The text says why.
+    /// The device stopped and was restarted; its frames are counted from 0, and the loss can only be derived from
+    /// times. The text is the reason.
     case restarted(String)
 }
 
-/// A sound device that is open: capture belongs to one thread.
+/// An open audio device; capture belongs to one thread.
 package protocol AudioInput: AnyObject {
-    /// Of the sound that it gives.
+    /// Of its audio.
     var layout: AudioLayout { get }
-    /// What it is, in a few words for people.
+    /// The device, in a few words.
     var summary: String { get }
-    /// Begins to capture.
+    /// Starts to capture.
     func start() throws(DeviceError)
-    /// Waits for sound, but not longer than that.
+    /// Waits for audio, up to the timeout.
     func read(timeoutMilliseconds: Int) throws(DeviceError) -> AudioInputEvent
 }
 
-/// What a sound device is asked for.
+/// The requested format of an audio device.
 package struct AudioRequest: Hashable, Sendable {
-    /// Frames per second; the device's nearest is taken.
+    /// Frames per second; the device's nearest is used.
     package var sampleRate: Int
-    /// The device's nearest number is taken.
+    /// The device's nearest number is used.
     package var channels: Int
 
     package init(sampleRate: Int, channels: Int) {

@@ -2,41 +2,39 @@ import CV4L2
 import Glibc
 import Media
 
-/// A camera of V4L2 that is being captured from, through buffers that are shared with its driver.
+/// An open V4L2 camera, captured through memory-mapped buffers.
 ///
-/// Once open, it is this program's: nobody else can capture from it. It stays usable until a call throws; then it is to be
-/// let go of, and opened again.
+/// While it is open, no other program can capture from it. After a call has thrown, it must be released and opened
+/// again.
 package final class Camera: CameraInput {
     package let choice: CameraChoice
     package let layout: CameraPictureLayout
     package let summary: String
-    /// How to find it again.
+    /// Its address, for reopening.
     package let address: CameraAddress
-    /// Which one it is.
     package let info: CameraInfo
 
     private let name: String
     private let node: VideoNode
     private let buffers: CameraBuffers
     private let converter: (any CameraPictureConverter)?
-    /// So many buffers are the driver's at this moment.
+    /// Number of buffers in the driver's queue.
     private var queued = 0
-    /// Could not be queued when they were returned; tried again.
+    /// Buffers that could not be queued when they were returned; retried.
     private var unqueued: [Int] = []
-    /// Refusals to queue a buffer since one was queued.
+    /// Failures to queue a buffer since the last success.
     private var refusals = 0
 
-    /// Room for a quarter of a second: a box that is busy for so long loses nothing. At least so many …
+    /// A quarter of a second: a box that is busy for this long loses nothing.
     private static let fewestBuffers = 6
-    /// … and at most, because each is a whole picture.
+    /// Each is a whole picture.
     private static let mostBuffers = 12
-    /// A driver that takes no buffer back this often in a row has stopped.
+    /// Consecutive failures after which the driver is considered stopped.
     private static let mostRefusals = 100
-    /// How long to wait where all buffers are in use.
+    /// Pause while all buffers are in use.
     private static let restMicroseconds: UInt32 = 1_000
 
-    /// Opens the camera at that address, or one that was opened before wherever the kernel has it now, and agrees with it on
-    /// the wish.
+    /// Opens the camera at that address, or one that was opened before at its present node, and negotiates the request.
     package init(_ address: CameraAddress, wish: CameraRequest) throws(DeviceError) {
         let info = try address.camera()
         let name = address.name == "first" ? info.stableName : address.name
@@ -115,7 +113,7 @@ package final class Camera: CameraInput {
         do throws(ControlFault) {
             try node.set([(CV4L2_CID_FORCE_KEY_FRAME, 1)])
         } catch {
-            // The next one comes by itself.
+            // The next keyframe comes by itself.
         }
     }
 
@@ -123,14 +121,14 @@ package final class Camera: CameraInput {
 
     private func isReady(_ timeoutMilliseconds: Int) throws(KernelFault) -> Bool {
         if queued == 0 {
-            // All are out: one may come back at any time.
+            // All are in use: one may be returned at any time.
             usleep(Self.restMicroseconds)
             return false
         }
         var entry = pollfd(fd: node.descriptor, events: Int16(POLLIN), revents: 0)
         let count = poll(&entry, 1, Int32(clamping: timeoutMilliseconds))
         if count < 0, errno != EINTR { throw KernelFault(call: "poll", code: errno) }
-        // What is wrong, if anything is, taking out a buffer says.
+        // Dequeuing a buffer reports errors.
         return count > 0
     }
 

@@ -3,12 +3,12 @@ import Glibc
 import Synchronization
 
 /// The driver's buffers, mapped into this process; unmapped with the last reference.
-// @unchecked: the mappings are made before anyone else sees them and only looked up from then on; what is in them belongs
-// by turns to the driver and to the one lease that there can be of a buffer.
+// @unchecked: the mappings are made before they are shared and only looked up from then on; a buffer's content belongs
+// alternately to the driver and to the one lease that it can have.
 final class CameraBuffers: @unchecked Sendable {
     /// One buffer's memory.
     let memory: [UnsafeMutableRawBufferPointer]
-    /// Taken out of the driver's queue, and not needed any more.
+    /// Dequeued buffers that were released.
     private let returned = Mutex<[Int]>([])
 
     /// Maps `count` buffers of the node.
@@ -42,7 +42,7 @@ final class CameraBuffers: @unchecked Sendable {
         return UnsafeMutableRawBufferPointer(start: address, count: length)
     }
 
-    /// Buffers that can be queued again; from then on they are the caller's to queue.
+    /// Released buffers, which the caller has to queue.
     func takeReturned() -> [Int] {
         returned.withLock { list in
             defer { list.removeAll(keepingCapacity: true) }
@@ -50,13 +50,13 @@ final class CameraBuffers: @unchecked Sendable {
         }
     }
 
-    /// A buffer is not needed any more; on any thread.
+    /// Releases a buffer; on any thread.
     func giveBack(_ index: Int) {
         returned.withLock { $0.append(index) }
     }
 }
 
-/// Keeps one filled buffer from the driver, and its mapping alive.
+/// Retains one filled buffer and its mapping.
 final class BufferLease: Sendable {
     private let buffers: CameraBuffers
     private let index: Int
@@ -70,7 +70,7 @@ final class BufferLease: Sendable {
 }
 
 extension v4l2_buffer {
-    /// To ask about, queue or take out a buffer that is shared by mapping.
+    /// The argument to query, queue or dequeue a memory-mapped buffer.
     static func mapped(_ index: Int = 0) -> v4l2_buffer {
         var buffer = v4l2_buffer()
         buffer.index = UInt32(index)

@@ -1,11 +1,11 @@
 import CV4L2
 import Media
 
-/// From the kernel's numbers for colours to those of ISO/IEC 23091-2.
+/// Converts the kernel's colour constants to those of ISO/IEC 23091-2.
 enum CameraColour {
-    /// What a raw format's numbers mean; nil: nobody knows.
+    /// The colour description of a raw format; nil: unknown.
     ///
-    /// Where the driver leaves something to the default of its colour space, that is V4L2_MAP_…_DEFAULT of
+    /// For constants that the driver leaves to the default of its colour space: V4L2_MAP_…_DEFAULT of
     /// <linux/videodev2.h>.
     static func description(
         colourSpace: UInt32, transfer: UInt32, matrix: UInt32, quantization: UInt32

@@ -1,13 +1,12 @@
 import CV4L2
 
-/// A camera's controls and crop, on a handle of its own: works while another thread, or another program, captures.
+/// A camera's controls and crop, on its own descriptor: usable while another thread or program captures.
 ///
 /// Belongs to one thread.
 package struct CameraControlHandle: ~Copyable {
     private let node: VideoNode
     private let name: String
 
-    /// Opens the camera's node.
     package init(_ info: CameraInfo) throws(DeviceError) {
         name = info.stableName
         do throws(KernelFault) {
@@ -20,8 +19,8 @@ package struct CameraControlHandle: ~Copyable {
     /// All controls with their present values, in the kernel's order.
     package func controls() -> [CameraControl] { node.controls() }
 
-    /// Sets all of these, or none: each is checked and tried first, and what has been set when one fails after all is set
-    /// back.
+    /// Sets all of these, or none: each is checked and tried first, and if one fails nevertheless, the others are
+    /// restored.
     package func set(_ settings: [(name: String, value: Int64)]) throws(DeviceError) {
         let controls = node.controls()
         var values: [(id: UInt32, value: Int64)] = []
@@ -53,7 +52,7 @@ package struct CameraControlHandle: ~Copyable {
         }
     }
 
-    /// Sets values back; what went wrong, if anything did.
+    /// Restores values; returns the error, if any.
     private func restore(_ values: [(id: UInt32, value: Int64)]) -> String? {
         do throws(ControlFault) {
             try node.set(values)
@@ -65,13 +64,13 @@ package struct CameraControlHandle: ~Copyable {
 
     // MARK: Crop
 
-    /// What of the sensor is in the picture; nil: the driver cannot crop.
+    /// The part of the sensor in the picture; nil: the driver cannot crop.
     package func crop() -> CameraArea? { area(UInt32(V4L2_SEL_TGT_CROP)) }
 
     /// The whole sensor; nil: the driver cannot crop.
     package func wholeArea() -> CameraArea? { area(UInt32(V4L2_SEL_TGT_CROP_DEFAULT)) }
 
-    /// Crops, as near to the wish as the driver can; what it is now.
+    /// Crops, as near to the request as the driver can; returns the actual area.
     package func setCrop(_ area: CameraArea) throws(DeviceError) -> CameraArea {
         var selection = selection(UInt32(V4L2_SEL_TGT_CROP))
         selection.r = v4l2_rect(

@@ -1,10 +1,10 @@
 import Media
 
-/// What makes a camera's pictures into some that libswscale reads, in memory of their own. Belongs to one thread.
+/// Converts a camera's pictures to a format that libswscale supports, in separate memory. Belongs to one thread.
 protocol CameraPictureConverter: AnyObject {
-    /// What comes out.
+    /// Layout of the output.
     var layout: CameraPictureLayout { get }
-    /// The picture as ``layout`` says; the driver's buffer is not needed any more.
+    /// The picture in ``layout``; the driver's buffer is no longer needed.
     func converted(_ picture: CameraPicture) -> CameraPicture
 }
 
@@ -25,12 +25,12 @@ extension CameraPicture {
 }
 
 /// The memory of one converted picture.
-// @unchecked: written before anyone else sees it, only read from then on.
+// @unchecked: written before it is shared, only read from then on.
 final class ConvertedMemory: @unchecked Sendable {
     let bytes: UnsafeMutableRawBufferPointer
     private let memory: UnsafeMutableRawBufferPointer
 
-    /// - Parameter size: of the picture: there is room for whole pixels of it, whatever is asked for.
+    /// - Parameter size: of the picture; the memory has room for all of its pixels, even if `sizeBytes` is less.
     init(_ size: PictureSize, sizeBytes: Int) {
         memory = .allocate(
             byteCount: max(sizeBytes, 4 * size.width * size.height), alignment: 64)

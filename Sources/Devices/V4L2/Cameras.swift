@@ -7,7 +7,7 @@ package enum Cameras {
     private static let classFolder = "/sys/class/video4linux"
     private static let linkFolder = "/dev/v4l"
 
-    /// Everything that can be captured from, in the order of the kernel's numbers. Opens each node for a moment.
+    /// All capture devices, in the order of the kernel's numbers. Opens each node briefly.
     package static func list() -> [CameraInfo] {
         let nodes = FileNames.inside(classFolder).filter { $0.hasPrefix("video") }
             .compactMap { name in Int(name.dropFirst(5)).map { (name, $0) } }
@@ -16,7 +16,7 @@ package enum Cameras {
         return nodes.compactMap { info(ofNode: $0, links) }
     }
 
-    /// What a camera can do. Opens it for a moment; nil when that fails.
+    /// A camera's capabilities. Opens it briefly; nil when that fails.
     package static func abilities(
         of info: CameraInfo, interestingSizes sizes: [PictureSize]
     ) -> CameraAbilities? {
@@ -27,7 +27,7 @@ package enum Cameras {
         }
     }
 
-    /// A camera's controls with their present values. Opens it for a moment; none when that fails.
+    /// A camera's controls with their present values. Opens it briefly; empty when that fails.
     package static func controls(of info: CameraInfo) -> [CameraControl] {
         do throws(KernelFault) {
             return try VideoNode(info.node).controls()
@@ -36,17 +36,17 @@ package enum Cameras {
         }
     }
 
-    /// The names to use them by.
+    /// Their stable names.
     static func names() -> [String] { list().map(\.stableName) }
 
-    /// Who has the node open, as far as this user may see: "ffmpeg (process 812)".
+    /// Processes that have the node open, as far as this user may see them: "ffmpeg (process 812)".
     package static func holders(ofNode node: String) -> [String] {
         Holders.of(node)
     }
 
-    // MARK: Asking the kernel
+    // MARK: Queries
 
-    /// The camera behind a node; nil when it is none, or none any more.
+    /// The camera of a node; nil when it is none, or was disconnected.
     static func info(ofNode node: String) -> CameraInfo? { info(ofNode: node, Links()) }
 
     private static func info(ofNode node: String, _ links: Links) -> CameraInfo? {
@@ -56,7 +56,7 @@ package enum Cameras {
             place: FileNames.resolved("\(folder)/device"), bus: "",
             index: TextFile.line("\(folder)/index").flatMap { Int($0) } ?? 0,
             card: TextFile.line("\(folder)/name") ?? number)
-        // A USB interface's folder is in that of its device, which knows who made it.
+        // The directory of a USB interface is in that of its device, which has the vendor.
         if let device = identity.place.map({ "\($0)/.." }),
             let maker = TextFile.line("\(device)/idVendor"),
             let product = TextFile.line("\(device)/idProduct")
@@ -79,7 +79,7 @@ package enum Cameras {
             info.identity.card = capability.cardName
         } catch {
             switch error.code {
-            // Gone, or going.
+            // Disconnected.
             case ENOENT, ENODEV, ENXIO, ENOTTY: return nil
             default: info.obstacle = DeviceError(opening: node, node: node, error).description
             }
@@ -107,7 +107,7 @@ package enum Cameras {
 }
 
 extension DeviceError {
-    /// What it means that a camera's node would not open.
+    /// The error for a node that could not be opened.
     init(opening name: String, node: String, _ fault: KernelFault) {
         switch fault.code {
         case EBUSY: self = .cameraBusy(name, holder: Cameras.holders(ofNode: node).first)

@@ -2,13 +2,12 @@ import CV4L2
 import Glibc
 import Media
 
-/// Pictures of formats that only libv4lconvert knows, converted by it to what libswscale reads.
+/// Converts pictures in formats that only libv4lconvert supports to one that libswscale supports.
 ///
-/// The library is looked for when a camera needs it; a box whose cameras do not, needs no such library. Belongs to one
-/// thread.
+/// The library is loaded when a camera needs it. Belongs to one thread.
 final class ForeignConverter: CameraPictureConverter {
     private static let library = "libv4lconvert.so.0"
-    /// What it says of a format that it does not know.
+    /// The library's message for an unsupported format.
     private static let unknownFormat = "Unknown src format"
 
     private let handle: UnsafeMutableRawPointer
@@ -17,10 +16,10 @@ final class ForeignConverter: CameraPictureConverter {
     private let destroy: CV4L2_convert_destroy
     private var from: v4l2_format
     private var to: v4l2_format
-    /// What comes out.
+    /// Layout of the output.
     let layout: CameraPictureLayout
 
-    /// For pictures as the node delivers them from now on; the text of the error says why not.
+    /// For pictures in the node's present format; the error says why not.
     init(_ node: borrowing VideoNode, from format: v4l2_format) throws(MissingConversion) {
         let code = CameraPixelCode(rawValue: format.fmt.pix.pixelformat)
         guard let handle = dlopen(Self.library, RTLD_NOW | RTLD_LOCAL) else {
@@ -55,7 +54,7 @@ final class ForeignConverter: CameraPictureConverter {
         to.fmt.pix.sizeimage = UInt32(size.width * size.height * 3 / 2)
         layout = CameraPictureLayout(
             coding: CameraCoding(.yu12), size: size, bytesPerRow: size.width, colour: nil)
-        // Only an attempt shows whether it supports the format. What becomes of a black picture does not matter.
+        // Support can only be tested by converting a picture. The result for a black one is not used.
         let black = ConvertedMemory(size, sizeBytes: Int(format.fmt.pix.sizeimage))
         black.bytes.initializeMemory(as: UInt8.self, repeating: 0)
         if converted(black.bytes).count < 0,
@@ -78,7 +77,7 @@ final class ForeignConverter: CameraPictureConverter {
         return picture.converted(to: memory, isWhole: count >= memory.bytes.count)
     }
 
-    /// - Returns: how many bytes were written; fewer than a picture's, or less than none: it could not be converted.
+    /// - Returns: the number of bytes written; less than a picture, or negative: the conversion failed.
     private func converted(
         _ bytes: UnsafeMutableRawBufferPointer
     ) -> (memory: ConvertedMemory, count: Int) {

@@ -1,7 +1,7 @@
 import CV4L2
 import Media
 
-/// Converts a camera's hue, saturation and value, by what its driver says of them. Belongs to one thread.
+/// Converts a camera's hue, saturation and value, in the range that its driver reports. Belongs to one thread.
 final class HSVConverter: CameraPictureConverter {
     private let picture: HSVPicture
     let layout: CameraPictureLayout
@@ -19,12 +19,12 @@ final class HSVConverter: CameraPictureConverter {
             )
         }
         self.picture = picture
-        // What is not Y′CbCr becomes it, by this matrix.
+        // The matrix of the later conversion to Y′CbCr.
         layout = CameraPictureLayout(
             coding: CameraCoding(.rgb24), size: size, bytesPerRow: 3 * size.width, colour: .bt709)
     }
 
-    /// As the driver says; nil: it does not.
+    /// The driver's range of the hue; nil: not reported.
     static func hues(of format: v4l2_format) -> HSVPicture.HueEncoding? {
         switch v4l2_hsv_encoding(format.fmt.pix.hsv_enc) {
         case V4L2_HSV_ENC_180: .twoDegrees

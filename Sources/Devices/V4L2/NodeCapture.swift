@@ -2,13 +2,13 @@ import CV4L2
 import Glibc
 import Media
 
-/// What a camera and we have agreed on.
+/// The negotiated capture parameters.
 struct CameraAgreement {
     var format: v4l2_format
-    /// Nil: the driver does not say.
+    /// `nil` if the driver does not report it.
     var rate: FrameRate?
 
-    /// Why the pictures cannot be used as they will come; nil: they can.
+    /// Why the pictures cannot be used in this format; nil: they can.
     func flaw(of choice: CameraChoice) -> String? {
         let picture = format.fmt.pix
         let code = CameraPixelCode(rawValue: picture.pixelformat)
@@ -32,10 +32,10 @@ struct CameraAgreement {
 
 /// Capturing from a node.
 extension VideoNode {
-    /// A camera that has just been plugged in, or let go of, may refuse at first.
+    /// A camera that has just been plugged in or released may be busy at first.
     private static let tries = 3
     private static let pauseMicroseconds: UInt32 = 100_000
-    /// With one buffer, every picture would be missing while the one before is looked at.
+    /// With one buffer, every picture would be lost while the previous one is processed.
     private static let fewestBuffers: UInt32 = 2
 
     /// Sets format, size, rate and encoder.
@@ -48,7 +48,7 @@ extension VideoNode {
         format.fmt.pix.field = V4L2_FIELD_NONE.rawValue
         try call("S_FMT", UInt(CV4L2_S_FMT), &format)
         if choice.coding == .hsv, HSVConverter.hues(of: format) == nil {
-            // A driver that does not say how it counts hues may count them as it is told to.
+            // A driver that does not report its range of hues may accept ours.
             format.fmt.pix.priv = UInt32(V4L2_PIX_FMT_PRIV_MAGIC)
             format.fmt.pix.flags |= UInt32(V4L2_PIX_FMT_FLAG_SET_CSC)
             format.fmt.pix.hsv_enc = V4L2_HSV_ENC_180.rawValue
@@ -67,19 +67,19 @@ extension VideoNode {
         return CameraAgreement(format: format, rate: rate)
     }
 
-    /// Asks for a rate; the one that the camera then has, nil when it does not say.
+    /// Requests a rate; returns the camera's actual one, nil when it is not reported.
     private func setRate(_ rate: FrameRate) -> FrameRate? {
         var parameters = v4l2_streamparm()
         parameters.type = V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue
         parameters.parm.capture.timeperframe = rate.interval
-        // Drivers without a choice refuse, and may still say which rate they have.
+        // Drivers with a fixed rate refuse, and may still report it.
         if !asks(UInt(CV4L2_S_PARM), &parameters) {
             guard asks(UInt(CV4L2_G_PARM), &parameters) else { return nil }
         }
         return FrameRate(interval: parameters.parm.capture.timeperframe)
     }
 
-    /// Buffers that this process and the driver share; from here on nobody else can capture.
+    /// Allocates memory-mapped buffers; from here on no other program can capture.
     func makeBuffers(_ count: Int) throws(KernelFault) -> CameraBuffers {
         var request = v4l2_requestbuffers()
         var made: UInt32 = 0
@@ -102,13 +102,13 @@ extension VideoNode {
         }
     }
 
-    /// Gives a buffer to the driver.
+    /// Queues a buffer.
     func queue(_ index: Int) throws(KernelFault) {
         var buffer = v4l2_buffer.mapped(index)
         try call("QBUF", UInt(CV4L2_QBUF), &buffer)
     }
 
-    /// Takes a filled buffer from the driver; nil when there is none.
+    /// Dequeues a filled buffer; nil when there is none.
     func dequeue() throws(KernelFault) -> v4l2_buffer? {
         var buffer = v4l2_buffer.mapped()
         do throws(KernelFault) {
@@ -120,7 +120,7 @@ extension VideoNode {
         }
     }
 
-    /// Tries again what a driver refuses for no good reason.
+    /// Retries a call that a driver refuses temporarily.
     private func persistently(
         _ body: (borrowing VideoNode) throws(KernelFault) -> Void
     ) throws(KernelFault) {
@@ -137,18 +137,18 @@ extension VideoNode {
 }
 
 extension CameraPictureLayout {
-    /// HDTV's colours in all values, and the matrix of standard television: what JPEG files have (JFIF).
+    /// The colours of JPEG files (JFIF): full range, BT.709 primaries, BT.601 matrix.
     private static let jpegColour = ColourDescription(
         primaries: 1, transfer: 13, matrix: 6, isFullRange: true)
 
-    /// Of pictures that nothing but us converts.
+    /// For pictures that need no converter.
     init(_ format: v4l2_format, _ coding: CameraCoding) {
         let picture = format.fmt.pix
         let colour: ColourDescription?
         switch coding {
         case .jpeg: colour = Self.jpegColour
         case .h264, .hsv, .foreign: colour = nil
-        // What is not Y′CbCr becomes it, by this matrix.
+        // The matrix of the later conversion to Y′CbCr.
         case .raw(let layout) where layout.isRGB: colour = .bt709
         case .raw:
             colour = CameraColour.description(

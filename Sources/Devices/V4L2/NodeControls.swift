@@ -1,13 +1,13 @@
 import CV4L2
 import Glibc
 
-/// A node's controls: any handle of a node can read and set them, also while another one captures.
+/// A node's controls: any descriptor of a node can read and set them, also while another one captures.
 extension VideoNode {
-    /// Nobody has more; a driver that does is wrong.
+    /// More than any device has; a driver with more is faulty.
     private static let mostControls = 512
     private static let mostChoices: Int64 = 256
 
-    /// All controls that people set, in the kernel's order.
+    /// All user controls, in the kernel's order.
     func controls() -> [CameraControl] {
         var result: [CameraControl] = []
         var id = CV4L2_CTRL_ALL
@@ -70,7 +70,7 @@ extension VideoNode {
 
     // MARK: Values
 
-    /// What a control is set to; nil: it cannot be read.
+    /// A control's value; nil: it cannot be read.
     func value(of id: UInt32) -> Int64? {
         var values = [(id: id, value: Int64(0))]
         do throws(ControlFault) {
@@ -144,7 +144,7 @@ extension VideoNode {
         [CV4L2_CID_GOP_SIZE, CV4L2_CID_H264_I_PERIOD]
     }
 
-    /// What its own encoder can be told.
+    /// The configurable range of its own encoder.
     func encoderAbilities() -> CameraEncoderAbilities {
         func range(_ control: CameraControl?) -> ClosedRange<Int>? {
             guard let control, !control.isReadOnly, control.maximum >= control.minimum else {
@@ -157,7 +157,7 @@ extension VideoNode {
             bitrates: range(control(CV4L2_CID_BITRATE)), keyframePictures: range(keyframes))
     }
 
-    /// Tells its own encoder what is needed, as far as it can be told.
+    /// Configures its own encoder, as far as possible.
     func tellEncoder(bitrate: Int, keyframePictures: Int) throws(ControlFault) {
         var wishes: [(id: UInt32, value: Int64)] = [
             (CV4L2_CID_BITRATE, Int64(bitrate)), (CV4L2_CID_B_FRAMES, 0),
@@ -173,7 +173,7 @@ extension VideoNode {
 
 /// A control that could not be read or set.
 struct ControlFault: Error, Hashable {
-    /// Nil: it is none alone.
+    /// `nil` if no single control is the cause.
     var id: UInt32?
     var fault: KernelFault
 }

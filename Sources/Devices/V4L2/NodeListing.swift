@@ -2,14 +2,14 @@ import CV4L2
 import Glibc
 import Media
 
-/// What a node says of its formats, sizes and rates.
+/// A node's formats, sizes and rates.
 extension VideoNode {
-    /// Nobody lists more; a driver that does is wrong.
+    /// More than any device has; a driver with more is faulty.
     private static let mostFormats: UInt32 = 128
     private static let mostSizes: UInt32 = 128
     private static let mostRates: UInt32 = 64
 
-    /// All formats. Where the driver has sizes without end, those of `sizes` that it has.
+    /// All formats. For a driver with a continuous range of sizes, the supported ones of `sizes`.
     func abilities(interestingSizes sizes: [PictureSize]) -> CameraAbilities {
         var formats: [CameraFormat] = []
         for index in 0..<Self.mostFormats {
@@ -102,7 +102,7 @@ extension VideoNode {
 }
 
 extension FrameRate {
-    /// From the time that one picture takes; nil when it is none.
+    /// From the duration of a picture; nil when it is invalid.
     init?(interval: v4l2_fract) {
         guard let numerator = Int32(exactly: interval.denominator),
             let denominator = Int32(exactly: interval.numerator), numerator > 0, denominator > 0
@@ -110,7 +110,7 @@ extension FrameRate {
         self.init(numerator, per: denominator)
     }
 
-    /// The time that one picture takes.
+    /// The duration of a picture.
     var interval: v4l2_fract {
         v4l2_fract(numerator: UInt32(denominator), denominator: UInt32(numerator))
     }

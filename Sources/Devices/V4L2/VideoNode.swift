@@ -2,11 +2,11 @@ import CLinux
 import CV4L2
 import Glibc
 
-/// A node of the kernel's Video for Linux (`/dev/video0`) that is open; closed with this value.
+/// An open Video for Linux node (`/dev/video0`); closed with this value.
 struct VideoNode: ~Copyable {
     let descriptor: Int32
 
-    /// Opens the node, without waiting for anything.
+    /// Opens the node, without blocking.
     init(_ path: String) throws(KernelFault) {
         descriptor = CLinux_open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC, 0)
         if descriptor < 0 { throw KernelFault(call: "open", code: errno) }
@@ -14,7 +14,7 @@ struct VideoNode: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Makes a call that reads and writes `argument`.
+    /// An ioctl that reads and writes `argument`.
     func call<Argument>(
         _ name: String, _ request: UInt, _ argument: inout Argument
     ) throws(KernelFault) {
@@ -23,7 +23,7 @@ struct VideoNode: ~Copyable {
         }
     }
 
-    /// The same, where a refusal is an answer.
+    /// The same, with a failure as a result.
     func asks<Argument>(_ request: UInt, _ argument: inout Argument) -> Bool {
         do throws(KernelFault) {
             try call("", request, &argument)
@@ -33,7 +33,7 @@ struct VideoNode: ~Copyable {
         }
     }
 
-    /// Who the node says it is.
+    /// The node's driver, card and capabilities.
     func capability() throws(KernelFault) -> v4l2_capability {
         var capability = v4l2_capability()
         try call("QUERYCAP", UInt(CV4L2_QUERYCAP), &capability)
@@ -41,29 +41,28 @@ struct VideoNode: ~Copyable {
     }
 }
 
-/// A call of the kernel that failed.
+/// A failed ioctl.
 struct KernelFault: Error, Hashable {
     /// V4L2's name of the call, without VIDIOC.
     var call: String
     /// errno.
     var code: Int32
 
-    /// In a few words.
     var reason: String { "\(String(cString: strerror(code))) (\(call))" }
 }
 
 extension v4l2_capability {
-    /// Of this node alone, where the driver tells that from those of the whole device.
+    /// Of this node, if the driver distinguishes them from those of the whole device.
     private var own: UInt32 {
         capabilities & CV4L2_CAP_DEVICE_CAPS != 0 ? device_caps : capabilities
     }
 
-    /// Pictures can be captured through it, into buffers that are shared with the driver.
+    /// Whether it supports capture into memory-mapped buffers.
     var isCamera: Bool {
         own & CV4L2_CAP_CAPTURE != 0 && own & CV4L2_CAP_STREAMING != 0
     }
 
-    /// Captures, but only into buffers of several parts.
+    /// Whether it only captures into multi-planar buffers.
     var isMultiplanarOnly: Bool {
         own & CV4L2_CAP_CAPTURE == 0 && own & CV4L2_CAP_CAPTURE_MPLANE != 0
     }
@@ -73,7 +72,7 @@ extension v4l2_capability {
     var busName: String { text(of: bus_info) }
 }
 
-/// The text in one of the kernel's arrays of bytes, up to its first zero.
+/// The text in a fixed-size byte array, up to the first zero.
 func text<Bytes>(of bytes: Bytes) -> String {
     withUnsafeBytes(of: bytes) { String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self) }
 }
