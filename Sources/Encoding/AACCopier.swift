@@ -1,22 +1,22 @@
 package import Media
 
-/// Passes on a source's own AAC: raw packets bit for bit, without the ADTS headers that some containers put before them.
+/// Copies a source's own AAC: raw packets bit for bit, without the ADTS headers of some containers.
 package struct AACCopier: Sendable {
     package let format: AACFormat
 
     private static let codec = "aac"
-    /// What each packet's ADTS header says but for its length; nil: packets have none.
+    /// The fields of the packets' ADTS headers, except for the length; nil: packets have none.
     private let adts: ADTSHeader?
     private let configuration: [UInt8]
     private let packetNanoseconds: Int64
     private let sampleRate: Int
-    /// Frames of the encoder's delay that are still to come.
+    /// Remaining frames of the encoder's delay.
     private var skippedFrames = 0
     private let framesPerPacket: Int
     private var hasPresented = false
     private var lastDTS: Int64?
 
-    /// `firstPacket` tells the configuration where the container does not.
+    /// - Parameter firstPacket: for its configuration, if the container has none.
     package init(_ track: CodedTrack, firstPacket: CodedPacket?) throws(EncodingError) {
         guard track.codec == Self.codec else {
             throw .notCopied(codec: track.codec, needed: "AAC")
@@ -52,7 +52,7 @@ package struct AACCopier: Sendable {
         packetNanoseconds = nanoseconds(frames: Int64(framesPerPacket), rate: sampleRate)
     }
 
-    /// The packet as a sample; nil for a looping file's priming, which only makes sense at the start.
+    /// The packet as a sample; nil for priming of a looping file after the first iteration.
     package mutating func copy(_ packet: CodedPacket) throws(EncodingError) -> EncodedSample? {
         if let other = packet.newConfiguration, !other.isEmpty, other != configuration {
             throw .formatChanges(codec: Self.codec, atNanoseconds: packet.dtsNanoseconds)
@@ -97,9 +97,9 @@ package struct AACCopier: Sendable {
 }
 
 extension AudioSpecificConfig {
-    /// The configuration that an ADTS header stands for.
+    /// The configuration that is equivalent to an ADTS header.
     fileprivate init(adts header: ADTSHeader) throws(BitstreamError) {
-        // Configurations 1 … 6 count the channels; 7 has eight of them.
+        // Configurations 1 … 6 are channel counts; 7 stands for eight.
         let channels = UInt32(
             header.channelConfiguration == 7 ? 8 : header.channelConfiguration)
         try self.init(lowComplexityAt: header.sampleRate, channels: channels)

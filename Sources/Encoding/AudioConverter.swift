@@ -1,19 +1,19 @@
 import CFFmpeg
 import Media
 
-/// Converts sound of one layout to planar floats of another rate and number of channels, through libswresample.
+/// Converts audio of one layout to planar floats at another rate and channel count, through libswresample.
 ///
-/// Output frame 0 is of the same time as input frame 0. Owns the handle; belongs to one thread.
+/// Output frame 0 has the time of input frame 0. Owns the handle; belongs to one thread.
 struct AudioConverter: ~Copyable {
-    /// Whether the ratio of the two rates may be changed while it works.
+    /// Whether the ratio of the two rates can be changed during conversion.
     enum Pace {
-        /// As the two layouts say. Nothing is resampled where the rates are equal.
+        /// Fixed by the two layouts. Equal rates are not resampled.
         case fixed
-        /// As ``AudioConverter/stretch(byPPB:)`` says.
+        /// Set by ``AudioConverter/stretch(byPPB:)``.
         case adjustable
     }
 
-    /// A stretch holds for so many output frames, unless another is set: longer than any run of sound.
+    /// Number of output frames for which a stretch applies, unless another is set: longer than any chunk.
     private static let stretchedFrames: Int32 = 1 << 24
 
     let source: AudioLayout
@@ -31,7 +31,7 @@ struct AudioConverter: ~Copyable {
             &context, &to, AV_SAMPLE_FMT_FLTP, Int32(rate), &from, source.libraryFormat,
             Int32(source.sampleRate), 0, nil)
         if pace == .adjustable, let context {
-            // Any ratio at any time, and between two phases of the filter what lies between them.
+            // Any ratio at any time, with interpolation between the phases of the filter.
             let object = UnsafeMutableRawPointer(context)
             for (option, value) in [
                 ("flags", Int64(SWR_FLAG_RESAMPLE)), ("exact_rational", 0), ("linear_interp", 1),
@@ -55,20 +55,20 @@ struct AudioConverter: ~Copyable {
         swr_free(&context)
     }
 
-    /// The most frames that ``convert(_:into:)`` can give for that many.
+    /// Maximum number of frames that ``convert(_:into:)`` can return for this many.
     func maximumOutput(for frames: Int) -> Int {
         Int(max(0, swr_get_out_samples(context, Int32(frames))))
     }
 
-    /// Output frames, at the target's rate, that are still inside.
+    /// Buffered output frames, at the target's rate.
     func delay(atRate rate: Int) -> Int64 {
         swr_get_delay(context, Int64(rate))
     }
 
-    /// How long the sound is that is still inside, nanoseconds.
+    /// Duration of the buffered audio, nanoseconds.
     var delayNanoseconds: Int64 { swr_get_delay(context, 1_000_000_000) }
 
-    /// From the next frames on, this much more comes out than the two rates say; in steps of a millionth or less.
+    /// Increases the number of output frames by this much, from the next frames on; in steps of a millionth or less.
     ///
     /// - Precondition: its pace is adjustable.
     mutating func stretch(byPPB stretch: Double) {
@@ -77,7 +77,7 @@ struct AudioConverter: ~Copyable {
         precondition(result >= 0, "this converter has one pace")
     }
 
-    /// Converts a run of sound, or with nil gives what is still inside; the number of frames written.
+    /// Converts audio, or flushes the buffered audio if nil; returns the number of frames written.
     ///
     /// `output` has one pointer per channel with room for ``maximumOutput(for:)`` frames.
     mutating func convert(

@@ -1,7 +1,7 @@
 import CFFmpeg
 package import Media
 
-/// Decodes sound of any codec that libavcodec reads, without what the container says is not presented.
+/// Decodes audio of any codec that libavcodec supports, and drops frames that the container marks as not presented.
 ///
 /// Belongs to one thread.
 package struct AudioDecoder: ~Copyable {
@@ -13,14 +13,14 @@ package struct AudioDecoder: ~Copyable {
         decoder = try Decoder(track, threads: 1)
     }
 
-    /// Decodes a packet; `emit` gets what is ready.
+    /// Decodes a packet; `emit` receives the decoded audio.
     package mutating func decode(
         _ packet: CodedPacket, emit: (RawAudio) throws(EncodingError) -> Void
     ) throws(EncodingError) {
         try run(packet, emit: emit)
     }
 
-    /// Gives what was still inside.
+    /// Flushes the decoder.
     package mutating func finish(
         emit: (RawAudio) throws(EncodingError) -> Void
     ) throws(EncodingError) {

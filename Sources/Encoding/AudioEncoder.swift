@@ -2,9 +2,9 @@ import CFFmpeg
 import FFmpegSupport
 package import Media
 
-/// What sound is encoded in.
+/// Codecs for encoded audio.
 package enum AudioCodec: String, CaseIterable, Hashable, Sendable {
-    /// AAC-LC (ISO/IEC 14496-3): what recordings hold.
+    /// AAC-LC (ISO/IEC 14496-3), the codec of recordings.
     case aac
     /// RFC 6716, for exported files.
     case opus
@@ -17,7 +17,7 @@ package enum AudioCodec: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// Frames in a packet: AAC has always as many, Opus 20 ms at 48 kHz.
+    /// Frames per packet: fixed for AAC, 20 ms at 48 kHz for Opus.
     package var packetFrames: Int {
         switch self {
         case .aac: 1024
@@ -25,7 +25,7 @@ package enum AudioCodec: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// The rates that it has.
+    /// Supported rates.
     fileprivate var sampleRates: [UInt32] {
         switch self {
         case .aac: AudioSpecificConfig.indexedSampleRates
@@ -34,7 +34,7 @@ package enum AudioCodec: String, CaseIterable, Hashable, Sendable {
     }
 }
 
-/// How a ``AudioEncoder`` encodes.
+/// Settings of an ``AudioEncoder``.
 package struct AudioEncoderSettings: Hashable, Sendable {
     package var codec = AudioCodec.aac
     /// Bits per second.
@@ -49,14 +49,14 @@ package struct AudioEncoderSettings: Hashable, Sendable {
     }
 }
 
-/// libavcodec's AAC-LC encoder, or libopus: sound in any layout in, raw packets with their exact times out.
+/// libavcodec's AAC-LC encoder, or libopus: input is audio in any layout, output are raw packets with exact times.
 ///
-/// The encoder's delay is accounted for: packet k begins at the time of the first captured frame, less the delay,
-/// plus k × ``AudioCodec/packetFrames`` frames, computed from k; what lies before the first captured frame is ``SampleFlags/priming``. A hole in
-/// the incoming times is filled with silence, an overlap is cut, so that sound stays where it was captured.
-/// Owns the handle; belongs to one thread.
+/// The encoder's delay is compensated: packet k begins at the time of the first captured frame, less the delay, plus k
+/// × ``AudioCodec/packetFrames`` frames, computed from k; frames before the first captured one are
+/// ``SampleFlags/priming``. Gaps in the input times are filled with silence and overlaps are cut, so that audio keeps
+/// its capture times. Owns the handle; belongs to one thread.
 package struct AudioEncoder: ~Copyable {
-    /// Configuration of what comes out.
+    /// Configuration of the output.
     ///
     /// - Precondition: it is AAC.
     package var format: AACFormat {
@@ -64,15 +64,15 @@ package struct AudioEncoder: ~Copyable {
         return aac
     }
 
-    /// What a container has to know of the packets.
+    /// Description of the packets for a container.
     package let track: CodedTrack
     /// Frames of the encoder's delay, before the first captured one.
     package let delayFrames: Int
     package let settings: AudioEncoderSettings
 
-    /// Containers that round times to milliseconds jitter by less; what differs by more is a hole.
+    /// Smaller deviations are jitter of containers that round times to milliseconds; larger ones are gaps.
     private static let tolerance = Duration.milliseconds(10)
-    /// The longest silence that is put in a hole.
+    /// Maximum duration of inserted silence.
     private static let longestSilence = Duration.seconds(60)
     private let aac: AACFormat?
     private let handle: CodecHandle
@@ -82,7 +82,7 @@ package struct AudioEncoder: ~Copyable {
     private var converter: AudioConverter?
     /// Time of the first captured frame.
     private var startNanoseconds: Int64?
-    /// Frames that went into the queue so far.
+    /// Frames queued so far.
     private var framesIn: Int64 = 0
     private var framesSent: Int64 = 0
     private var packetsOut: Int64 = 0
@@ -113,7 +113,7 @@ package struct AudioEncoder: ~Copyable {
         meter = AudioMeter(channels: settings.channels)
     }
 
-    /// Takes sound that follows the sound before it; `emit` gets what is ready.
+    /// Encodes audio that follows the previous audio; `emit` receives the finished packets.
     package mutating func encode(
         _ sound: RawAudio, emit: (EncodedSample) -> Void
     ) throws(EncodingError) {
@@ -123,12 +123,12 @@ package struct AudioEncoder: ~Copyable {
         try sendFullPackets(emit: emit)
     }
 
-    /// How loud each channel was since the last time that this was told: about once in a second of sound, nil otherwise.
+    /// The level of each channel since the last call that returned it: about once per second of audio, nil otherwise.
     package mutating func takeLevels() -> [AudioLevel]? {
         meter.frames >= settings.sampleRate ? meter.take() : nil
     }
 
-    /// Ends the stream; `emit` gets what was still on its way, the last packet padded with silence.
+    /// Ends the stream; `emit` receives the remaining packets, the last one padded with silence.
     package mutating func finish(emit: (EncodedSample) -> Void) throws(EncodingError) {
         drainConverter()
         try sendFullPackets(emit: emit)
@@ -139,7 +139,7 @@ package struct AudioEncoder: ~Copyable {
 
     // MARK: Time
 
-    /// Compares the sound's time with where its frames would land, and closes the difference.
+    /// Compares the audio's time with the position of its frames, and corrects the difference.
     private mutating func align(_ sound: RawAudio) throws(EncodingError) -> RawAudio {
         guard let startNanoseconds else {
             self.startNanoseconds = sound.captureNanoseconds
@@ -201,7 +201,7 @@ package struct AudioEncoder: ~Copyable {
         framesIn += Int64(count)
     }
 
-    /// Takes what the converter still holds, and the converter away: sound of other times follows.
+    /// Flushes and discards the converter: the next audio is not contiguous.
     private mutating func drainConverter() {
         convert(nil)
         converter = nil
@@ -226,7 +226,7 @@ package struct AudioEncoder: ~Copyable {
         }
     }
 
-    /// Takes silent frames off the queue that are not encoded.
+    /// Skips queued silent frames without encoding them.
     private mutating func pass(frames: Int) {
         queue.drop(frames: frames)
         meter.addSilence(frames: frames)
@@ -249,7 +249,7 @@ package struct AudioEncoder: ~Copyable {
         try check(result)
     }
 
-    /// Moves frames from the queue into the library's, planar or interleaved as the encoder has it.
+    /// Moves frames from the queue into a library frame, planar or interleaved as the encoder requires.
     private mutating func fill(_ frame: UnsafeMutablePointer<AVFrame>, frames: Int) {
         guard let planes = frame.pointee.extended_data else { preconditionFailure() }
         func floats(_ plane: Int) -> UnsafeMutablePointer<Float> {
@@ -288,14 +288,14 @@ package struct AudioEncoder: ~Copyable {
         }
     }
 
-    /// Packet k, or nil when it lies behind the last captured frame.
+    /// Packet k; nil after the last captured frame.
     private mutating func sample(_ data: [UInt8]) -> EncodedSample? {
         let first =
             packetsOut * Int64(settings.codec.packetFrames)
             - Int64(handle.context.pointee.initial_padding)
         packetsOut += 1
         let end = first + Int64(settings.codec.packetFrames)
-        // The last packet is padded with silence that nobody captured.
+        // The last packet is padded with silence, which is not counted.
         let isPriming = end <= 0
         let shown = isPriming ? end : min(end, framesSent)
         guard shown > first else { return nil }
@@ -317,7 +317,7 @@ package struct AudioEncoder: ~Copyable {
 }
 
 extension CodecHandle {
-    /// A sound encoder that is ready for floats.
+    /// An opened audio encoder for floats.
     fileprivate static func openAudioEncoder(
         _ settings: AudioEncoderSettings
     ) throws(EncodingError) -> CodecHandle {

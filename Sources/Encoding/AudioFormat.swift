@@ -2,7 +2,7 @@ import CFFmpeg
 import Media
 
 extension AudioLayout {
-    /// The library's name for it.
+    /// The library's sample format.
     var libraryFormat: AVSampleFormat {
         switch (sampleType, isPlanar) {
         case (.unsigned8, false): AV_SAMPLE_FMT_U8
@@ -18,7 +18,7 @@ extension AudioLayout {
         }
     }
 
-    /// The layout of a frame of the library; nil when its sample type is none of ours.
+    /// The layout of a library frame; nil for an unsupported sample type.
     init?(_ frame: AVFrame) {
         let format = AVSampleFormat(frame.format)
         let type: AudioSampleType
@@ -37,12 +37,12 @@ extension AudioLayout {
     }
 }
 
-/// `frames` of sound at `rate` in nanoseconds, to the nearest one.
+/// Duration of `frames` at `rate` in nanoseconds, rounded to nearest.
 func nanoseconds(frames: Int64, rate: Int) -> Int64 {
     scaled(frames, by: 1_000_000_000, over: Int128(rate))
 }
 
-/// How many frames at `rate` are nearest to that time.
+/// Number of frames at `rate` nearest to that duration.
 func frames(nanoseconds: Int64, rate: Int) -> Int64 {
     scaled(nanoseconds, by: Int128(rate), over: 1_000_000_000)
 }

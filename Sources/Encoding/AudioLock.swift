@@ -1,47 +1,46 @@
 package import Media
 
-/// Keeps a device's sound locked to the clock: what comes out has a fixed number of frames per second of the clock, however
-/// fast the device is.
+/// Locks a device's audio to the clock: the output has a fixed number of frames per second of the clock, whatever the
+/// device's actual rate.
 ///
-/// Output frame k lies at the start plus k ÷ rate, computed from k: its number is its time. Sound goes through a resampler
-/// that is stretched by what ``AudioServo`` says; a break is filled with silence of exactly its length. Belongs to one
-/// thread.
+/// Output frame k is at start + k ÷ rate, computed from k. Audio passes a resampler whose stretch ``AudioServo``
+/// controls; a break is filled with silence of exactly its length. Belongs to one thread.
 package struct AudioLock: ~Copyable {
     package let sampleRate: Int
     package let channels: Int
 
-    /// Silence comes in runs of so many frames, which bounds memory.
+    /// Maximum frames of silence per call, which bounds memory.
     private static let silentRun: Int64 = 4096
 
     private var servo = AudioServo()
     private var converter: AudioConverter?
     private var startNanoseconds: Int64?
     private var framesOut: Int64 = 0
-    /// How long the run before was, which the servo's glide is measured by.
+    /// Duration of the previous chunk, for the servo's glide.
     private var secondsBefore = 0.0
 
-    /// Nothing is known of the sound yet but what is to become of it.
+    /// The input's layout is determined by the first audio.
     package init(sampleRate: Int, channels: Int) {
         self.sampleRate = sampleRate
         self.channels = channels
     }
 
-    /// Where what has come out ends; nil before the start.
+    /// The end of the output; nil before the start.
     package var endNanoseconds: Int64? { startNanoseconds.map { $0 + time(of: framesOut) } }
 
-    /// How far what came out lies behind where the device's clock has it, as of the last sound; negative: before it.
+    /// Lag of the output behind the device's clock, at the last audio; negative: lead.
     package private(set) var lagNanoseconds: Int64 = 0
 
-    /// Output begins then, with silence if need be; the first sound's own time is the start otherwise.
+    /// Sets the start of the output, with silence if necessary; without it, output starts at the first audio.
     package mutating func begin(atNanoseconds start: Int64) {
         if startNanoseconds == nil { startNanoseconds = start }
     }
 
-    /// Takes sound that follows the sound before it, or the first after a break; `emit` gets planar floats.
+    /// Processes audio that follows the previous audio, or the first after a break; `emit` receives planar floats.
     ///
     /// - Parameters:
-    ///   - sound: its time is when the device captured its first frame, by the clock.
-    ///   - stretchPPB: how much longer the device takes for its frames than it says.
+    ///   - sound: with the capture time of its first frame, by the clock.
+    ///   - stretchPPB: excess of the device's time for its frames over the nominal time.
     package mutating func take(
         _ sound: RawAudio, stretchPPB: Double,
         emit: (RawAudio) throws(EncodingError) -> Void
@@ -71,7 +70,7 @@ package struct AudioLock: ~Copyable {
         try convert(sound, emit: emit)
     }
 
-    /// The sound breaks here: what is still inside comes out, and the next sound is put where it belongs, after silence.
+    /// A break in the audio: flushes the resampler; the next audio is placed at its time, after silence.
     package mutating func interrupt(
         emit: (RawAudio) throws(EncodingError) -> Void
     ) throws(EncodingError) {
@@ -80,9 +79,9 @@ package struct AudioLock: ~Copyable {
         converter = nil
     }
 
-    /// Silence up to then, where there is no sound; nothing if what has come out reaches further, or nothing has yet.
+    /// Inserts silence up to a time; does nothing if the output is already further, or has not started.
     ///
-    /// - Precondition: the sound is interrupted.
+    /// - Precondition: the audio is interrupted.
     package mutating func fill(
         untilNanoseconds end: Int64, emit: (RawAudio) throws(EncodingError) -> Void
     ) throws(EncodingError) {
@@ -128,7 +127,7 @@ package struct AudioLock: ~Copyable {
 }
 
 /// Memory for planar floats.
-// @unchecked: written before anyone else sees it, only read from then on.
+// @unchecked: written before it is shared, only read from then on.
 private final class FloatPlanes: @unchecked Sendable {
     let planes: [UnsafeMutablePointer<Float>]
 

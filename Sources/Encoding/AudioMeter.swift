@@ -1,8 +1,8 @@
 import Glibc
 
-/// How loud one channel was.
+/// The level of one channel.
 package struct AudioLevel: Hashable, Sendable {
-    /// The largest sample and the root of the mean square, of full scale: 0 … 1, more when it was clipped.
+    /// Peak and RMS relative to full scale: 0 … 1, more when clipped.
     package var peak: Double
     package var rms: Double
 
@@ -11,18 +11,18 @@ package struct AudioLevel: Hashable, Sendable {
         self.rms = rms
     }
 
-    /// An amplitude in hundredths of a decibel: 0 is full scale, −12000 is silence, or as good as.
+    /// An amplitude in hundredths of a decibel: 0 is full scale, −12000 or less is silence.
     package static func millibels(_ amplitude: Double) -> Int {
         guard amplitude > 1e-6 else { return -12_000 }
         return Int((2_000 * log10(amplitude)).rounded())
     }
 }
 
-/// Measures how loud sound is, channel by channel, between two looks.
+/// Measures the level of each channel between two readings.
 package struct AudioMeter: Sendable {
     private var peaks: [Float]
     private var squares: [Double]
-    /// Frames since the last look.
+    /// Frames since the last reading.
     package private(set) var frames = 0
 
     package init(channels: Int) {
@@ -30,7 +30,7 @@ package struct AudioMeter: Sendable {
         squares = Array(repeating: 0, count: channels)
     }
 
-    /// Takes so many frames, one plane per channel.
+    /// Adds frames, one plane per channel.
     package mutating func add(_ planes: [UnsafeMutablePointer<Float>], frames count: Int) {
         precondition(planes.count == peaks.count)
         for (channel, plane) in planes.enumerated() {
@@ -46,10 +46,10 @@ package struct AudioMeter: Sendable {
         frames += count
     }
 
-    /// Takes so many frames of silence.
+    /// Adds silent frames.
     mutating func addSilence(frames count: Int) { frames += count }
 
-    /// What was measured since the last look, and begins anew; nil if there was no sound.
+    /// The levels since the last reading, which are reset; nil without audio.
     package mutating func take() -> [AudioLevel]? {
         guard frames > 0 else { return nil }
         let levels = zip(peaks, squares).map { peak, square in

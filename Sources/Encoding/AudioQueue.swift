@@ -1,9 +1,9 @@
 import Media
 
-/// Planar floats that wait until there are enough of them for a packet. Belongs to one thread.
+/// A queue of planar floats, from which packets are filled. Belongs to one thread.
 final class AudioQueue {
     private(set) var count = 0
-    /// Where the first frame is.
+    /// Offset of the first frame.
     private var head = 0
     private let channels: Int
     private var capacity = 4096
@@ -17,7 +17,7 @@ final class AudioQueue {
 
     deinit { for plane in planes { plane.deallocate() } }
 
-    /// Where up to `frames` more may be written, one pointer per channel; ``didAppend(frames:)`` follows.
+    /// Space for up to `frames` more, one pointer per channel; follow with ``didAppend(frames:)``.
     func room(for frames: Int) -> [UnsafeMutablePointer<Float>] {
         if head + count + frames > capacity {
             if 2 * (count + frames) > capacity {
@@ -40,13 +40,13 @@ final class AudioQueue {
         capacity = size
     }
 
-    /// So many frames were written.
+    /// Adds the frames that were written.
     func didAppend(frames: Int) {
         precondition(head + count + frames <= capacity)
         count += frames
     }
 
-    /// Appends planar floats with as many channels.
+    /// Appends planar floats with the same number of channels.
     func append(_ sound: RawAudio) {
         withExtendedLifetime(sound.owner) {
             for (target, source) in zip(room(for: sound.frameCount), sound.planes) {
@@ -62,7 +62,7 @@ final class AudioQueue {
         didAppend(frames: frames)
     }
 
-    /// Moves the first `frames` frames out.
+    /// Copies the first `frames` frames and removes them.
     func take(frames: Int, into targets: [UnsafeMutablePointer<Float>]) {
         precondition(frames <= count && targets.count == channels)
         for (target, plane) in zip(targets, planes) {
@@ -71,11 +71,11 @@ final class AudioQueue {
         drop(frames: frames)
     }
 
-    /// Lets go of the first `frames` frames.
+    /// Removes the first `frames` frames.
     func drop(frames: Int) {
         precondition(frames <= count)
         count -= frames
-        // Nothing is ever moved for what was taken: a minute of silence may stand here.
+        // Removing moves no memory: the queue may hold a minute of silence.
         head = count == 0 ? 0 : head + frames
     }
 

@@ -1,36 +1,36 @@
-/// Decides how much longer or shorter a resampler makes the sound, so that its frames stay where the clock has them.
+/// Controls the stretch of a resampler, so that frames stay aligned with the clock.
 ///
-/// The device's measured skew is fed forward; what is still wrong in phase is closed slowly on top of that, by at most
-/// ``largestCorrectionPPB``. The rate glides from one value to the next: pitch never steps. 500 ppm are 0.9 cent, and
-/// people begin to hear 5.
+/// The device's measured skew is fed forward; the remaining phase error is closed slowly on top of that, by at most
+/// ``largestCorrectionPPB``. The rate glides from one value to the next: pitch never steps. 500 ppm are 0.9 cent; the
+/// threshold of hearing is about 5.
 package struct AudioServo: Sendable {
-    /// The most that is added to the measured skew.
+    /// Maximum correction in addition to the measured skew.
     package static let largestCorrectionPPB = 500_000.0
-    /// The most that the rate changes in a second of sound.
+    /// Maximum change of the rate per second of audio.
     package static let largestGlidePPBPerSecond = 500_000.0
-    /// A phase error is closed with this time constant.
+    /// Time constant for closing a phase error.
     private static let closingSeconds = 2.0
 
-    /// The stretch in force: this much more sound comes out than went in.
+    /// The present stretch: the excess of output over input.
     package private(set) var stretchPPB = 0.0
     private var isFirst = true
 
     package init() {}
 
-    /// The stretch for the next sound.
+    /// The stretch for the next audio.
     /// - Parameters:
-    ///   - measuredPPB: how much longer the device takes for its frames than it says.
-    ///   - lagNanoseconds: how far what came out lies behind where it should be.
-    ///   - seconds: how much sound has gone by since the last call.
+    ///   - measuredPPB: excess of the device's time for its frames over the nominal time.
+    ///   - lagNanoseconds: lag of the output behind its target.
+    ///   - seconds: duration of audio since the last call.
     package mutating func stretch(
         measuredPPB: Double, lagNanoseconds: Double, seconds: Double
     ) -> Double {
-        // Nanoseconds in a second are parts per billion.
+        // Nanoseconds per second are parts per billion.
         let limit = Self.largestCorrectionPPB
         let correction = min(max(lagNanoseconds / Self.closingSeconds, -limit), limit)
         let wanted = measuredPPB + correction
         if isFirst {
-            // Nothing has been heard yet that it could step away from.
+            // No earlier audio: a step is inaudible.
             stretchPPB = wanted
             isFirst = false
         } else {

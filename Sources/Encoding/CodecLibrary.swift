@@ -3,14 +3,13 @@ import Glibc
 import Media
 import Synchronization
 
-/// What FFmpeg's libraries say, for the program's own log: they never write to the terminal themselves.
+/// Routes log messages of FFmpeg's libraries to the program's log, and keeps them off the terminal.
 package enum CodecLibrary {
-    /// How bad it is.
     package enum Severity: Hashable, Sendable {
         case warning, error
     }
 
-    /// Takes one line without its line end, on whatever thread the library is busy on.
+    /// Receives one line without its line end, on the library's present thread.
     package typealias LineHandler = @Sendable (Severity, String) -> Void
 
     /// In a structure: a function that is a ``Mutex``'s own value is wrapped once more each time it is read.
@@ -18,18 +17,18 @@ package enum CodecLibrary {
         var handle: LineHandler?
     }
 
-    /// The library's callback has no place for a context, so the receiver of its lines is the process's.
+    /// Process-wide, because the library's callback has no context.
     private static let receiver = Mutex(Receiver())
-    /// Errors of the threads that are listened to, the first of each.
+    /// The first error on each thread that collects them.
     private static let complaints = Mutex<[UInt: String?]>([:])
 
-    /// Sends warnings and errors to `receiver` from now on; nil: nowhere.
+    /// Sends warnings and errors to `receiver` from now on; nil: discards them.
     package static func routeMessages(to receiver: LineHandler?) {
         Self.receiver.withLock { $0.handle = receiver }
         keepOffTerminal()
     }
 
-    /// Makes the libraries silent but for whom their messages are routed to; harmless when it is done again.
+    /// Silences the libraries, except for routed messages; idempotent.
     package static func keepOffTerminal() {
         av_log_set_callback { context, level, format, arguments in
             guard level <= AV_LOG_WARNING, let format, let arguments else { return }
@@ -47,8 +46,7 @@ package enum CodecLibrary {
         }
     }
 
-    /// Runs a call of the library, and returns the first error that it wrote meanwhile, on this thread: often the only place
-    /// where the reason stands.
+    /// Calls the library, and returns the first error that it logs on this thread: often the only source of the reason.
     static func complaint(during call: () -> Void) -> String? {
         let thread = UInt(pthread_self())
         complaints.withLock { $0[thread] = .some(nil) }
@@ -60,14 +58,13 @@ package enum CodecLibrary {
         let thread = UInt(pthread_self())
         complaints.withLock { complaints in
             guard let first = complaints[thread], first == nil else { return }
-            // "[h264_nvenc @ 0x562a30f7b480] Cannot load libcuda.so.1": the address is of no use to anybody.
+            // "[h264_nvenc @ 0x562a30f7b480] Cannot load libcuda.so.1": the address is useless.
             let text = line.split(separator: "] ", maxSplits: 1).last.map(String.init) ?? line
             complaints[thread] = .some(text)
         }
     }
 
-    /// A buffer of the library over memory that `owner` keeps alive, which it does until the last reference to the
-    /// buffer is gone.
+    /// A library buffer over memory of `owner`, which is retained until the last reference to the buffer is released.
     static func buffer(
         over bytes: UnsafeMutableRawPointer, count: Int, owner: any AnyObject & Sendable
     ) -> UnsafeMutablePointer<AVBufferRef> {
@@ -82,11 +79,11 @@ package enum CodecLibrary {
     }
 }
 
-/// The scale that media times have in here, as the library writes it.
+/// The timescale of media times here, as the library's type.
 let nanosecondTimeBase = AVRational(num: 1, den: 1_000_000_000)
 
-/// Owns a frame of the library: its struct, and what that refers to.
-// @unchecked: filled by one thread before anyone else sees it, only read from then on.
+/// Owns a library frame and the buffers it refers to.
+// @unchecked: filled by one thread before it is shared, only read from then on.
 final class FrameBox: @unchecked Sendable {
     let frame: UnsafeMutablePointer<AVFrame>
 
@@ -100,14 +97,14 @@ final class FrameBox: @unchecked Sendable {
         av_frame_free(&frame)
     }
 
-    /// The decoder made up a part of it, or began where it could not know the pictures before.
+    /// Whether the decoder concealed a part of it, or lacked reference pictures.
     var isDamaged: Bool {
         frame.pointee.decode_error_flags != 0 || frame.pointee.flags & AV_FRAME_FLAG_CORRUPT != 0
     }
 }
 
 extension FrameBox {
-    /// Lets the library look at the picture's own memory, which lives until it lets go.
+    /// Refers to the picture's own memory, which is retained until the library releases it.
     func refer(to picture: RawFrame, format: AVPixelFormat) {
         frame.pointee.format = format.rawValue
         frame.pointee.width = Int32(picture.width)
@@ -125,7 +122,7 @@ extension FrameBox {
     }
 }
 
-/// Owns a codec's context.
+/// Owns a codec context.
 struct CodecHandle: ~Copyable {
     let context: UnsafeMutablePointer<AVCodecContext>
 

@@ -2,15 +2,15 @@ import CFFmpeg
 import FFmpegSupport
 import Media
 
-/// What the picture and the sound decoder have in common: a libavcodec decoder for whatever a source delivers.
+/// The common part of video and audio decoding: a libavcodec decoder for a source's packets.
 ///
-/// Times are nanoseconds from end to end. Owns the handle; belongs to one thread.
+/// Times are in nanoseconds throughout. Owns the handle; belongs to one thread.
 struct Decoder: ~Copyable {
     let codec: String
     private let handle: CodecHandle
     private let packet = PacketHandle()
 
-    /// Pictures that are damaged, or whose references are missing, are left out instead of being made up.
+    /// Whether pictures that are damaged, or lack references, are dropped instead of concealed.
     private let isStrict: Bool
 
     init(_ track: CodedTrack, threads: Int, isStrict: Bool = false) throws(EncodingError) {
@@ -19,7 +19,7 @@ struct Decoder: ~Copyable {
         handle = try CodecHandle.openDecoder(track, threads: threads, isStrict: isStrict)
     }
 
-    /// Decodes a packet, or with nil gives what is still inside; `emit` gets each frame in presentation order.
+    /// Decodes a packet, or flushes the decoder if nil; `emit` receives frames in presentation order.
     mutating func decode(
         _ coded: CodedPacket?, emit: (FrameBox) throws(EncodingError) -> Void
     ) throws(EncodingError) {
@@ -86,7 +86,7 @@ struct Decoder: ~Copyable {
 }
 
 extension CodecHandle {
-    /// A decoder that is ready for the track's packets.
+    /// An opened decoder for the track.
     fileprivate static func openDecoder(
         _ track: CodedTrack, threads: Int, isStrict: Bool
     ) throws(EncodingError) -> CodecHandle {
@@ -99,9 +99,10 @@ extension CodecHandle {
         context.pointee.pkt_timebase = nanosecondTimeBase
         context.pointee.thread_count = Int32(clamping: threads)
         if isStrict {
-            // Concealment stays on: without it libavcodec takes pictures of several slices for damaged. What it concealed is flagged.
+            // Concealment stays enabled: without it, libavcodec considers pictures of several slices damaged. Concealed
+            // pictures are flagged.
             context.pointee.err_recognition |= AV_EF_EXPLODE
-            // Otherwise it guesses how far pictures are reordered, and leaves those out that it did not expect.
+            // Otherwise it guesses the reordering depth, and drops pictures that exceed it.
             context.pointee.strict_std_compliance = FF_COMPLIANCE_STRICT
         }
         if !track.configuration.isEmpty { handle.setExtradata(track.configuration) }

@@ -1,22 +1,22 @@
 import CFFmpeg
 import Media
 
-/// Whose encoder it is: each has its own words for the same wishes.
+/// The vendor interface of an encoder, which determines its options.
 enum EncoderFamily: Hashable {
     /// libx264, in software.
     case x264
-    /// The kernel's graphics drivers, through libva.
+    /// Graphics drivers of the kernel, through libva.
     case vaapi
-    /// A memory-to-memory device of the kernel (V4L2), as small boards have it.
+    /// A memory-to-memory device of the kernel (V4L2), as on small boards.
     case v4l2
     /// NVIDIA's.
     case nvenc
     /// Intel's Quick Sync Video.
     case quickSync
-    /// Whatever else libavcodec has; gets what libavcodec itself has words for.
+    /// Any other encoder of libavcodec, with generic options.
     case other
 
-    /// The family of libavcodec's encoder of that name.
+    /// The family of a libavcodec encoder.
     init(_ name: String) {
         switch name {
         case VideoEncoderSettings.x264: self = .x264
@@ -28,7 +28,7 @@ enum EncoderFamily: Hashable {
         }
     }
 
-    /// How pictures have to lie in memory, where they would come in `format`.
+    /// The encoder's input format for pictures in `format`.
     func inputFormat(for format: PixelFormat) -> PixelFormat {
         switch self {
         case .vaapi, .quickSync: .nv12
@@ -36,16 +36,16 @@ enum EncoderFamily: Hashable {
         }
     }
 
-    /// Whether it has to show that it encodes before it is believed: drivers promise much.
+    /// Whether a test picture has to be encoded first: drivers may open encoders that do not work.
     var needsProof: Bool { self != .x264 }
 
-    /// libavcodec's options, by their names; an encoder ignores those that it does not know.
+    /// libavcodec options by name; an encoder ignores unknown ones.
     func options(for settings: VideoEncoderSettings) -> [(String, String)] {
         switch self {
         case .x264:
             var options = [("preset", settings.preset), ("profile", settings.profile.rawValue)]
             if settings.tune != .none { options.append(("tune", settings.tune.rawValue)) }
-            // zerolatency assumes a constant rate; this makes the rate control go by the pictures' times.
+            // zerolatency assumes a constant rate; this makes the rate control use the pictures' times.
             options.append(
                 ("x264-params", settings.hasConstantRate ? "force-cfr=1" : "force-cfr=0"))
             return options
@@ -63,7 +63,7 @@ enum EncoderFamily: Hashable {
         }
     }
 
-    /// `profile_idc` with its constraint flags as libavcodec has it, for encoders without an option of that name.
+    /// `profile_idc` with libavcodec's constraint flags, for encoders without a profile option.
     func profileNumber(of profile: VideoProfile) -> Int32? {
         switch self {
         case .x264, .nvenc: nil

@@ -3,7 +3,7 @@ import FFmpegSupport
 import Media
 
 extension CodecHandle {
-    /// An encoder that is ready for pictures.
+    /// An opened encoder.
     static func openEncoder(
         _ settings: VideoEncoderSettings, _ family: EncoderFamily,
         surfaces: HardwareSurfaces?
@@ -12,7 +12,7 @@ extension CodecHandle {
         guard let codec = avcodec_find_encoder_by_name(name),
             codec.pointee.id == AV_CODEC_ID_H264
         else { throw .noEncoder(name) }
-        // libx264 itself would complain on the terminal.
+        // libx264 itself would write an error to the terminal.
         let presets = VideoEncoderSettings.x264Presets
         guard family != .x264 || presets.contains(settings.preset) else {
             throw .encoderRefused(
@@ -55,7 +55,7 @@ extension CodecHandle {
         return handle
     }
 
-    /// What the rate control goes by.
+    /// Sets the parameters of the rate control.
     func set(_ rate: VideoRate) {
         context.pointee.bit_rate = Int64(rate.average)
         context.pointee.rc_max_rate = Int64(rate.maximum)

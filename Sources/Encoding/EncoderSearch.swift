@@ -1,7 +1,7 @@
-/// Finds the encoder that a box has: hardware first, because it leaves the processor alone, libx264 last, because it
-/// is always there.
+/// Selects the encoder of a box: hardware first, because it does not use the CPU, libx264 last, because it is always
+/// available.
 package enum EncoderSearch {
-    /// One that was tried, and why it is not used.
+    /// An encoder that is not used, and the reason.
     package struct Refusal: Hashable, Sendable, CustomStringConvertible {
         package var encoder: String
         package var reason: String
@@ -9,18 +9,18 @@ package enum EncoderSearch {
         package var description: String { "\(encoder): \(reason)" }
     }
 
-    /// What `auto` tries, in this order, by libavcodec's names: VAAPI, V4L2's memory-to-memory devices, NVENC, Quick Sync
-    /// Video, and software.
+    /// The candidates of `auto`, in this order, by libavcodec's names: VAAPI, V4L2 memory-to-memory devices, NVENC,
+    /// Quick Sync Video, and software.
     package static let candidates = [
         "h264_vaapi", "h264_v4l2m2m", "h264_nvenc", "h264_qsv", VideoEncoderSettings.x264,
     ]
 
-    /// Opens the first that opens.
+    /// Opens the first usable encoder.
     ///
     /// - Parameters:
-    ///   - refusals: gets those before it, with their reasons.
-    ///   - open: opens one for real, or throws why not.
-    /// - Throws: the last one's reason when none opens: it is the one that was expected to.
+    ///   - refusals: receives the unusable ones before it, with their reasons.
+    ///   - open: opens an encoder, or throws the reason.
+    /// - Throws: the last one's reason if none opens: software should always work.
     package static func first<Opened: ~Copyable>(
         of candidates: [String] = candidates, refusals: inout [Refusal],
         open: (String) throws(EncodingError) -> Opened
@@ -36,7 +36,7 @@ package enum EncoderSearch {
         return try open(candidates[candidates.count - 1])
     }
 
-    /// One line on what was tried, for the log; nil where nothing was refused.
+    /// One log line about the refused encoders; nil if none was refused.
     package static func summary(_ refusals: [Refusal], using encoder: String) -> String? {
         guard !refusals.isEmpty else { return nil }
         let tried = refusals.map(\.description).joined(separator: "; ")

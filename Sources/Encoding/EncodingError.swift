@@ -1,32 +1,32 @@
-/// Why pictures or sound cannot be encoded, decoded or copied.
+/// An error of encoding, decoding or copying.
 package enum EncodingError: Error, Hashable, CustomStringConvertible {
     /// libavcodec has no H.264 encoder of that name.
     case noEncoder(String)
-    /// An encoder would not open with these settings.
+    /// An encoder could not be opened with these settings.
     case encoderRefused(String, reason: String)
-    /// libavcodec has no decoder for what the source delivers.
+    /// libavcodec has no decoder for the source's codec.
     case noDecoder(codec: String)
     case decoderRefused(codec: String, reason: String)
-    /// An encoder failed at a picture or at sound.
+    /// An encoder failed at a picture or at audio.
     case encodingFailed(String, atNanoseconds: Int64, reason: String)
-    /// A packet cannot be decoded; the ones after it may.
+    /// A packet cannot be decoded; later ones may be.
     case damagedPacket(codec: String, atNanoseconds: Int64, reason: String)
-    /// What came is raw media in a form that cannot be converted.
+    /// There is no conversion for this raw format.
     case noConversion(from: String, to: String)
-    /// Copying needs another codec than this.
+    /// Copying needs another codec.
     case notCopied(codec: String, needed: String)
-    /// What should be copied is damaged.
+    /// A packet to be copied is damaged.
     case damagedSample(codec: String, atNanoseconds: Int64, reason: String)
-    /// Sound that is copied is coded in another way from there on.
+    /// The coding of copied audio changes.
     case formatChanges(codec: String, atNanoseconds: Int64)
-    /// Somebody else encodes, and cannot be told to use another bitrate.
+    /// The stream is encoded by the source, whose bitrate is fixed.
     case fixedRate(String)
-    /// The source gives no presentation times, and its pictures are not in that order.
+    /// The source has no presentation times, and its pictures are reordered.
     case noPresentationTimes
-    /// Neither the container nor the first picture says how the pictures are coded.
+    /// Neither the container nor the first picture has parameter sets.
     case noParameterSets
 
-    /// The same error of a medium whose zero is that much later on the clock: a place in a file, not a reading of the clock.
+    /// The error with a time relative to `zero` on the clock: a position in a file.
     package func earlier(byNanoseconds zero: Int64) -> EncodingError {
         switch self {
         case .encodingFailed(let name, let time, let reason):

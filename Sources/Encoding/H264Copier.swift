@@ -1,42 +1,42 @@
 package import Media
 
-/// Passes on a source's own H.264: each packet becomes an access unit with 4-byte lengths, its NAL units bit for bit.
+/// Copies a source's own H.264: each packet becomes an access unit with 4-byte lengths, its NAL units bit for bit.
 ///
-/// Parameter sets are a table by identifier (``ParameterSetTable``). Those inside the samples stay there. Another format begins where
-/// pictures begin to refer to a sequence parameter set of another size, profile, pixel shape or colour: all sets in force are in it.
-/// Any other set that was added or replaced leaves the format as it is. From then on, pictures at which decoding can start bring it
-/// along, so that decoding is right from each of them, in whatever file it is the first.
+/// Parameter sets are kept in a table by identifier (``ParameterSetTable``). Those inside the samples stay there. A new
+/// format begins where pictures refer to a sequence parameter set of another size, profile, pixel shape or colour; it
+/// contains all active sets. Any other added or replaced set does not change the format. From then on, it is inserted
+/// into pictures at which decoding can start, so that a file can begin with each of them.
 ///
-/// Pictures are passed on from the first access point (``AccessPoint``) on. Where that is a gradual one, the pictures until the
+/// Output begins with the first access point (``AccessPoint``). If that is a gradual one, the pictures until the
 /// decoder has recovered are marked as never presented (``SampleFlags/priming``).
 package struct H264Copier: Sendable {
-    /// What a packet became.
+    /// The result for a packet.
     package struct Output: Sendable {
-        /// The format from this sample on, where it is new.
+        /// The format from this sample on, if it changes.
         package let newFormat: H264Format?
-        /// Nil for a picture before the first one at which decoding can start.
+        /// Nil before the first picture at which decoding can start.
         package let sample: EncodedSample?
     }
 
-    /// The format in force.
+    /// The present format.
     package private(set) var format: H264Format
 
     private static let codec = "h264"
     private var framing: NALUnitFraming
     private var mayReorder: Bool
-    /// The container's word, which no parameter set repeats.
+    /// The container's properties, which are not in parameter sets.
     private var orientation = PictureOrientation.upright
     private var shape: SampleAspectRatio?
     private var lastDTS: Int64?
     private var table: ParameterSetTable
-    /// What the format says of the pictures.
+    /// The properties of pictures in the format.
     private var appearance: SequenceParameterSet.Appearance
-    /// Sets that the format lacks, or has had in another version since it is in force.
+    /// Sets that the format lacks, or that have had another version since it began.
     private var varied: Set<ParameterSetTable.Key> = []
     private var start = DecodingStart()
 
-    /// `firstPacket` tells the parameter sets where the container does not: `avc3`, and `avc1` with an empty `avcC`
-    /// (ISO/IEC 14496-15 §5.4.2).
+    /// - Parameter firstPacket: for its parameter sets, if the container has none: `avc3`, and `avc1` with an empty
+    ///   `avcC` (ISO/IEC 14496-15 §5.4.2).
     package init(
         _ track: CodedTrack, firstPacket: CodedPacket? = nil
     ) throws(EncodingError) {
@@ -58,7 +58,7 @@ package struct H264Copier: Sendable {
         do throws(BitstreamError) {
             table = try ParameterSetTable(known)
             let first = try SequenceParameterSet(parsing: known.sequenceParameterSets[0])
-            // Of two sets with one identifier, the earlier is not in force.
+            // Of two sets with one identifier, the later one applies.
             let sets = known.sequenceParameterSets.count + known.pictureParameterSets.count
             if table.keys.count != sets {
                 known = try table.format(active: first.id, orientation: orientation)
@@ -82,7 +82,7 @@ package struct H264Copier: Sendable {
             extradata: track.configuration)
     }
 
-    /// The format with what only the container says.
+    /// The format with the container's properties.
     private func described(_ format: H264Format) -> H264Format {
         var format = format
         format.orientation = orientation
@@ -119,7 +119,7 @@ package struct H264Copier: Sendable {
             throw Self.damage(error, atNanoseconds: packet.dtsNanoseconds)
         }
         guard let flags else { return Output(newFormat: newFormat, sample: nil) }
-        // Some containers round two decoding times to the same tick; ours have to grow.
+        // Some containers round two decoding times to the same tick; ours must increase.
         let own = packet.dtsNanoseconds
         let dts = min(pts, lastDTS.map { max(own, $0 + 1) } ?? own)
         lastDTS = dts
@@ -145,7 +145,7 @@ package struct H264Copier: Sendable {
         }
     }
 
-    /// The container's new record, if there is one; the sets that changed with it.
+    /// Adds the container's new record, if any; returns the changed sets.
     private mutating func takeConfiguration(
         _ packet: CodedPacket
     ) throws(BitstreamError) -> Set<ParameterSetTable.Key> {
@@ -161,7 +161,7 @@ package struct H264Copier: Sendable {
         return changed
     }
 
-    /// Walks the access unit, so that its lengths are known to be right.
+    /// Reads the whole access unit, and so checks its lengths.
     private mutating func takeSets(in accessUnit: [UInt8]) throws(BitstreamError) {
         var cursor = NALUnitCursor()
         while let unit = try cursor.next(in: accessUnit.span) {
@@ -173,7 +173,7 @@ package struct H264Copier: Sendable {
         }
     }
 
-    /// Puts a set into the table; its key, if that changed something.
+    /// Adds a set to the table; returns its key if that changed something.
     private mutating func take(_ set: [UInt8]) throws(BitstreamError) -> ParameterSetTable.Key? {
         guard try table.insert(set) != .none, let key = try ParameterSetTable.key(of: set) else {
             return nil
@@ -182,8 +182,8 @@ package struct H264Copier: Sendable {
         return key
     }
 
-    /// The format that begins with a picture. A sequence parameter set is activated where decoding can start (ISO/IEC 14496-10
-    /// §7.4.1.2.1).
+    /// The format that begins with a picture. A sequence parameter set is activated where decoding can start (ISO/IEC
+    /// 14496-10 §7.4.1.2.1).
     private mutating func formatChange(
         at picture: CodedPicture
     ) throws(BitstreamError) -> H264Format? {
@@ -198,7 +198,7 @@ package struct H264Copier: Sendable {
         return format
     }
 
-    /// The access unit with those of the sets that it has not itself.
+    /// The access unit with those of the sets that it does not contain.
     private func bringing(
         _ keys: Set<ParameterSetTable.Key>, into accessUnit: [UInt8]
     ) throws(BitstreamError) -> [UInt8] {

@@ -2,18 +2,18 @@ import CFFmpeg
 import FFmpegSupport
 import Media
 
-/// Memory of a graphics device that an encoder takes its pictures from; pictures are uploaded there.
+/// Memory of a graphics device that an encoder reads pictures from; pictures are uploaded there.
 ///
 /// Owns the device and the pool. Belongs to its encoder's thread.
 final class HardwareSurfaces {
-    /// Pictures on their way at once: one that is being encoded, one that is being filled, and what an encoder refers to.
+    /// Surfaces in use simultaneously: one being encoded, one being filled, and the encoder's references.
     private static let poolSize: Int32 = 8
 
     let frames: UnsafeMutablePointer<AVBufferRef>
     private let encoder: String
     private let staging = FrameBox()
 
-    /// Opens the device, where the family's encoders take their pictures from one; nil where they take any memory.
+    /// Opens the device, if the family's encoders need one; nil if they read main memory.
     init?(
         for settings: VideoEncoderSettings, _ family: EncoderFamily
     ) throws(EncodingError) {
@@ -27,7 +27,7 @@ final class HardwareSurfaces {
         guard result >= 0, device != nil else {
             throw .encoderRefused(encoder, reason: complaint ?? "no device that libva can open")
         }
-        // The pool keeps the device from here on.
+        // The pool retains the device from here on.
         defer { av_buffer_unref(&device) }
         guard let frames = device.flatMap({ av_hwframe_ctx_alloc($0) }) else {
             preconditionFailure("out of memory")
@@ -52,7 +52,7 @@ final class HardwareSurfaces {
         av_buffer_unref(&frames)
     }
 
-    /// Puts a surface with the same picture in the frame's place.
+    /// Replaces the frame by a surface with the same picture.
     func upload(_ frame: UnsafeMutablePointer<AVFrame>) throws(EncodingError) {
         var result = av_hwframe_get_buffer(frames, staging.frame, 0)
         if result >= 0 { result = av_hwframe_transfer_data(staging.frame, frame, 0) }
@@ -68,7 +68,7 @@ final class HardwareSurfaces {
 }
 
 extension CodecHandle {
-    /// Has the encoder take its pictures from there, if it needs to.
+    /// Makes the encoder read from the surfaces, if it needs any.
     func use(_ surfaces: HardwareSurfaces?) {
         guard let surfaces else { return }
         context.pointee.pix_fmt = AV_PIX_FMT_VAAPI

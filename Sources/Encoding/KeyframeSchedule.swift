@@ -1,4 +1,4 @@
-/// When the next keyframe is due, by the pictures' times and not by their number.
+/// Schedules keyframes by the pictures' times, not by their number.
 struct KeyframeSchedule {
     private let intervalNanoseconds: Int64
     private var isRequested = false
@@ -8,11 +8,10 @@ struct KeyframeSchedule {
         self.intervalNanoseconds = intervalNanoseconds
     }
 
-    /// The next picture has to be a keyframe.
+    /// Makes the next picture a keyframe.
     mutating func request() { isRequested = true }
 
-    /// Whether the picture at that time has to be a keyframe; `tolerance` makes a picture that comes a little early the
-    /// due one.
+    /// Whether the picture at that time has to be a keyframe; a picture up to `tolerance` early counts as due.
     mutating func isDue(atNanoseconds time: Int64, toleranceNanoseconds: Int64) -> Bool {
         if let latest, !isRequested,
             time - latest < intervalNanoseconds - toleranceNanoseconds
@@ -24,7 +23,7 @@ struct KeyframeSchedule {
         return true
     }
 
-    /// The encoder made a keyframe of its own accord: the interval counts from there.
+    /// The encoder has made a keyframe: the interval restarts.
     mutating func made(atNanoseconds time: Int64) {
         latest = latest.map { max($0, time) } ?? time
     }

@@ -2,12 +2,12 @@ import CFFmpeg
 import FFmpegSupport
 import Media
 
-/// Finds out an encoder's parameter sets before its first picture: a recording needs them first.
+/// Determines an encoder's parameter sets before its first picture: a recording needs them first.
 enum ParameterSets {
-    /// What comes out of the encoder.
+    /// The format of the encoder's output.
     ///
-    /// One that has to prove itself, or does not say in advance, encodes a grey picture; that is another instance of it, so
-    /// that this one begins at the beginning.
+    /// An encoder that needs a test, or has no global header, encodes a grey picture in a separate instance, so that
+    /// the first one is unaffected.
     static func format(
         of handle: borrowing CodecHandle, _ settings: VideoEncoderSettings, _ family: EncoderFamily
     ) throws(EncodingError) -> H264Format {
@@ -28,7 +28,7 @@ enum ParameterSets {
         }
     }
 
-    /// The first coded picture, as the encoder gives it (Annex B).
+    /// The first coded picture (Annex B).
     static func firstPicture(
         _ settings: VideoEncoderSettings, _ family: EncoderFamily
     ) throws(EncodingError) -> [UInt8] {
@@ -43,7 +43,7 @@ enum ParameterSets {
         frame.pointee.height = Int32(settings.size.height)
         precondition(av_frame_get_buffer(frame, 0) >= 0, "out of memory")
         for plane in 0..<Int(AV_NUM_DATA_POINTERS) {
-            // Grey in every format of Y′CbCr.
+            // Grey in every Y′CbCr format.
             withUnsafePointer(to: frame.pointee.buf) { buffers in
                 buffers.withMemoryRebound(
                     to: UnsafeMutablePointer<AVBufferRef>?.self,

@@ -12,8 +12,8 @@ package struct PictureConverter: ~Copyable {
     private var scaler: Scaler?
 
     /// - Parameters:
-    ///   - size: of what comes out; even.
-    ///   - limitsRange: full-range pictures become limited-range ones, so that pictures of several sources go together.
+    ///   - size: of the output; even.
+    ///   - limitsRange: whether full-range pictures become limited-range ones, for a composition of several sources.
     package init(
         size: PictureSize, format: PixelFormat = .yuv420p, limitsRange: Bool = false
     ) {
@@ -43,7 +43,7 @@ package struct PictureConverter: ~Copyable {
 
 /// Owns a libswscale context for one kind of picture.
 struct Scaler: ~Copyable {
-    /// What a context is made for.
+    /// The input parameters of a context.
     struct Shape: Hashable {
         let format: PixelFormat
         let width: Int
@@ -51,7 +51,7 @@ struct Scaler: ~Copyable {
         let isFullRange: Bool
     }
 
-    /// What it scales from.
+    /// The input.
     let shape: Shape
     private let context: OpaquePointer
 
@@ -74,7 +74,7 @@ struct Scaler: ~Copyable {
         let isRGB = description.pointee.flags & UInt64(AV_PIX_FMT_FLAG_RGB) != 0
         let coefficients = sws_getCoefficients(SWS_CS_ITU709)
         let range: Int32 = shape.isFullRange ? 1 : 0
-        // Y′CbCr to Y′CbCr with one matrix and one range on both sides leaves the colours alone.
+        // Y′CbCr to Y′CbCr with the same matrix and range leaves the colours unchanged.
         sws_setColorspaceDetails(
             context, coefficients, isRGB ? 1 : range, coefficients,
             isRGB || limitsRange ? 0 : range, 0,
@@ -86,12 +86,11 @@ struct Scaler: ~Copyable {
 
     deinit { sws_freeContext(context) }
 
-    /// Writes the scaled picture into the other's memory, which nobody else has seen yet.
+    /// Writes the scaled picture into the target's memory, which is not shared yet.
     func scale(_ picture: RawFrame, to target: RawFrame) {
         Self.run(context, from: picture, to: target)
     }
 
-    /// Has a context scale one picture into the other.
     static func run(_ context: OpaquePointer, from picture: RawFrame, to target: RawFrame) {
         withExtendedLifetime((picture.owner, target.owner)) {
             let sources = picture.planes.map {

@@ -2,13 +2,13 @@ import CFFmpeg
 import FFmpegSupport
 package import Media
 
-/// What exported pictures can be encoded in.
+/// Codecs for exported pictures.
 package enum PictureCodec: String, CaseIterable, Hashable, Sendable {
     case h264
     case hevc
     case av1
 
-    /// libavcodec's encoders for it, the one to be preferred first.
+    /// libavcodec's encoders for it, in order of preference.
     fileprivate var encoders: [String] {
         switch self {
         case .h264: ["libx264"]
@@ -17,7 +17,7 @@ package enum PictureCodec: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// What looks alike in each of them, at a size that suits it.
+    /// Default CRF per codec, at comparable quality.
     package var usualQuality: Int {
         switch self {
         case .h264: 20
@@ -27,17 +27,17 @@ package enum PictureCodec: String, CaseIterable, Hashable, Sendable {
     }
 }
 
-/// How a ``PictureEncoder`` encodes.
+/// Settings of a ``PictureEncoder``.
 package struct PictureEncoderSettings: Hashable, Sendable {
     package var codec: PictureCodec
     package var size: PictureSize
     /// The nominal rate; pictures have their own times.
     package var frameRate: FrameRate
-    /// Nil: square.
+    /// `nil` for square pixels.
     package var sampleAspectRatio: SampleAspectRatio?
-    /// What the pictures' numbers mean; nil: nobody knows.
+    /// Colour description; nil: unknown.
     package var colour: ColourDescription?
-    /// Bits per second; nil: as many as the quality takes.
+    /// Bits per second; nil: determined by the quality.
     package var bitrate: Int?
     /// The encoder's constant rate factor: lower is better and larger.
     package var quality: Int
@@ -51,7 +51,7 @@ package struct PictureEncoderSettings: Hashable, Sendable {
     }
 }
 
-/// A packet as an encoder makes it, with times in the encoder's timescale.
+/// An encoded packet, with times in the encoder's timescale.
 package struct EncodedPacket: Sendable {
     package var pts: Int64
     package var dts: Int64
@@ -60,15 +60,14 @@ package struct EncodedPacket: Sendable {
     package var bytes: [UInt8]
 }
 
-/// An encoder of libavcodec for files: it takes its time, and any of several codecs. What goes out over the network is
-/// ``VideoEncoder``'s.
+/// A libavcodec encoder for files, without a latency limit, for several codecs. ``VideoEncoder`` is for live streams.
 ///
 /// Owns the handle; belongs to one thread.
 package struct PictureEncoder: ~Copyable {
     /// Of the packets' times.
     package static let timescale = Timescale.video
 
-    /// What a container has to know of the packets.
+    /// Description of the packets for a container.
     package let track: CodedTrack
     private let name: String
     private let settings: PictureEncoderSettings
@@ -77,12 +76,12 @@ package struct PictureEncoder: ~Copyable {
     private let input = FrameBox()
     private var converter: PictureConverter
     private var lastTicks: Int64?
-    /// How long pictures last that have gone in and not come out.
+    /// Durations of the pictures being encoded.
     private var durations: [Int64: Int64] = [:]
 
     /// Opens the encoder.
     package init(_ settings: PictureEncoderSettings) throws(EncodingError) {
-        // SVT-AV1 writes to the terminal, and its environment is all that it listens to in this.
+        // SVT-AV1 writes to the terminal, which only this environment variable prevents.
         setenv("SVT_LOG", "1", 0)
         guard
             let (name, codec) = settings.codec.encoders.lazy.compactMap({ name in
@@ -109,15 +108,15 @@ package struct PictureEncoder: ~Copyable {
         converter = PictureConverter(size: settings.size)
     }
 
-    /// Encodes a picture, later than the one before it; `emit` gets what is ready, in decoding order.
+    /// Encodes a picture, later than the previous one; `emit` receives finished packets in decoding order.
     ///
-    /// The picture's time counts from where the file begins.
+    /// The picture's time is relative to the start of the file.
     package mutating func encode(
         _ picture: RawFrame, emit: (EncodedPacket) throws -> Void
     ) throws {
         let ticks = try rescale(
             picture.captureNanoseconds, from: .nanoseconds, to: Self.timescale)
-        // Two pictures of one time cannot both be shown.
+        // Of two pictures at one time, the second is dropped.
         if let lastTicks, ticks <= lastTicks { return }
         lastTicks = ticks
         durations[ticks] = max(
@@ -135,7 +134,7 @@ package struct PictureEncoder: ~Copyable {
         try drain(at: picture.captureNanoseconds, emit: emit)
     }
 
-    /// Ends the stream; `emit` gets what was still on its way.
+    /// Ends the stream; `emit` receives the remaining packets.
     package mutating func finish(emit: (EncodedPacket) throws -> Void) throws {
         try check(avcodec_send_frame(handle.context, nil), at: 0)
         try drain(at: 0, emit: emit)
@@ -167,7 +166,7 @@ package struct PictureEncoder: ~Copyable {
 }
 
 extension CodecHandle {
-    /// Opens an encoder; the library's result.
+    /// Opens an encoder; returns the library's result.
     fileprivate func open(
         _ codec: UnsafePointer<AVCodec>, named name: String, _ settings: PictureEncoderSettings
     ) -> Int32 {

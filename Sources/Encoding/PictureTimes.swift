@@ -1,9 +1,9 @@
-/// Gives the encoder whole microseconds and gets the exact nanoseconds back.
+/// Maps exact nanoseconds to the encoder's microseconds and back.
 ///
-/// Encoders reorder pictures and compute decoding times in their own ticks; a picture's tick stands for its
-/// time until nothing can refer to it any more.
+/// Encoders reorder pictures and compute decoding times in their own ticks; the time of a tick is kept until nothing
+/// can refer to it any more.
 struct PictureTimes {
-    /// A picture on its way through the encoder.
+    /// A picture being encoded.
     struct Entry: Hashable {
         let tick: Int64
         let nanoseconds: Int64
@@ -15,10 +15,10 @@ struct PictureTimes {
 
     private var entries: [Entry] = []
     private var lastTick: Int64?
-    /// The first picture, where the scale is anchored for the times that no picture has.
+    /// The first picture: the reference for decoding times before it.
     private var anchor: Entry?
 
-    /// The tick of the next picture: its time in microseconds, later than every tick before it.
+    /// The tick of the next picture: its time in microseconds, later than all earlier ticks.
     mutating func add(nanoseconds: Int64, durationNanoseconds: Int64) -> Int64 {
         let own = nanoseconds / Self.nanosecondsPerTick
         let tick = lastTick.map { max(own, $0 + 1) } ?? own
@@ -35,9 +35,9 @@ struct PictureTimes {
         entries.first { $0.tick == tick }
     }
 
-    /// The time of a decoding tick: some picture's, or, before the first picture, so many microseconds earlier.
+    /// The time of a decoding tick: that of a picture, or, before the first picture, as many microseconds earlier.
     ///
-    /// What lies before it is forgotten, as decoding times only grow and no presentation time precedes its own.
+    /// Earlier entries are dropped: decoding times increase, and no presentation time precedes its decoding time.
     mutating func decodingTime(tick: Int64) -> Int64 {
         entries.removeAll { $0.tick < tick }
         if let entry = entry(tick: tick) { return entry.nanoseconds }

@@ -1,29 +1,29 @@
-/// Packets of digital silence: once an encoder makes the same one again and again, the next need not be encoded.
+/// Detects that an encoder repeats its packet for digital silence, so that further silence need not be encoded.
 ///
-/// Minutes of silence stand for a microphone that was away, or for what a busy box could not read. Were they encoded, a slow box would miss
-/// more sound while it does so than the silence stands for.
+/// Minutes of silence replace the audio of a disconnected microphone, or of an overloaded box. Encoding them would
+/// overload a slow box again.
 struct QuietStretch {
-    /// An encoder looks so many frames' sound ahead and behind (AAC: one packet overlaps the one before), and decides by the packet before how
-    /// many bits there are.
+    /// Packets that an encoder's output may depend on (AAC: one packet overlaps the previous one, and the previous one
+    /// determines the bit reservoir).
     private static let settledPackets = 4
 
-    /// Silent packets' worth that were encoded without a break.
+    /// Consecutive silent packets encoded.
     private var inputs = 0
-    /// How often the newest packet came in a row.
+    /// Consecutive repetitions of the newest packet.
     private var repeats = 0
     private var newest: [UInt8] = []
 
-    /// The packet that silence would become; nil while that is not known.
+    /// The packet for silence; nil while it is unknown.
     var packet: [UInt8]? {
         inputs >= Self.settledPackets && repeats >= Self.settledPackets ? newest : nil
     }
 
-    /// A packet's worth of sound goes to the encoder.
+    /// A packet's worth of audio is about to be encoded.
     mutating func willEncode(isQuiet: Bool) {
         inputs = isQuiet ? inputs + 1 : 0
     }
 
-    /// A packet comes out of it.
+    /// The encoder has returned a packet.
     mutating func didEncode(_ data: [UInt8]) {
         repeats = data == newest ? repeats + 1 : 1
         newest = data

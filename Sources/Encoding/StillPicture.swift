@@ -2,14 +2,14 @@ import CFFmpeg
 import FFmpegSupport
 package import Media
 
-/// How a single picture is kept.
+/// File formats of single pictures.
 package enum StillFormat: String, CaseIterable, Hashable, Sendable {
-    /// ITU-T T.81 with JFIF's colours: 4:2:0, BT.601's matrix, all 256 levels.
+    /// ITU-T T.81 with JFIF's colours: 4:2:0, BT.601, full range.
     case jpeg
-    /// ISO/IEC 15948, eight bits of red, green and blue each.
+    /// ISO/IEC 15948, RGB with eight bits each.
     case png
 
-    /// libavcodec's name of the encoder, and the pixels that it takes.
+    /// libavcodec's encoder, and its pixel format.
     fileprivate var library: (encoder: String, pixels: AVPixelFormat) {
         switch self {
         case .jpeg: ("mjpeg", AV_PIX_FMT_YUVJ420P)
@@ -18,22 +18,22 @@ package enum StillFormat: String, CaseIterable, Hashable, Sendable {
     }
 }
 
-/// Makes a file of a single raw picture, through libswscale and libavcodec.
+/// Encodes a single raw picture, through libswscale and libavcodec.
 package enum StillPicture {
-    /// libavcodec's quantiser scale for JPEG: no loss that people see, and the worst that is of any use.
+    /// libavcodec's quantiser scale for JPEG: visually lossless, and the coarsest.
     private static let scales = (best: Int32(2), worst: Int32(31))
 
-    /// No picture is made larger than this by the shape of its pixels.
+    /// Maximum side after conversion to square pixels.
     private static let longestSide = 16_384
 
-    /// The file's bytes: the picture as it is to be shown. Its pixels are square there, as still pictures' are.
+    /// The encoded file, with the picture in display orientation and square pixels.
     ///
-    /// Colours are what the picture says of them; where it says nothing, those of HDTV from 720 lines on, as players take them.
+    /// Colours are those of the picture's description; without one, those of HDTV from 720 lines on, as in players.
     ///
     /// - Parameters:
-    ///   - maximumWidth: a wider picture is made smaller, in proportion.
-    ///   - maximumBytes: past that a JPEG is made again, coarser.
-    /// - Throws: when the picture cannot be converted, or does not fit however coarse.
+    ///   - maximumWidth: a wider picture is scaled down, in proportion.
+    ///   - maximumBytes: a larger JPEG is encoded again with a coarser quantiser.
+    /// - Throws: when the picture cannot be converted, or exceeds the limit at the coarsest quantiser.
     package static func encode(
         _ picture: RawFrame, as format: StillFormat, orientation: PictureOrientation = .upright,
         maximumWidth: Int = .max, maximumBytes: Int = .max
@@ -91,7 +91,7 @@ package enum StillPicture {
                 start: packet.packet.pointee.data, count: Int(packet.packet.pointee.size)))
     }
 
-    /// Even numbers, as the colours of a JPEG are.
+    /// Even numbers, for the chroma of a JPEG.
     private static func size(
         of picture: RawFrame, maximumWidth: Int
     ) -> (width: Int32, height: Int32) {
@@ -107,7 +107,7 @@ package enum StillPicture {
         return (Int32(width), Int32(height))
     }
 
-    /// The picture in other pixels, in memory that the frame owns.
+    /// The picture in another pixel format, in memory that the frame owns.
     private static func convert(
         _ picture: RawFrame, to pixels: AVPixelFormat, size: (width: Int32, height: Int32),
         in frame: UnsafeMutablePointer<AVFrame>
@@ -130,7 +130,7 @@ package enum StillPicture {
         guard av_frame_get_buffer(frame, 0) >= 0 else { preconditionFailure("out of memory") }
         let isRGB = description.pointee.flags & UInt64(AV_PIX_FMT_FLAG_RGB) != 0
         let isFullRange = isRGB || picture.colour?.isFullRange == true
-        // Of the source; JFIF knows one only.
+        // Matrix of the source; JFIF's is fixed.
         sws_setColorspaceDetails(
             scaler, sws_getCoefficients(matrix(of: picture)), isFullRange ? 1 : 0,
             sws_getCoefficients(SWS_CS_ITU601), 1, 0, 1 << 16, 1 << 16)
@@ -148,7 +148,7 @@ package enum StillPicture {
                 owner: picture.owner))
     }
 
-    /// libswscale's number of the picture's matrix, which is that of ISO/IEC 23091-2 §8.3; 2 is "unspecified" there.
+    /// libswscale's number of the picture's matrix, equal to that of ISO/IEC 23091-2 §8.3; 2 is "unspecified" there.
     private static func matrix(of picture: RawFrame) -> Int32 {
         let matrix = Int32(picture.colour?.matrixCoefficients ?? 2)
         guard matrix == 2 else { return matrix }

@@ -1,9 +1,9 @@
 package import Media
 
 extension RawFrame {
-    /// The picture as it is to be shown: mirrored, then rotated, in memory of its own; itself where nothing is to be done.
+    /// The picture in display orientation: mirrored, then rotated, in its own memory; itself if it is upright.
     ///
-    /// What comes out is 8-bit planar 4:2:0 of even size; a picture that is something else is converted first.
+    /// The output is 8-bit planar 4:2:0 of even size; other formats are converted first.
     ///
     /// - Throws: when it cannot be converted.
     package func turned(_ orientation: PictureOrientation) throws(EncodingError) -> RawFrame {
@@ -40,15 +40,15 @@ extension RawFrame {
 }
 
 extension RawFrame.Plane {
-    /// Copies the plane's bytes to where they are when it is turned.
+    /// Copies the plane's bytes to their transformed positions.
     ///
     /// - Parameters:
-    ///   - columns: of the turned plane.
-    ///   - rows: of the turned plane.
+    ///   - columns: of the transformed plane.
+    ///   - rows: of the transformed plane.
     fileprivate func turn(
         _ orientation: PictureOrientation, into target: RawFrame.Plane, columns: Int, rows: Int
     ) {
-        // How far apart in this plane two neighbours of the turned one are, across and down, and where its first pixel is.
+        // Offsets in this plane of the transformed one's neighbours, across and down, and of its first pixel.
         var across: Int
         var down: Int
         var corner: Int
@@ -61,7 +61,7 @@ extension RawFrame.Plane {
         case .threeQuarters: (across, down, corner) = (bytesPerRow, -1, lastColumn)
         }
         if orientation.isMirrored {
-            // Before it was rotated, left and right were exchanged.
+            // Mirroring precedes rotation.
             if orientation.isOnItsSide {
                 down = -down
                 corner += orientation.rotation == .quarter ? lastColumn : -lastColumn

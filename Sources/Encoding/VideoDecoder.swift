@@ -1,7 +1,7 @@
 import CFFmpeg
 package import Media
 
-/// Decodes pictures of any codec that libavcodec reads; they lie where the decoder put them.
+/// Decodes pictures of any codec that libavcodec supports, in the decoder's memory.
 ///
 /// Belongs to one thread.
 package struct VideoDecoder: ~Copyable {
@@ -12,8 +12,8 @@ package struct VideoDecoder: ~Copyable {
     /// Opens a decoder for the track.
     ///
     /// - Parameters:
-    ///   - threads: 0 for as many as the machine has use for; each holds pictures of its own.
-    ///   - isStrict: whether pictures that do not decode right are left out instead of being made up from others.
+    ///   - threads: 0 for an automatic number; each buffers pictures.
+    ///   - isStrict: whether pictures with errors are dropped instead of concealed.
     package init(
         _ track: CodedTrack, threads: Int = 1, isStrict: Bool = false
     ) throws(EncodingError) {
@@ -21,7 +21,7 @@ package struct VideoDecoder: ~Copyable {
         decoder = try Decoder(track, threads: threads, isStrict: isStrict)
     }
 
-    /// Decodes a packet; `emit` gets what is ready, in presentation order.
+    /// Decodes a packet; `emit` receives pictures in presentation order.
     package mutating func decode(
         _ packet: CodedPacket, emit: (RawFrame) throws(EncodingError) -> Void
     ) throws(EncodingError) {
@@ -44,7 +44,7 @@ package struct VideoDecoder: ~Copyable {
         let shape = containerShape
         try decoder.decode(packet) { (box) throws(EncodingError) in
             var picture = try Self.picture(in: box, notBefore: lastEnd, rate: rate)
-            // The container's word counts.
+            // The container's shape takes precedence.
             if let shape { picture.sampleAspectRatio = shape }
             lastEnd = picture.captureNanoseconds + picture.durationNanoseconds
             try emit(picture)
@@ -60,7 +60,7 @@ package struct VideoDecoder: ~Copyable {
         }
         var format = PixelFormat(name: String(cString: name))
         var isFullRange = frame.color_range == AVCOL_RANGE_JPEG
-        // FFmpeg's old way of saying the same.
+        // FFmpeg's deprecated formats for full range.
         if format.name.hasPrefix("yuvj") {
             format = PixelFormat(name: "yuv" + format.name.dropFirst(4))
             isFullRange = true

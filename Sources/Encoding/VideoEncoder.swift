@@ -2,12 +2,12 @@ import CFFmpeg
 import FFmpegSupport
 package import Media
 
-/// An H.264 encoder of libavcodec: raw pictures in, access units with their exact times out.
+/// An H.264 encoder of libavcodec: input are raw pictures, output are access units with exact times.
 ///
-/// Pictures in the settings' format and size are encoded where they lie (a hardware encoder may want NV12); others are
+/// Pictures in the settings' format and size are encoded in place (a hardware encoder may need NV12); others are
 /// converted first. Owns the handle; belongs to one thread.
 package struct VideoEncoder: ~Copyable {
-    /// Parameter sets and size of what comes out.
+    /// Parameter sets and size of the output.
     package let format: H264Format
     package private(set) var settings: VideoEncoderSettings
 
@@ -20,7 +20,8 @@ package struct VideoEncoder: ~Copyable {
     private var times = PictureTimes()
     private var keyframes: KeyframeSchedule
 
-    /// Opens the encoder. One that is not libx264 has to encode a picture first: many open and then do nothing.
+    /// Opens the encoder. An encoder other than libx264 has to encode a test picture first, because many open and then
+    /// fail.
     package init(_ settings: VideoEncoderSettings) throws(EncodingError) {
         let family = EncoderFamily(settings.encoder)
         let surfaces = try HardwareSurfaces(for: settings, family)
@@ -37,21 +38,21 @@ package struct VideoEncoder: ~Copyable {
     /// Makes the next picture a keyframe.
     package mutating func requestKeyframe() { keyframes.request() }
 
-    /// Has the rate control go by another rate from the next picture on.
+    /// Changes the bitrate from the next picture on.
     ///
-    /// - Returns: false if this encoder cannot while it runs, or not beyond what its level of H.264 was chosen for: another
-    ///   has to be opened in its place.
+    /// - Returns: false if this encoder cannot change it while running, or not beyond its H.264 level: open another
+    ///   one.
     package mutating func change(to rate: VideoRate) -> Bool {
         let isWithinLevel =
             rate.maximum <= settings.maximumBitrate && rate.bufferBits <= settings.bufferBits
-        // Only libx264 looks at its context again (`reconfig_encoder`).
+        // Only libx264 supports it (`reconfig_encoder`).
         guard settings.encoder == VideoEncoderSettings.x264, isWithinLevel else { return false }
         handle.set(rate)
         settings.bitrate = rate.average
         return true
     }
 
-    /// Encodes a picture, later than the one before it; `emit` gets what is ready, in decoding order.
+    /// Encodes a picture, later than the previous one; `emit` receives finished samples in decoding order.
     package mutating func encode(
         _ picture: RawFrame, emit: (EncodedSample) -> Void
     ) throws(EncodingError) {
@@ -71,7 +72,7 @@ package struct VideoEncoder: ~Copyable {
         try drain(atNanoseconds: time, emit: emit)
     }
 
-    /// Ends the stream; `emit` gets what was still on its way.
+    /// Ends the stream; `emit` receives the remaining samples.
     package mutating func finish(emit: (EncodedSample) -> Void) throws(EncodingError) {
         try check(avcodec_send_frame(handle.context, nil), atNanoseconds: 0)
         try drain(atNanoseconds: 0, emit: emit)
@@ -114,7 +115,7 @@ package struct VideoEncoder: ~Copyable {
             data: try accessUnit(bytes.span, atNanoseconds: entry.nanoseconds))
     }
 
-    /// Annex B to 4-byte lengths, without delimiters and without the parameter sets that the track has anyway.
+    /// Annex B to 4-byte lengths, without delimiters and without the track's own parameter sets.
     private func accessUnit(
         _ stream: Span<UInt8>, atNanoseconds time: Int64
     ) throws(EncodingError) -> [UInt8] {
@@ -155,7 +156,7 @@ extension H264Format {
 }
 
 extension Duration {
-    /// Whole nanoseconds, rounded towards zero; beyond 292 years the longest there is.
+    /// Whole nanoseconds, rounded towards zero; clamped to 292 years.
     package var nanoseconds: Int64 {
         let (seconds, attoseconds) = components
         let (scaled, isOverflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)

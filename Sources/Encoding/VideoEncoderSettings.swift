@@ -1,25 +1,25 @@
 package import Media
 
-/// H.264 profiles that can be asked for (ISO/IEC 14496-10 Annex A).
+/// H.264 profiles (ISO/IEC 14496-10 Annex A).
 package enum VideoProfile: String, CaseIterable, Hashable, Sendable {
     case baseline, main, high
 }
 
-/// What libx264 optimises for.
+/// libx264's tuning.
 package enum VideoTune: String, CaseIterable, Hashable, Sendable {
-    /// A picture comes out as soon as it went in.
+    /// No lookahead and no reordering.
     case zeroLatency = "zerolatency"
-    /// Pictures are looked at ahead: better quality for the bits, later.
+    /// Lookahead: better quality at the same bitrate, with more latency.
     case none
 }
 
-/// How many bits pictures may have.
+/// Parameters of the rate control.
 package struct VideoRate: Hashable, Sendable {
-    /// Bits per second on average.
+    /// Average bits per second.
     package var average: Int
-    /// The most bits per second that the decoder's buffer is filled with (VBV).
+    /// VBV maximum bitrate, bits per second.
     package var maximum: Int
-    /// What that buffer holds, bits.
+    /// VBV buffer size, bits.
     package var bufferBits: Int
 
     package init(average: Int, maximum: Int, bufferBits: Int) {
@@ -29,11 +29,11 @@ package struct VideoRate: Hashable, Sendable {
     }
 }
 
-/// How a ``VideoEncoder`` encodes.
+/// Settings of a ``VideoEncoder``.
 package struct VideoEncoderSettings: Hashable, Sendable {
-    /// libavcodec's name of the encoder that is used unless another is asked for.
+    /// libavcodec's name of the default encoder.
     package static let x264 = "libx264"
-    /// How much work that one does for quality, least first.
+    /// Its presets, fastest first.
     package static let x264Presets = [
         "ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower",
         "veryslow", "placebo",
@@ -45,28 +45,28 @@ package struct VideoEncoderSettings: Hashable, Sendable {
     package var size: PictureSize
     /// The nominal rate.
     package var frameRate: FrameRate
-    /// Pictures come exactly at the nominal rate. Otherwise the rate control goes by their times, at the price
-    /// of one picture's delay.
+    /// Whether pictures are exactly at the nominal rate. Otherwise the rate control uses their times, with a delay of
+    /// one picture.
     package var hasConstantRate: Bool
-    /// How pictures come that need no conversion: YUV 4:2:0, planar or NV12.
+    /// Input format that needs no conversion: YUV 4:2:0, planar or NV12.
     package var pixelFormat = PixelFormat.yuv420p
-    /// Nil: square.
+    /// `nil` for square pixels.
     package var sampleAspectRatio: SampleAspectRatio?
-    /// What the pictures' numbers mean; nil: nobody knows.
+    /// Colour description; nil: unknown.
     package var colour: ColourDescription?
     /// Average bits per second.
     package var bitrate = 4_000_000
-    /// VBV rate, bits per second.
+    /// VBV maximum bitrate, bits per second.
     package var maximumBitrate = 6_000_000
     /// VBV size, bits.
     package var bufferBits = 6_000_000
     package var keyframeInterval = Duration.seconds(2)
-    /// How many B-frames in a row.
+    /// Maximum consecutive B-frames.
     package var bFrames = 0
     package var profile = VideoProfile.high
     package var preset = "veryfast"
     package var tune = VideoTune.zeroLatency
-    /// 0: as many as the machine has use for.
+    /// 0: automatic.
     package var threads = 0
 
     package var rate: VideoRate {
