@@ -1,18 +1,18 @@
 import CFFmpeg
 import Glibc
 
-/// The bytes that a muxer makes, on their way to a descriptor or a sink: libavformat's own buffer in front of it, bounded.
+/// The output of a muxer to a descriptor or a sink, through libavformat's bounded buffer.
 ///
 /// Belongs to one thread.
 final class ByteOutlet {
-    /// Large enough that the calls cost nothing beside the bytes.
+    /// Large enough to amortise system calls.
     private static let fileBufferBytes = 1 << 20
-    /// Small enough that a pipe's reader does not wait.
+    /// Small enough for low latency on a pipe.
     private static let streamBufferBytes = 1 << 16
 
-    /// What the muxer writes to.
+    /// The muxer's I/O context.
     let context: UnsafeMutablePointer<AVIOContext>
-    /// The system's or the sink's own reason for the first failure.
+    /// The reason for the first failure.
     private(set) var failure: String?
 
     private let descriptor: Int32
@@ -20,7 +20,7 @@ final class ByteOutlet {
     private let sink: (any ContainerSink)?
     private let cancellation: Cancellation?
 
-    /// An outlet into a file that is made anew.
+    /// Writes into a new or truncated file.
     init(creating path: String, cancellation: Cancellation?) throws(ContainerError) {
         descriptor = open(path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else {
@@ -52,7 +52,7 @@ final class ByteOutlet {
     }
 
     deinit {
-        // The library may have put another buffer in the first one's place.
+        // The library may have replaced the buffer.
         av_free(context.pointee.buffer)
         var place: UnsafeMutablePointer<AVIOContext>? = context
         avio_context_free(&place)
@@ -75,7 +75,7 @@ final class ByteOutlet {
         return Unmanaged<ByteOutlet>.fromOpaque(opaque).takeUnretainedValue()
     }
 
-    /// MP4's `faststart` reads back what it has written.
+    /// MP4's `faststart` reads its own output back.
     private static let read:
         @convention(c) (UnsafeMutableRawPointer?, UnsafeMutablePointer<UInt8>?, Int32) -> Int32 = {
             opaque, buffer, count in
@@ -129,22 +129,22 @@ final class ByteOutlet {
         return Int32(bytes.count)
     }
 
-    /// How soon a cancellation is heard while a pipe's reader does not read, milliseconds.
+    /// Interval of cancellation checks while a pipe is full, milliseconds.
     private static let patienceMilliseconds: Int32 = 100
 
-    /// False when the work was cancelled. Somebody may read from a pipe slowly, or never.
+    /// Waits for a pipe's reader; false when the work was cancelled.
     private func waitUntilWritable() -> Bool {
         while cancellation?.isCancelled != true {
             guard !ownsDescriptor else { return true }
             var wish = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-            // Errors are the write's to find.
+            // The write reports errors.
             if poll(&wish, 1, Self.patienceMilliseconds) != 0 { return true }
         }
         return false
     }
 }
 
-/// A failed system call's errno, for people.
+/// The message for an errno.
 func systemReason(_ code: Int32) -> String {
     guard let text = strerror(code) else { return "error \(code)" }
     return String(cString: text)

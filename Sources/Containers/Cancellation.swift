@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A wish to end work that blocks in a library; said on any thread, heard at the next look.
+/// A flag that cancels work which blocks in a library. Thread-safe; checked periodically.
 package final class Cancellation: Sendable {
     private let wish = Atomic<Bool>(false)
 

@@ -1,12 +1,12 @@
-/// Where a container is written to.
+/// The destination of a container.
 package enum ContainerDestination: Sendable {
-    /// A file that is made anew; what was there is gone.
+    /// A file; an existing one is replaced.
     case file(String)
-    /// An open descriptor that nobody seeks in, such as standard output. It stays open.
+    /// An open descriptor without seeking, such as standard output. It is not closed.
     case descriptor(Int32)
     /// An address that libavformat connects to: `udp://`, `rtsp://`, `rtmp://`, `srt://`, …
     case url(String)
-    /// Whatever takes bytes in order.
+    /// A receiver of sequential bytes.
     case sink(any ContainerSink)
 
     /// For people and logs. Of an address only where it leads: passwords, stream keys and passphrases may be in the rest.
@@ -31,30 +31,30 @@ package enum ContainerDestination: Sendable {
     }
 }
 
-/// Takes a container's bytes as they are made, on the writer's thread.
+/// Receives a container's bytes, on the writer's thread.
 package protocol ContainerSink: AnyObject, Sendable {
-    /// Takes all of them, or throws; the writer then fails.
+    /// Writes all bytes, or throws; the writer then fails.
     func write(_ bytes: UnsafeRawBufferPointer) throws
 }
 
-/// What a ``ContainerWriter`` is told besides its tracks.
+/// Options of a ``ContainerWriter``.
 package struct ContainerWriterOptions: Hashable, Sendable {
-    /// Who puts the tracks' packets in order.
+    /// How the tracks' packets are interleaved.
     package enum Interleaving: Hashable, Sendable {
-        /// The library, which holds packets back until every track has one.
+        /// By the library, which buffers packets until every track has one.
         case byLibrary
-        /// The caller: each packet goes out as it comes.
+        /// By the caller: each packet is written immediately.
         case asWritten
     }
 
     package var interleaving = Interleaving.byLibrary
-    /// Times go into the container as they are; otherwise they may all be moved so that none is negative.
+    /// Whether times are written unchanged; otherwise all may be shifted so that none is negative.
     package var keepsTimes = false
-    /// Nothing waits in a buffer: for somebody who watches live.
+    /// Whether each packet is flushed, for live viewing.
     package var flushesPackets = false
     /// Further options, by libavformat's names.
     package var muxerOptions: [String: String] = [:]
-    /// What the destination is called in errors; nil: as it is called.
+    /// The destination's name in errors; nil: its own.
     package var name: String?
     /// Tags such as `title`, by libavformat's names.
     package var metadata: [String: String] = [:]

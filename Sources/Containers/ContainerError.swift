@@ -1,20 +1,20 @@
-/// What can go wrong with files and connections that libavformat reads or writes; `name` is the path or address.
+/// An error of a file or connection that libavformat reads or writes; `name` is the path or address.
 package enum ContainerError: Error, Hashable, CustomStringConvertible {
-    /// Somebody asked to end it.
+    /// The work was cancelled.
     case cancelled
-    /// There is no container by that name.
+    /// Unknown container name.
     case unknownFormat(String)
-    /// A container cannot hold what a track is coded in.
+    /// The container does not support a track's codec.
     case cannotHold(format: String, codec: String)
-    /// A track whose description no container can be given; `reason` says what is wrong with it.
+    /// The description of a track is invalid; `reason` says why.
     case badTrack(codec: String, reason: String)
-    /// A file or an address cannot be written to at all.
+    /// A file or address cannot be opened for writing.
     case cannotOpen(String, reason: String)
-    /// Writing failed on the way.
+    /// Writing failed.
     case cannotWrite(String, reason: String)
-    /// A file is no media file, or one that cannot be read.
+    /// A file is no media file, or cannot be read.
     case cannotRead(String, reason: String)
-    /// A file's data ends earlier than the file says of itself.
+    /// A file ends earlier than its header states.
     case truncated(String, atNanoseconds: Int64)
 
     package var description: String {

@@ -1,4 +1,4 @@
-/// A container that can be written, by libavformat's name of its muxer.
+/// A writable container, by the name of libavformat's muxer.
 package struct ContainerFormat: Hashable, Sendable, CustomStringConvertible {
     package let name: String
 
@@ -19,7 +19,7 @@ package struct ContainerFormat: Hashable, Sendable, CustomStringConvertible {
     package static let rtsp = ContainerFormat("rtsp")
     package static let rtpMPEGTS = ContainerFormat("rtp_mpegts")
 
-    /// What people call them, which is also how files are named.
+    /// Common names, which are also file extensions.
     private static let byName: [String: ContainerFormat] = [
         "mp4": .mp4, "m4v": .mp4, "m4a": .mp4, "mov": .mov, "qt": .mov, "mkv": .matroska,
         "mka": .matroska, "matroska": .matroska, "webm": .webM, "ts": .mpegTS, "m2ts": .mpegTS,
@@ -27,13 +27,13 @@ package struct ContainerFormat: Hashable, Sendable, CustomStringConvertible {
         "aac": .adts, "adts": .adts, "wav": .wav,
     ]
 
-    /// The container that people call `name`: `mp4`, `mkv`, `ts`, …
+    /// The container with a common name: `mp4`, `mkv`, `ts`, …
     package init?(name: String) {
         guard let format = Self.byName[name.lowercased()] else { return nil }
         self = format
     }
 
-    /// The container that a file's name promises.
+    /// The container for a file's extension.
     package init?(path: String) {
         guard let file = path.split(separator: "/").last, let dot = file.lastIndex(of: "."),
             let format = ContainerFormat(name: String(file[file.index(after: dot)...]))
@@ -41,7 +41,7 @@ package struct ContainerFormat: Hashable, Sendable, CustomStringConvertible {
         self = format
     }
 
-    /// The container that goes over such a connection.
+    /// The container for a URL's scheme.
     package init?(url: String) {
         guard let colon = url.firstIndex(of: ":"), url[colon...].hasPrefix("://") else {
             return nil
@@ -55,7 +55,7 @@ package struct ContainerFormat: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// For people.
+    /// The common name.
     package var description: String {
         switch self {
         case .mp4: "MP4"
@@ -73,6 +73,6 @@ package struct ContainerFormat: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Whether it is one of the two of the ISO family, whose times are exact and whose index has edit lists.
+    /// Whether it is MP4 or MOV, with exact times and edit lists.
     package var isISO: Bool { self == .mp4 || self == .mov }
 }

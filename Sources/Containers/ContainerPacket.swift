@@ -1,4 +1,4 @@
-/// A packet on its way into a container. Its bytes are copied before the call that takes it returns.
+/// A packet to be written. Its bytes are copied before the call returns.
 package struct ContainerPacket {
     /// Index into the writer's tracks.
     package var track: Int
@@ -7,11 +7,12 @@ package struct ContainerPacket {
     package var dts: Int64
     package var duration: Int64
     package var isKeyframe: Bool
-    /// To be decoded, not to be presented.
+    /// Decoded, but not presented.
     package var isDiscarded: Bool
-    /// Sound frames at its end that are not presented.
+    /// Audio frames at its end that are not presented.
     package var trimmedFrames: Int
-    /// As the track's configuration says: an avcC record goes with 4-byte lengths, an AudioSpecificConfig with raw packets.
+    /// In the format of the track's configuration: with 4-byte lengths for an avcC record, raw packets for an
+    /// AudioSpecificConfig.
     package var bytes: UnsafeRawBufferPointer
 
     package init(

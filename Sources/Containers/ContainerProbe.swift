@@ -1,23 +1,22 @@
 import CFFmpeg
 import Media
 
-/// What a media file says of itself before any of it is played.
+/// The properties of a media file, from its headers.
 package struct ContainerProbe: Hashable, Sendable {
-    /// FFmpeg's names of what it took the file for: `mov,mp4,m4a,3gp,3g2,mj2`.
+    /// FFmpeg's names of the detected format: `mov,mp4,m4a,3gp,3g2,mj2`.
     package let formatName: String
     /// Codecs of its pictures, by FFmpeg's names.
     package let videoCodecs: [String]
     package let audioCodecs: [String]
-    /// Nanoseconds; nil when nobody knows.
+    /// Nanoseconds; nil if unknown.
     package let durationNanoseconds: Int64?
-    /// When it was recorded, as it says itself: `2026-11-20T22:40:00.000000Z`.
+    /// The creation time in its metadata: `2026-11-20T22:40:00.000000Z`.
     package let creationTime: String?
-    /// Something in it cannot be read without a key.
+    /// Whether parts of it are encrypted.
     package let isEncrypted: Bool
-    /// The file has players scale, shear or slant its picture, or turn it by something else than quarters.
+    /// Whether its display matrix scales or shears the picture, or rotates it by other than quarter turns.
     package let isDistorted: Bool
 
-    /// Opens the file, looks, and closes it.
     package init(_ path: String) throws(ContainerError) {
         let input = try InputHandle(path, cancellation: nil)
         formatName = input.formatName
@@ -53,14 +52,14 @@ extension UnsafeMutablePointer<AVStream> {
     /// `encv` and `enca` (ISO/IEC 23001-7 §4.1), as libavformat keeps them.
     private static var encryptedTags: Set<UInt32> { [0x7663_6E65, 0x6163_6E65] }
 
-    /// Whether its packets cannot be read without a key.
+    /// Whether its packets are encrypted.
     var isEncrypted: Bool {
         let tag = pointee.codecpar.map { $0.pointee.codec_tag } ?? 0
         return Self.encryptedTags.contains(tag)
             || av_stream_get_side_data(self, AV_PKT_DATA_ENCRYPTION_INIT_INFO, nil) != nil
     }
 
-    /// Whether its display matrix does more than turning by quarters and mirroring.
+    /// Whether its display matrix does more than quarter turns and mirroring.
     var isDistorted: Bool {
         var size = 0
         guard let data = av_stream_get_side_data(self, AV_PKT_DATA_DISPLAYMATRIX, &size) else {

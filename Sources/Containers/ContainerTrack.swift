@@ -1,12 +1,12 @@
 package import Media
 
-/// A track of a container that is written.
+/// A track to be written.
 package struct ContainerTrack: Hashable, Sendable {
-    /// Its codec, by FFmpeg's name, and what a decoder has to know.
+    /// Its codec, by FFmpeg's name, and the decoder's configuration.
     package var track: CodedTrack
     /// Of the packets' times.
     package var timescale: Timescale
-    /// Sound frames at the beginning that are decoded but not presented, which some containers say in a field of their own (Opus).
+    /// Audio frames at the start that are decoded but not presented, for containers with a field for it (Opus).
     package var primingFrames = 0
 
     package init(_ track: CodedTrack, timescale: Timescale, primingFrames: Int = 0) {

@@ -3,9 +3,9 @@ import FFmpegSupport
 import Glibc
 import Media
 
-/// A muxer of libavformat: packets in, a container out.
+/// A libavformat muxer.
 ///
-/// Owns the handle; belongs to one thread, which blocks while a connection does.
+/// Owns the handle; belongs to one thread, which may block on a connection.
 package struct ContainerWriter: ~Copyable {
     package let format: ContainerFormat
     private let name: String
@@ -16,11 +16,11 @@ package struct ContainerWriter: ~Copyable {
     private let packet: PacketHandle
     private let cancellation: Cancellation?
 
-    /// Makes the file, or connects, and writes the header.
+    /// Creates the file, or connects, and writes the header.
     ///
     /// - Parameters:
-    ///   - tracks: their order is what packets refer to.
-    ///   - cancellation: ends what blocks.
+    ///   - tracks: packets refer to them by index.
+    ///   - cancellation: ends blocking calls.
     package init(
         to destination: ContainerDestination, format: ContainerFormat, tracks: [ContainerTrack],
         options: ContainerWriterOptions = ContainerWriterOptions(),
@@ -57,7 +57,7 @@ package struct ContainerWriter: ~Copyable {
         if let outlet { handle.use(outlet) }
         let result = handle.writeHeader(options.muxerOptions)
         guard result >= 0 else {
-            // What the muxer knew before it wrote anything: it cannot describe one of the tracks.
+            // The muxer cannot describe one of the tracks.
             if result == -EINVAL, outlet?.failure == nil, cancellation?.isCancelled != true {
                 throw .cannotHold(
                     format: format.description,
@@ -76,10 +76,10 @@ package struct ContainerWriter: ~Copyable {
         packet = PacketHandle()
     }
 
-    /// Bytes that have been made so far.
+    /// Bytes written so far.
     package var bytesWritten: Int64 { handle.bytesWritten }
 
-    /// Takes a packet; each track's own decoding times grow.
+    /// Writes a packet; the decoding times of each track must increase.
     package mutating func write(_ source: ContainerPacket) throws(ContainerError) {
         precondition(tracks.indices.contains(source.track), "a packet is of one of the tracks")
         try checkCancellation()
@@ -113,7 +113,7 @@ package struct ContainerWriter: ~Copyable {
         try check(result)
     }
 
-    /// AV_PKT_DATA_SKIP_SAMPLES: what is not presented at the packet's end.
+    /// AV_PKT_DATA_SKIP_SAMPLES: frames at the packet's end that are not presented.
     private func trim(_ packet: UnsafeMutablePointer<AVPacket>, frames: Int) {
         guard let side = av_packet_new_side_data(packet, AV_PKT_DATA_SKIP_SAMPLES, 10) else {
             preconditionFailure("out of memory")
@@ -123,7 +123,7 @@ package struct ContainerWriter: ~Copyable {
         raw.storeBytes(of: UInt32(clamping: frames).littleEndian, toByteOffset: 4, as: UInt32.self)
     }
 
-    /// Sends on what waits in buffers.
+    /// Writes buffered packets and bytes.
     package mutating func flush() throws(ContainerError) {
         if options.interleaving == .asWritten {
             try check(av_write_frame(handle.context, nil))
@@ -132,7 +132,7 @@ package struct ContainerWriter: ~Copyable {
         try check(handle.ioError)
     }
 
-    /// Writes what belongs at the end, and closes. A writer that goes without it leaves a container cut short.
+    /// Writes the trailer and closes. Without it, the container is truncated.
     package consuming func finish() throws(ContainerError) {
         try checkCancellation()
         try check(av_write_trailer(handle.context))
@@ -160,11 +160,11 @@ package struct ContainerWriter: ~Copyable {
 }
 
 extension ContainerWriter {
-    /// `value` in ticks of a time base of the library.
+    /// Converts `value` to a library time base.
     private func rescale(
         _ value: Int64, from timescale: Timescale, to base: AVRational
     ) throws(RescaleOverflow) -> Int64 {
-        // A muxer's time bases are one over a number of ticks; AVI's and a few more count pictures.
+        // A muxer's time bases are 1/n; those of AVI and a few others count pictures.
         if base.num == 1 {
             return try Media.rescale(
                 value, from: timescale, to: Timescale(UInt32(bitPattern: base.den)))

@@ -2,15 +2,16 @@ import CFFmpeg
 import FFmpegSupport
 import Media
 
-/// H.264 whose container leaves it to the pictures to say how they are coded: `avc3`, and an `avc1` whose `avcC` is empty
-/// (ISO/IEC 14496-15 §5.4.2).
+/// H.264 with parameter sets in the pictures only: `avc3`, and an `avc1` whose `avcC` is empty (ISO/IEC 14496-15
+/// §5.4.2).
 ///
-/// FFmpeg decodes it from anywhere; browsers, editors and Matroska want to know beforehand.
+/// FFmpeg decodes it from anywhere; browsers, editors and Matroska need them up front.
 enum InBandParameterSets {
-    /// Of other streams, before the first of this one: a file that is divided worse than that is not looked through.
+    /// Maximum packets of other streams before the first of this one.
     private static let mostPackets = 4_096
 
-    /// The avcC record of a stream, with the parameter sets of its first picture; nil when the stream's own has some.
+    /// The avcC record of a stream with the parameter sets of its first picture; nil if the stream's own record has
+    /// some.
     static func configuration(
         of stream: UnsafeMutablePointer<AVStream>, in path: String, cancellation: Cancellation?
     ) throws(ContainerError) -> [UInt8]? {
@@ -44,8 +45,8 @@ enum InBandParameterSets {
         )
     }
 
-    /// The bytes of a stream's first packet; none where there is none. Reads the file on its own, so that nobody else's place in it
-    /// moves.
+    /// The bytes of a stream's first packet; empty without one. Opens the file separately, so that the caller's read
+    /// position does not move.
     private static func firstPacket(
         of index: Int32, _ path: String, _ cancellation: Cancellation?
     ) throws(ContainerError) -> [UInt8] {

@@ -2,7 +2,7 @@ import CFFmpeg
 import FFmpegSupport
 import Media
 
-/// A file that is read: what its container says of itself.
+/// A file open for reading, and its container's properties.
 struct InputHandle: ~Copyable {
     let path: String
     private let input: MediaInput
@@ -21,20 +21,20 @@ struct InputHandle: ~Copyable {
 
     var context: UnsafeMutablePointer<AVFormatContext> { input.context }
 
-    /// libavformat's names of what it took the file for: `mov,mp4,m4a,3gp,3g2,mj2`.
+    /// libavformat's names of the detected format: `mov,mp4,m4a,3gp,3g2,mj2`.
     var formatName: String { String(cString: context.pointee.iformat.pointee.name) }
 
-    /// Whether each packet of the file has a time of its own, or at least of its place.
+    /// Whether each packet of the file has a time of its own, or at least a position.
     var hasPositions: Bool { input.hasPositions }
 
-    /// Makes the times of some streams' packets true.
+    /// Repairs the times of some streams' packets.
     func timeline(
         of streams: [(stream: UnsafeMutablePointer<AVStream>, step: Int64)]
     ) throws(BitstreamError) -> PacketTimeline<PacketHandle> {
         try input.timeline(of: streams)
     }
 
-    /// The container lists every packet up front (ISO/IEC 14496-12 sample tables).
+    /// Whether the container lists every packet up front (ISO/IEC 14496-12 sample tables).
     var hasPacketIndex: Bool { formatName.hasPrefix("mov,") }
 
     /// The earliest presented time of the file, microseconds.
@@ -43,7 +43,7 @@ struct InputHandle: ~Copyable {
         return start == CFFmpeg_NOPTS_VALUE ? 0 : start
     }
 
-    /// What the file says of its length; nil when it says nothing, microseconds.
+    /// The file's stated duration, microseconds; nil without one.
     var durationMicroseconds: Int64? {
         let duration = context.pointee.duration
         return duration == CFFmpeg_NOPTS_VALUE || duration <= 0 ? nil : duration

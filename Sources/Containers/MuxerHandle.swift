@@ -2,14 +2,14 @@ import CFFmpeg
 import FFmpegSupport
 import Media
 
-/// Owns libavformat's handle of a container that is written, and its connection if it has one.
+/// Owns a libavformat muxer context, and its connection if it has one.
 struct MuxerHandle: ~Copyable {
     let context: UnsafeMutablePointer<AVFormatContext>
-    /// Held for the library's callback.
+    /// Retained for the library's callback.
     private let cancellation: Cancellation?
     private let connection = Connection()
 
-    /// A class, so that what was done is known in `deinit`.
+    /// A class, so that `deinit` knows whether it is open.
     private final class Connection {
         var isOpen = false
     }
@@ -30,7 +30,7 @@ struct MuxerHandle: ~Copyable {
         avformat_free_context(context)
     }
 
-    /// What a file is called in the library, which opens it a second time to put an index in front of what is written already.
+    /// A file's URL for the library, which opens it a second time to insert an index at its start.
     static func url(ofFile path: String) -> String { "file:" + path }
 
     /// Opens the address, unless the muxer does that itself.
@@ -46,13 +46,13 @@ struct MuxerHandle: ~Copyable {
         connection.isOpen = true
     }
 
-    /// Lets the muxer write there; the outlet outlives the handle's use of it.
+    /// Sets the output; the outlet must outlive the handle's use of it.
     func use(_ outlet: ByteOutlet) {
         context.pointee.pb = outlet.context
         context.pointee.flags |= AVFMT_FLAG_CUSTOM_IO
     }
 
-    /// The library's result.
+    /// Returns the library's result.
     func writeHeader(_ options: [String: String]) -> Int32 {
         var dictionary: OpaquePointer?
         defer { av_dict_free(&dictionary) }
@@ -80,16 +80,16 @@ struct MuxerHandle: ~Copyable {
         return stream
     }
 
-    /// Whether the container takes that codec, as far as the muxer knows.
+    /// Whether the container supports a codec, as far as the muxer knows.
     func holds(_ codec: AVCodecID) -> Bool {
-        // The muxer of MPEG-TS takes anything, and makes private data of it that nobody finds again.
+        // The MPEG-TS muxer accepts any codec, and writes unknown ones as private data that readers ignore.
         if String(cString: context.pointee.oformat.pointee.name).hasSuffix("mpegts") {
             return Self.transportStreamCodecs.contains(codec)
         }
         return avformat_query_codec(context.pointee.oformat, codec, FF_COMPLIANCE_NORMAL) != 0
     }
 
-    /// Pictures and sound that MPEG-TS has a stream type for (ISO/IEC 13818-1 table 2-34), or a registration that readers know.
+    /// Video and audio codecs with an MPEG-TS stream type (ISO/IEC 13818-1 table 2-34), or a well-known registration.
     private static var transportStreamCodecs: [AVCodecID] {
         [
             AV_CODEC_ID_MPEG1VIDEO, AV_CODEC_ID_MPEG2VIDEO, AV_CODEC_ID_MPEG4, AV_CODEC_ID_H264,
@@ -99,7 +99,7 @@ struct MuxerHandle: ~Copyable {
         ]
     }
 
-    /// The four-character code that a codec has elsewhere, if it has the same one here; otherwise 0, and the muxer chooses.
+    /// The codec's four-character code in the input, if it is valid here; otherwise 0, and the muxer chooses.
     func tag(_ tag: UInt32, of codec: AVCodecID) -> UInt32 {
         av_codec_get_id(context.pointee.oformat.pointee.codec_tag, tag) == codec ? tag : 0
     }
@@ -125,7 +125,7 @@ struct MuxerHandle: ~Copyable {
         switch track.track.content {
         case .picture(let picture):
             describe(picture, stream, parameters)
-            // Apple's players take parameter sets from the description alone, which is what this tag promises.
+            // Apple's players use parameter sets from the sample description only, which this tag declares.
             if codec.pointee.id == AV_CODEC_ID_HEVC, format.isISO {
                 parameters.pointee.codec_tag = UInt32(littleEndian: 0x3163_7668)  // "hvc1"
             }
@@ -142,7 +142,7 @@ struct MuxerHandle: ~Copyable {
         }
     }
 
-    /// Frames in a packet of the codecs that have always the same.
+    /// Frames per packet of codecs with a fixed number.
     private static let packetFrames: [String: Int32] = ["aac": 1024, "opus": 960]
 
     private func describe(
@@ -174,7 +174,7 @@ struct MuxerHandle: ~Copyable {
         }
     }
 
-    /// Tells players how to turn the picture, in containers that can.
+    /// Writes the display orientation, in containers that support it.
     private func turn(_ stream: UnsafeMutablePointer<AVStream>, _ picture: CodedTrack.Picture) {
         let matrix = DisplayMatrix(
             picture.orientation, width: UInt32(clamping: picture.width) << 16,
@@ -189,7 +189,7 @@ struct MuxerHandle: ~Copyable {
         }
     }
 
-    /// Gives a stream's description these bytes in place of those it has.
+    /// Replaces a stream's extradata.
     static func setExtradata(
         _ bytes: [UInt8], of parameters: UnsafeMutablePointer<AVCodecParameters>
     ) {
@@ -206,7 +206,7 @@ struct MuxerHandle: ~Copyable {
     }
 }
 
-/// The library asks again and again whether it should give up; `cancellation` must outlive its context.
+/// The library polls it; `cancellation` must outlive its context.
 func interruption(by cancellation: Cancellation) -> AVIOInterruptCB {
     AVIOInterruptCB(
         callback: { opaque in

@@ -3,20 +3,20 @@ import FFmpegSupport
 import Glibc
 package import Media
 
-/// Puts a file's packets into another container as they are: nothing is decoded, nothing is encoded.
+/// Copies a file's packets into another container, without decoding or encoding.
 ///
 /// Owns both handles; belongs to one thread.
 package struct Remuxer: ~Copyable {
-    /// Streams that have no place in the output, each in words.
+    /// Descriptions of the streams that the output does not contain.
     package let leftOut: [String]
-    /// How long the file says it is, nanoseconds.
+    /// Duration of the file, nanoseconds.
     package let durationNanoseconds: Int64?
-    /// How far it has come in the file's time, nanoseconds.
+    /// Progress in the file's time, nanoseconds.
     package private(set) var positionNanoseconds: Int64 = 0
     /// Packets written so far.
     package private(set) var packets = 0
-    /// By how much earlier than the file shows them the output begins with pictures, because its container cannot hide what
-    /// is needed to decode the first one; nanoseconds.
+    /// Lead of the output's pictures over the file's presentation, if the container cannot hide pictures that are
+    /// needed to decode the first one; nanoseconds.
     package private(set) var earlierNanoseconds: Int64 = 0
 
     private let input: InputHandle
@@ -25,32 +25,32 @@ package struct Remuxer: ~Copyable {
     private let outputName: String
     private let packet = PacketHandle()
     private let cancellation: Cancellation?
-    /// By the input's streams; nil for what is left out.
+    /// By the input's streams; nil for streams that are not copied.
     private var routes: [Route?]
-    /// What the file's edit list hides, by the output's streams.
+    /// Packets hidden by the file's edit list, by the output's streams.
     private var hidden: [HiddenPackets<PacketTimeline<PacketHandle>.Timed>]
-    /// Makes the packets' times true; its tracks are the output's streams.
+    /// Repairs the packets' times; its tracks are the output's streams.
     private var timeline: PacketTimeline<PacketHandle>
-    /// The file's time that is the output's zero, nanoseconds.
+    /// The file's time at the output's zero, nanoseconds.
     private let originNanoseconds: Int64
 
-    /// What becomes of one stream.
+    /// The mapping of one stream.
     private struct Route {
         let output: Int32
         let codec: String
         let isPicture: Bool
         var read = 0
-        /// Makes packets of pictures, where the stream is H.264.
+        /// Assembles pictures of an H.264 stream.
         var pictures: StreamPictures?
     }
 
     private let format: ContainerFormat
 
-    /// Opens both.
+    /// Opens both files.
     ///
     /// - Parameters:
-    ///   - outputPath: where it is written.
-    ///   - outputName: how that is called in errors.
+    ///   - outputPath: the file to write.
+    ///   - outputName: its name in errors.
     package init(
         _ path: String, to outputPath: String, named outputName: String, format: ContainerFormat,
         muxerOptions: [String: String] = [:], cancellation: Cancellation? = nil
@@ -77,10 +77,10 @@ package struct Remuxer: ~Copyable {
                 let parameters = output.stream(Int(number)).pointee.codecpar
             {
                 MuxerHandle.setExtradata(configuration, of: parameters)
-                // Not "avc3" any longer.
+                // No longer "avc3".
                 parameters.pointee.codec_tag = 0
             }
-            // Containers without edit lists get no more sound in front than the first frame needs.
+            // Containers without edit lists get no more audio before the start than the first frame needs.
             let isPicture = stream.pointee.codecpar.pointee.codec_type == AVMEDIA_TYPE_VIDEO
             routes.append(
                 Route(
@@ -106,7 +106,7 @@ package struct Remuxer: ~Copyable {
         let streams = routes.enumerated().compactMap { index, route in
             route.map { route in
                 let base = output.stream(Int(route.output)).pointee.time_base
-                // Rounded to the output's ticks, two decoding times are never the same.
+                // Rounded up, so that two decoding times never share a tick of the output.
                 let tick = av_rescale_q_rnd(1, base, Self.nanosecond, AV_ROUND_UP)
                 return (stream: input.stream(index), step: max(1, tick))
             }
@@ -129,10 +129,10 @@ package struct Remuxer: ~Copyable {
         self.cancellation = cancellation
     }
 
-    /// Bytes that have been made so far.
+    /// Bytes written so far.
     package var bytesWritten: Int64 { output.bytesWritten }
 
-    /// Moves one packet; false at the end.
+    /// Copies one packet; false at the end.
     package mutating func step() throws(ContainerError) -> Bool {
         if cancellation?.isCancelled == true { throw .cancelled }
         let packet = packet.packet
@@ -176,7 +176,7 @@ package struct Remuxer: ~Copyable {
         return true
     }
 
-    /// Gives a picture, or a packet of another codec, its times; writes what is complete now.
+    /// Assigns times to a picture, or a packet of another codec; writes the packets that are complete.
     private mutating func time(
         _ handle: PacketHandle, _ route: Route, of stream: UnsafeMutablePointer<AVStream>
     ) throws(ContainerError) {
@@ -198,7 +198,7 @@ package struct Remuxer: ~Copyable {
         for packet in complete { try place(packet) }
     }
 
-    /// Writes what was held back for packets that do not come any more.
+    /// Writes the packets that were held for later ones.
     private mutating func writeRest() throws(ContainerError) {
         for index in routes.indices {
             guard var route = routes[index] else { continue }
@@ -237,7 +237,7 @@ package struct Remuxer: ~Copyable {
             })
     }
 
-    /// Where the clock of the file jumps, on the output's timeline.
+    /// Discontinuities of the file's clock, on the output's timeline.
     package var joints: [ClockJoint] {
         timeline.joints.map {
             ClockJoint(
@@ -275,7 +275,7 @@ package struct Remuxer: ~Copyable {
         packets += 1
     }
 
-    /// Writes what belongs at the end.
+    /// Writes the trailer.
     package consuming func finish() throws(ContainerError) {
         var result = av_write_trailer(output.context)
         if result >= 0, let io = output.context.pointee.pb {
@@ -293,7 +293,8 @@ extension Remuxer {
     private static let nanosecond = AVRational(num: 1, den: 1_000_000_000)
     private static let encrypted = "it is encrypted and cannot be read"
 
-    /// Whether a stream goes along. Picture and sound have to; what else a file has goes where the container takes it.
+    /// Whether a stream is copied. Video and audio are mandatory; other streams are copied if the container supports
+    /// them.
     private static func isWanted(
         _ stream: UnsafeMutablePointer<AVStream>, in output: borrowing MuxerHandle,
         _ format: ContainerFormat, _ path: String
@@ -324,8 +325,8 @@ extension Remuxer {
         }
     }
 
-    /// Whether a packet needs another description than its stream has (several entries of an `stsd` box): muxers write the first
-    /// one only.
+    /// Whether a packet needs another description than its stream has (several entries of an `stsd` box): muxers write
+    /// only the first one.
     private static func changesFormat(
         _ packet: UnsafeMutablePointer<AVPacket>, of stream: UnsafeMutablePointer<AVStream>
     ) -> Bool {
@@ -359,7 +360,7 @@ extension Remuxer {
         target.pointee.sample_aspect_ratio = source.pointee.sample_aspect_ratio
         target.pointee.disposition = source.pointee.disposition
         av_dict_copy(&target.pointee.metadata, source.pointee.metadata, 0)
-        // How the picture is turned, among others.
+        // Side data such as the display orientation.
         for index in 0..<Int(source.pointee.nb_side_data) {
             let side = source.pointee.side_data[index]
             guard let copy = av_stream_new_side_data(target, side.type, side.size) else {
@@ -369,7 +370,7 @@ extension Remuxer {
         }
     }
 
-    /// A container with an index knows how many packets there should have been, others how long they should last.
+    /// A container with an index has the number of packets, others a duration.
     private func checkIsComplete() throws(ContainerError) {
         for (index, route) in routes.enumerated() {
             guard let route else { continue }
@@ -387,17 +388,17 @@ extension Remuxer {
         }
     }
 
-    /// The file says its length itself; otherwise the library has guessed it.
+    /// Whether the duration is in the file, rather than estimated by the library.
     private var isStated: Bool {
         input.context.pointee.duration_estimation_method == AVFMT_DURATION_FROM_STREAM
     }
 
-    /// What headers say is rounded, and may count a last picture that others do not.
+    /// Durations in headers are rounded, and may or may not include the last picture.
     private static let durationTolerance: Int64 = 1_000_000_000
 }
 
 extension MuxerHandle {
-    /// Whether it takes subtitles of that codec as they are.
+    /// Whether it supports subtitles of that codec.
     func takesSubtitle(_ codec: AVCodecID) -> Bool {
         codec != AV_CODEC_ID_NONE
             && avformat_query_codec(context.pointee.oformat, codec, FF_COMPLIANCE_NORMAL) == 1

@@ -2,14 +2,14 @@ import CFFmpeg
 import FFmpegSupport
 import Media
 
-/// A stream's H.264 as one packet per picture, whatever packets the container has (``PictureAssembler``).
+/// Repacks a stream's H.264 into one packet per picture (``PictureAssembler``).
 ///
-/// A joined packet has the times of the packet with the picture's first slice, and lasts until its last packet ends. Pictures of one
-/// packet share its duration; where it has none, only the first of them has times.
+/// A joined packet has the times of the packet with the picture's first slice, and lasts until the end of its last
+/// packet. Pictures of one packet share its duration; without one, only the first of them has times.
 struct StreamPictures {
     private var assembler: PictureAssembler<PacketHandle>
 
-    /// Nil for another codec.
+    /// - Returns: nil for another codec.
     init?(_ stream: UnsafeMutablePointer<AVStream>) {
         guard let parameters = stream.pointee.codecpar,
             parameters.pointee.codec_id == AV_CODEC_ID_H264
@@ -23,7 +23,7 @@ struct StreamPictures {
         self.assembler = assembler
     }
 
-    /// Takes the next packet; the pictures that are complete now.
+    /// Adds the next packet; returns the pictures that are complete.
     mutating func add(_ handle: PacketHandle) -> [PacketHandle] {
         let bytes = UnsafeRawBufferPointer(
             start: handle.packet.pointee.data, count: Int(handle.packet.pointee.size))
