@@ -1,14 +1,14 @@
 import CFFmpeg
 import Glibc
 
-/// The bytes of one regular file, on their way to a demuxer: libavformat's own buffer in front of it, bounded.
+/// The input of a demuxer from one regular file, through libavformat's bounded buffer.
 ///
-/// libavformat gets no path, so that nothing that the file says can make it open another one. Belongs to one thread.
+/// libavformat does not get a path, so a file cannot make it open another one. Belongs to one thread.
 final class InputBytes {
-    /// Large enough that the calls cost nothing beside the bytes.
+    /// Large enough to amortise system calls.
     private static let bufferBytes = 1 << 16
 
-    /// What the demuxer reads from.
+    /// The demuxer's I/O context.
     let context: UnsafeMutablePointer<AVIOContext>
 
     private let descriptor: Int32
@@ -62,7 +62,7 @@ final class InputBytes {
     }
 
     deinit {
-        // The library may have put another buffer in the first one's place.
+        // The library may have replaced the buffer.
         av_free(context.pointee.buffer)
         var place: UnsafeMutablePointer<AVIOContext>? = context
         avio_context_free(&place)
@@ -71,7 +71,7 @@ final class InputBytes {
 
     private static func failure(_ code: Int32) -> InputFailure {
         if code == ENOENT { return .unusable("no such file") }
-        // A socket's path cannot be opened at all.
+        // A socket cannot be opened.
         if code == ENXIO { return .unusable("it is a socket or a device, and a file is needed") }
         return .unusable(libraryErrorText(-code))
     }

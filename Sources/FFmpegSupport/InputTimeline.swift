@@ -2,19 +2,19 @@ package import CFFmpeg
 package import Media
 
 extension MediaInput {
-    /// What a container stores of its packets' times; libavformat fills in the rest, and its guesses look like times.
+    /// The times that a container stores; libavformat guesses the others.
     private struct Times {
         var presentation = true
         var decoding = true
-        /// The place of a packet has a time, even if its presentation has none.
+        /// Whether a packet's position has a time, even if its presentation has none.
         var positions = true
     }
 
-    /// By the demuxers' names; those that are not here store both times.
+    /// By demuxer name; formats not listed store both times.
     private static func times(_ format: String) -> Times {
         switch format {
         case "avi": Times(presentation: false, decoding: false)
-        // Streams of one codec are numbered from zero.
+        // Packets of elementary streams are numbered from zero.
         case "h264", "hevc", "m4v", "mpegvideo", "vc1", "obu", "av1", "mjpeg", "jpeg_pipe",
             "png_pipe", "gif":
             Times(presentation: false, decoding: false, positions: false)
@@ -24,16 +24,16 @@ extension MediaInput {
         }
     }
 
-    /// libavformat's name of the one demuxer that reads it.
+    /// The name of libavformat's demuxer.
     package var formatName: String { String(cString: context.pointee.iformat.pointee.name) }
 
-    /// Whether the packets of a stream have a time of their place in the file, whatever libavformat says.
+    /// Whether a stream's packets have times for their positions in the file.
     package var hasPositions: Bool { Self.times(formatName).positions }
 
-    /// Makes the times of some streams' packets true.
+    /// Repairs the times of some streams' packets.
     ///
-    /// - Parameter step: by what decoding times differ at least, for each of them, nanoseconds.
-    /// - Throws: when a stream's own parameter sets do not read.
+    /// - Parameter step: minimum difference of decoding times per stream, nanoseconds.
+    /// - Throws: when a stream's own parameter sets are invalid.
     package func timeline<Packet>(
         of streams: [(stream: UnsafeMutablePointer<AVStream>, step: Int64)]
     ) throws(BitstreamError) -> PacketTimeline<Packet> {
@@ -77,7 +77,7 @@ extension MediaInput {
         return parameters.video_delay == 0 ? .decoding : .unknown
     }
 
-    /// How long a picture lasts at the stream's rate; 0 when it has none.
+    /// Duration of a picture at the stream's rate; 0 if unknown.
     private static func pictureNanoseconds(_ stream: UnsafeMutablePointer<AVStream>) -> Int64 {
         let average = stream.pointee.avg_frame_rate
         let rate = average.num > 0 && average.den > 0 ? average : stream.pointee.r_frame_rate

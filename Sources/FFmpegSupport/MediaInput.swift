@@ -2,46 +2,46 @@ package import CFFmpeg
 
 /// Why a media file cannot be read.
 package enum InputFailure: Error, Hashable {
-    /// Somebody asked to end it.
+    /// It was cancelled.
     case cancelled
-    /// It is no file, or none that is read here; the text says why.
+    /// It is no file, or an unsupported one; the text says why.
     case unusable(String)
 }
 
-/// One media file, opened for reading: the only way in this product from a file's path to libavformat.
+/// A media file open for reading: the only use of libavformat's demuxers with a file's path.
 ///
-/// The file may come from a stranger, and libavformat has formats that are lists of other files and addresses. So
-/// - libavformat reads from a descriptor of our own and knows no path;
-/// - the format is found by the file's content, never by its name, and must be one of ``formats``;
-/// - a demuxer that opens something else, whatever it is, is refused (`io_open`).
+/// The file may be hostile, and libavformat supports formats that refer to other files and addresses. So
+/// - libavformat reads from our own descriptor and gets no path;
+/// - the format is detected by content, never by name, and must be one of ``formats``;
+/// - a demuxer that opens anything else fails (`io_open`).
 ///
 /// Belongs to one thread.
 package struct MediaInput: ~Copyable {
     package let context: UnsafeMutablePointer<AVFormatContext>
     private let bytes: InputBytes
 
-    /// The demuxers that are used, by libavformat's names. Each reads one file from front to back, or by its own index.
+    /// The permitted demuxers, by libavformat's names. Each reads one file sequentially, or by its own index.
     package static let formats: Set<String> = [
         // Containers.
         "mov,mp4,m4a,3gp,3g2,mj2", "matroska,webm", "mpegts", "mpeg", "flv", "live_flv", "avi",
         "nut", "ogg", "asf",
         "mxf", "gxf", "ivf", "wtv", "dv",
-        // Streams of one codec.
+        // Elementary streams.
         "h264", "hevc", "m4v", "mpegvideo", "vc1", "obu", "av1", "mjpeg", "yuv4mpegpipe", "aac",
         "loas", "mp3", "ac3",
         "eac3", "dts", "truehd", "flac", "wav", "w64", "aiff", "caf", "au", "amr",
-        // One picture.
+        // Single pictures.
         "jpeg_pipe", "png_pipe", "gif",
     ]
 
-    /// How far a file is read before its streams have to be known.
+    /// Limits of the search for stream parameters.
     private struct Search {
         var bytes: Int64
         var microseconds: Int64
 
-        /// Enough for nearly all: the library's own default.
+        /// The library's default, sufficient for nearly all files.
         static let usual = Search(bytes: 5_000_000, microseconds: 0)
-        /// For a stream that begins long after another: half an hour, or what fits into memory meanwhile.
+        /// For a stream that begins long after another: half an hour, or the memory limit.
         static let long = Search(bytes: 64 << 20, microseconds: 1_800_000_000)
     }
 
@@ -54,7 +54,7 @@ package struct MediaInput: ~Copyable {
 
     /// Opens the file and reads what it says of its streams.
     ///
-    /// - Parameter isCancelled: asked again and again while the file is read, on this thread.
+    /// - Parameter isCancelled: polled while the file is read, on this thread.
     package init(
         _ origin: Origin, isCancelled: @escaping @Sendable () -> Bool = { false }
     ) throws(InputFailure) {
@@ -93,7 +93,7 @@ package struct MediaInput: ~Copyable {
         allocated.pointee.max_analyze_duration = search.microseconds
         allocated.pointee.io_open = { _, _, _, _, _ in -EACCES }
         var options: OpaquePointer?
-        // The same in the library's own words, for demuxers that open others.
+        // The same restrictions as library options, for demuxers that open others.
         av_dict_set(&options, "format_whitelist", format.pointee.name, 0)
         av_dict_set(&options, "protocol_whitelist", "file", 0)
         av_dict_set(&options, "enable_drefs", "0", 0)
@@ -117,7 +117,7 @@ package struct MediaInput: ~Copyable {
         withExtendedLifetime(bytes) {}
     }
 
-    /// A stream is listed of which nothing has come yet that tells how it is coded.
+    /// Whether the parameters of a listed stream are still unknown.
     private var hasUnknownStream: Bool {
         for index in 0..<Int(context.pointee.nb_streams) {
             guard let parameters = context.pointee.streams[index]?.pointee.codecpar else {
@@ -132,7 +132,7 @@ package struct MediaInput: ~Copyable {
         return false
     }
 
-    /// What an error code means of an input, for people.
+    /// The reason for an error code.
     private static func reason(_ code: Int32) -> String {
         if code == CFFmpeg_ERROR_INVALIDDATA {
             return "it is not a media file, or it is truncated (no index found)"

@@ -1,7 +1,8 @@
 package import CFFmpeg
 
-/// Owns a packet of libavcodec: its struct, and the reference to its bytes.
-// @unchecked: one thread fills the packet before another sees it. From then on it is only read, or it has moved to one other owner.
+/// Owns a libavcodec packet and the reference to its bytes.
+// @unchecked: filled by one thread before it is shared. From then on it is only read, or it has moved to one other
+// owner.
 package final class PacketHandle: @unchecked Sendable {
     package let packet: UnsafeMutablePointer<AVPacket>
 
