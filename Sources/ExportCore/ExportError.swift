@@ -1,31 +1,31 @@
 package import Media
 import Terminal
 
-/// Why something could not be exported, extracted, remuxed or imported; each is one line for who asked.
+/// An error of an export, extraction, remuxing or import; each description is one line.
 package enum ExportError: Error, Hashable, CustomStringConvertible {
-    /// Somebody asked to end it; nothing is left of the output.
+    /// The work was cancelled; the output was removed.
     case cancelled
-    /// The output is there already, and overwriting it was not asked for.
+    /// The output exists, and overwriting was not requested.
     case outputExists(String)
     /// The output is one of the inputs.
     case outputIsInput(String)
-    /// A system call on the output, or on something beside it, failed.
+    /// A system call on the output, or on a file beside it, failed.
     case system(operation: String, path: String, reason: String)
     /// The session has no such source.
     case noSource(String, available: [String])
-    /// The session has several sources, and one had to be named.
+    /// The session has several sources, and one must be named.
     case severalSources([String])
-    /// There are no samples in what was asked for.
+    /// The range has no samples.
     case nothingThere(String)
     /// The source has no such track.
     case noTrack(TrackKind, source: String)
-    /// The container can describe a track once only.
+    /// The container supports only one format per track.
     case formatChanges(TrackKind, atNanoseconds: Int64)
-    /// The index of a file that is made while it is read would be too large.
+    /// The index of a virtual file would be too large.
     case tooLong
-    /// A file cannot be dealt with; `reason` says why and what to do.
+    /// A file is not supported; `reason` says why and what to do.
     case refused(path: String, reason: String)
-    /// A sample is not what its track says.
+    /// A sample contradicts its track's format.
     case damaged(path: String, reason: String)
 
     package var description: String {

@@ -2,21 +2,21 @@ package import Archive
 package import Library
 package import Media
 
-/// What of a recording is wanted: one source, and from when to when on the session's timeline.
+/// The selected part of a recording: a source, and a range of the session's timeline.
 package struct ExportRange: Sendable {
     package var source: RecordedSource
     package var sessionZero: UTCTime
-    /// Session time, nanoseconds; nil: where the source begins.
+    /// Session time, nanoseconds; nil: the start of the source.
     package var startNanoseconds: Int64?
-    /// Session time, nanoseconds; nil: where it ends.
+    /// Session time, nanoseconds; nil: the end of the source.
     package var endNanoseconds: Int64?
     package var tracks: Set<TrackKind>
 
-    /// AAC's overlap needs the packet before the one that is heard, whatever its rate: 2048 frames at 24 kHz.
+    /// AAC's overlap needs the packet before the first audible one, at any rate: 2048 frames at 24 kHz.
     static let soundLeadNanoseconds: Int64 = 86_000_000
 
-    /// Reads the source's fragments from shortly before the range. Copies of it read the same ones: to look for the beginning takes
-    /// longer than to read a short clip.
+    /// Reads the source's fragments from shortly before the range. Copies of the reader share its position: finding the
+    /// start takes longer than reading a short clip.
     func reader() -> FragmentReader {
         guard let start = startNanoseconds else { return FragmentReader(source) }
         let begin = start.clampedSubtracting(Self.soundLeadNanoseconds)
@@ -37,17 +37,17 @@ package struct ExportRange: Sendable {
     }
 }
 
-/// What an export did.
+/// The result of an export.
 package struct ExportSummary: Hashable, Sendable {
-    /// Session time of the output's beginning, nanoseconds.
+    /// Session time of the output's start, nanoseconds.
     package var startNanoseconds: Int64 = 0
     package var durationNanoseconds: Int64 = 0
     package var pictures = 0
     package var soundPackets = 0
     package var sizeBytes: Int64 = 0
-    /// What ``GapCloser`` took out, nanoseconds.
+    /// Total gaps removed by ``GapCloser``, nanoseconds.
     package var closedNanoseconds: Int64 = 0
-    /// What somebody who looks at the output should know.
+    /// Notes for the user about the output.
     package var notes: [String] = []
 
     package init() {}
@@ -61,7 +61,7 @@ package struct ExportSummary: Hashable, Sendable {
 }
 
 extension RecordedSample {
-    /// How the sample's track is coded.
+    /// The format of the sample's track.
     var format: TrackFormat {
         guard let format = file.format(track) else {
             preconditionFailure("a sample's file describes its track")

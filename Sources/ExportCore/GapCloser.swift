@@ -2,28 +2,27 @@ import Archive
 import Library
 import Media
 
-/// Takes gaps out of a source's timeline: stretches in which none of its tracks has anything.
+/// Removes gaps from a source's timeline: ranges in which none of its tracks has samples.
 ///
-/// Where only one track is missing, the other one keeps its time, and so does the gap. Tracks stay together to half a tick.
+/// If only one track is missing, the other keeps its times, and so does the gap. Tracks stay aligned to half a tick.
 struct GapCloser {
-    /// What is shorter is no gap, but a camera that is late, or a rounded duration.
+    /// A shorter gap is a late camera or a rounded duration.
     static let thresholdNanoseconds: Int64 = 200_000_000
 
-    /// What has been taken out so far, nanoseconds.
+    /// Total duration removed so far, nanoseconds.
     private(set) var closedNanoseconds: Int64 = 0
-    /// Where what is wanted begins: of a gap around it only what lies behind it is taken out.
+    /// Start of the selected range: of a gap around it, only the part after it is removed.
     private let startNanoseconds: Int64?
     private var endNanoseconds: Int64?
-    /// Decoding times of each track's last sample, and how far it was from the one before.
+    /// Decoding time of each track's last sample, and its distance from the previous one.
     private var last: [TrackKind: (start: Int64, distance: Int64?)] = [:]
 
-    /// - Parameter start: session time of the wanted beginning; samples before it serve to decode those behind it, and keep their
-    ///   times.
+    /// - Parameter start: session time of the range's start; samples before it are only decoded, and keep their times.
     init(from start: Int64? = nil) {
         startNanoseconds = start
     }
 
-    /// The sample where it belongs when all gaps before it are closed. Samples come in the order of their decoding times.
+    /// The sample with all earlier gaps closed. Samples must be in the order of decoding times.
     mutating func closed(_ sample: RecordedSample) throws -> RecordedSample {
         let timescale = sample.timescale
         let start = sample.dtsNanoseconds
@@ -35,7 +34,7 @@ struct GapCloser {
         endNanoseconds = max(endNanoseconds ?? end, end)
         var moved = sample
         if sample.durationNanoseconds - duration > Self.thresholdNanoseconds {
-            // Nothing may follow that would say how long it lasts.
+            // The last sample may have no successor that determines its duration.
             moved.durationTicks = try rescale(duration, from: .nanoseconds, to: timescale)
         }
         guard closedNanoseconds > 0 else { return moved }
@@ -45,11 +44,11 @@ struct GapCloser {
         return moved
     }
 
-    /// How long a sample lasts if nothing is missing behind it: what it says itself may reach to the far end of a gap.
+    /// Duration of a sample without a gap after it: its own duration may extend over a gap.
     private mutating func usualDuration(of sample: RecordedSample, at start: Int64) -> Int64 {
         let before = last[sample.track]
         let distance = before.map { start - $0.start }
-        // Across a gap, and where a camera changes its pace, the distance before that still holds.
+        // Across a gap, and when a camera changes its rate, the previous distance is used.
         let usual = [before?.distance, distance].compactMap { $0 }.min()
         last[sample.track] = (start, distance.map { min($0, 2 * (usual ?? $0)) })
         let own = sample.durationNanoseconds

@@ -2,7 +2,7 @@ import Archive
 import Library
 import Media
 
-/// The samples of a range, in the order of their decoding times, with sound that begins early enough to be decoded right.
+/// The samples of a range, in the order of their decoding times, with the earlier audio that decoding needs.
 struct SelectedSamples {
     private var first: SampleReader
     private var second: SampleReader?
@@ -32,7 +32,6 @@ struct SelectedSamples {
         }
     }
 
-    /// The next sample; nil at the end.
     mutating func next() throws -> RecordedSample? {
         guard second != nil else { return try first.next() }
         guard let one = waitingFirst else { return try takeSecond() }

@@ -1,12 +1,12 @@
 package import Containers
 
-/// What long work is told, and tells, while it runs.
+/// Cancellation and progress reports of long work.
 package struct WorkControl: Sendable {
-    /// Ends the work.
+    /// Cancels the work.
     package let cancellation: Cancellation
     private let report: @Sendable (_ fraction: Double) -> Void
 
-    /// - Parameter report: called on the working thread, often, with how much is done (0 … 1).
+    /// - Parameter report: called often on the working thread, with the completed fraction (0 … 1).
     package init(
         cancellation: Cancellation = Cancellation(),
         report: @escaping @Sendable (_ fraction: Double) -> Void = { _ in }
@@ -20,7 +20,7 @@ package struct WorkControl: Sendable {
         if cancellation.isCancelled { throw ExportError.cancelled }
     }
 
-    /// Tells how much is done.
+    /// Reports progress.
     func progress(_ done: Int64, of total: Int64) {
         report(total > 0 ? min(1, max(0, Double(done) / Double(total))) : 1)
     }

@@ -5,13 +5,13 @@ import Encoding
 package import Library
 import Media
 
-/// Whether every picture of a recorded file decodes from each picture at which decoding can start: `tributary verify --decode`.
+/// Checks that every picture of a recorded file decodes from each access point: `tributary verify --decode`.
 ///
-/// Each group of pictures gets a decoder of its own, which knows the file's description and nothing that was before the group. A
-/// picture that is presented before its group's first one, and decoded after it, refers to the group before (open groups): that
-/// group's decoder has it. Pictures that the file hides are not asked for.
+/// Each group of pictures has its own decoder, with the file's description and no earlier pictures. A picture that is
+/// presented before its group's first one, and decoded after it, refers to the previous group (open groups): that
+/// group's decoder gets it too. Hidden pictures are not expected.
 package struct DecodingCheck {
-    /// What was found in a file.
+    /// The result for a file.
     package struct Result: Hashable, Sendable {
         package var pictures = 0
         package var syncPictures = 0
@@ -25,7 +25,7 @@ package struct DecodingCheck {
     private let track: CodedTrack
     private let control: WorkControl
     private var result = Result()
-    /// The present group, and the one before while pictures of it may come.
+    /// The present group, and the previous one while it may still get pictures.
     private var group: Group?
     private var last: Group?
 
@@ -48,12 +48,12 @@ package struct DecodingCheck {
                     got.append(frame.captureNanoseconds)
                 }
             } catch .damagedPacket {
-                // Its picture stays expected.
+                // Its picture remains expected.
             }
             expected.subtract(got)
         }
 
-        /// The times of the pictures that did not come.
+        /// The times of the missing pictures.
         func finish() throws(EncodingError) -> Set<Int64> {
             var got: [Int64] = []
             do throws(EncodingError) {
@@ -72,7 +72,7 @@ package struct DecodingCheck {
         self.control = control
     }
 
-    /// Decodes a file's pictures; what is wrong with them, as findings. A file without pictures has none.
+    /// Decodes a file's pictures; returns the errors as findings. A file without video has none.
     package static func findings(
         in file: RecordedFile, control: WorkControl
     ) throws -> [Finding] {
@@ -80,7 +80,7 @@ package struct DecodingCheck {
         return findings(result, file.path)
     }
 
-    /// Decodes the pictures of another file. Where decoding can start is what its bitstream says.
+    /// Decodes the pictures of a foreign file, with the access points of its bitstream.
     package static func findings(
         inForeign path: String, control: WorkControl
     ) throws -> [Finding] {
@@ -111,7 +111,7 @@ package struct DecodingCheck {
         return [Finding(.note, path, text)]
     }
 
-    /// Decodes a file's pictures; nil: it has none.
+    /// Decodes a file's pictures; nil without video.
     package static func check(_ file: RecordedFile, control: WorkControl) throws -> Result? {
         guard let format = file.format(.video) else { return nil }
         var check = DecodingCheck(try CodedTrack(format), control)
@@ -136,7 +136,7 @@ package struct DecodingCheck {
             group = try Group(track, startNanoseconds: time)
         }
         guard let group else {
-            // Nothing to begin with has come.
+            // Before the first access point.
             if !isHidden { miss(time) }
             return
         }

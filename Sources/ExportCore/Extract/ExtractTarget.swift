@@ -1,11 +1,10 @@
-/// Where an extraction goes.
+/// The destination of an extraction.
 package enum ExtractTarget {
-    /// A file that appears when it is whole.
+    /// A file that appears when it is complete.
     case file(OutputFile)
     /// Standard output.
     case standardOutput
 
-    /// Opens it.
     func open() throws -> ByteFile {
         switch self {
         case .file(let output):
@@ -14,13 +13,13 @@ package enum ExtractTarget {
         }
     }
 
-    /// Writes what waits, and gives a file its name.
+    /// Flushes the output, and renames a file to its final name.
     func close(_ file: ByteFile) throws {
         try file.flush()
         if case .file(let output) = self { try output.commit() }
     }
 
-    /// Whether what was written can be written anew.
+    /// Whether written bytes can be overwritten.
     var isSeekable: Bool {
         switch self {
         case .file: true

@@ -20,7 +20,7 @@ package struct PictureExtraction {
         self.target = target
     }
 
-    /// Does it; the summary's start is the picture's own time.
+    /// Extracts the picture; the summary's start is the picture's own time.
     package func run() throws -> ExportSummary {
         let picture = try shownPicture()
         let file = try target.open()
@@ -33,7 +33,7 @@ package struct PictureExtraction {
         return summary
     }
 
-    /// The picture that is shown at the start of a range, as JPEG: nothing is written.
+    /// The picture that is shown at the start of a range, as JPEG in memory.
     /// - Returns: the file's bytes, and the session time of the picture, nanoseconds.
     package static func jpeg(
         _ range: ExportRange, maximumWidth: Int
@@ -63,11 +63,11 @@ package struct PictureExtraction {
         return picture
     }
 
-    /// How much earlier a picture is looked for that is still shown: pictures can end before their sound, and a file can begin with
-    /// sound, or have none of its first pictures yet (``SegmenterSettings/videoPatienceNanoseconds``).
+    /// How far back to search for a picture that is still shown: pictures can end before their audio, and a file can
+    /// begin with audio, or lack its first pictures (``SegmenterSettings/videoPatienceNanoseconds``).
     private static let stepsBackNanoseconds: [Int64] = [1_000_000_000, 10_000_000_000]
 
-    /// The last picture at or before the instant, or the first there is.
+    /// The last picture at or before the instant, or else the first one.
     private func picture(at instant: Int64) throws -> RawFrame? {
         let found = try picture(at: instant, in: range)
         func isShown(_ picture: RawFrame) -> Bool {
@@ -86,12 +86,12 @@ package struct PictureExtraction {
 
     private func picture(at instant: Int64, in range: ExportRange) throws -> RawFrame? {
         var samples = try SelectedSamples(range)
-        // One thread: every other one would decode pictures that nobody wants.
+        // One thread: each additional one would decode unneeded pictures.
         var pictures = RecordedPictures(threads: 1)
         var found: RawFrame?
         var isPast = false
         func take(_ frame: RawFrame) {
-            // Times are rounded to nanoseconds, and people write them in milliseconds: within a microsecond is at it.
+            // Times are rounded to nanoseconds, and users write milliseconds: a microsecond of tolerance.
             if !isPast, found == nil || frame.captureNanoseconds <= instant + 1_000 {
                 found = frame
             } else {

@@ -2,8 +2,8 @@ import Archive
 import Library
 package import Media
 
-/// A track's samples as a bare stream: H.264 with start codes (ISO/IEC 14496-10 Annex B), or AAC with ADTS headers
-/// (ISO/IEC 14496-3 §1.A.2.2). No sample is changed.
+/// A track's samples as an elementary stream: H.264 with start codes (ISO/IEC 14496-10 Annex B), or AAC with ADTS
+/// headers (ISO/IEC 14496-3 §1.A.2.2). Samples are not changed.
 package struct StreamExtraction {
     private let range: ExportRange
     private let kind: TrackKind
@@ -20,7 +20,6 @@ package struct StreamExtraction {
         self.control = control
     }
 
-    /// Does it.
     package func run() throws -> ExportSummary {
         let progress = try RangeProgress(range, control)
         var reader = SampleReader(
@@ -64,9 +63,10 @@ package struct StreamExtraction {
 }
 
 extension AnnexB {
-    /// An access unit with start codes, and with the format's parameter sets where decoding can start.
+    /// An access unit with start codes, and with the format's parameter sets if decoding can start there.
     ///
-    /// The first NAL unit and parameter sets have a code of 4 bytes, the others one of 3 (ISO/IEC 14496-10 §B.1.2).
+    /// The first NAL unit and parameter sets have a 4-byte start code, the others a 3-byte one (ISO/IEC 14496-10
+    /// §B.1.2).
     static func accessUnit(
         _ accessUnit: Span<UInt8>, _ format: H264Format
     ) throws(BitstreamError) -> [UInt8] {
@@ -83,7 +83,7 @@ extension AnnexB {
     }
 }
 
-/// How far work on a range has come.
+/// Reports progress within a range.
 struct RangeProgress {
     private let start: Int64
     private let end: Int64

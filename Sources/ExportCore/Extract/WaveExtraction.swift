@@ -3,12 +3,12 @@ import Encoding
 import Library
 import Media
 
-/// A recording's sound as WAV: 16-bit samples, from exactly the wanted frame to exactly the wanted frame. What is missing is
-/// silence of its length, so that time stays true, unless gaps are closed.
+/// A recording's audio as WAV: 16-bit samples, accurate to one frame at start and end. Gaps become silence of the same
+/// duration, unless they are closed.
 package struct WaveExtraction {
-    /// What differs by less is the recorder's clock at work and not a hole (as for the encoder).
+    /// Smaller deviations are clock corrections of the recorder, not gaps (as in the encoder).
     private static let toleranceNanoseconds: Int64 = 10_000_000
-    /// Silence is written so many frames at a time.
+    /// Maximum frames of silence per write.
     private static let silenceFrames = 48_000
 
     private let range: ExportRange
@@ -27,7 +27,6 @@ package struct WaveExtraction {
         self.control = control
     }
 
-    /// Does it.
     package func run() throws -> ExportSummary {
         let progress = try RangeProgress(range, control)
         var samples = try SelectedSamples(range)
@@ -66,15 +65,14 @@ package struct WaveExtraction {
     }
 }
 
-/// A WAV file (RIFF; RF64 of EBU Tech 3306 past 4 GiB) on its way.
+/// A WAV file (RIFF; RF64 of EBU Tech 3306 above 4 GiB) being written.
 private struct WaveOutput {
     let file: ByteFile
     let layout: AudioLayout
     private let startNanoseconds: Int64
     private let endNanoseconds: Int64?
-    /// Frames written so far.
     private var frames: Int64 = 0
-    /// What closed gaps have taken out, frames.
+    /// Frames removed by closing gaps.
     private var closedFrames: Int64 = 0
 
     init(file: ByteFile, layout: AudioLayout, startNanoseconds: Int64, endNanoseconds: Int64?) {
@@ -93,7 +91,7 @@ private struct WaveOutput {
     /// The header of a file of unknown length.
     func begin() throws { try file.write(header(dataBytes: nil)) }
 
-    /// Writes how long it has become.
+    /// Writes the final length.
     func end(isSeekable: Bool) throws {
         if isSeekable {
             try file.overwrite(header(dataBytes: frames * Int64(frameBytes)), at: 0)
@@ -133,7 +131,7 @@ private struct WaveOutput {
         return bytes
     }
 
-    /// Where a moment lies in the file, frames.
+    /// The frame of a time in the file.
     private func place(_ nanoseconds: Int64) throws -> Int64 {
         try rescale(
             nanoseconds - startNanoseconds, from: .nanoseconds,

@@ -1,17 +1,18 @@
 import MP4
 import Media
 
-/// What a foreign MP4's edit lists (ISO/IEC 14496-12 §8.6.6) say of when its tracks are presented.
+/// The edit lists of a foreign MP4 (ISO/IEC 14496-12 §8.6.6).
 struct EditLists {
-    /// All of its tracks begin later than the movie: that is meant, because otherwise none of them would.
+    /// Whether all of its tracks begin later than the movie, which is deliberate.
     private(set) var beginsLate = false
-    /// The instant of the movie at which a track ends although its media go on, nanoseconds. Only where there is one track of its kind.
+    /// The end of a track that is cut before the end of its media, in the movie's time, nanoseconds. Only for a single
+    /// track of its kind.
     private(set) var ends: [TrackKind: Int64] = [:]
 
-    /// Reads them; none when the file is no MP4, or not one that is ours to judge: libavformat reads it, or says why not.
+    /// Reads them; empty for another container, or for an MP4 with errors, which libavformat reads or rejects.
     ///
-    /// - Throws: ``ExportError/refused(path:reason:)`` when they show parts in another order, leave some out in between, or change
-    ///   the speed: nothing else than a player does what that means.
+    /// - Throws: ``ExportError/refused(path:reason:)`` when they reorder parts, omit a middle part, or change the
+    ///   speed: only a player supports that.
     init(of path: String) throws {
         let movie: Movie
         do {
@@ -36,9 +37,9 @@ struct EditLists {
         }
     }
 
-    /// Where an edit list cuts a track off; nil when it shows all, to a tick of the movie.
+    /// The end of a track that its edit list cuts off; nil if it shows all, to a tick of the movie.
     private static func end(of track: MovieTrack, in movie: Movie) -> Int64? {
-        // A fragmented file's edit list was written before anybody knew how long it would be.
+        // The edit list of a fragmented file was written before its duration was known.
         guard !movie.isFragmented, let edit = track.edits.last, edit.mediaTime >= 0,
             edit.segmentDuration > 0,
             let left = Int64(exactly: track.duration).map({ $0 - edit.mediaTime })

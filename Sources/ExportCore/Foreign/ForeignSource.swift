@@ -5,7 +5,7 @@ import Glibc
 import Media
 
 /// The bytes of some samples, until they are written.
-// @unchecked: filled before anyone else sees it, only read from then on.
+// @unchecked: filled before it is shared, only read from then on.
 private final class ImportedBytes: MediaPayload, @unchecked Sendable {
     let memory: UnsafeRawBufferPointer
 
@@ -24,9 +24,9 @@ private final class ImportedBytes: MediaPayload, @unchecked Sendable {
     deinit { memory.deallocate() }
 }
 
-/// One foreign file on its way into a session as a source.
+/// Imports one foreign file as a source of a session.
 struct ForeignSource {
-    /// Samples are divided into pieces of this length, as an agent's messages are.
+    /// Samples are divided into pieces of this duration, like an agent's messages.
     private static let batchNanoseconds: Int64 = 100_000_000
 
     let path: String
@@ -37,18 +37,18 @@ struct ForeignSource {
     let segmentNanoseconds: Int64
     let layout: ArchiveLayout
 
-    /// What came of it.
+    /// The result.
     struct Written {
         var entry: SessionManifest.Source
         var summary: ExportSummary
-        /// What people should know of it, in words.
+        /// Notes for the user about the file.
         var notes: [String]
     }
 
     /// Reads the file and writes the source's directory.
     func write(durationNanoseconds: Int64, control: WorkControl) throws -> Written {
         var file = try Self.open(path)
-        // Otherwise its earliest time is the session's zero: in other containers it is any.
+        // Otherwise its earliest time becomes the session's zero: in other containers it is arbitrary.
         if edits.beginsLate { file.originNanoseconds = max(0, file.startNanoseconds) }
         var tracks = try FileTracks(&file, path: path)
         try FileSystem.makeDirectories(layout.source(session, name))
@@ -109,14 +109,14 @@ struct ForeignSource {
             notes: file.notes + file.joints.map(FileSource.note) + summary.notes)
     }
 
-    /// A sample that the file cuts off lasts as long as the file shows it.
+    /// Truncates the duration of a sample at the end of the presentation.
     private func trim(_ sample: inout EncodedSample) {
         guard let end = edits.ends[sample.track], sample.ptsNanoseconds < end else { return }
         sample.durationNanoseconds = min(
             sample.durationNanoseconds, end - sample.ptsNanoseconds)
     }
 
-    /// Opens whatever of picture and sound is there.
+    /// Opens the available tracks.
     private static func open(_ path: String) throws -> FileSource {
         var kinds = TrackKind.allCases
         while true {
@@ -137,7 +137,7 @@ struct ForeignSource {
     }
 }
 
-/// A file's tracks, copied as an agent copies them.
+/// Copies a file's tracks in the same way as an agent.
 private struct FileTracks {
     private let path: String
     private var video: H264Copier?
@@ -192,7 +192,7 @@ private struct FileTracks {
     }
 }
 
-/// What a collector's session recorder is to a camera: from samples to files, ledger and numbers.
+/// Writes samples to files, ledger and sequence numbers, like a collector's session recorder.
 private struct ImportRecorder {
     private let source: ForeignSource
     private let context: FragmentContext
@@ -210,7 +210,7 @@ private struct ImportRecorder {
         self.source = source
         self.formats = formats
         var settings = SegmenterSettings(segmentNanoseconds: source.segmentNanoseconds)
-        // What the file hides before its first picture and sound stays hidden.
+        // Samples hidden before the start of the presentation stay hidden.
         settings.presentedFromNanoseconds = 0
         segmenter = Segmenter(settings: settings, formats: formats)
         context = FragmentContext(
@@ -227,7 +227,7 @@ private struct ImportRecorder {
         }
     }
 
-    /// Takes samples that follow those before, each track's in the order of their decoding times.
+    /// Adds samples after earlier ones, each track's in the order of decoding times.
     mutating func add(_ samples: [EncodedSample]) throws {
         guard !samples.isEmpty else { return }
         let grouped = TrackKind.allCases.flatMap { kind in samples.filter { $0.track == kind } }
@@ -259,7 +259,7 @@ private struct ImportRecorder {
             sample.ptsNanoseconds - sample.dtsNanoseconds, from: .nanoseconds, to: timescale)
         var dts = try rescale(sample.dtsNanoseconds, from: .nanoseconds, to: timescale)
         let pts = dts + offset
-        // Two decoding times may fall on one tick.
+        // Two decoding times may round to one tick.
         if let last = last[sample.track] { dts = max(dts, last + 1) }
         last[sample.track] = dts
         return PlannedSample(
@@ -270,7 +270,7 @@ private struct ImportRecorder {
             appliedOffsetNanoseconds: 0)
     }
 
-    /// Pictures of the file are not in the recording.
+    /// Records dropped pictures as a gap.
     mutating func leftOut(pictures: Int, _ text: String) {
         note(.gap) {
             $0.track = TrackKind.video.description
@@ -280,7 +280,7 @@ private struct ImportRecorder {
         }
     }
 
-    /// A track's format changes with the next sample; that takes a number, as an agent's word of it does.
+    /// Changes a track's format from the next sample on; the change uses a sequence number, like an agent's.
     mutating func change(_ format: TrackFormat) throws {
         sequence += 1
         formats = formats.map { $0.kind == format.kind ? format : $0 }
@@ -295,7 +295,7 @@ private struct ImportRecorder {
         }
     }
 
-    /// Finishes files and ledger; how far the numbers go.
+    /// Finishes files and ledger; returns the end of the sequence numbers.
     mutating func finish() throws -> SessionManifest.SpoolEnd {
         try perform(segmenter.end())
         sequence += 1

@@ -6,35 +6,34 @@ import CLinux
 import Glibc
 import Media
 
-/// Brings foreign files into an archive as a session: each file a source, all beginning at the session's zero.
+/// Imports foreign files into an archive as a session: each file becomes a source, all beginning at the session's zero.
 ///
-/// H.264 and AAC go in byte for byte, through the same segmenter and writer as what a collector receives, so that everything that
-/// works on recordings works on these. The session is made beside the others, and appears when it is whole.
+/// H.264 and AAC are copied byte for byte, through the same segmenter and writer as received samples, so the result is
+/// an ordinary recording. The session is written beside the others, and appears when it is complete.
 package struct RecordingImport {
-    /// How it is done.
     package struct Options: Hashable, Sendable {
         package var segmentNanoseconds: Int64 = 600_000_000_000
-        /// The session's zero; nil: when the first file says that it was recorded, or when it was last written to.
+        /// The session's zero; nil: the creation time in the first file, or else its modification time.
         package var zero: UTCTime?
-        /// The sources' names, by file; a file without one is called as it is called on disk.
+        /// The sources' names, by file; by default the file's name.
         package var names: [String] = []
-        /// What the manifest says wrote it.
+        /// The software named in the manifest.
         package var software = ""
 
         package init() {}
     }
 
-    /// What became of a file.
+    /// The result for a file.
     package struct ImportedSource: Hashable, Sendable {
         package var name: String
         package var path: String
         package var tracks: [String]
         package var summary: ExportSummary
-        /// What is not in the session, and where its clock was mended, in words.
+        /// Notes on dropped streams and repaired clocks.
         package var notes: [String]
     }
 
-    /// What came of it all.
+    /// The result of the import.
     package struct Result: Hashable, Sendable {
         package var session: String
         package var sources: [ImportedSource]
@@ -54,7 +53,6 @@ package struct RecordingImport {
         self.control = control
     }
 
-    /// Does it.
     package func run() throws -> Result {
         let names = try sourceNames()
         var durations: [Int64] = []
@@ -80,7 +78,7 @@ package struct RecordingImport {
         let zero = try freeZero(
             options.zero ?? recorded ?? NamedPath.modified(paths[0]))
         let session = zero.fileName
-        // What has this name was left by a process that had this number, or is a link that leads elsewhere.
+        // An existing directory with this name is left by a process with the same ID; a link may lead elsewhere.
         let place = "\(layout.root)/.import-\(getpid())"
         try FileSystem.removeTree(place)
         try FileSystem.makeDirectories(place)
@@ -156,14 +154,14 @@ package struct RecordingImport {
         return zero
     }
 
-    /// `2026-11-20T22:40:00.000000Z`; nil for what is none, or from before there were such files.
+    /// Parses `2026-11-20T22:40:00.000000Z`; nil for invalid or implausibly early times.
     private static func time(_ text: String) -> UTCTime? {
         let date = text.prefix(19).replacing(":", with: "-")
         guard let time = UTCTime(fileName: "\(date).000Z"), time.nanoseconds > 0 else { return nil }
         return time
     }
 
-    /// A name for each file, none twice.
+    /// A unique name for each file.
     private func sourceNames() throws -> [String] {
         var names: [String] = []
         for (index, path) in paths.enumerated() {

@@ -1,7 +1,7 @@
 package import Containers
 package import Media
 
-/// `remux`: any file's media in another container, as they are.
+/// `remux`: copies any file's media into another container.
 package struct RemuxJob {
     private let input: String
     private let output: OutputFile
@@ -20,31 +20,29 @@ package struct RemuxJob {
         self.control = control
     }
 
-    /// What came of it.
     package struct Result: Hashable, Sendable {
         package var packets: Int
         package var sizeBytes: Int64
-        /// Streams that the output has no place for, in words.
+        /// Descriptions of the streams that the output does not contain.
         package var leftOut: [String]
-        /// By how much earlier than the input shows them the output begins with pictures, because its container cannot hide those
-        /// that are only there to be decoded.
+        /// Lead of the output's pictures over the input's presentation, if its container cannot hide pictures that are
+        /// only needed for decoding.
         package var earlierNanoseconds: Int64
-        /// Where the input's clock jumps, and what follows was joined.
+        /// Discontinuities of the input's clock, at which the output was joined.
         package var joints: [ClockJoint]
     }
 
-    /// Does it.
     package func run() throws -> Result {
         var options: [String: String] = [:]
         if format.isISO {
             if isFastStart { options["movflags"] = "+faststart" }
-            // Fine enough that edit lists say exactly what the times were.
+            // Fine enough for exact edit lists.
             options["movie_timescale"] = "90000"
         }
         var remuxer = try Remuxer(
             input, to: output.temporaryPath, named: output.path, format: format,
             muxerOptions: options, cancellation: control.cancellation)
-        // The remuxer has refused what is no file.
+        // The remuxer has rejected unsupported files.
         _ = try EditLists(of: input)
         while try remuxer.step() {
             if remuxer.packets % 64 == 0, let duration = remuxer.durationNanoseconds {

@@ -2,7 +2,7 @@ import Devices
 import Glibc
 import Media
 
-/// Where the cells of a grid are: as many columns as rows, or one more.
+/// The layout of a grid's cells: as many columns as rows, or one more.
 struct GridLayout: Hashable {
     let size: PictureSize
     let columns: Int
@@ -10,7 +10,7 @@ struct GridLayout: Hashable {
 
     /// - Parameters:
     ///   - cells: at least one.
-    ///   - size: of the whole, even.
+    ///   - size: of the grid, even.
     init(cells: Int, size: PictureSize) {
         self.size = size
         columns = Self.columns(cells)
@@ -23,8 +23,7 @@ struct GridLayout: Hashable {
         return columns
     }
 
-    /// The largest size of a grid, with even sides, whose cells have the shape of these pictures: none of it stays black but for cells
-    /// that are not taken.
+    /// The largest even size of a grid whose cells have the shape of these pictures: only unused cells stay black.
     static func filledSize(
         cells: Int, of picture: PictureSize, aspect: SampleAspectRatio?, within most: PictureSize
     ) -> PictureSize {
@@ -38,16 +37,16 @@ struct GridLayout: Hashable {
             height = most.height / rows
             width = height * shown / max(1, picture.height)
         }
-        // A strip has to hold its words.
+        // A strip has to fit its label.
         return PictureSize(
             width: max(leastSide, (width & ~1) * columns),
             height: max(leastSide, (height & ~1) * rows))
     }
 
-    /// As for sizes that are asked for.
+    /// The minimum for requested sizes, too.
     private static let leastSide = 64
 
-    /// A cell's place, with even sides.
+    /// A cell's position and size, even.
     func cell(_ index: Int) -> (x: Int, y: Int, size: PictureSize) {
         let width = size.width / columns & ~1
         let height = size.height / rows & ~1
@@ -57,7 +56,7 @@ struct GridLayout: Hashable {
         )
     }
 
-    /// The largest size of that shape that fits into a cell, and how far from its corner it lies.
+    /// The largest size of that shape that fits into a cell, and its offset.
     func fitted(
         _ picture: PictureSize, aspect: SampleAspectRatio?, into cell: PictureSize
     ) -> (x: Int, y: Int, size: PictureSize) {
@@ -77,7 +76,7 @@ struct GridLayout: Hashable {
     }
 }
 
-/// Paints on a picture: other pictures and words.
+/// Draws pictures and text into a picture.
 struct GridCanvas {
     private static let black: (UInt8, UInt8, UInt8) = (16, 128, 128)
     private static let slate: (UInt8, UInt8, UInt8) = (44, 128, 128)
@@ -85,12 +84,12 @@ struct GridCanvas {
 
     let buffer: PictureBuffer
 
-    /// Fills all of it.
+    /// Clears the picture to black.
     func clear() {
         fill(0, 0, PictureSize(width: buffer.width, height: buffer.height), Self.black)
     }
 
-    /// A cell in which there is nothing to be seen.
+    /// Fills a cell without a picture.
     func slate(_ x: Int, _ y: Int, _ size: PictureSize) { fill(x, y, size, Self.slate) }
 
     private func fill(_ x: Int, _ y: Int, _ size: PictureSize, _ colour: (UInt8, UInt8, UInt8)) {
@@ -105,7 +104,7 @@ struct GridCanvas {
         }
     }
 
-    /// Puts a picture in YUV 4:2:0 there, which has to fit.
+    /// Draws a picture in YUV 4:2:0, which must fit.
     func put(_ picture: RawFrame, _ x: Int, _ y: Int) {
         precondition(x + picture.width <= buffer.width && y + picture.height <= buffer.height)
         withExtendedLifetime(picture.owner) {
@@ -121,7 +120,7 @@ struct GridCanvas {
         }
     }
 
-    /// Writes white letters on a dark ground, `scale` pixels per dot, clipped at the picture's edge.
+    /// Draws white text on a dark background, `scale` pixels per dot, clipped at the picture's edge.
     func write(_ text: String, _ x: Int, _ y: Int, scale: Int) {
         let letters = Array(text.utf8)
         let cell = (BitmapFont.width + 1) * scale

@@ -4,9 +4,9 @@ import Encoding
 import Library
 import Media
 
-/// One source of a grid: what is to be seen of it at each instant, in the size of its cell. Owned by one thread.
+/// One source of a grid: its picture at each instant, scaled to its cell. Owned by one thread.
 final class GridCell {
-    /// A picture that is older than this and its own duration is not what the camera saw.
+    /// A picture is stale when it is older than this plus its own duration.
     private static let staleNanoseconds: Int64 = 1_000_000_000
 
     let name: String
@@ -23,7 +23,7 @@ final class GridCell {
     private var converter: (size: PictureSize, converter: Converter)?
     private var aspect: SampleAspectRatio?
 
-    /// A class, because what cannot be copied cannot be in a tuple.
+    /// A class, because a non-copyable type cannot be in a tuple.
     private final class Converter {
         var converter: PictureConverter
         init(_ size: PictureSize) { converter = PictureConverter(size: size, limitsRange: true) }
@@ -38,7 +38,7 @@ final class GridCell {
         samples = try SelectedSamples(range)
     }
 
-    /// What the camera saw at that instant of the session; nil when nothing is recorded of it.
+    /// The source's picture at an instant of the session; nil when nothing is recorded.
     func picture(at instant: Int64) throws -> (x: Int, y: Int, picture: RawFrame)? {
         while let next = try peek(), next.captureNanoseconds <= instant {
             shown = next

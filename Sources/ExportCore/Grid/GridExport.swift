@@ -5,15 +5,14 @@ import Library
 package import Media
 import Terminal
 
-/// Several sources of a session side by side, as they were at the same instants, with the session's time burnt in.
+/// Exports several sources of a session side by side, synchronised, with the session's time burnt in.
 package struct GridExport {
-    /// What it is made like.
     package struct Options: Hashable, Sendable {
-        /// Nil: as large as ``usualSize`` at most, and of the shape that the cells fill.
+        /// Nil: at most ``usualSize``, in the shape that the cells fill.
         package var size: PictureSize?
         /// Nil: that of the fastest source, up to 30.
         package var frameRate: FrameRate?
-        /// Whose sound is heard; nil: none.
+        /// The source of the audio; nil: none.
         package var audioSource: String?
 
         package init() {}
@@ -21,7 +20,7 @@ package struct GridExport {
 
     private static let usualRate = FrameRate(30)
     private static let usualSize = PictureSize(width: 1280, height: 720)
-    /// Lines of a picture for each pixel of a letter's dot.
+    /// Height of the picture per pixel of the font's dots.
     private static let linesPerDot = 270
 
     private let sources: [ExportRange]
@@ -33,7 +32,7 @@ package struct GridExport {
 
     /// - Parameters:
     ///   - sources: of one session and with one start and end; at least one.
-    ///   - settings: how pictures and sound are encoded; codecs that are nil are H.264 and AAC.
+    ///   - settings: of the encoders; codecs that are nil default to H.264 and AAC.
     package init(
         _ sources: [ExportRange], to output: OutputFile, format: ContainerFormat, options: Options,
         settings: TranscodeSettings, control: WorkControl
@@ -47,7 +46,6 @@ package struct GridExport {
         self.control = control
     }
 
-    /// Does it.
     package func run() throws -> ExportSummary {
         let timeline = try timeline()
         guard let end = timeline.end, end > timeline.start else {
@@ -108,7 +106,7 @@ package struct GridExport {
         return summary
     }
 
-    /// From the first source's beginning to the last one's end, unless something else was asked for.
+    /// By default from the first source's start to the last one's end.
     private func timeline() throws -> OutputTimeline {
         var timeline: OutputTimeline?
         for range in sources {
@@ -174,7 +172,7 @@ package struct GridExport {
     }
 }
 
-/// The sound of a grid: one source's.
+/// The audio of a grid: one source's.
 private struct GridAudio {
     private var lane: AudioTranscoder?
     private var samples: SelectedSamples?
@@ -200,7 +198,7 @@ private struct GridAudio {
 
     var track: ContainerTrack? { lane?.track }
 
-    /// Encodes what is heard before that instant; how many packets that was made of.
+    /// Encodes the audio before that instant; returns the number of packets used.
     mutating func advance(to instant: Int64, into output: MuxedOutput) throws -> Int {
         var count = 0
         while let sample = waiting, sample.dtsNanoseconds < instant {
@@ -211,7 +209,7 @@ private struct GridAudio {
         return count
     }
 
-    /// Encodes what is left.
+    /// Encodes the rest.
     mutating func finish(into output: MuxedOutput) throws -> Int {
         let count = try advance(to: .max, into: output)
         _ = try lane?.finish(into: output)

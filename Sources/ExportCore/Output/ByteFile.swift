@@ -3,22 +3,22 @@ import CLinux
 import Glibc
 import Library
 
-/// A descriptor that is written from front to back, with a buffer of its own.
+/// A buffered sequential writer of a descriptor.
 ///
 /// Owned by one thread.
 final class ByteFile {
-    /// Large enough that system calls cost nothing beside the bytes.
+    /// Large enough to amortise system calls.
     private static let bufferBytes = 1 << 20
 
     /// For errors.
     let path: String
-    /// Bytes that have been written so far.
+    /// Bytes written so far.
     private(set) var position: Int64 = 0
     private let descriptor: Int32
     private let ownsDescriptor: Bool
     private var buffer: [UInt8] = []
 
-    /// A file that is made anew.
+    /// A new or truncated file.
     init(creating path: String, named name: String) throws {
         self.path = name
         descriptor = open(path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0o644)
@@ -27,7 +27,7 @@ final class ByteFile {
         buffer.reserveCapacity(Self.bufferBytes)
     }
 
-    /// A file without a name, beside `path`, that is gone when it is closed.
+    /// A temporary file without a name, in the directory of `path`.
     init(scratchBeside path: String) throws {
         self.path = path
         var template = Array("\(OutputFile.directory(of: path))/.tributary-XXXXXX".utf8CString)
@@ -41,7 +41,7 @@ final class ByteFile {
         }
     }
 
-    /// Somebody else's descriptor, such as standard output.
+    /// Another owner's descriptor, such as standard output.
     init(descriptor: Int32, named name: String) {
         path = name
         self.descriptor = descriptor
@@ -51,7 +51,7 @@ final class ByteFile {
 
     deinit { if ownsDescriptor { close(descriptor) } }
 
-    /// Appends bytes, which may wait in the buffer.
+    /// Appends bytes, possibly only to the buffer.
     func write(_ bytes: UnsafeRawBufferPointer) throws {
         if buffer.count + bytes.count > Self.bufferBytes { try flush() }
         if bytes.count >= Self.bufferBytes {
@@ -66,14 +66,13 @@ final class ByteFile {
         try bytes.withUnsafeBytes { try write($0) }
     }
 
-    /// Writes what waits.
     func flush() throws {
         guard !buffer.isEmpty else { return }
         try buffer.withUnsafeBytes { try writeAll($0) }
         buffer.removeAll(keepingCapacity: true)
     }
 
-    /// Overwrites what was written before.
+    /// Overwrites earlier bytes.
     func overwrite(_ bytes: [UInt8], at offset: Int64) throws {
         try flush()
         let count = bytes.withUnsafeBytes {
@@ -82,7 +81,7 @@ final class ByteFile {
         guard count == bytes.count else { throw failure("write", count < 0 ? errno : ENOSPC) }
     }
 
-    /// Reads bytes that have been written already.
+    /// Reads bytes back.
     func read(at offset: Int64, count: Int) throws -> [UInt8] {
         try flush()
         var code: Int32 = 0
@@ -102,7 +101,7 @@ final class ByteFile {
         return bytes
     }
 
-    /// Appends bytes of another file, within the kernel where that can do it.
+    /// Appends bytes of another file, within the kernel if possible.
     func copy(from source: any StoredFile, _ range: Range<Int64>) throws {
         try flush()
         guard let descriptor = source.localDescriptor else {

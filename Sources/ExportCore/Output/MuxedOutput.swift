@@ -1,13 +1,13 @@
 import Containers
 import Media
 
-/// A container that several lanes write to in turn. Owned by one thread.
+/// A container written by several tracks in turn. Owned by one thread.
 final class MuxedOutput {
     private var writer: ContainerWriter?
     /// Packets of each track so far.
     private(set) var packets: [Int]
 
-    /// Opens the container in the output's temporary place.
+    /// Opens the container at the output's temporary path.
     init(
         _ output: OutputFile, format: ContainerFormat, tracks: [ContainerTrack],
         isFastStart: Bool, control: WorkControl
@@ -16,7 +16,7 @@ final class MuxedOutput {
         options.name = output.path
         if format.isISO {
             if isFastStart { options.muxerOptions["movflags"] = "+faststart" }
-            // Fine enough that edit lists say exactly what the times were.
+            // Fine enough for exact edit lists.
             options.muxerOptions["movie_timescale"] = "90000"
         }
         packets = tracks.map { _ in 0 }
@@ -43,7 +43,7 @@ final class MuxedOutput {
         }
     }
 
-    /// Writes what belongs at the end.
+    /// Writes the trailer.
     func finish() throws {
         guard let writer = writer.take() else { return }
         try writer.finish()

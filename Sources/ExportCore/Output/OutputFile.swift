@@ -1,19 +1,18 @@
 import Glibc
 
-/// A file that appears under its name when it is whole, and not before: until then it has another name beside it, and is removed
-/// when the work ends otherwise.
+/// A file that appears under its name when it is complete: until then it has a temporary name in the same directory,
+/// and is removed if the work fails.
 ///
 /// Owned by one thread.
 package final class OutputFile {
-    /// What it is to be called.
+    /// The final path.
     package let path: String
-    /// What it is called meanwhile.
     package let temporaryPath: String
     private var isCommitted = false
 
     /// - Parameters:
-    ///   - overwrites: whether a file of that name may be replaced.
-    ///   - inputs: files that are read: the output is none of them.
+    ///   - overwrites: whether an existing file may be replaced.
+    ///   - inputs: files that are read: the output must be none of them.
     package init(_ path: String, overwrites: Bool, inputs: [String] = []) throws {
         self.path = path
         try Self.check(path, overwrites: overwrites, inputs: inputs)
@@ -25,7 +24,6 @@ package final class OutputFile {
         close(descriptor)
     }
 
-    /// What the file is called until it is whole.
     package static func temporaryPath(of path: String) -> String {
         let name = path.split(separator: "/").last.map(String.init) ?? path
         return "\(directory(of: path))/.\(name).\(getpid()).part"
@@ -35,8 +33,8 @@ package final class OutputFile {
         if !isCommitted { unlink(temporaryPath) }
     }
 
-    /// Looks whether a file may be written.
-    /// - Throws: ``ExportError`` where it is there and may not be replaced, is no ordinary file, or is read.
+    /// Checks whether a file may be written.
+    /// - Throws: ``ExportError`` if it exists and may not be replaced, is no regular file, or is an input.
     package static func check(_ path: String, overwrites: Bool, inputs: [String]) throws {
         var status = stat()
         guard stat(path, &status) == 0 else { return }
@@ -54,7 +52,6 @@ package final class OutputFile {
         guard overwrites else { throw ExportError.outputExists(path) }
     }
 
-    /// Bytes that have been written so far.
     func sizeBytes() throws -> Int64 {
         var status = stat()
         guard stat(temporaryPath, &status) == 0 else {
@@ -63,7 +60,7 @@ package final class OutputFile {
         return Int64(status.st_size)
     }
 
-    /// Gives the file its name; what had it before is gone.
+    /// Renames the file to its final name, and replaces an existing one.
     package func commit() throws {
         guard rename(temporaryPath, path) == 0 else {
             throw ExportError.system(operation: "name", path: path, reason: reason(errno))
@@ -71,14 +68,14 @@ package final class OutputFile {
         isCommitted = true
     }
 
-    /// The directory that a path's file is in.
+    /// The directory of a path's file.
     static func directory(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 }
 
-/// A failed system call's errno, for people.
+/// The message for an errno.
 func reason(_ code: Int32) -> String {
     guard let text = strerror(code) else { return "error \(code)" }
     return String(cString: text)

@@ -4,9 +4,9 @@ import Library
 import Media
 import Terminal
 
-/// A recording in any other container, its own samples byte for byte: MPEG-TS, Matroska, …
+/// Exports a recording in a container without edit lists, with its samples byte for byte: MPEG-TS, Matroska, …
 ///
-/// These have no edit lists, so a cut begins at the keyframe from which its first picture is decoded, with the sound of that moment.
+/// A cut begins at the keyframe that its first picture needs, with the audio of that moment.
 package struct ContainerExport {
     private let range: ExportRange
     private let format: ContainerFormat
@@ -25,7 +25,6 @@ package struct ContainerExport {
         self.control = control
     }
 
-    /// Does it.
     package func run() throws -> ExportSummary {
         var range = range
         let lead = try keyframeLead()
@@ -58,7 +57,7 @@ package struct ContainerExport {
             tracks: first.map { (format) throws(ContainerError) in try ContainerTrack(format) },
             isFastStart: false, control: control)
         while let recorded = try samples.next() {
-            // Sound that only serves to be decoded has no place where nothing hides it.
+            // Audio that is only needed for decoding cannot be hidden.
             if recorded.track == .audio, recorded.ptsNanoseconds < start { continue }
             guard let index = first.firstIndex(where: { $0.kind == recorded.track }) else {
                 continue
@@ -86,7 +85,7 @@ package struct ContainerExport {
         return summary
     }
 
-    /// How long before the wanted start the keyframe is that its picture needs.
+    /// Time from the keyframe that the first picture needs to the requested start.
     private func keyframeLead() throws -> Int64 {
         guard let start = range.startNanoseconds, range.tracks.contains(.video) else { return 0 }
         var reader = SampleReader(range.source, from: start, to: nil, tracks: [.video])
@@ -94,7 +93,7 @@ package struct ContainerExport {
         return max(0, start - (first.ptsNanoseconds))
     }
 
-    /// How long before the first instant that is presented the pictures begin that are only there to be decoded.
+    /// Time from the start of pictures that are only needed for decoding to the first presented instant.
     private func hiddenLead(before start: Int64) throws -> Int64 {
         guard range.startNanoseconds == nil, range.tracks.contains(.video) else { return 0 }
         var reader = SampleReader(range.source, tracks: [.video])
@@ -102,7 +101,7 @@ package struct ContainerExport {
         return max(0, start - first.ptsNanoseconds)
     }
 
-    /// The tracks at the beginning of a range.
+    /// The formats at the start of a range.
     static func tracks(of range: ExportRange) throws -> [TrackFormat] {
         var formats: [TrackFormat] = []
         for kind in TrackKind.allCases where range.tracks.contains(kind) {

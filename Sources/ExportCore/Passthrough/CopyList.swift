@@ -2,11 +2,10 @@ import Archive
 import Glibc
 import Library
 
-/// Which bytes of which files follow each other in an output, kept on disk: its length costs no memory.
+/// A list of byte ranges of files to be concatenated, stored on disk to bound memory.
 final class CopyList {
     private typealias Reopening = @Sendable () throws(ArchiveError) -> any StoredFile
 
-    /// One range of one file.
     private struct Entry {
         var file: UInt32
         var start: Int64
@@ -14,12 +13,11 @@ final class CopyList {
     }
 
     private static let entryBytes = 20
-    /// Entries that are read at once.
+    /// Entries per read.
     private static let entriesAtOnce = 4_096
-    /// How much is copied between two looks at whether to go on.
+    /// Bytes copied between two cancellation checks.
     private static let stepBytes: Int64 = 32 << 20
 
-    /// Bytes of all ranges.
     private(set) var totalBytes: Int64 = 0
     private let scratch: ByteFile
     private var files: [Reopening] = []
@@ -27,12 +25,12 @@ final class CopyList {
     private var last: Entry?
     private var count = 0
 
-    /// A list whose disk space is beside `path`.
+    /// A list with its temporary file in the directory of `path`.
     init(beside path: String) throws {
         scratch = try ByteFile(scratchBeside: path)
     }
 
-    /// Adds a range behind those before; one that goes on where the last one ended becomes part of it.
+    /// Appends a range; a contiguous one is merged with the last.
     func append(_ file: RecordedFile, _ range: Range<Int64>) throws {
         let path = file.path
         totalBytes += range.upperBound - range.lowerBound
@@ -42,7 +40,7 @@ final class CopyList {
             return
         }
         try store()
-        // A source's files follow each other, with an overlap of two at most.
+        // A source's files are in order, with an overlap of at most two.
         let index = paths.suffix(8).lastIndex(of: path)
         if index == nil {
             paths.append(path)

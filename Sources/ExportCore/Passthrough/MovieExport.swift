@@ -1,16 +1,15 @@
 import Library
 package import MP4
 
-/// A recording as one MP4 or MOV: its own samples, byte for byte, under one index.
+/// Exports a recording as one MP4 or MOV, with its samples byte for byte, under one index.
 ///
-/// Two passes. The first reads the heads of the source's fragments and makes the index and a list of ranges, both kept on disk, so that an
-/// hour and a month cost the same memory. The second has the kernel copy the ranges one after the other. So the index can stand in
-/// front of the media for the price of nothing.
+/// Two passes. The first reads the heads of the source's fragments and builds the index and a list of ranges, both on
+/// disk, so that memory does not depend on the duration. The second has the kernel copy the ranges in order. So the
+/// index can precede the media at no additional cost.
 package struct MovieExport {
-    /// How it is written.
     package struct Options: Hashable, Sendable {
         package var flavour = MovieFlavour.mp4
-        /// The index comes first: players can begin before they have all of the file.
+        /// Whether the index comes first: players can begin before they have the whole file.
         package var isFastStart = false
         package var closesGaps = false
 
@@ -22,7 +21,7 @@ package struct MovieExport {
     private let output: OutputFile
     private var plan: MoviePlan<DiskMovieStorage>
 
-    /// - Parameter output: where it goes; committed when the export is whole.
+    /// - Parameter output: committed when the export is complete.
     package init(
         _ range: ExportRange, to output: OutputFile, options: Options, control: WorkControl
     ) throws {
@@ -36,7 +35,6 @@ package struct MovieExport {
                 tables: TableStore(beside: output.path)), control: control)
     }
 
-    /// Does it.
     package mutating func run() throws -> ExportSummary {
         try plan.read()
         let result = try plan.result(flavour: options.flavour)
@@ -64,7 +62,7 @@ package struct MovieExport {
     }
 }
 
-/// Tables and ranges on disk, so that an hour and a month cost the same memory.
+/// Tables and ranges on disk, so that memory does not depend on the duration.
 private struct DiskMovieStorage: MovieStorage {
     let copies: CopyList
     let tables: TableStore

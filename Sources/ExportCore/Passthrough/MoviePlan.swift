@@ -3,24 +3,24 @@ import Library
 import MP4
 import Media
 
-/// Where the tables and the list of byte ranges of a movie are kept while it is planned.
+/// Stores the tables and the byte ranges of a movie while it is planned.
 protocol MovieStorage {
     /// Bytes of all ranges so far.
     var mediaBytes: Int64 { get }
 
-    /// Adds a range of a file behind those before.
+    /// Appends a range of a file.
     mutating func append(_ file: RecordedFile, _ range: Range<Int64>) throws
 
-    /// Takes the rows that a track has made; all of them, or where there are many.
+    /// Removes completed rows of a track's tables: all of them, or only if there are many.
     mutating func take(from track: inout FlatTrack, index: Int, all: Bool) throws
 }
 
-/// A recording's own samples, byte for byte, under one index: which bytes follow each other, and what the index says of them.
+/// Plans a movie of a recording's samples under one index: the byte ranges to be concatenated, and the index.
 ///
-/// It reads the heads of fragments only. Where its tables and ranges are kept is up to the storage: on disk for an export of any length,
-/// in memory for a file that exists only while it is read.
+/// It reads only the heads of fragments. The storage determines where tables and ranges are: on disk for an export of
+/// any length, in memory for a virtual file.
 struct MoviePlan<Storage: MovieStorage> {
-    /// Samples that are looked at together, to be taken in the order in which their bytes lie: several seconds' worth.
+    /// Samples that are reordered together by their byte positions: several seconds' worth.
     private static var windowSamples: Int { 1_024 }
 
     private(set) var storage: Storage
@@ -33,11 +33,11 @@ struct MoviePlan<Storage: MovieStorage> {
     private var opening: OpeningPicture?
     private var summary = ExportSummary()
 
-    /// A track on its way, and what of it is to be seen and heard.
+    /// A track being built, and its presented range.
     private struct Track {
         var flat: FlatTrack
         var firstPresented: Int64?
-        /// The wanted start, and the first picture that is presented then or later.
+        /// The requested start, and the first picture that is presented at or after it.
         var wanted: Int64?
         var firstWanted: Int64?
         var lastPresented: Int64?
@@ -52,7 +52,7 @@ struct MoviePlan<Storage: MovieStorage> {
         closer = GapCloser(from: range.startNanoseconds)
     }
 
-    /// What is presented when, and the movie around it.
+    /// The presented range of each track, and the movie around it.
     struct Result {
         var movie: FlatMovie
         var tracks: [(track: FlatTrack, presentation: FlatMovie.Presentation)]
@@ -60,7 +60,7 @@ struct MoviePlan<Storage: MovieStorage> {
         /// Without the size of the output.
         var summary: ExportSummary
 
-        /// The `moov` box, and its size, for media that begin at `front`, behind the box if it comes first.
+        /// The `moov` box, and its size, for media that begin at `front`, after the box if it comes first.
         func index(
             front: Int64, mediaBytes: Int64, isFirst: Bool
         ) throws -> (parts: [FlatMovie.Part], sizeBytes: Int64) {
@@ -73,7 +73,7 @@ struct MoviePlan<Storage: MovieStorage> {
         }
     }
 
-    /// To be called once, after ``read()``.
+    /// Call it once, after ``read()``.
     mutating func result(flavour: MovieFlavour) throws -> Result {
         let end = range.endNanoseconds.map { $0 - closer.closedNanoseconds }
         let start = try start()
@@ -93,7 +93,7 @@ struct MoviePlan<Storage: MovieStorage> {
         return Result(movie: movie, tracks: presented, start: start, summary: summary)
     }
 
-    /// Reads the heads of all wanted fragments.
+    /// Reads the heads of all selected fragments.
     mutating func read() throws {
         let reader = range.reader()
         opening = try OpeningPicture(of: range, with: reader, closesGaps: closesGaps)
@@ -162,7 +162,8 @@ struct MoviePlan<Storage: MovieStorage> {
         if let wanted = tracks[index].wanted, opening?.isTheOne(sample) == true,
             sample.ptsTicks < wanted, wanted - sample.dtsTicks <= Int64(Int32.max)
         {
-            // It is seen from the cut's beginning to its own end. The table has 32 bits for how long after its decoding that is.
+            // It is presented from the cut's start to its own end. The table has 32 bits for the delay after its
+            // decoding.
             sample.durationTicks = max(1, sample.durationTicks - (wanted - sample.ptsTicks))
             sample.ptsTicks = wanted
         }
@@ -193,13 +194,13 @@ struct MoviePlan<Storage: MovieStorage> {
                     tracks[index].firstWanted ?? sample.ptsTicks, sample.ptsTicks)
             }
         }
-        // Of the last one that is presented: what one before a gap says of its length may reach to the gap's far end.
+        // Of the last presented one: the duration of a sample before a gap may extend over the gap.
         guard sample.ptsTicks >= tracks[index].lastPresented ?? .min else { return }
         tracks[index].lastPresented = sample.ptsTicks
         tracks[index].end = sample.ptsTicks + max(1, sample.durationTicks)
     }
 
-    /// The movie's beginning: as asked for, or where the first track begins.
+    /// The start of the movie: the requested one, or the start of the first track.
     private func start() throws -> FlatMovie.Instant {
         if let start = range.startNanoseconds {
             return FlatMovie.Instant(ticks: start, timescale: .nanoseconds)
@@ -223,8 +224,8 @@ struct MoviePlan<Storage: MovieStorage> {
     ) throws -> FlatMovie.Presentation {
         let timescale = track.flat.timescale
         let zero = try rescale(start.ticks, from: start.timescale, to: timescale)
-        // The picture that is shown at the start has been moved there: FFmpeg moves a track whose edit begins between two pictures to
-        // its first whole one, and sound would be late by as much.
+        // The picture shown at the start was moved there: FFmpeg moves a track whose edit begins between two pictures
+        // to its first whole one, which would delay the audio.
         let begin = track.firstWanted ?? max(zero, track.firstPresented ?? track.end ?? zero)
         var end = track.end ?? begin
         if let endNanoseconds {

@@ -2,25 +2,25 @@ import Archive
 import Library
 import Media
 
-/// The picture that is being shown when a cut begins: captured before it, and followed by another one after it.
+/// The picture that is shown at the start of a cut: captured before it, with its successor after it.
 ///
-/// It belongs to the cut from its first instant on. In the output it is presented then and no earlier; its bytes and its decoding time
-/// stay as they were, and so does everything that is presented later.
+/// It belongs to the cut from its start on. In the output it is presented then and no earlier; its bytes, its decoding
+/// time and everything that is presented later do not change.
 struct OpeningPicture {
     private let path: String
     private let offset: Int64
 
     /// - Parameters:
     ///   - reader: ``ExportRange/reader()``.
-    ///   - closesGaps: a gap at the beginning is taken out, and nothing is shown while it lasts.
-    /// - Returns: nil where a picture begins with the cut, or none is before it.
+    ///   - closesGaps: whether a gap at the start is removed, without a picture during it.
+    /// - Returns: nil if a picture begins with the cut, or none precedes it.
     init?(of range: ExportRange, with reader: FragmentReader, closesGaps: Bool) throws {
         guard let start = range.startNanoseconds, range.tracks.contains(.video) else { return nil }
         var reader = SampleReader(reader, from: start, tracks: [.video])
         var shown: RecordedSample?
         var next: Int64?
         while let sample = try reader.next() {
-            // Presented after it is decoded: none that is shown at the start comes later.
+            // Presented after it is decoded: no later picture is shown at the start.
             if sample.dtsNanoseconds > start, next != nil { break }
             guard !sample.flags.contains(.priming), !sample.isHidden else { continue }
             let time = sample.ptsNanoseconds

@@ -1,10 +1,10 @@
 import MP4
 
-/// Rows of tracks' tables, kept on disk: a movie's length costs no memory.
+/// Rows of tracks' tables, stored on disk to bound memory.
 final class TableStore {
-    /// Rows that wait in memory, per table.
+    /// Rows buffered in memory, per table.
     private static let pendingBytes = 1 << 16
-    /// Rows that are read at once; a multiple of every row's size.
+    /// Bytes per read; a multiple of every row's size.
     private static let readBytes = 12 * (1 << 16)
 
     private let path: String
@@ -15,12 +15,12 @@ final class TableStore {
         let table: FlatTrack.Table
     }
 
-    /// A store whose disk space is beside `path`.
+    /// A store with its temporary file in the directory of `path`.
     init(beside path: String) {
         self.path = path
     }
 
-    /// Takes the rows that a track has made; all of them, or where there are many.
+    /// Removes completed rows of a track's tables: all of them, or only if there are many.
     func take(from track: inout FlatTrack, index: Int, all: Bool) throws {
         for table in FlatTrack.Table.allCases
         where track.pendingBytes(of: table) > (all ? 0 : Self.pendingBytes) {
@@ -36,7 +36,7 @@ final class TableStore {
         }
     }
 
-    /// Writes a `moov` box, with places of media that begin at `mediaStart`.
+    /// Writes a `moov` box, with chunk offsets for media that begin at `mediaStart`.
     func write(_ parts: [FlatMovie.Part], mediaStart: Int64, to output: ByteFile) throws {
         for part in parts {
             switch part {

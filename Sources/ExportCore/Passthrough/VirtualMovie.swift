@@ -3,34 +3,33 @@ package import Library
 import MP4
 import Media
 
-/// An MP4 of a recording that is nowhere: its index in memory, its media where they were recorded. Any part of it can be read.
+/// A virtual MP4 of a recording: its index in memory, its media in the recorded files. Supports random access.
 ///
-/// Nothing is encoded and nothing is written. Equal recordings make equal bytes, and with them an equal ``tag``.
+/// Nothing is encoded and nothing is written. Equal recordings have equal bytes and an equal ``tag``.
 package struct VirtualMovie: Sendable {
-    /// Most bytes of tables and ranges: a day of one source at 60 pictures a second.
+    /// Maximum size of tables and ranges: a day of one source at 60 pictures a second.
     private static let maximumIndexBytes = 192 << 20
 
-    /// A range of a recorded file.
     private struct Piece: Sendable {
         var file: RecordedFile
         var range: Range<Int64>
-        /// Where it begins in the movie.
+        /// Its offset in the movie.
         var start: Int64
     }
 
     package let sizeBytes: Int64
-    /// Identifies the bytes: another recording, range or retiming has another one.
+    /// Identifies the bytes: another recording, range or retiming has another tag.
     package let tag: Digest
-    /// Session time of its beginning, nanoseconds.
+    /// Session time of its start, nanoseconds.
     package let startNanoseconds: Int64
     package let durationNanoseconds: Int64
-    /// What it takes in memory, bytes.
+    /// Memory use, bytes.
     package var memoryBytes: Int { front.count + pieces.count * MemoryLayout<Piece>.stride }
     private let front: [UInt8]
     private let pieces: [Piece]
 
     /// Reads the heads of the fragments in a range.
-    /// - Throws: where there is nothing in it, and where it is so long that its index cannot be kept.
+    /// - Throws: when the range is empty, or its index would be too large.
     package init(_ range: ExportRange, control: WorkControl = WorkControl()) throws {
         var plan = MoviePlan(
             range, closesGaps: false, in: MemoryMovieStorage(limit: Self.maximumIndexBytes),
@@ -68,7 +67,7 @@ package struct VirtualMovie: Sendable {
         durationNanoseconds = result.summary.durationNanoseconds
     }
 
-    /// Bytes from `offset` on; as many as `count`, fewer at the end.
+    /// Up to `count` bytes from `offset` on; fewer only at the end.
     package func read(from offset: Int64, count: Int) throws(ArchiveError) -> [UInt8] {
         precondition(offset >= 0 && count >= 0)
         let count = Int(max(0, min(sizeBytes - offset, Int64(count))))
@@ -85,7 +84,7 @@ package struct VirtualMovie: Sendable {
     }
 
     /// Fills memory with the bytes from `offset` on.
-    /// - Returns: how many there were: fewer than wanted only at the end.
+    /// - Returns: their number, less than requested only at the end.
     package func read(
         at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(ArchiveError) -> Int {
@@ -95,8 +94,8 @@ package struct VirtualMovie: Sendable {
         }
     }
 
-    /// Fills memory with the bytes from `offset` on, as far as that can be done without waiting for a disk.
-    /// - Returns: how many there were.
+    /// Fills memory with the bytes from `offset` on, as far as possible without waiting for a disk.
+    /// - Returns: their number.
     package func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         fill(buffer, from: offset) { file, place, part in file.readCached(at: place, into: part) }
     }
@@ -131,7 +130,7 @@ package struct VirtualMovie: Sendable {
         return filled
     }
 
-    /// Where the bytes of a range lie on a local disk, in their order; nil: some are in memory, or in an object store.
+    /// The extents of a range on a local disk, in order; nil if a part is in memory or in an object store.
     package func extents(_ range: Range<Int64>) -> [FileExtent]? {
         guard range.lowerBound >= Int64(front.count), range.upperBound <= sizeBytes else {
             return nil

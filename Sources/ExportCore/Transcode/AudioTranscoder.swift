@@ -4,10 +4,10 @@ import Encoding
 import Library
 import Media
 
-/// A recording's sound on its way through decoder and encoder into a container, from exactly the output's first frame on; what is
-/// missing becomes silence of its length. Owned by one thread.
+/// Transcodes a recording's audio into a container, from exactly the output's first frame on; gaps become silence of
+/// the same duration. Owned by one thread.
 final class AudioTranscoder {
-    /// Holes are filled by the encoder up to a minute, by this in steps of so much.
+    /// The encoder fills gaps up to a minute; longer ones are filled here in steps of this duration.
     private static let silenceNanoseconds: Int64 = 1_000_000_000
 
     let index: Int
@@ -42,14 +42,14 @@ final class AudioTranscoder {
             encoder.track, timescale: timescale, primingFrames: encoder.delayFrames)
     }
 
-    /// Takes the next sample.
+    /// Adds the next sample.
     func take(_ sample: RecordedSample, into output: MuxedOutput) throws {
         var sounds: [RawAudio] = []
         try decoder.decode(sample) { sounds.append($0) }
         for sound in sounds { try encode(sound, into: output) }
     }
 
-    /// Ends the stream; how many packets could not be decoded.
+    /// Ends the stream; returns the number of packets that could not be decoded.
     func finish(into output: MuxedOutput) throws -> Int {
         var sounds: [RawAudio] = []
         try decoder.finish { sounds.append($0) }
@@ -67,7 +67,7 @@ final class AudioTranscoder {
         if sound.captureNanoseconds < 0 {
             let before = try rescale(-sound.captureNanoseconds, from: .nanoseconds, to: rate)
             sound = sound.dropFirst(Int(clamping: before))
-            // The first frame that is left is the output's first: what remains of the difference is rounding.
+            // The first remaining frame is the output's first: the rest of the difference is rounding.
             if sound.frameCount > 0 { sound.captureNanoseconds = 0 }
         }
         if let end = timeline.end {
@@ -83,7 +83,7 @@ final class AudioTranscoder {
         try send(sound, into: output)
     }
 
-    /// Puts silence where the encoder would not: it takes a long hole for a mistake.
+    /// Inserts silence for a gap that is too long for the encoder.
     private func fill(until sound: RawAudio, into output: MuxedOutput) throws {
         guard var end = endNanoseconds else { return }
         while sound.captureNanoseconds - end > 2 * Self.silenceNanoseconds {
@@ -95,7 +95,7 @@ final class AudioTranscoder {
         }
     }
 
-    /// A second of it.
+    /// One second.
     private static func silence(like layout: AudioLayout) -> RawAudio {
         final class Zeros: Sendable {
             nonisolated(unsafe) let memory: UnsafeMutableRawPointer
@@ -130,7 +130,7 @@ final class AudioTranscoder {
     }
 }
 
-/// A recording's track that goes into a container as it is. Owned by one thread.
+/// Copies a recording's track into a container. Owned by one thread.
 final class CopyTranscoder {
     let index: Int
     let track: ContainerTrack

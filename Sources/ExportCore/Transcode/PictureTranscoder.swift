@@ -4,16 +4,16 @@ import Encoding
 import Library
 import Media
 
-/// A recording's pictures on their way through decoder and encoder into a container. Owned by one thread.
+/// Transcodes a recording's pictures into a container. Owned by one thread.
 final class PictureTranscoder {
-    /// Times are rounded to nanoseconds and to ticks: within that, two are the same.
+    /// Tolerance for times that are rounded to nanoseconds and to ticks.
     private static let toleranceNanoseconds: Int64 = 20_000
 
     let index: Int
     private let timeline: OutputTimeline
     private var decoder = RecordedPictures()
     private var encoder: PictureEncoder
-    /// The last picture before the output begins: it is what is seen at its beginning.
+    /// The last picture before the output's start, which is shown there.
     private var held: RawFrame?
     private var hasBegun = false
 
@@ -47,14 +47,14 @@ final class PictureTranscoder {
         ContainerTrack(encoder.track, timescale: PictureEncoder.timescale)
     }
 
-    /// Takes the next sample.
+    /// Adds the next sample.
     func take(_ sample: RecordedSample, into output: MuxedOutput) throws {
         var frames: [RawFrame] = []
         try decoder.decode(sample) { frames.append($0) }
         for frame in frames { try encode(frame, into: output) }
     }
 
-    /// Ends the stream; how many packets could not be decoded.
+    /// Ends the stream; returns the number of packets that could not be decoded.
     func finish(into output: MuxedOutput) throws -> Int {
         var frames: [RawFrame] = []
         try decoder.finish { frames.append($0) }
@@ -71,7 +71,7 @@ final class PictureTranscoder {
             held = frame
             return
         }
-        // Decoded because others needed it.
+        // Only needed for decoding others.
         if let end = timeline.end, time > end - timeline.start - Self.toleranceNanoseconds {
             return
         }
@@ -100,11 +100,11 @@ final class PictureTranscoder {
 }
 
 extension RecordedSample {
-    /// The rate at which pictures come if all last as long as this one.
+    /// The rate of pictures with this duration.
     var nominalRate: FrameRate {
         guard let ticks = Int32(exactly: durationTicks), ticks > 0, durationTicks < 90_000 * 10
         else { return FrameRate(30) }
-        // Durations are rounded to ticks, and cameras' times jitter: the nearest usual rate is meant.
+        // Durations are rounded to ticks, and cameras jitter: the nearest common rate.
         let usual: [FrameRate] =
             [5, 10, 12, 15, 20, 24, 25, 30, 48, 50, 60, 90, 100, 120].map { FrameRate($0) }
             + [

@@ -5,7 +5,7 @@ import Library
 import Media
 
 extension RecordedSample {
-    /// The sample for a decoder, with times of the session.
+    /// The sample for a decoder, with session times.
     func packet() throws -> CodedPacket {
         let bytes = try read().withUnsafeBytes { PaddedBytes($0) }
         return CodedPacket(
@@ -18,8 +18,7 @@ extension RecordedSample {
     }
 }
 
-/// Decodes a recording's pictures, as they are to be shown: turned as the recording says. Their times are the session's, nanoseconds.
-/// Formats may change on the way.
+/// Decodes a recording's pictures in display orientation. Times are the session's, nanoseconds. The format may change.
 struct RecordedPictures: ~Copyable {
     private var decoder: VideoDecoder?
     private var format: TrackFormat?
@@ -27,12 +26,12 @@ struct RecordedPictures: ~Copyable {
     /// Packets that could not be decoded.
     private(set) var damaged = 0
 
-    /// - Parameter threads: 0 for as many as the machine has use for.
+    /// - Parameter threads: 0: automatic.
     init(threads: Int = 0) {
         self.threads = threads
     }
 
-    /// Decodes the next sample; `emit` gets what is ready, in presentation order.
+    /// Decodes the next sample; `emit` receives pictures in presentation order.
     mutating func decode(_ sample: RecordedSample, emit: (RawFrame) throws -> Void) throws {
         if sample.format != format {
             try finish(emit: emit)
@@ -51,7 +50,7 @@ struct RecordedPictures: ~Copyable {
         for frame in frames { try emit(try frame.turned(orientation)) }
     }
 
-    /// Gives what is still inside.
+    /// Flushes the decoder.
     mutating func finish(emit: (RawFrame) throws -> Void) throws {
         var frames: [RawFrame] = []
         try decoder?.finish { frame throws(EncodingError) in frames.append(frame) }
@@ -62,17 +61,17 @@ struct RecordedPictures: ~Copyable {
     }
 }
 
-/// Decodes a recording's sound; times are the session's, nanoseconds. What is priming is left out, and so is what an encoder padded
-/// the last packet with.
+/// Decodes a recording's audio, without priming and an encoder's padding of the last packet. Times are the session's,
+/// nanoseconds.
 struct RecordedAudio: ~Copyable {
     private var decoder: AudioDecoder?
     private var format: TrackFormat?
-    /// Decoded, and held until it is known whether it is the last.
+    /// Decoded audio that may be the last.
     private var held: RawAudio?
     private var endNanoseconds: Int64 = .min
     private(set) var damaged = 0
 
-    /// Decodes the next sample; `emit` gets what is ready.
+    /// Decodes the next sample; `emit` receives the decoded audio.
     mutating func decode(_ sample: RecordedSample, emit: (RawAudio) throws -> Void) throws {
         if sample.format != format {
             try finish(emit: emit)
@@ -88,11 +87,11 @@ struct RecordedAudio: ~Copyable {
             damaged += 1
         }
         endNanoseconds = sample.endNanoseconds
-        // The decoder leaves out what packets of priming become.
+        // The decoder drops the output of priming packets.
         for sound in sounds { try pass(sound, emit: emit) }
     }
 
-    /// Gives what is still inside.
+    /// Flushes the decoder.
     mutating func finish(emit: (RawAudio) throws -> Void) throws {
         var sounds: [RawAudio] = []
         try decoder?.finish { sound throws(EncodingError) in sounds.append(sound) }

@@ -5,7 +5,7 @@ import Library
 import Media
 import Terminal
 
-/// A recording with one or both of its tracks encoded anew.
+/// Exports a recording with one or both of its tracks transcoded.
 package struct TranscodeExport {
     private let range: ExportRange
     private let settings: TranscodeSettings
@@ -24,7 +24,7 @@ package struct TranscodeExport {
         self.control = control
     }
 
-    /// What becomes of one track.
+    /// The processing of one track.
     private enum Transcoder {
         case pictures(PictureTranscoder)
         case sound(AudioTranscoder)
@@ -55,7 +55,6 @@ package struct TranscodeExport {
         }
     }
 
-    /// Does it.
     package func run() throws -> ExportSummary {
         guard let extent = try range.source.extent() else {
             throw ExportError.nothingThere(range.source.name)
@@ -105,8 +104,8 @@ package struct TranscodeExport {
         return summary
     }
 
-    /// Where pictures are copied, the first one at or after the wanted start: an edit that begins between two pictures is moved by
-    /// FFmpeg, and sound would no longer be with them.
+    /// If pictures are copied, the first one at or after the requested start: FFmpeg moves an edit that begins between
+    /// two pictures, which would delay the audio.
     private func copiedStart() throws -> Int64? {
         guard settings.videoCodec == nil, range.tracks.contains(.video),
             let wanted = range.startNanoseconds

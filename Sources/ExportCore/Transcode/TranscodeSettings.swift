@@ -1,15 +1,15 @@
 package import Encoding
 package import Media
 
-/// What becomes of a recording's tracks in a file that is encoded anew.
+/// Settings of a transcoded export.
 package struct TranscodeSettings: Hashable, Sendable {
-    /// Nil: pictures stay as they are.
+    /// Nil: pictures are copied.
     package var videoCodec: PictureCodec?
-    /// Nil: sound stays as it is.
+    /// Nil: audio is copied.
     package var audioCodec: AudioCodec?
-    /// Bits per second; nil: as many as the quality takes.
+    /// Bits per second; nil: determined by the quality.
     package var videoBitrate: Int?
-    /// The encoder's own scale; nil: what is usual with the codec.
+    /// The encoder's own scale; nil: the codec's default.
     package var videoQuality: Int?
     package var audioBitrate: Int
     /// Nil: as recorded.
@@ -34,9 +34,9 @@ package struct TranscodeSettings: Hashable, Sendable {
     }
 }
 
-/// The timeline of an output: where its zero and its end are on the session's, nanoseconds.
+/// The range of an output on the session's timeline, nanoseconds.
 struct OutputTimeline: Hashable {
     var start: Int64
-    /// Nil: wherever the recording ends.
+    /// Nil: the end of the recording.
     var end: Int64?
 }
