@@ -1,17 +1,17 @@
 import Media
 
-/// Follows a recording's sound and collects when its beeps begin on the file's timeline.
+/// Collects the times of a recording's beeps on the file's timeline.
 struct AudioListener {
-    /// A hole or a step in the sound that is longer than this begins a new run, nanoseconds. Less is a timeline that follows its
-    /// clock, and a beep across it is still one.
+    /// A larger gap or step in the audio begins a new run, nanoseconds. Smaller ones are clock corrections, and a beep
+    /// across them is still one.
     private static let toleranceNanoseconds: Int64 = 1_000_000
-    /// Beeps that begin so early in a run are left out: a run's first packet is decoded without the one before it, and
-    /// the run may begin within a beep. Two packets of AAC.
+    /// Beeps this early in a run are ignored: a run's first packet is decoded without its predecessor, and the run may
+    /// begin within a beep. Two packets of AAC.
     private static let leastFrames = 2_048.0
-    /// Packets whose times are kept: more than a beep and its window last.
+    /// Packets whose times are kept: longer than a beep and its window.
     private static let mostMarks = 16
 
-    /// Where a decoded run of frames lies.
+    /// The time of a decoded frame.
     private struct Mark {
         var frame: Int
         var nanoseconds: Int64
@@ -22,7 +22,7 @@ struct AudioListener {
     private var frames = 0
     private var endNanoseconds: Int64 = 0
     private var marks: [Mark] = []
-    /// When beeps begin, nanoseconds.
+    /// Start times of beeps, nanoseconds.
     private(set) var beeps: [Int64] = []
 
     mutating func add(_ sound: RawAudio) {
@@ -45,7 +45,7 @@ struct AudioListener {
         for beep in found where beep >= Self.leastFrames { beeps.append(time(of: beep)) }
     }
 
-    /// When a frame, or a part of one, is presented.
+    /// Presentation time of a fractional frame.
     private func time(of frame: Double) -> Int64 {
         let mark = marks.last { Double($0.frame) <= frame } ?? marks[0]
         return mark.nanoseconds + nanoseconds(frame - Double(mark.frame))
@@ -57,7 +57,7 @@ struct AudioListener {
 }
 
 extension RawAudio {
-    /// Gives each frame's channels as their mean, −1 … 1.
+    /// Passes the mean of the channels of each frame, −1 … 1.
     fileprivate func forEachMixedFrame(_ body: (Double) -> Void) {
         withExtendedLifetime(owner) {
             switch layout.sampleType {

@@ -1,16 +1,16 @@
 import Glibc
 
-/// Finds where the test sound's beeps begin, in a run of sound without a hole.
+/// Finds the starts of the test audio's beeps, in contiguous audio.
 ///
-/// A beep is 20 ms of 1 kHz that start at a zero crossing. A window of 20 ms slides over the sound and measures its 1 kHz: as it
-/// slides over a beep its amplitude rises and falls in a triangle whose middle says where the beep begins, to within
-/// half a millisecond whatever a codec smeared. The phase of the tone at the peak then says it to a fraction of a sample.
+/// A beep is 20 ms of 1 kHz starting at a zero crossing. A sliding window of 20 ms measures the 1 kHz component: across
+/// a beep its amplitude rises and falls in a triangle, whose middle gives the start to within half a millisecond,
+/// regardless of the codec's smearing. The phase of the tone at the peak then gives it to a fraction of a sample.
 struct BeepFinder {
     private static let toneHertz = 1_000
     private static let beepMilliseconds = 20
-    /// Quieter than this (−26 dBFS) there is no beep; one of the test sound reaches 0.5.
+    /// Minimum amplitude of a beep (−26 dBFS); one of the test audio reaches 0.5.
     private static let quietest = 0.05
-    /// Part of the window's energy that has to be the tone: music has more than one.
+    /// Minimum part of the window's energy in the tone, to exclude music.
     private static let leastPurity = 0.5
 
     /// Samples of one window.
@@ -20,12 +20,12 @@ struct BeepFinder {
     private let tone: [(cosine: Double, sine: Double)]
 
     private var recent: [Double]
-    /// Samples taken in.
+    /// Samples added.
     private var count = 0
     private var real = 0.0
     private var imaginary = 0.0
     private var energy = 0.0
-    /// The window's amplitudes since the tone came up.
+    /// The window's amplitudes since the tone appeared.
     private var heard: [Double] = []
     private var peak = (amplitude: 0.0, phase: 0.0, purity: 0.0)
 
@@ -42,11 +42,11 @@ struct BeepFinder {
         right == 0 ? left : greatestDivisor(right, left % right)
     }
 
-    /// Takes in the next sample, −1 … 1; where a beep began that is over now, counted in samples from the first.
+    /// Adds the next sample, −1 … 1; returns the start of a beep that has just ended, in samples from the first.
     mutating func add(_ sample: Double) -> Double? {
         let old = recent[count % window]
         recent[count % window] = sample
-        // Both are multiplied with the tone of their own time.
+        // Both are multiplied by the tone at their own time.
         let entering = tone[count % tone.count]
         let leaving = count >= window ? tone[(count - window) % tone.count] : (0, 0)
         real += sample * entering.cosine - old * leaving.0
@@ -69,18 +69,18 @@ struct BeepFinder {
             let pure = amplitude * amplitude / 2 * Double(window)
             peak = (amplitude, atan2(imaginary, real), energy > 0 ? pure / energy : 0)
         }
-        // Longer than any beep: the rest does not matter.
+        // Longer than any beep: the rest is not needed.
         if heard.count < 4 * window { heard.append(amplitude) }
     }
 
-    /// - Parameter end: the sample at which the tone had gone.
+    /// - Parameter end: the sample at which the tone has ended.
     private func beginning(endingAt end: Int) -> Double? {
         let half = peak.amplitude / 2
         guard half >= Self.quietest, peak.purity >= Self.leastPurity, heard.count < 4 * window,
             let up = heard.firstIndex(where: { $0 >= half }),
             let down = heard.lastIndex(where: { $0 >= half })
         else { return nil }
-        // The triangle is half as high for one window's length.
+        // The triangle is above half its height for one window's length.
         guard abs(down - up - window) * 4 <= window else { return nil }
         let first = end - heard.count
         let middle = Double(first) + Double(up + down) / 2

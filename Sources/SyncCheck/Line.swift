@@ -1,25 +1,25 @@
-/// The straight line that lies closest to points (least squares): a deviation in nanoseconds over an instant.
+/// A least-squares line through points: a deviation in nanoseconds over an instant.
 struct Line: Hashable, Sendable {
-    /// A point with what it counts.
+    /// A weighted point.
     struct Point {
         var instant: Int64
         var deviation: Int64
         var weight = 1.0
     }
 
-    /// Where ``offset`` holds.
+    /// The instant of ``offset``.
     private let instant: Int64
     private let base: Int64
     /// Nanoseconds above ``base`` at ``instant``.
     private let offset: Double
-    /// How much the deviation grows, parts.
+    /// Growth of the deviation, as a ratio.
     let slope: Double
 
     var driftPPM: Double { slope * 1e6 }
 
     /// - Precondition: there is a point.
     ///
-    /// Sums are taken around the middle: a Double then holds days to the nanosecond.
+    /// Sums are relative to the middle, so that a Double holds days to the nanosecond.
     init(_ points: [Point]) {
         guard let first = points.first else { preconditionFailure("a line needs a point") }
         var weight = 0.0

@@ -1,10 +1,10 @@
-/// What a source's pictures and sound say of when they were captured, beside when they are presented.
+/// Capture times of a source's pictures and audio, with their presentation times.
 package struct Observations: Sendable {
-    /// A picture whose code can be read.
+    /// A picture with a readable code.
     package struct Picture: Hashable, Sendable {
-        /// On the timeline that all sources share, nanoseconds.
+        /// Presentation time on the timeline that all sources share, nanoseconds.
         package var presentationNanoseconds: Int64
-        /// What the code says, nanoseconds of the source's clock.
+        /// The coded time, nanoseconds of the source's clock.
         package var codedNanoseconds: Int64
 
         package init(presentationNanoseconds: Int64, codedNanoseconds: Int64) {
@@ -17,22 +17,22 @@ package struct Observations: Sendable {
     package var pictures: [Picture] = []
     /// Pictures without a code, or with a damaged one.
     package var unreadablePictures = 0
-    /// When the beeps begin on the shared timeline, nanoseconds, in order.
+    /// Starts of the beeps on the shared timeline, nanoseconds, in order.
     package var beeps: [Int64] = []
-    /// Packets that the decoder refused.
+    /// Packets that could not be decoded.
     package var damagedPackets = 0
 
     package init() {}
 }
 
-/// A source as it is compared with others.
+/// A source to be compared with others.
 package struct ObservedSource: Sendable {
     package var name: String
     /// Paths of its recordings.
     package var files: [String]
     package var observations: Observations
     package var clock: ReferenceClock
-    /// What the recording itself says of how well its times are known; nothing when it says nothing.
+    /// The error bounds stated in the recording; empty without any.
     package var bounds: RecordedBounds
 
     package init(

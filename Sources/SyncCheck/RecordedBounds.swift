@@ -2,7 +2,7 @@ import Archive
 import Media
 import MP4
 
-/// What a recording says of how far off its times may be: its fragments, or the index of times computed again.
+/// The error bounds of times stated in a recording: in its fragments, or in the index of a retimed file.
 package struct RecordedBounds: Sendable {
     private struct Entry {
         var startNanoseconds: Int64
@@ -16,12 +16,12 @@ package struct RecordedBounds: Sendable {
 
     package init() {}
 
-    /// What is not further off than that, all along.
+    /// A constant bound.
     package init(boundNanoseconds: Int64) {
         entries = [Entry(startNanoseconds: .min, boundNanoseconds: boundNanoseconds)]
     }
 
-    /// Reads a file's records; a file without any gives none.
+    /// Reads a file's records; empty without any.
     /// - Throws: when the file cannot be read.
     package init(readingFile path: String) throws {
         do {
@@ -55,8 +55,7 @@ package struct RecordedBounds: Sendable {
         try readRetiming(source, scanner.layout, fragmentsEnd: scanner.validEnd)
     }
 
-    /// A file whose times were computed again has better bounds, in the index that is in force; those of its fragments belong to the
-    /// times that it had before.
+    /// A retimed file has better bounds in its active index; those of its fragments apply to the original times.
     private mutating func readRetiming(
         _ source: DescriptorSource, _ layout: RecordingLayout, fragmentsEnd: Int64
     ) throws {
@@ -71,7 +70,7 @@ package struct RecordedBounds: Sendable {
             let track = layout.initialMovie.track(mapping.kind),
             let table = movie.track(mapping.kind)?.samples
         else { return }
-        // A corner is at a decoding time; what was decoded before is presented up to this much later.
+        // A corner is at a decoding time; earlier decoded samples are presented up to this much later.
         let delay = try rescale(
             Int64(table.compositionOffsets.max() ?? 0), from: track.timescale, to: .nanoseconds)
         entries = []
@@ -101,19 +100,19 @@ package struct RecordedBounds: Sendable {
         return moved
     }
 
-    /// Adds those of another file of the same source, which lies elsewhere on the timeline.
+    /// Adds the bounds of another file of the same source, at another position on the timeline.
     package mutating func add(_ other: RecordedBounds) {
         entries.append(contentsOf: other.entries)
         entries.sort { $0.startNanoseconds < $1.startNanoseconds }
     }
 
-    /// The bound of what is presented then, nanoseconds; nil when nothing is recorded.
+    /// The bound at a presentation time, nanoseconds; nil when nothing is recorded.
     package func bound(at presentation: Int64) -> Int64? {
         let next = entries.partitioningIndex { $0.startNanoseconds > presentation }
         return entries.isEmpty ? nil : entries[max(0, next - 1)].boundNanoseconds
     }
 
-    /// The smallest and the largest, nanoseconds.
+    /// The smallest and the largest bound, nanoseconds.
     package var range: ClosedRange<Int64>? {
         let bounds = entries.map(\.boundNanoseconds)
         guard let least = bounds.min(), let most = bounds.max() else { return nil }

@@ -4,11 +4,11 @@ package import Encoding
 import Glibc
 import Media
 
-/// Why a recording's time could not be measured.
+/// Why a recording could not be measured.
 package enum SyncCheckError: Error, Hashable, CustomStringConvertible {
-    /// The file cannot be opened or read, or nothing in it can be.
+    /// The file cannot be opened or read, or has no usable track.
     case unreadable(DeviceError)
-    /// There is no decoder for what is in it.
+    /// There is no decoder for its codec.
     case undecodable(path: String, EncodingError)
 
     package var description: String {
@@ -19,7 +19,7 @@ package enum SyncCheckError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// Decodes a file from front to back and notes what its pictures and beeps say.
+/// Decodes a file and collects the times of its pictures and beeps.
 ///
 /// The file is read as a player reads it, by libavformat and libavcodec: nothing of the recorder's own reading is believed, so
 /// that an error which our writer and our reader share would show. They get an open file and no path: an archive may come from a stranger.
@@ -37,11 +37,11 @@ package struct RecordingReader: ~Copyable {
     private var listener = AudioListener()
     private var observations = Observations()
 
-    /// Reads all of a file; a growing one as far as it goes.
+    /// Reads all of a file; a growing one up to its present end.
     ///
     /// - Parameters:
-    ///   - originNanoseconds: where the file's zero is on the timeline that sources share.
-    ///   - observations: what is found is added here.
+    ///   - originNanoseconds: the file's zero on the timeline that sources share.
+    ///   - observations: receives the results.
     package static func read(
         _ path: String, originNanoseconds: Int64, into observations: inout Observations
     ) throws(SyncCheckError) {
@@ -92,7 +92,7 @@ package struct RecordingReader: ~Copyable {
         }
     }
 
-    /// Opens whatever of picture and sound is there.
+    /// Opens the available tracks.
     private static func open(_ path: String) throws(SyncCheckError) -> FileSource {
         let descriptor: Int32
         do throws(ArchiveError) {
@@ -180,7 +180,7 @@ package struct RecordingReader: ~Copyable {
         }
     }
 
-    /// Nanoseconds of the source's clock; nil when the picture has no code, or one that no clock shows.
+    /// Nanoseconds of the source's clock; nil when the picture has no code, or an impossible one.
     private static func code(of frame: RawFrame) -> Int64? {
         guard lumaFormats.contains(frame.format.name),
             frame.width >= TimeCode.columns, frame.height >= 8 * TimeCode.rows

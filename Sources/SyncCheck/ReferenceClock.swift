@@ -1,13 +1,13 @@
-/// How the clock that a source's pictures are coded with is turned into the one that sources are compared on.
+/// Converts the clock that a source's pictures are coded with to the reference clock of the comparison.
 package struct ReferenceClock: Hashable, Sendable {
     /// Billionths.
     private static let whole: Int128 = 1_000_000_000
-    /// The most that clocks are believed to run apart, parts per billion: 10 %.
+    /// Maximum plausible skew, parts per billion: 10 %.
     package static let maximumSkewPPB: Int64 = 100_000_000
 
-    /// What the reference shows when the source's clock shows zero, nanoseconds.
+    /// The reference's time at zero of the source's clock, nanoseconds.
     package let offsetNanoseconds: Int64
-    /// How much faster the source's clock runs than the reference, parts per billion.
+    /// Skew of the source's clock against the reference, parts per billion; positive: faster.
     package let skewPPB: Int64
 
     /// - Precondition: the skew is at most ``maximumSkewPPB`` either way.
@@ -20,7 +20,7 @@ package struct ReferenceClock: Hashable, Sendable {
     /// The source's own clock is the reference.
     package static let itself = ReferenceClock(offsetNanoseconds: 0)
 
-    /// What the reference shows when the source's clock shows `coded`, nanoseconds; exact to the nanosecond.
+    /// The reference's time at `coded` of the source's clock, nanoseconds; exact.
     package func nanoseconds(at coded: Int64) -> Int64 {
         let divisor = Self.whole + Int128(skewPPB)
         let product = Int128(coded) * Self.whole

@@ -1,19 +1,19 @@
-/// How a number of errors are spread, nanoseconds.
+/// Statistics of errors, nanoseconds.
 package struct Spread: Codable, Hashable, Sendable {
     package var count: Int
-    /// The smallest, with its sign.
+    /// Signed minimum.
     package var minNanoseconds: Int64
-    /// The middle one, with its sign.
+    /// Signed median.
     package var medianNanoseconds: Int64
-    /// 99 of 100 are at most so large, whatever their sign (nearest rank).
+    /// 99th percentile of the absolute values (nearest rank).
     package var p99Nanoseconds: Int64
-    /// The largest, with its sign.
+    /// Signed maximum.
     package var maxNanoseconds: Int64
 
-    /// The largest of all, whatever its sign.
+    /// Maximum absolute value.
     package var worstNanoseconds: Int64 { max(maxNanoseconds, -minNanoseconds) }
 
-    /// Nil when there are none.
+    /// - Returns: nil without values.
     package init?(_ values: [Int64]) {
         let sorted = values.sorted()
         guard let first = sorted.first, let last = sorted.last else { return nil }

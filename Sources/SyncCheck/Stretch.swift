@@ -1,10 +1,10 @@
-/// A part of a source whose pictures one clock coded: all of it, unless its agent's clock began anew.
+/// A part of a source whose pictures were coded by one clock: all of it, unless its agent's clock restarted.
 struct Stretch {
-    /// Clocks that differ by less are taken for one: two boots begin so close to each other by chance only. An alignment
-    /// error larger than this is not measured, but seen: the sources are not compared.
+    /// Clocks with a smaller difference are considered the same: two boots are closer only by chance. A larger
+    /// alignment error is not measured: the sources are not compared.
     static let sameClockNanoseconds: Int64 = 10_000_000_000
 
-    /// The source's; behind a `#` the number of its clock from the second on.
+    /// The source's name; from the second clock on, followed by `#` and the clock's number.
     let name: String
     let source: ObservedSource
     let pictures: [Observations.Picture]
@@ -21,7 +21,7 @@ struct Stretch {
         trace = Trace(pictures, clock: source.clock)
     }
 
-    /// A source, divided where the clock of its codes steps.
+    /// A source, divided at steps of its coded clock.
     static func stretches(of source: ObservedSource) -> [Stretch] {
         let pictures = source.observations.pictures.sorted {
             $0.presentationNanoseconds < $1.presentationNanoseconds
@@ -51,25 +51,25 @@ struct Stretch {
     }
 }
 
-// MARK: - Sound
+// MARK: - Audio
 
 extension Stretch {
     private static let second: Int64 = 1_000_000_000
-    /// A picture further away than this does not tell when a beep was captured, nanoseconds.
+    /// Maximum distance of a picture used to determine a beep's capture time, nanoseconds.
     private static let nearNanoseconds: Int64 = 1_000_000_000
 
-    /// How much later each beep is presented than the picture of the whole second at which it was captured.
+    /// The delay of each beep after the picture of the whole second at which it was captured.
     var soundSkews: [Int64] {
         beeps.compactMap { beep in
             guard let clock = clock(at: beep) else { return nil }
             let (whole, rest) = clock.quotientAndRemainder(dividingBy: Self.second)
             let nearest = rest >= Self.second / 2 ? whole + 1 : whole
-            // What the clock shows at the beep, less what it showed when the beep was captured.
+            // The clock at the beep, minus its value at the beep's capture.
             return clock - nearest * Self.second
         }
     }
 
-    /// What the source's clock showed, by its pictures, at what is presented then.
+    /// The source's clock at a presentation time, interpolated between its pictures.
     private func clock(at presentation: Int64) -> Int64? {
         let next = pictures.partitioningIndex { $0.presentationNanoseconds >= presentation }
         let after = next < pictures.count ? pictures[next] : nil
@@ -101,7 +101,7 @@ extension Stretch {
 }
 
 extension MeasuredSource.Drift {
-    /// Nil without points.
+    /// - Returns: nil without points.
     init?(_ points: [Line.Point]) {
         guard !points.isEmpty else { return nil }
         let line = Line(points)

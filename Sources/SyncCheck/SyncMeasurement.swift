@@ -1,16 +1,16 @@
 /// Measures sources against the timeline that they share, and against each other.
 ///
-/// A picture carries the time of its source's clock at which it was captured, and has a time at which it is presented. In a perfect
-/// recording the two differ by one number for all pictures of all sources whose clock is the same: it is minus what that
-/// clock showed at the session's zero. Every error is a difference between two such numbers, so that zero itself need not be known, and
-/// nothing that the recorder says of its own clocks is used.
+/// A picture has a capture time by its source's clock, in its code, and a presentation time. In a perfect recording
+/// their difference is the same for all pictures of all sources with the same clock: minus that clock's time at the
+/// session's zero. Every error is a difference between two such differences, so zero itself need not be known, and no
+/// clock data of the recorder is used.
 package struct SyncMeasurement {
     private let stretches: [Stretch]
     private let limitNanoseconds: Int64?
     /// Indices into ``stretches`` by clock, those of one clock together.
     private let groups: [[Int]]
 
-    /// - Parameter limitNanoseconds: the largest error that is accepted; nil: any.
+    /// - Parameter limitNanoseconds: the largest accepted error; nil: any.
     package static func measure(
         _ sources: [ObservedSource], limitNanoseconds: Int64? = nil
     ) -> SyncReport {
@@ -24,7 +24,7 @@ package struct SyncMeasurement {
         groups = Self.groups(stretches)
     }
 
-    /// Sources whose deviations are close to each other are coded by one clock.
+    /// Sources with similar deviations were coded by one clock.
     private static func groups(_ stretches: [Stretch]) -> [[Int]] {
         let deviations = stretches.indices.filter { !stretches[$0].trace.points.isEmpty }
             .map { (index: $0, deviation: stretches[$0].trace.medianDeviation) }
@@ -65,7 +65,7 @@ package struct SyncMeasurement {
             notes: [])
         report.worstNanoseconds = worst(report)
         judge(&report)
-        // What is left is in the order of the stretches until here.
+        // Up to here, the sources are in the order of the stretches.
         report.sources = zip(report.sources, stretches).filter { !Self.isWithoutPattern($1) }
             .map(\.0)
         return report
@@ -88,9 +88,9 @@ package struct SyncMeasurement {
             })
     }
 
-    /// The line closest to all sources of a clock, each of which counts as much as any other.
+    /// The regression line of all sources of a clock, each with the same weight.
     ///
-    /// It may run faster or slower than the reference: that is the reference's affair, or the session's, and the same for all.
+    /// A slope is the skew of the reference or of the session, and the same for all sources.
     private func sharedTimeline(_ group: [Int]) -> Line {
         Line(
             group.flatMap { index in
@@ -103,7 +103,7 @@ package struct SyncMeasurement {
             })
     }
 
-    /// Nil when the two never recorded at one time.
+    /// Nil when the two never recorded simultaneously.
     private func pair(_ first: Stretch, _ second: Stretch) -> MeasuredPair? {
         var errors: [Int64] = []
         var beyond = 0
@@ -193,7 +193,7 @@ extension SyncMeasurement {
     }
 }
 
-/// A short time for people: `0.012 ms`.
+/// A short duration: `0.012 ms`.
 package struct NanosecondText: CustomStringConvertible {
     package let description: String
 

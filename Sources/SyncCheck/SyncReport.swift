@@ -1,61 +1,61 @@
-/// What was measured of one source, or of the part of it that one clock coded.
+/// The result for one source, or for the part of it that one clock coded.
 package struct MeasuredSource: Codable, Hashable, Sendable {
     package struct Drift: Codable, Hashable, Sendable {
-        /// How much faster the timeline runs than the clock that coded it, parts per million.
+        /// Skew of the timeline against the clock that coded it, parts per million; positive: faster.
         package var driftPPM: Double
-        /// How far from that straight line things lie.
+        /// Deviation from that line.
         package var residual: Spread
     }
 
     package var name: String
     package var files: [String]
-    /// With a code that can be read.
+    /// Pictures with a readable code.
     package var pictures: Int
     package var unreadablePictures: Int
     package var beeps: Int
-    /// Sources with the same number are coded by one clock, or by clocks that `--clock` relates; none without codes.
+    /// Sources with the same number were coded by one clock, or by clocks that `--clock` relates; nil without codes.
     package var clock: Int?
-    /// Presentation less coded time of the first picture, nanoseconds, by the reference clock.
+    /// Presentation time minus coded time of the first picture, nanoseconds, by the reference clock.
     package var deviationNanoseconds: Int64?
     /// Presentation of pictures against their codes.
     package var pictureDrift: Drift?
     /// Beeps against whole seconds.
     package var beepDrift: Drift?
-    /// How far pictures lie from the timeline that all sources of one clock share.
+    /// Deviation of pictures from the timeline that all sources of one clock share.
     package var error: Spread?
-    /// When sound is presented later than the picture of the same instant: of the beeps.
+    /// Delay of beeps after the picture of the same instant; negative: early.
     package var soundSkew: Spread?
-    /// The smallest and the largest bound that the recording itself states; none when it states nothing.
+    /// The smallest and the largest bound that the recording itself states; nil without any.
     package var recordedBoundNanoseconds: [Int64]?
 }
 
-/// What was measured between two sources of one clock.
+/// The comparison of two sources of one clock.
 package struct MeasuredPair: Codable, Hashable, Sendable {
     package var first: String
     package var second: String
-    /// How much later the first source presents an instant than the second: of each of the first one's pictures.
+    /// The first source's delay against the second: for each of the first one's pictures.
     package var alignment: Spread
-    /// How much faster the first one's timeline runs, parts per million.
+    /// Skew of the first one's timeline against the second's, parts per million.
     package var driftPPM: Double
-    /// The largest sum of both sources' recorded bounds where they were compared; none when one states nothing.
+    /// The largest sum of both sources' recorded bounds in the compared range; nil if one states none.
     package var recordedBoundNanoseconds: Int64?
-    /// Pictures whose alignment error is more than that sum.
+    /// Pictures with an alignment error above that sum.
     package var picturesBeyondBound: Int?
 }
 
-/// What `verify --sync` found.
+/// The result of `verify --sync`.
 package struct SyncReport: Codable, Hashable, Sendable {
     package var sources: [MeasuredSource]
     package var pairs: [MeasuredPair]
-    /// Those without a test pattern, of which nothing can be measured.
+    /// Sources without a test pattern, which cannot be measured.
     package var skippedSources: [String] = []
-    /// The largest error that was allowed.
+    /// The largest accepted error.
     package var limitNanoseconds: Int64?
-    /// The largest that was found: of pairs, of a source that has no other of its clock, of sound against picture.
+    /// The largest error: between pairs, of a source with a clock of its own, of audio against video.
     package var worstNanoseconds: Int64?
-    /// Why the recordings are not accepted, a line each.
+    /// Why the recordings are not accepted, one line each.
     package var failures: [String]
-    /// What else is worth knowing.
+    /// Further notes.
     package var notes: [String]
 
     package var isAccepted: Bool { failures.isEmpty }

@@ -1,7 +1,7 @@
-/// How far a source's pictures lie from the reference clock, over that clock.
+/// Deviations of a source's pictures from the reference clock, over that clock.
 ///
-/// A picture's *deviation* is its presentation time less the reference's time of its capture. In a perfect recording it is the same
-/// number for every picture of every source: minus the reference's time of the session's zero.
+/// A picture's *deviation* is its presentation time minus the reference's time of its capture. In a perfect recording
+/// it is the same for every picture of every source: minus the reference's time at the session's zero.
 struct Trace: Sendable {
     struct Point: Hashable, Sendable {
         var reference: Int64
@@ -10,7 +10,7 @@ struct Trace: Sendable {
         var deviation: Int64 { presentation - reference }
     }
 
-    /// Pictures further apart than this say nothing of what was between them, nanoseconds.
+    /// Maximum distance of pictures for interpolation, nanoseconds.
     private static let farthestNanoseconds: Int64 = 1_000_000_000
 
     /// In the order of the reference's time.
@@ -24,7 +24,8 @@ struct Trace: Sendable {
         }.sorted { $0.reference < $1.reference }
     }
 
-    /// The deviation at an instant of the reference, between the pictures around it; nil where there are none close by.
+    /// The deviation at an instant of the reference, interpolated between the nearest pictures; nil if they are too far
+    /// away.
     func deviation(at reference: Int64) -> Int64? {
         let next = points.partitioningIndex { $0.reference >= reference }
         guard next < points.count else { return nil }
@@ -39,19 +40,18 @@ struct Trace: Sendable {
             + Int64((part * Double(after.deviation - before.deviation)).rounded())
     }
 
-    /// The line through the trace.
+    /// The regression line of the trace.
     var line: Line {
         Line(points.map { Line.Point(instant: $0.reference, deviation: $0.deviation) })
     }
 
-    /// Of the deviations.
     var medianDeviation: Int64 {
         points.map(\.deviation).sorted()[points.count / 2]
     }
 }
 
 extension Array {
-    /// Where the first element is that satisfies what all after it satisfy too.
+    /// The index of the first element that satisfies a predicate which all later elements satisfy too.
     func partitioningIndex(where belongs: (Element) -> Bool) -> Int {
         var low = 0
         var high = count
