@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// HMAC-SHA256 (RFC 2104), computed by OpenSSL's libcrypto. Any thread may call.
+/// HMAC-SHA256 (RFC 2104), computed by OpenSSL's libcrypto. Thread-safe.
 package enum AuthenticationCode {
     /// Length of a code, bytes.
     package static let byteCount = HashFunction.sha256.byteCount
@@ -12,18 +12,18 @@ package enum AuthenticationCode {
             let result = HMAC(
                 EVP_sha256(), key, Int32(key.count), message, message.count, code.baseAddress, &size
             )
-            // Memory is all that it needs.
+            // It can only fail for lack of memory.
             precondition(result != nil && Int(size) == byteCount, "libcrypto computes no HMAC")
             count = byteCount
         }
     }
 
-    /// Whether a code is that of a message. The time does not depend on where it differs.
+    /// Verifies a message's code in constant time.
     package static func isValid(_ code: [UInt8], of message: [UInt8], key: [UInt8]) -> Bool {
         isEqual(code, self.code(of: message, key: key))
     }
 
-    /// Whether two secrets are equal. The time depends on their lengths only.
+    /// Compares two secrets in constant time for their length.
     package static func isEqual(_ left: [UInt8], _ right: [UInt8]) -> Bool {
         left.count == right.count && CRYPTO_memcmp(left, right, left.count) == 0
     }

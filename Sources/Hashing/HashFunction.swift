@@ -1,10 +1,10 @@
 import COpenSSL
 
-/// A hash function, computed by OpenSSL's libcrypto. Any thread may call.
+/// A hash function, computed by OpenSSL's libcrypto. Thread-safe.
 package enum HashFunction: Hashable, Sendable {
     /// SHA-256 (FIPS 180-4): 32 bytes.
     case sha256
-    /// MD5 (RFC 1321): 16 bytes. For entity tags and `Content-MD5` of object stores, and for nothing that has to resist an attacker.
+    /// MD5 (RFC 1321): 16 bytes. Only for entity tags and `Content-MD5` of object stores, never for security.
     case md5
 
     /// Length of a hash, bytes.
@@ -15,19 +15,17 @@ package enum HashFunction: Hashable, Sendable {
         }
     }
 
-    /// The hash of memory.
     package func hash(_ bytes: UnsafeRawBufferPointer) -> [UInt8] {
         [UInt8](unsafeUninitializedCapacity: byteCount) { hash, count in
             var size: UInt32 = 0
             let status = EVP_Digest(
                 bytes.baseAddress, bytes.count, hash.baseAddress, &size, algorithm.pointer, nil)
-            // Memory is all that it needs.
+            // It can only fail for lack of memory.
             precondition(status == 1 && Int(size) == byteCount, "libcrypto computes no \(self)")
             count = byteCount
         }
     }
 
-    /// The hash of bytes.
     package func hash(_ bytes: [UInt8]) -> [UInt8] {
         bytes.withUnsafeBytes { hash($0) }
     }
@@ -45,7 +43,7 @@ package enum HashFunction: Hashable, Sendable {
 /// `@unchecked Sendable`: libcrypto counts references to an `EVP_MD` atomically and never changes one (EVP_MD_fetch(3)).
 private struct Algorithm: @unchecked Sendable {
     static let sha256 = Algorithm("SHA256", properties: nil)
-    /// Also where FIPS mode excludes it by default: it does not protect anything here.
+    /// Also available in FIPS mode, which excludes it by default: it has no security function here.
     static let md5 = Algorithm("MD5", properties: "-fips")
 
     let pointer: OpaquePointer

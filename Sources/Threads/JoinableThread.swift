@@ -1,12 +1,12 @@
 package import Dispatch
 
-/// A named thread whose end others can wait for.
+/// A named thread that can be joined.
 package final class JoinableThread: Sendable {
     private let ended = DispatchSemaphore(value: 0)
 
     package init() {}
 
-    /// Starts the thread; it ends when `body` returns. To be called once.
+    /// Starts the thread; it ends when `body` returns. Call it once.
     /// - Parameter name: at most 15 bytes, the kernel's limit.
     package func start(_ name: String, _ body: @escaping @Sendable () -> Void) {
         NamedThread.start(name) { [ended] in
@@ -27,7 +27,7 @@ package final class JoinableThread: Sendable {
     /// Blocks until the thread has ended. Without ``start(_:_:)``, it blocks forever.
     package func join() {
         ended.wait()
-        // For others who wait, and for a second call.
+        // For other waiting threads, and for a second call.
         ended.signal()
     }
 }

@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// A thread that owns blocking work, with a name that `top -H` and debuggers show.
+/// A thread for blocking work, with a name for `top -H` and debuggers.
 package enum NamedThread {
     private final class Work: Sendable {
         let name: String

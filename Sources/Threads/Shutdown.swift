@@ -1,9 +1,9 @@
 import Dispatch
 import Synchronization
 
-/// The end of a program, or of a part of it: handed down from where signals arrive to every wait for something remote.
+/// The end of a program, or of a part of it: passed from the signal handlers to every wait for a remote system.
 ///
-/// It begins once, and for good. Any thread may call.
+/// It is irreversible. Thread-safe.
 package final class Shutdown: Sendable {
     private struct State {
         var next = 0
@@ -17,7 +17,7 @@ package final class Shutdown: Sendable {
 
     package var hasBegun: Bool { begun.load(ordering: .acquiring) }
 
-    /// Ends every wait, and those that begin later.
+    /// Ends present and later waits.
     package func begin() {
         state.withLock { state in
             begun.store(true, ordering: .releasing)
@@ -26,7 +26,7 @@ package final class Shutdown: Sendable {
         }
     }
 
-    /// Ends every wait in so many seconds: what can end by itself does before.
+    /// Ends every wait after this many seconds, within which work may still finish.
     package func begin(afterSeconds seconds: Int) {
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) { [self] in
             begin()
