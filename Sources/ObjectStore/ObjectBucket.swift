@@ -1,65 +1,67 @@
-/// The objects of one bucket below one prefix: the few operations that keeping an archive in an S3-compatible store needs.
+/// The objects of one bucket below one prefix, with the operations that an archive in an S3-compatible store needs.
 ///
-/// Any thread may call that is not an event loop's. Calls block until the store has answered, and are not repeated: whoever calls decides
-/// by ``ObjectStoreError/kind`` whether and when to try again. Keys are relative to the prefix.
+/// Thread-safe, but not for event-loop threads: calls block until the store has responded. Calls are not retried: the
+/// caller decides by ``ObjectStoreError/kind`` whether and when to retry. Keys are relative to the prefix.
 package protocol ObjectBucket: Sendable {
-    /// The bucket in messages: `s3://BUCKET/PREFIX`. Without secrets.
+    /// The bucket's name in messages: `s3://BUCKET/PREFIX`, without secrets.
     var name: String { get }
 
     /// The objects whose keys begin with `prefix`, in the order of their keys, at most 1,000 of them.
     /// - Parameters:
-    ///   - after: Only keys behind this one.
-    ///   - folders: Objects with a further `/` behind the prefix are answered as one folder each.
+    ///   - after: only keys after this one.
+    ///   - folders: whether objects with a further `/` after the prefix are grouped as folders.
     func list(prefix: String, after: String?, folders: Bool) throws(ObjectStoreError) -> ObjectPage
 
-    /// What the store says of an object; nil where there is none.
+    /// An object's properties; nil if it does not exist.
     func properties(of key: String) throws(ObjectStoreError) -> ObjectProperties?
 
-    /// A range of an object's bytes. The answer has exactly `range.count` bytes.
-    /// - Parameter tag: What ``properties(of:)`` said; an object that was replaced meanwhile is ``ObjectStoreError/Kind/changed``.
+    /// A range of an object's bytes; exactly `range.count` bytes.
+    /// - Parameter tag: from ``properties(of:)``; if the object was replaced since, the error is
+    ///   ``ObjectStoreError/Kind/changed``.
     func read(_ key: String, range: Range<Int64>, tag: String?) throws(ObjectStoreError) -> [UInt8]
 
-    /// An address at which everybody who has it can read an object until it expires, without credentials. The store is not asked.
+    /// A presigned URL: anyone who has it can read the object without credentials until it expires. Makes no request.
     /// - Parameters:
     ///   - validSeconds: 1 to 604,800.
-    ///   - contentType: What the store says that the object is.
+    ///   - contentType: the content type in the store's response.
     func presignedAddress(
         of key: String, validSeconds: Int, contentType: String
     ) throws(ObjectStoreError) -> String
 
-    /// Writes a small object at once. The store checks the bytes against `digest` before it answers.
-    /// - Parameter condition: What must be there before; otherwise ``ObjectStoreError/Kind/exists`` or `changed`.
+    /// Writes a small object in one request. The store verifies `digest` before it responds.
+    /// - Parameter condition: the required previous state; otherwise the error is ``ObjectStoreError/Kind/exists`` or
+    ///   `changed`.
     func put(
         _ bytes: ObjectBytes, at key: String, digest: ObjectDigest, condition: PutCondition
     ) throws(ObjectStoreError) -> ObjectProperties
 
-    /// Begins an object in parts. `metadata` is kept with it.
-    /// - Returns: The upload's name in the store.
+    /// Begins a multipart upload. `metadata` is stored with the object.
+    /// - Returns: the upload ID.
     func beginUpload(of key: String, metadata: [String: String]) throws(ObjectStoreError) -> String
 
-    /// Sends one part; the store checks its bytes against `digest`. Sending a part again replaces it.
+    /// Uploads one part; the store verifies `digest`. Uploading a part again replaces it.
     /// - Parameter number: 1 to 10,000. Parts but the last have at least 5 MiB.
     func putPart(
         _ number: Int, of upload: String, key: String, bytes: ObjectBytes, digest: ObjectDigest
     ) throws(ObjectStoreError) -> UploadedPart
 
-    /// The parts that the store has of an upload, by number; nil where the upload is gone.
+    /// The uploaded parts by number; nil if the upload no longer exists.
     func parts(of upload: String, key: String) throws(ObjectStoreError) -> [UploadedPart]?
 
-    /// Makes the parts an object. Afterwards it is there whole, or not at all.
+    /// Completes an upload. The object appears atomically.
     func completeUpload(
         _ upload: String, key: String, parts: [UploadedPart], condition: PutCondition
     ) throws(ObjectStoreError) -> ObjectProperties
 
-    /// Forgets an upload and its parts. An upload that is gone is no error.
+    /// Aborts an upload and deletes its parts. An upload that no longer exists is no error.
     func abandonUpload(_ upload: String, key: String) throws(ObjectStoreError)
 
-    /// Deletes an object. An object that is not there is no error.
+    /// Deletes an object. An object that does not exist is no error.
     func delete(_ key: String) throws(ObjectStoreError)
 }
 
 extension ObjectBucket {
-    /// Puts a small object whose bytes are in an array.
+    /// Writes a small object from an array.
     package func put(
         _ bytes: [UInt8], at key: String, digest: ObjectDigest, condition: PutCondition
     ) throws(ObjectStoreError) -> ObjectProperties {
@@ -67,7 +69,7 @@ extension ObjectBucket {
     }
 }
 
-/// SHA-256 of bytes that are sent: the store refuses others (`x-amz-checksum-sha256`, `x-amz-content-sha256`).
+/// SHA-256 of a request's body, which the store verifies (`x-amz-checksum-sha256`, `x-amz-content-sha256`).
 package struct ObjectDigest: Hashable, Sendable {
     /// 32 bytes.
     package var sha256: [UInt8]
@@ -77,22 +79,22 @@ package struct ObjectDigest: Hashable, Sendable {
 
 package enum PutCondition: Hashable, Sendable {
     case none
-    /// `If-None-Match: *`. Some stores ignore it when an upload is completed: look at ``ObjectBucket/properties(of:)`` before, too.
+    /// `If-None-Match: *`. Some stores ignore it when an upload is completed: check ``ObjectBucket/properties(of:)``
+    /// first, too.
     case absent
     /// `If-Match`.
     case tag(String)
 }
 
-/// What a store says of an object.
 package struct ObjectProperties: Hashable, Sendable {
     package var sizeBytes: Int64
-    /// The entity tag, with its quotes. No digest: stores differ in what it is.
+    /// The entity tag, with its quotes. Not a digest: stores compute it differently.
     package var tag: String
-    /// What ``ObjectBucket/beginUpload(of:metadata:)`` kept; empty for small objects.
+    /// The metadata of ``ObjectBucket/beginUpload(of:metadata:)``; empty for small objects.
     package var metadata: [String: String]
-    /// Nanoseconds since 1970, of the store's clock.
+    /// Nanoseconds since 1970, by the store's clock.
     package var modifiedNanoseconds: Int64?
-    /// Of all its bytes, as the store computed it; nil where it does not tell, which is so of objects in parts.
+    /// The store's SHA-256 of the whole object; nil if unavailable, as for multipart objects.
     package var digest: ObjectDigest?
 
     package init(
@@ -111,7 +113,7 @@ package struct UploadedPart: Hashable, Sendable {
     package var number: Int
     package var sizeBytes: Int64
     package var tag: String
-    /// As the store computed it; nil where it does not tell.
+    /// The store's SHA-256; nil if unavailable.
     package var digest: ObjectDigest?
 
     package init(number: Int, sizeBytes: Int64, tag: String, digest: ObjectDigest?) {
@@ -143,7 +145,7 @@ package struct ObjectPage: Sendable {
     }
 
     package var entries: [Entry]
-    /// Whether there is more behind the last entry.
+    /// Whether there are entries after the last one.
     package var isTruncated: Bool
 
     package init(entries: [Entry], isTruncated: Bool) {
@@ -152,37 +154,37 @@ package struct ObjectPage: Sendable {
     }
 }
 
-/// Why a store did not do what it was asked.
+/// Why a request failed.
 package struct ObjectStoreError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Kind: Hashable, Sendable {
-        /// No connection, no answer, a broken answer: the operation may or may not have happened.
+        /// No connection, no response, or a broken one: the operation may or may not have been executed.
         case unreachable
-        /// 500, 502, 503 (slow down), 504: try again later, and less often.
+        /// 500, 502, 503 (slow down), 504: retry later, and less often.
         case busy
         /// 401, 403, wrong signature, expired credentials.
         case denied
         /// The difference of the clocks is too large (`RequestTimeTooSkewed`).
         case clock
-        /// The bucket is gone, or there never was one.
+        /// The bucket does not exist.
         case noBucket
-        /// The upload is gone (`NoSuchUpload`), or its object is.
+        /// The upload (`NoSuchUpload`) or its object no longer exists.
         case gone
-        /// There is an object already (412 for ``PutCondition/absent``).
+        /// The object exists already (412 for ``PutCondition/absent``).
         case exists
-        /// The object is not the one that was meant (412 for a tag).
+        /// The object was replaced (412 for a tag).
         case changed
-        /// The store got other bytes than it was told (`BadDigest`, `XAmzContentSHA256Mismatch`).
+        /// The store received bytes with another digest (`BadDigest`, `XAmzContentSHA256Mismatch`).
         case digest
         /// The store is full, or over a quota (507, `QuotaExceeded`).
         case full
-        /// The program ends: the store was not asked, or not waited for.
+        /// The program ends: the request was not sent, or its response not awaited.
         case stopped
-        /// Anything else that the store refuses: the same request will be refused again.
+        /// Any other rejection: a retry would be rejected again.
         case refused
     }
 
     package var kind: Kind
-    /// One line: what was asked of which store, what it said, what to do. Without secrets.
+    /// One line: the operation, the store, its error, and a remedy. Without secrets.
     package var message: String
 
     package init(_ kind: Kind, _ message: String) {

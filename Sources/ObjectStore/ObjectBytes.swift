@@ -1,8 +1,8 @@
 package import Hashing
 
-/// Bytes for a store. They go to the connection from where they are, and their memory can be used again.
+/// The body of a request, sent from its own memory, which can be reused.
 package struct ObjectBytes: Sendable {
-    /// `@unchecked Sendable`: written before it is shared, and again only by the one who has the last reference.
+    /// `@unchecked Sendable`: written before it is shared, and again only by the holder of the last reference.
     private final class Memory: @unchecked Sendable {
         let bytes: UnsafeMutableRawBufferPointer
 
@@ -23,11 +23,11 @@ package struct ObjectBytes: Sendable {
         }
     }
 
-    /// Bytes that are written into new memory, or into that of others.
+    /// Bytes written into new or reused memory.
     /// - Parameters:
-    ///   - count: how many there are to be.
-    ///   - spare: bytes that are not needed any more. Their memory is used again, unless somebody else still has it.
-    ///   - fill: writes into the memory, which has `count` bytes at least, and returns how many it has written.
+    ///   - count: the required size.
+    ///   - spare: bytes that are no longer needed. Their memory is reused, unless there are other references.
+    ///   - fill: writes into the memory, which has at least `count` bytes, and returns the number written.
     package init(
         count: Int, in spare: consuming ObjectBytes? = nil,
         _ fill: (UnsafeMutableRawBufferPointer) -> Int
@@ -45,7 +45,7 @@ package struct ObjectBytes: Sendable {
     package func withUnsafeBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        // The memory lives as long as the bytes are looked at.
+        // The memory must outlive the call.
         let memory = memory
         defer { withExtendedLifetime(memory) {} }
         return try body(UnsafeRawBufferPointer(rebasing: memory.bytes[..<count]))
@@ -53,7 +53,6 @@ package struct ObjectBytes: Sendable {
 }
 
 extension ObjectBytes {
-    /// Their digest by a hash function.
     package func hash(with function: HashFunction) -> [UInt8] {
         withUnsafeBytes { function.hash($0) }
     }

@@ -6,51 +6,52 @@ package import Threads
 
 /// A bucket of an S3-compatible store, over HTTP.
 ///
-/// Every request says the digest of its body in each of the ways that some store checks. Answers are bounded and parsed
-/// with limits. A request that was denied is sent once more if there are other credentials by then; nothing else is repeated.
+/// Every request has the digest of its body in all forms that stores verify. Responses are bounded and parsed with
+/// limits. A denied request is retried once if the credentials have changed; no other request is retried.
 package final class S3Bucket: ObjectBucket {
     /// Limits of the protocol and of memory.
     package enum Limits {
         /// Parts of an upload (Amazon S3 User Guide, "Multipart upload limits").
         package static let parts = 10_000
-        /// Bytes of a part but the last.
+        /// Minimum size of a part, except for the last.
         package static let minimumPartBytes = 5 << 20
-        /// Bytes that are sent or read at once: what is in memory.
+        /// Maximum bytes per request or response, which are held in memory.
         package static let bodyBytes = 64 << 20
-        /// A page of a listing, with keys of 1,024 bytes that are escaped.
+        /// A page of a listing, with escaped keys of 1,024 bytes.
         static let answerBytes = 8 << 20
         static let keyBytes = 1_024
         static let metadataBytes = 2_048
-        /// Objects of a page of a listing.
+        /// Objects per page of a listing.
         static let page = 1_000
-        /// Putting parts together may take a store minutes.
+        /// A store may need minutes to assemble the parts.
         static let completionNanoseconds: Int64 = 300_000_000_000
-        /// Slower than this is no progress.
+        /// A slower connection counts as stalled.
         static let slowestBytesPerSecond: Int64 = 16 << 10
     }
 
     package let address: StoreAddress
     private let credentials: CredentialsSource
     private let transport: any StoreTransport
-    /// Of a small request, with the answer.
+    /// Of a small request and its response.
     private let deadlineNanoseconds: Int64
     private let utcNow: @Sendable () -> Int64
 
-    /// What is known of the store's own digests of what is put.
-    private enum Telling {
-        /// Nothing was put yet.
+    /// Whether the store returns its own digest of uploaded bytes.
+    private enum DigestSupport {
+        /// Nothing was uploaded yet.
         case unknown
-        /// It has told the SHA-256 that it has computed: an MD5 would be one more digest of every byte, on both sides.
-        case tells
-        /// It has not always told.
+        /// It has returned its SHA-256: an MD5 would be one more digest of every byte, on both sides.
+        case returned
+        /// It has not always returned one.
         case unreliable
     }
 
-    private let telling = Mutex(Telling.unknown)
-    /// Whether puts are compared with a tag without its quotes (Ceph 16, where reads are compared with both forms).
+    private let digestSupport = Mutex(DigestSupport.unknown)
+    /// Whether writes are compared with a tag without its quotes (Ceph 16; reads accept both forms).
     private let comparesBareTags = Mutex(false)
 
-    /// A bucket with this process' credentials; `AWS_CA_BUNDLE` names a file of authorities that are trusted instead of the system's.
+    /// A bucket with this process's credentials; `AWS_CA_BUNDLE` names a file of trusted authorities, instead of the
+    /// system's.
     /// - Parameter shutdown: ends every wait for the store.
     package convenience init(
         _ address: StoreAddress, credentials: CredentialsSource = CredentialsSource(),
@@ -95,7 +96,7 @@ package final class S3Bucket: ObjectBucket {
         ]
         if folders { query.append(("delimiter", "/")) }
         if let after {
-            // Behind all that is in a folder. Names of an archive have no character behind '~'.
+            // Skips all keys of a folder. Names in an archive have no character above '~'.
             let isFolder = folders && after.hasSuffix("/")
             query.append(("start-after", address.prefix + after + (isFolder ? "~" : "")))
         }
@@ -104,7 +105,7 @@ package final class S3Bucket: ObjectBucket {
         let (found, isTruncated) = try parsed(answer, what) { root throws(StoreAnswers.Broken) in
             try StoreAnswers.listing(root, below: self.address.prefix)
         }
-        // Markers of folders have the folder's own key; some stores begin a page with the key that it was to begin behind.
+        // Folder markers have the folder's own key; some stores include the key after which a page begins.
         let entries = found.filter { entry in
             entry.key != prefix && !entry.key.isEmpty
                 && after.map { $0.utf8.lexicographicallyPrecedes(entry.key.utf8) } ?? true
@@ -186,13 +187,13 @@ package final class S3Bucket: ObjectBucket {
         _ bytes: ObjectBytes, at key: String, digest: ObjectDigest, condition: PutCondition
     ) throws(ObjectStoreError) -> ObjectProperties {
         let what = "put \(key)"
-        let isTold = tellsDigests
+        let expectsDigest = returnsDigests
         let answer = try ask(
             Call(
-                .put, what, key: key, headers: digestHeaders(bytes, digest, isTold), body: bytes,
+                .put, what, key: key, headers: digestHeaders(bytes, digest, expectsDigest), body: bytes,
                 digest: digest, condition: condition, slowBytes: Int64(bytes.count)))
         return ObjectProperties(
-            sizeBytes: Int64(bytes.count), tag: try tag(answer, digest, what, isTold),
+            sizeBytes: Int64(bytes.count), tag: try tag(answer, digest, what, expectsDigest),
             digest: digest)
     }
 
@@ -220,16 +221,16 @@ package final class S3Bucket: ObjectBucket {
     ) throws(ObjectStoreError) -> UploadedPart {
         precondition((1...Limits.parts).contains(number))
         let what = "put part \(number) of \(key)"
-        let isTold = tellsDigests
+        let expectsDigest = returnsDigests
         let answer = try ask(
             Call(
                 .put, what, key: key,
                 query: [("partNumber", "\(number)"), ("uploadId", upload)],
-                headers: digestHeaders(bytes, digest, isTold), body: bytes, digest: digest,
+                headers: digestHeaders(bytes, digest, expectsDigest), body: bytes, digest: digest,
                 slowBytes: Int64(bytes.count)))
         return UploadedPart(
             number: number, sizeBytes: Int64(bytes.count),
-            tag: try tag(answer, digest, what, isTold),
+            tag: try tag(answer, digest, what, expectsDigest),
             digest: answer.headers["x-amz-checksum-sha256"].flatMap(ObjectDigest.init(base64:)))
     }
 
@@ -271,7 +272,7 @@ package final class S3Bucket: ObjectBucket {
                 headers: [("Content-Type", "application/xml")],
                 body: ObjectBytes(StoreAnswers.completion(parts)), condition: condition,
                 isKeptAlive: true))
-        // The status was sent before the parts were put together: the error may be in the body.
+        // The status was sent before the parts were assembled, so the error may be in the body.
         if let error = StoreAnswers.error(answer.body) {
             throw refused(
                 StoreRefusal(status: 200, code: error.code, message: error.message), what,
@@ -303,41 +304,41 @@ package final class S3Bucket: ObjectBucket {
         }
     }
 
-    /// Whether the store is known to tell the SHA-256 of what is put.
-    private var tellsDigests: Bool { telling.withLock { $0 == .tells } }
+    /// Whether the store is known to return its SHA-256 of uploads.
+    private var returnsDigests: Bool { digestSupport.withLock { $0 == .returned } }
 
-    /// - Parameter isTold: whether the answer will have the store's own digest.
+    /// - Parameter expectsDigest: whether the response will have the store's own digest.
     private func digestHeaders(
-        _ bytes: ObjectBytes, _ digest: ObjectDigest, _ isTold: Bool
+        _ bytes: ObjectBytes, _ digest: ObjectDigest, _ expectsDigest: Bool
     ) -> [RequestSigner.Header] {
         var headers: [RequestSigner.Header] = [
             ("Content-Type", "application/octet-stream"), ("x-amz-checksum-sha256", digest.base64),
         ]
-        if !isTold {
+        if !expectsDigest {
             headers.append(
                 ("Content-MD5", ByteText.base64(bytes.hash(with: .md5))))
         }
         return headers
     }
 
-    /// The tag of what was put. A store that has computed another digest has other bytes.
-    /// - Parameter isTold: whether nothing but the store's own digest says that it has checked.
+    /// The tag of an uploaded object. A different digest of the store means different bytes.
+    /// - Parameter expectsDigest: whether the store's own digest is the only proof that it has verified the bytes.
     private func tag(
-        _ answer: StoreAnswer, _ digest: ObjectDigest, _ what: String, _ isTold: Bool
+        _ answer: StoreAnswer, _ digest: ObjectDigest, _ what: String, _ expectsDigest: Bool
     ) throws(ObjectStoreError) -> String {
-        let told = answer.headers["x-amz-checksum-sha256"].flatMap(ObjectDigest.init(base64:))
-        if let told, told != digest {
+        let returned = answer.headers["x-amz-checksum-sha256"].flatMap(ObjectDigest.init(base64:))
+        if let returned, returned != digest {
             throw ObjectStoreError(
                 .digest, "\(name): cannot \(what): the store has computed another digest")
         }
-        telling.withLock { telling in
-            if told == nil {
-                telling = .unreliable
-            } else if telling == .unknown {
-                telling = .tells
+        digestSupport.withLock { digestSupport in
+            if returned == nil {
+                digestSupport = .unreliable
+            } else if digestSupport == .unknown {
+                digestSupport = .returned
             }
         }
-        if isTold, told == nil {
+        if expectsDigest, returned == nil {
             throw ObjectStoreError(
                 .digest,
                 "\(name): cannot \(what): the store does not tell the digest, as it has done before"
@@ -361,23 +362,23 @@ package final class S3Bucket: ObjectBucket {
 // MARK: - Requests
 
 extension S3Bucket {
-    /// What is asked of the store.
+    /// A request to the store.
     private struct Call {
         var method: StoreRequest.Method
         /// After "cannot".
         var what: String
-        /// Nil: the bucket.
+        /// `nil` for the bucket.
         var key: String?
         var query: [(name: String, value: String)]
         var headers: [RequestSigner.Header]
         var body: ObjectBytes
-        /// Of the body; nil: it is computed.
+        /// Of the body; nil: to be computed.
         var digest: ObjectDigest?
         var condition: PutCondition
         var maximumAnswerBytes: Int
-        /// How much is sent or received: the deadline is that of the slowest connection that still counts.
+        /// Bytes sent or received, for a deadline at the slowest permitted rate.
         var slowBytes: Int64
-        /// The store takes its time before it answers.
+        /// Whether the store may send keep-alive bytes before it responds.
         var isKeptAlive: Bool
 
         init(
@@ -396,14 +397,14 @@ extension S3Bucket {
             self.body = body
             self.digest = digest
             self.condition = condition
-            // Errors have a body too.
+            // Errors have a body, too.
             self.maximumAnswerBytes = max(maximumAnswerBytes, Limits.answerBytes)
             self.slowBytes = slowBytes
             self.isKeptAlive = isKeptAlive
         }
     }
 
-    /// - Returns: an answer of success.
+    /// - Returns: a successful response.
     private func ask(_ call: Call) throws(ObjectStoreError) -> StoreAnswer {
         precondition(call.body.count <= Limits.bodyBytes)
         let used = try credentials.credentials()
@@ -424,8 +425,8 @@ extension S3Bucket {
         throw refused(refusal, call.what, call.condition)
     }
 
-    /// Tries again with the same condition in the other form, as long as it is not known which one the store compares.
-    /// - Returns: nil: it is refused in that form as well.
+    /// Retries with the other form of the condition's tag, until the form that the store compares is known.
+    /// - Returns: nil if that form is rejected as well.
     private func withBareTag(
         _ call: Call, _ credentials: StoreCredentials
     ) throws(ObjectStoreError) -> StoreAnswer? {
@@ -493,7 +494,7 @@ extension S3Bucket {
         let target = address.target
         guard let key else { return target.path.isEmpty ? "/" : target.path }
         let whole = address.prefix + key
-        // Paths with these are changed on their way, and their signatures become wrong.
+        // Paths with these are normalised in transit, which invalidates their signatures.
         let parts = whole.split(separator: "/", omittingEmptySubsequences: false)
         guard !key.isEmpty, whole.utf8.count <= Limits.keyBytes,
             parts.allSatisfy({ !$0.isEmpty && $0 != "." && $0 != ".." })
@@ -504,7 +505,7 @@ extension S3Bucket {
         return "\(target.path)/\(URIEncoding.encoded(whole, keepsSlashes: true))"
     }
 
-    /// Nil: the store has done what it was asked.
+    /// `nil` for a successful response.
     private func refusal(_ answer: StoreAnswer) -> StoreRefusal? {
         guard !(200..<300).contains(answer.status) else { return nil }
         let error = StoreAnswers.error(answer.body)
@@ -523,7 +524,7 @@ extension S3Bucket {
             let used = try credentials.credentials()
             secrets = [used.secretKey, used.sessionToken ?? "", used.accessKey]
         } catch {
-            // Without credentials nothing was signed that could be repeated.
+            // Without credentials there is no secret to hide.
         }
         return ObjectStoreError(
             kind, "\(name): cannot \(what): \(refusal.text(kind, hiding: secrets))")

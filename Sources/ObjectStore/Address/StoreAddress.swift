@@ -1,26 +1,25 @@
-/// Where an archive is in an object store: `s3://BUCKET/PREFIX`, with the endpoint and the region that requests go to.
+/// The address of an archive in an object store: `s3://BUCKET/PREFIX`, with endpoint and region.
 package struct StoreAddress: Hashable, Sendable, CustomStringConvertible {
-    /// How an address begins.
     package static let scheme = "s3://"
-    /// The region of a request where nobody names one. Stores other than AWS accept it.
+    /// The default region. Stores other than AWS accept it.
     package static let defaultRegion = "us-east-1"
     private static let maximumBytes = 1_024
 
     /// 3 to 63 characters: `[a-z0-9][a-z0-9.-]*[a-z0-9]` (Amazon S3, "General purpose bucket naming rules").
     package let bucket: String
-    /// Empty, or names with a `/` behind each.
+    /// Empty, or names that each end in `/`.
     package let prefix: String
-    /// Nil: Amazon's own, for the region.
+    /// `nil` for Amazon's endpoint of the region.
     package let endpoint: StoreEndpoint?
     package let region: String
 
-    /// Why an address cannot be used. Each text continues "the address …".
+    /// Why an address is invalid. Each text continues "the address …".
     package enum Flaw: Error, Hashable, CustomStringConvertible {
         /// It does not begin with `s3://`.
         case noAddress
-        /// Its bucket has a name that no bucket can have.
+        /// The name of its bucket is invalid.
         case bucket
-        /// A part of its prefix is not a name of `[A-Za-z0-9._-]`.
+        /// A component of its prefix is not a name of `[A-Za-z0-9._-]`.
         case prefix
         case tooLong
         case region
@@ -38,9 +37,9 @@ package struct StoreAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Reads an address.
+    /// Parses an address.
     /// - Parameters:
-    ///   - text: `s3://BUCKET`, `s3://BUCKET/PREFIX`; a `/` at the end does not matter.
+    ///   - text: `s3://BUCKET`, `s3://BUCKET/PREFIX`; a trailing `/` is ignored.
     ///   - region: nil: ``defaultRegion``.
     package init(
         _ text: String, endpoint: StoreEndpoint? = nil, region: String? = nil
@@ -61,15 +60,15 @@ package struct StoreAddress: Hashable, Sendable, CustomStringConvertible {
         self.region = region
     }
 
-    /// Whether a text is meant as an address in a store, and not as a directory.
+    /// Whether a text is a store address rather than a directory.
     package static func isAddress(_ text: String) -> Bool { text.hasPrefix(scheme) }
 
-    /// `s3://BUCKET/PREFIX`, without a `/` at the end.
+    /// `s3://BUCKET/PREFIX`, without a trailing `/`.
     package var description: String {
         prefix.isEmpty ? "s3://\(bucket)" : "s3://\(bucket)/\(prefix.dropLast())"
     }
 
-    /// Where its requests go.
+    /// The target of its requests.
     var target: RequestTarget {
         guard let endpoint else {
             // Certificates of *.s3.REGION.amazonaws.com do not cover names with a dot.
@@ -82,7 +81,7 @@ package struct StoreAddress: Hashable, Sendable, CustomStringConvertible {
             isSecure: endpoint.isSecure, host: endpoint.authority, path: "/\(bucket)")
     }
 
-    /// `https://HOST[:PORT]` of the addresses of its objects.
+    /// The origin of its objects' URLs: `https://HOST[:PORT]`.
     package var origin: String { target.origin }
 
     private static func isBucket(_ name: String) -> Bool {
@@ -111,14 +110,14 @@ package struct StoreAddress: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// Scheme, host and the beginning of the path of a bucket's requests.
+/// Scheme, host and path prefix of a bucket's requests.
 struct RequestTarget: Hashable, Sendable {
     var isSecure: Bool
-    /// With the port where it is not the scheme's own.
+    /// With a port other than the scheme's default.
     var host: String
-    /// `/BUCKET` (path-style), or empty where the host names the bucket (virtual-hosted style).
+    /// `/BUCKET` (path-style), or empty if the host names the bucket (virtual-hosted style).
     var path: String
 
-    /// `https://HOST`, as browsers name it (RFC 6454 §6.1).
+    /// `https://HOST`, the origin in browsers (RFC 6454 §6.1).
     var origin: String { "\(isSecure ? "https" : "http")://\(host)" }
 }

@@ -1,16 +1,16 @@
-/// Where a store other than Amazon's answers: `https://HOST`, `http://HOST:PORT`.
+/// The endpoint of a store other than Amazon's: `https://HOST`, `http://HOST:PORT`.
 ///
-/// Its buckets are addressed in the path, which every store understands and which needs neither names nor certificates for each bucket.
+/// Its buckets use path-style addresses, which every store supports without DNS names and certificates per bucket.
 package struct StoreEndpoint: Hashable, Sendable, CustomStringConvertible {
     private static let maximumBytes = 512
 
     package let isSecure: Bool
     /// A name, an IPv4 address, or an IPv6 address in brackets; lower case.
     package let host: String
-    /// Nil: the scheme's own.
+    /// `nil` for the scheme's default.
     package let port: UInt16?
 
-    /// Why an endpoint cannot be used. Each text continues "the endpoint …".
+    /// Why an endpoint is invalid. Each text continues "the endpoint …".
     package enum Flaw: Error, Hashable, CustomStringConvertible {
         /// Neither `http://` nor `https://`.
         case scheme
@@ -33,7 +33,7 @@ package struct StoreEndpoint: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Reads an endpoint; a `/` at the end does not matter.
+    /// Parses an endpoint; a trailing `/` is ignored.
     package init(_ text: String) throws(Flaw) {
         guard text.utf8.count <= Self.maximumBytes else { throw .host }
         var rest: Substring
@@ -66,7 +66,7 @@ package struct StoreEndpoint: Hashable, Sendable, CustomStringConvertible {
         self.port = port == (isSecure ? 443 : 80) ? nil : port
     }
 
-    /// Host and port, as the `Host` header has them.
+    /// Host and port, for the `Host` header.
     var authority: String { port.map { "\(host):\($0)" } ?? host }
 
     package var description: String { "\(isSecure ? "https" : "http")://\(authority)" }

@@ -1,6 +1,6 @@
-/// The percent-encoding of paths and queries that signatures are computed over (Signature Version 4, "UriEncode"; RFC 3986 §2.3).
+/// The percent-encoding of paths and queries for signatures (Signature Version 4, "UriEncode"; RFC 3986 §2.3).
 enum URIEncoding {
-    /// A name or value of a query, or a path whose `/` are kept.
+    /// Encodes a name or value of a query, or a path with its `/`.
     /// - Parameter keepsSlashes: whether it is a path.
     static func encoded(_ text: String, keepsSlashes: Bool = false) -> String {
         var bytes: [UInt8] = []
@@ -30,7 +30,7 @@ enum URIEncoding {
         }
     }
 
-    /// Upper case, as the signature demands.
+    /// Upper case, as the signature requires.
     private static func digit(_ value: UInt8) -> UInt8 {
         value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
     }

@@ -1,6 +1,6 @@
-/// What a store answers in XML (Amazon S3 API Reference), read from elements. Nil or an error for an answer that is not what was asked for.
+/// Parses a store's XML responses (Amazon S3 API Reference). An unexpected response is nil or an error.
 enum StoreAnswers {
-    /// A broken answer, for people.
+    /// An invalid response.
     struct Broken: Error, Hashable {
         var reason: String
 
@@ -16,7 +16,7 @@ enum StoreAnswers {
     }
 
     /// `ListBucketResult` of `ListObjectsV2`.
-    /// - Parameter prefix: of the whole bucket's keys: it is taken off.
+    /// - Parameter prefix: removed from all keys.
     static func listing(
         _ root: XMLElement, below prefix: String
     ) throws(Broken) -> (entries: [ObjectPage.Entry], isTruncated: Bool) {
@@ -51,7 +51,7 @@ enum StoreAnswers {
         return (entries, root.text(of: "IsTruncated") == "true")
     }
 
-    /// `InitiateMultipartUploadResult`: the upload's name.
+    /// `InitiateMultipartUploadResult`: the upload ID.
     static func upload(_ root: XMLElement) throws(Broken) -> String {
         guard root.name == "InitiateMultipartUploadResult", let name = root.text(of: "UploadId"),
             !name.isEmpty, name.utf8.count <= 2_048
@@ -59,7 +59,7 @@ enum StoreAnswers {
         return name
     }
 
-    /// `ListPartsResult`: a page of parts; the number behind which the next one begins, nil: there is none.
+    /// `ListPartsResult`: a page of parts, and the part number after which the next page begins; nil: there is none.
     static func parts(
         _ root: XMLElement
     ) throws(Broken) -> (parts: [UploadedPart], next: Int?) {
@@ -79,7 +79,7 @@ enum StoreAnswers {
         return (parts, next)
     }
 
-    /// `CompleteMultipartUploadResult`: the object's tag, in quotes; nil where the store leaves it empty (Ceph 16).
+    /// `CompleteMultipartUploadResult`: the object's tag, in quotes; nil if the store leaves it empty (Ceph 16).
     static func completed(_ root: XMLElement) throws(Broken) -> String? {
         guard root.name == "CompleteMultipartUploadResult", let tag = root.text(of: "ETag") else {
             throw Broken("its answer does not say that the upload is complete")
@@ -96,7 +96,7 @@ enum StoreAnswers {
             guard root.name == "Error", let code = root.text(of: "Code") else { return nil }
             return (code, root.text(of: "Message") ?? "")
         } catch {
-            // Proxies answer in HTML: the status says enough.
+            // Proxies return HTML: the status suffices.
             return nil
         }
     }
@@ -140,7 +140,7 @@ enum StoreAnswers {
 }
 
 extension ObjectDigest {
-    /// As headers and answers have it; nil for what is no SHA-256 of a whole object.
+    /// The base64 of headers and responses; nil for anything but a SHA-256 of a whole object.
     init?(base64 text: String) {
         guard let bytes = ByteText.decoded(base64: text, count: 32) else { return nil }
         self.init(sha256: bytes)

@@ -1,18 +1,18 @@
-/// What a store has answered instead of doing what it was asked, and what that means.
+/// An error response of a store, and its meaning.
 struct StoreRefusal: Sendable {
     /// HTTP status.
     var status: Int
-    /// Of the answer's `Error`; empty: it had none, as answers to `HEAD`.
+    /// Of the response's `Error`; empty without one, as for `HEAD`.
     var code: String
     var message: String
-    /// How far the store's clock is from ours, nanoseconds; nil: it did not tell.
+    /// Difference of the store's clock from ours, nanoseconds; nil: unknown.
     var clockDifferenceNanoseconds: Int64?
 
-    /// S3 refuses signatures of clocks that differ by more than 15 minutes.
+    /// S3 rejects signatures with a clock difference above 15 minutes.
     private static let greatestDifferenceNanoseconds: Int64 = 15 * 60 * 1_000_000_000
     private static let maximumMessageCharacters = 160
 
-    /// - Parameter condition: of the request: it says what 412 means.
+    /// - Parameter condition: of the request: it determines the meaning of 412.
     func kind(_ condition: PutCondition) -> ObjectStoreError.Kind {
         if let kind = Self.kinds[code] { return kind }
         switch status {
@@ -57,11 +57,11 @@ struct StoreRefusal: Sendable {
         "XMinioStorageFull": .full,
     ]
 
-    /// What it said, and what to do. One line.
-    /// - Parameter secrets: never shown, wherever the store repeats them.
+    /// The error and a remedy, in one line.
+    /// - Parameter secrets: removed from the text, in case the store repeats them.
     func text(_ kind: ObjectStoreError.Kind, hiding secrets: [String]) -> String {
         func hidden(_ text: String) -> String {
-            // Before it is cut: a part of a secret is not to be seen either.
+            // Before truncation, so that no part of a secret remains.
             Self.oneLine(
                 secrets.filter { !$0.isEmpty }.reduce(text) { $0.replacing($1, with: "...") })
         }
@@ -91,7 +91,7 @@ struct StoreRefusal: Sendable {
         }
     }
 
-    /// Printable ASCII, not too long.
+    /// Printable ASCII, truncated.
     static func oneLine(_ text: String) -> String {
         let scalars = text.unicodeScalars.prefix(maximumMessageCharacters).map { scalar in
             (0x20...0x7E).contains(scalar.value) ? Character(scalar) : " "

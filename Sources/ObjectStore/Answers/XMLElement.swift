@@ -1,17 +1,17 @@
-/// An element of a store's answer with its children and text, read with limits from bytes that nobody vouches for.
+/// An element of a store's response with its children and text, parsed from untrusted bytes with limits.
 ///
-/// What S3 answers needs a small part of XML 1.0: elements, text, the five named entities and character references. Attributes, comments,
-/// processing instructions and CDATA are understood, and of these only CDATA is kept. Document types are refused, and with them all
-/// other entities. Prefixes of names are dropped.
+/// S3's responses need a small part of XML 1.0: elements, text, the five named entities and character references.
+/// Attributes, comments, processing instructions and CDATA are parsed; only CDATA is kept. Document types are rejected,
+/// and with them all other entities. Namespace prefixes are dropped.
 package struct XMLElement: Hashable, Sendable {
     package let name: String
     package private(set) var text: String = ""
     package private(set) var children: [XMLElement] = []
 
-    /// Why bytes are no answer.
+    /// Why bytes are no valid document.
     package struct Flaw: Error, Hashable, CustomStringConvertible {
         package let description: String
-        /// Where.
+        /// Byte offset of the flaw.
         package let offset: Int
 
         init(_ description: String, at offset: Int) {
@@ -20,11 +20,11 @@ package struct XMLElement: Hashable, Sendable {
         }
     }
 
-    /// Elements within elements: a listing has four levels.
+    /// Nesting depth: a listing has four levels.
     package static let maximumDepth = 16
-    /// Elements of one answer: a page of a listing has 1,000 objects of about ten.
+    /// Elements of one document: a page of a listing has 1,000 objects of about ten.
     package static let maximumElements = 50_000
-    /// Bytes of the text of one element: the longest key has 1,024.
+    /// Bytes of text of one element: the longest key has 1,024.
     package static let maximumTextBytes = 16_384
     private static let maximumNameBytes = 256
 
@@ -36,7 +36,7 @@ package struct XMLElement: Hashable, Sendable {
     /// The text of the first child with a name.
     package func text(of name: String) -> String? { child(name)?.text }
 
-    /// Reads a whole document.
+    /// Parses a whole document.
     package static func parse(_ bytes: [UInt8]) throws(Flaw) -> XMLElement {
         var reader = Reader(bytes: bytes)
         return try reader.document()
@@ -75,7 +75,7 @@ package struct XMLElement: Hashable, Sendable {
                     guard var element = open.popLast(), element.name == name else {
                         throw Flaw("an end tag without its start tag", at: at)
                     }
-                    // Between elements there is only layout.
+                    // Text between elements is whitespace.
                     if element.children.isEmpty {
                         element.text = String(decoding: text, as: UTF8.self)
                     }
@@ -103,7 +103,7 @@ package struct XMLElement: Hashable, Sendable {
             }
         }
 
-        /// Behind the document's element there are only spaces, comments and instructions.
+        /// Only whitespace, comments and instructions may follow the root element.
         private mutating func finish(_ element: XMLElement) throws(Flaw) -> XMLElement {
             while at < bytes.count {
                 if isSpace(bytes[at]) {
@@ -173,7 +173,7 @@ package struct XMLElement: Hashable, Sendable {
             return scalar
         }
 
-        /// - Returns: its name; whether it is an element without content.
+        /// - Returns: its name, and whether it is an empty-element tag.
         private mutating func startTag() throws(Flaw) -> (name: String, isEmpty: Bool) {
             at += 1
             let name = try tagName()
@@ -228,8 +228,8 @@ package struct XMLElement: Hashable, Sendable {
             }
         }
 
-        /// Goes behind the next `end`.
-        /// - Returns: what lies before it, from `count` bytes behind here on.
+        /// Skips to after the next `end`.
+        /// - Returns: the bytes before it, starting `count` bytes after the present position.
         private mutating func skip(
             from count: Int, to end: StaticString
         ) throws(Flaw) -> Range<Int> {

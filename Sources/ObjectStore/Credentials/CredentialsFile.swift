@@ -1,11 +1,11 @@
-/// The file that AWS's tools keep credentials in: `[profile]`, and below it `aws_access_key_id = …` (AWS SDKs and Tools Reference Guide,
-/// "Format of the shared config and credentials files").
+/// The credentials file of AWS's tools: `[profile]`, followed by `aws_access_key_id = …` (AWS SDKs and Tools Reference
+/// Guide, "Format of the shared config and credentials files").
 enum CredentialsFile {
     static let maximumBytes = 1 << 20
     private static let maximumLines = 100_000
 
     /// The credentials of a profile.
-    /// - Returns: nil: there is no such profile, or it has no keys.
+    /// - Returns: nil without such a profile, or without keys in it.
     static func credentials(of profile: String, in bytes: [UInt8]) -> StoreCredentials? {
         var isWanted = false
         var values: [String: String] = [:]

@@ -2,10 +2,11 @@ import Glibc
 import Media
 import Synchronization
 
-/// Finds credentials as every S3 tool does: `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` (with `AWS_SESSION_TOKEN`) of the environment;
-/// else the profile `AWS_PROFILE` (`default`) of `AWS_SHARED_CREDENTIALS_FILE` (`~/.aws/credentials`).
+/// Finds credentials like other S3 tools: `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY` (with `AWS_SESSION_TOKEN`) in
+/// the environment; else the profile `AWS_PROFILE` (`default`) of `AWS_SHARED_CREDENTIALS_FILE` (`~/.aws/credentials`).
 ///
-/// A file is read again every minute, and when the store denies a request, so that credentials can be renewed without a restart.
+/// A file is read again every minute, and when the store denies a request, so that credentials can be renewed without a
+/// restart.
 package final class CredentialsSource: Sendable {
     private static let ageNanoseconds: Int64 = 60_000_000_000
 
@@ -15,8 +16,8 @@ package final class CredentialsSource: Sendable {
     private let known = Mutex<(credentials: StoreCredentials, readAt: Int64)?>(nil)
 
     /// - Parameters:
-    ///   - readFile: the content of a file; nil where it cannot be read.
-    ///   - monotonicNow: nanoseconds of a clock that is not set.
+    ///   - readFile: returns the content of a file; nil if it cannot be read.
+    ///   - monotonicNow: a monotonic clock, nanoseconds.
     package init(
         environment: [String: String],
         readFile: @escaping @Sendable (String) -> [UInt8]? = CredentialsSource.contents,
@@ -40,8 +41,8 @@ package final class CredentialsSource: Sendable {
         self.init(environment: environment)
     }
 
-    /// What requests are signed with now.
-    /// - Parameter isRenewing: whether what is known was denied.
+    /// The present credentials.
+    /// - Parameter isRenewing: whether the cached ones were denied.
     func credentials(isRenewing: Bool = false) throws(ObjectStoreError) -> StoreCredentials {
         let now = monotonicNow()
         if !isRenewing, let known = known.withLock({ $0 }), now - known.readAt < Self.ageNanoseconds
@@ -92,12 +93,12 @@ package final class CredentialsSource: Sendable {
         return credentials
     }
 
-    /// A variable that is set and not empty.
+    /// A non-empty variable.
     private func value(_ name: String) -> String? {
         environment[name].flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// A file of at most ``CredentialsFile/maximumBytes``; nil where it cannot be read.
+    /// A file of at most ``CredentialsFile/maximumBytes``; nil if it cannot be read.
     @Sendable package static func contents(_ path: String) -> [UInt8]? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }

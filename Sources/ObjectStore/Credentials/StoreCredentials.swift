@@ -1,4 +1,4 @@
-/// What requests are signed with. It describes itself without its secrets.
+/// Credentials for signing requests. Descriptions of it omit the secrets.
 package struct StoreCredentials: Hashable, Sendable, CustomStringConvertible,
     CustomDebugStringConvertible, CustomReflectable
 {
@@ -15,10 +15,10 @@ package struct StoreCredentials: Hashable, Sendable, CustomStringConvertible,
 
     package var description: String { "credentials" }
     package var debugDescription: String { description }
-    /// Of what `dump` and failed test expectations would show.
+    /// For `dump` and failed test expectations.
     package var customMirror: Mirror { Mirror(self, children: []) }
 
-    /// Whether they can be in a header: printable ASCII, not empty.
+    /// Whether they are valid in a header: printable ASCII, not empty.
     var isUsable: Bool {
         [accessKey, secretKey, sessionToken ?? "-"].allSatisfy { text in
             !text.isEmpty && text.utf8.count <= 8_192

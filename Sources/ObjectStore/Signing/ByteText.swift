@@ -32,7 +32,7 @@ enum ByteText {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// Nil for what is not base64 of exactly `count` bytes.
+    /// `nil` for anything but base64 of exactly `count` bytes.
     static func decoded(base64 text: String, count: Int) -> [UInt8]? {
         guard text.utf8.count == (count + 2) / 3 * 4 else { return nil }
         var bytes: [UInt8] = []

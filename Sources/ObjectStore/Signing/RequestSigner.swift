@@ -1,27 +1,27 @@
 import Hashing
 
-/// Signs requests with AWS Signature Version 4 for the service `s3`: in the `Authorization` header, or in the query (presigned).
+/// Signs requests with AWS Signature Version 4 for the service `s3`: in the `Authorization` header, or in the query
+/// (presigned).
 ///
-/// A value: it reads no clock and no credentials file. S3's two exceptions from the general rules are built in: paths are encoded once
-/// and not normalised (Amazon S3 API Reference, "Authenticating Requests").
+/// A value: it reads no clock and no credentials file. It implements S3's two exceptions from the general rules: paths
+/// are encoded once and not normalised (Amazon S3 API Reference, "Authenticating Requests").
 struct RequestSigner: Sendable {
-    /// The digest of a presigned request's body: nobody knows it when the address is made.
+    /// The digest of a presigned request's body, which is unknown when the URL is created.
     static let unsignedPayload = "UNSIGNED-PAYLOAD"
-    /// The longest validity of a presigned address: seven days.
+    /// Maximum validity of a presigned URL: seven days.
     static let maximumValiditySeconds = 604_800
     private static let algorithm = "AWS4-HMAC-SHA256"
 
     let credentials: StoreCredentials
     let region: String
 
-    /// A header: name and value.
     typealias Header = (name: String, value: String)
 
-    /// The headers of a request with those that sign it: `x-amz-date`, `x-amz-security-token`, `Authorization`.
+    /// The headers of a request with the signature's: `x-amz-date`, `x-amz-security-token`, `Authorization`.
     /// - Parameters:
-    ///   - path: encoded, with `/` at the front.
+    ///   - path: encoded, with a leading `/`.
     ///   - query: names and values, not encoded.
-    ///   - headers: all that the request has, `Host` and `x-amz-content-sha256` among them.
+    ///   - headers: all headers of the request, including `Host` and `x-amz-content-sha256`.
     func signed(
         method: String, path: String, query: [(name: String, value: String)], headers: [Header],
         payloadDigest: String, at time: RequestTime
@@ -45,8 +45,8 @@ struct RequestSigner: Sendable {
         return headers
     }
 
-    /// The query of an address that anybody may get until it expires.
-    /// - Parameter query: names and values that the request has besides, not encoded.
+    /// The query of a presigned URL.
+    /// - Parameter query: further names and values, not encoded.
     /// - Returns: encoded, sorted, with the signature.
     func presignedQuery(
         method: String, host: String, path: String, query others: [(name: String, value: String)],
@@ -69,14 +69,14 @@ struct RequestSigner: Sendable {
         return "\(text)&X-Amz-Signature=\(signature(of: request, at: time))"
     }
 
-    /// A query as it is signed, which is as it is sent: encoded and sorted.
+    /// The canonical query, which is also sent: encoded and sorted.
     static func canonicalQuery(_ query: [(name: String, value: String)]) -> String {
         query.map { (URIEncoding.encoded($0.name), URIEncoding.encoded($0.value)) }
             .sorted { ($0.0, $0.1) < ($1.0, $1.1) }
             .map { "\($0.0)=\($0.1)" }.joined(separator: "&")
     }
 
-    /// Lower-case names in order, a line each; and the names.
+    /// Sorted lower-case names with values, one per line; and the names.
     private static func canonicalHeaders(_ headers: [Header]) -> (text: String, names: String) {
         let sorted = headers.map { ($0.name.lowercased(), trimmed($0.value)) }
             .sorted { $0.0 < $1.0 }
@@ -86,7 +86,7 @@ struct RequestSigner: Sendable {
         )
     }
 
-    /// Without spaces at the ends, and with one for several.
+    /// Without spaces at the ends, and with repeated spaces joined.
     private static func trimmed(_ value: String) -> String {
         value.split(whereSeparator: { $0 == " " || $0 == "\t" }).joined(separator: " ")
     }

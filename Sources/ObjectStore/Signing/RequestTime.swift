@@ -1,4 +1,4 @@
-/// An instant as signatures, listings and HTTP write it. Whole seconds are written; fractions are read.
+/// An instant in the formats of signatures, listings and HTTP. Written in whole seconds; fractions are parsed.
 struct RequestTime: Hashable, Sendable {
     /// Nanoseconds since 1970 (UTC).
     var nanoseconds: Int64
@@ -16,7 +16,7 @@ struct RequestTime: Hashable, Sendable {
     /// `20130524`.
     var day: String { String(basic.prefix(8)) }
 
-    /// Reads `Fri, 24 May 2013 00:00:00 GMT` (RFC 9110 §5.6.7, IMF-fixdate).
+    /// Parses `Fri, 24 May 2013 00:00:00 GMT` (RFC 9110 §5.6.7, IMF-fixdate).
     init?(httpDate text: String) {
         let words = text.split(separator: " ")
         guard words.count == 6, words[5] == "GMT",
@@ -29,7 +29,7 @@ struct RequestTime: Hashable, Sendable {
         self.init(year, Int64(month) + 1, day, clock, fraction: "")
     }
 
-    /// Reads `2013-05-24T00:00:00.000Z` (ISO 8601, extended format, UTC).
+    /// Parses `2013-05-24T00:00:00.000Z` (ISO 8601, extended format, UTC).
     init?(extended text: String) {
         guard text.utf8.count <= 40, text.hasSuffix("Z") else { return nil }
         let halves = text.dropLast().split(separator: "T", omittingEmptySubsequences: false)
@@ -62,7 +62,7 @@ struct RequestTime: Hashable, Sendable {
         let seconds =
             Self.days(year: year, month: month, day: day) * 86_400 + hour * 3_600 + minute * 60
             + second
-        // The year 9999 is beyond 64 bits of nanoseconds.
+        // The year 9999 exceeds 64 bits of nanoseconds.
         let (product, overflow) = seconds.multipliedReportingOverflow(by: 1_000_000_000)
         guard !overflow, product <= Int64.max - 1_000_000_000 else { return nil }
         nanoseconds = product + nanos
@@ -89,7 +89,7 @@ struct RequestTime: Hashable, Sendable {
         return (Self.date(day: seconds / 86_400), seconds % 86_400)
     }
 
-    /// Days since 1970 of a date of the Gregorian calendar. Years begin in March, so that leap days come last.
+    /// Days since 1970 of a Gregorian date. Years begin in March, so that leap days come last.
     private static func days(year: Int64, month: Int64, day: Int64) -> Int64 {
         let shifted = month <= 2 ? year - 1 : year
         let era = shifted / 400

@@ -1,10 +1,10 @@
-/// Makes an answer of the lines and bytes that arrive, up to a size.
+/// Assembles a response from lines and bytes, up to a maximum size.
 struct AnswerReader {
-    /// Names and values of all lines before the body, those of interim answers too.
+    /// Of all lines before the body, those of interim responses included.
     private static let maximumHeadBytes = 64 << 10
 
     private let maximumBytes: Int
-    /// The length in the head is that of something that is not sent.
+    /// The length in the head is that of a body that is not sent.
     private let announcesOnly: Bool
     private var headBytes = 0
     private var isHeadComplete = false
@@ -15,11 +15,11 @@ struct AnswerReader {
         announcesOnly = request.method == .head
     }
 
-    /// All that has arrived.
+    /// All received bytes.
     var receivedBytes: Int { headBytes + answer.body.count }
 
-    /// A line of the head (RFC 9112 §2.1), with its end. Interim answers (RFC 9110 §15.2) come before the one that counts, and fields
-    /// behind the body (RFC 9110 §6.5) are not looked at.
+    /// A line of the head (RFC 9112 §2.1), with its end. Interim responses (RFC 9110 §15.2) precede the final one;
+    /// trailer fields (RFC 9110 §6.5) are ignored.
     mutating func head(_ line: UnsafeRawBufferPointer) throws(TransportFailure) {
         headBytes += line.count
         guard headBytes <= Self.maximumHeadBytes else {
@@ -46,7 +46,7 @@ struct AnswerReader {
 
     private mutating func completeHead() throws(TransportFailure) {
         isHeadComplete = true
-        // Nothing else is asked for, and nothing else is decoded.
+        // No other coding is requested or supported.
         if let coding = answer.headers["transfer-encoding"], coding.lowercased() != "chunked" {
             throw TransportFailure("its answer has a transfer coding that was not asked for")
         }
@@ -65,7 +65,7 @@ struct AnswerReader {
         TransportFailure("its answer is longer than \(maximumBytes) bytes")
     }
 
-    /// The three digits of a status line (RFC 9112 §4); 0: there are none.
+    /// The three digits of a status line (RFC 9112 §4); 0 without any.
     private static func status(_ line: UnsafeRawBufferPointer) -> Int {
         let words = line.split(separator: UInt8(ascii: " "), maxSplits: 2)
         guard words.count > 1 else { return 0 }

@@ -1,33 +1,33 @@
-/// How long a store is waited for.
+/// Timeouts for a store.
 package struct StorePatience: Sendable {
-    /// Without a byte of the answer, after the request.
+    /// Without a byte of the response, after the request.
     var silenceNanoseconds: Int64
-    /// Slower than this is no progress.
+    /// A slower connection counts as stalled.
     var slowestBytesPerSecond: Int64
-    /// A small request, with the answer.
+    /// For a small request and its response.
     var deadlineNanoseconds: Int64
 
-    /// Nobody waits for it: a slow connection is better than none.
+    /// For background work: a slow connection is better than none.
     package static let writing = StorePatience(
         silenceNanoseconds: 60_000_000_000, slowestBytesPerSecond: 1_024,
         deadlineNanoseconds: 60_000_000_000)
-    /// Somebody waits for it.
+    /// For interactive work.
     package static let reading = StorePatience(
         silenceNanoseconds: 8_000_000_000, slowestBytesPerSecond: 4_096,
         deadlineNanoseconds: 20_000_000_000)
 }
 
-/// Limits of waiting for a store.
+/// Timeouts of an exchange.
 struct TransportTimeouts: Sendable {
-    /// For finding the host, the connection and the TLS handshake.
+    /// For name resolution, the connection and the TLS handshake.
     var connectNanoseconds: Int64 = 5_000_000_000
-    /// Without a byte of the answer, after the request. Stores write keep-alive bytes while they put an object together.
+    /// Without a byte of the response, after the request. Stores write keep-alive bytes while they assemble an object.
     var silenceNanoseconds: Int64 = 60_000_000_000
-    /// For taking ``slowestBytesPerSecond`` while the request is sent.
+    /// Window for receiving at ``slowestBytesPerSecond`` while the request is sent.
     var stallNanoseconds: Int64 = 30_000_000_000
-    /// For sending ``slowestBytesPerSecond`` once an answer has begun.
+    /// Window for sending at ``slowestBytesPerSecond`` once a response has begun.
     var dripNanoseconds: Int64 = 15_000_000_000
-    /// A store that is slower throughout such a time drips: it does not get on, and it is not silent either.
+    /// A store that is slower throughout a window is stalled, although it is not silent.
     var slowestBytesPerSecond: Int64 = 1_024
 
     init() {}
@@ -40,7 +40,7 @@ struct TransportTimeouts: Sendable {
     }
 }
 
-/// Whether an exchange gets on: what has been sent and received, against the limits of waiting. Has no clock of its own.
+/// Checks the progress of an exchange against its timeouts. Has no clock of its own.
 struct ExchangePace: Sendable {
     private enum Phase {
         case connecting
@@ -52,13 +52,13 @@ struct ExchangePace: Sendable {
     private let timeouts: TransportTimeouts
     private let deadlineNanoseconds: Int64
     private let bodyBytes: Int64
-    /// An answer may come a byte at a time: the store says so that it is still at work.
+    /// Whether keep-alive bytes count as progress.
     private let isKeptAlive: Bool
     private var phase = Phase.connecting
-    /// Since when ``windowBytes`` are counted.
+    /// Start of the window of ``windowBytes``.
     private var windowNanoseconds: Int64
     private var windowBytes: Int64 = 0
-    /// When the last byte of the answer came, or the request was out.
+    /// Arrival of the last byte of the response, or the end of the request.
     private var heardNanoseconds: Int64
     private var receivedBytes: Int64 = 0
 
@@ -73,7 +73,7 @@ struct ExchangePace: Sendable {
         heardNanoseconds = nowNanoseconds
     }
 
-    /// When to look again, if nothing happens before.
+    /// The next time to check, if nothing happens before.
     var nextNanoseconds: Int64 {
         switch phase {
         case .connecting: deadlineNanoseconds
@@ -86,8 +86,8 @@ struct ExchangePace: Sendable {
         }
     }
 
-    /// Notes how far the exchange is, in bytes of the request's body and of the answer with its head.
-    /// - Returns: why it has to end; nil: it may go on.
+    /// Updates the progress, in bytes of the request's body and of the response with its head.
+    /// - Returns: why the exchange has to end; nil: it may continue.
     mutating func note(
         isConnected: Bool, sentBytes: Int64, receivedBytes: Int64, nowNanoseconds: Int64
     ) -> TransportFailure? {
@@ -128,7 +128,7 @@ struct ExchangePace: Sendable {
         windowBytes = entered == .sending ? sentBytes : receivedBytes
     }
 
-    /// Whether a window has ended in which fewer bytes moved than count as progress; begins the next one if not.
+    /// Whether a window has ended with too few bytes; starts the next one if not.
     private mutating func isSlow(
         _ bytes: Int64, _ lengthNanoseconds: Int64, _ nowNanoseconds: Int64
     ) -> Bool {

@@ -1,17 +1,17 @@
 import CCurl
 import Glibc
 
-/// One exchange as libcurl's calls see it. All calls come from the thread that drives the exchange.
+/// The state of one exchange for libcurl's callbacks, all on the thread that drives the exchange.
 final class ExchangeState {
     private(set) var reader: AnswerReader
-    /// Why one of the calls has ended the exchange.
+    /// Why a callback has ended the exchange.
     private(set) var failure: TransportFailure?
-    /// Whether there is a connection, on which the request goes out.
+    /// Whether the request is being sent on a connection.
     private(set) var isRequested = false
-    /// For people.
+    /// For errors.
     let authority: String
 
-    /// What is to be sent. The memory outlives the exchange.
+    /// The rest of the request's body. The memory outlives the exchange.
     private var rest: Slice<UnsafeRawBufferPointer>
 
     init(_ request: StoreRequest, _ body: UnsafeRawBufferPointer) {
@@ -20,14 +20,14 @@ final class ExchangeState {
         rest = body[...]
     }
 
-    /// The state that libcurl was given.
+    /// The state in libcurl's context pointer.
     static func of(_ context: UnsafeMutableRawPointer?) -> ExchangeState {
         guard let context else { preconditionFailure("every handle has its state") }
         return Unmanaged<ExchangeState>.fromOpaque(context).takeUnretainedValue()
     }
 
-    /// CURLOPT_PREREQFUNCTION: before each time that the request is sent. libcurl sends it again when a kept connection is found closed: the store may have done
-    /// what it was asked by then.
+    /// CURLOPT_PREREQFUNCTION: before each attempt to send the request. libcurl retries when a kept connection is found
+    /// closed, but the store may have executed the request.
     func request() -> Int32 {
         if isRequested { return CURL_PREREQFUNC_ABORT }
         isRequested = true
@@ -52,7 +52,7 @@ final class ExchangeState {
         taken(bytes) { reader, bytes throws(TransportFailure) in try reader.body(bytes) }
     }
 
-    /// - Returns: how many bytes were taken; others than came end the exchange.
+    /// - Returns: the number of bytes accepted; another number than received ends the exchange.
     private func taken(
         _ bytes: UnsafeRawBufferPointer,
         _ take: (inout AnswerReader, UnsafeRawBufferPointer) throws(TransportFailure) -> Void
@@ -67,15 +67,16 @@ final class ExchangeState {
     }
 }
 
-/// The fields of a request, as libcurl takes them.
+/// The headers of a request as a libcurl list.
 final class HeaderList {
     private(set) var first: UnsafeMutablePointer<curl_slist>?
 
     init(_ headers: [(name: String, value: String)]) throws(TransportFailure) {
-        // libcurl's own fields are left out: there are none that were not signed, and a body is sent without waiting for leave.
+        // Suppresses libcurl's own headers: there are no unsigned ones, and a body is sent without waiting for 100
+        // Continue.
         for line in ["Accept:", "Expect:"] { try append(line) }
         for (name, value) in headers {
-            // A line break would begin another field.
+            // A line break would begin another header.
             guard (name + value).utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F }) else {
                 throw TransportFailure("the field \(StoreRefusal.oneLine(name)) is no text")
             }

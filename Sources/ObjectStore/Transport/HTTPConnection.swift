@@ -3,26 +3,26 @@ import Glibc
 import Media
 import Threads
 
-/// One connection to a store, kept from one exchange to the next: a handle of libcurl and the loop that drives it.
+/// A persistent connection to a store: a libcurl handle and the loop that drives it.
 ///
-/// libcurl does what is asked for here and nothing more: HTTP/1.1, no redirects, no proxies, no user's files, no cookies, and no request
-/// twice. Limits of time and size are ours.
+/// libcurl is restricted to HTTP/1.1, without redirects, proxies, user files, cookies and retries. Time and size limits
+/// are ours.
 ///
-/// `@unchecked Sendable`: it is lent to one thread at a time (``HTTPTransport``), with a lock in between. What others do to it is to wake it, which libcurl allows
-/// (curl_multi_wakeup(3)).
+/// `@unchecked Sendable`: it is lent to one thread at a time (``HTTPTransport``), with a lock in between. Other threads
+/// only wake it, which libcurl permits (curl_multi_wakeup(3)).
 final class HTTPConnection: @unchecked Sendable {
-    /// How much of a request libcurl has in its hands: what is sent is counted when it has left them.
+    /// Bytes of a request that are passed to libcurl together; they count as sent when it has sent them.
     private static let pieceBytes = 256 << 10
-    /// Stores close connections that were not used for longer.
+    /// Stores close connections that are idle for longer.
     static let idleSeconds = 15
 
     private let easy: UnsafeMutableRawPointer
     private let multi: UnsafeMutableRawPointer
 
-    /// libcurl, made ready for this process; nil: it cannot be.
+    /// Initialises libcurl for this process; false on failure.
     private static let isReady: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
-    /// - Parameter authorities: a file of certificates that are trusted instead of the system's; nil: the system's.
+    /// - Parameter authorities: a file of trusted certificates, instead of the system's; nil: the system's.
     init(authorities: String?, timeouts: TransportTimeouts) throws(TransportFailure) {
         guard Self.isReady, let easy = curl_easy_init() else { throw Self.unusable }
         guard let multi = curl_multi_init() else {
@@ -49,13 +49,13 @@ final class HTTPConnection: @unchecked Sendable {
         try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         try set(CURLOPT_PROTOCOLS_STR, "http,https")
         try set(CURLOPT_FOLLOWLOCATION, 0)
-        // An empty name: not even a proxy of the environment.
+        // An empty name also disables a proxy of the environment.
         try set(CURLOPT_PROXY, "")
         try set(CURLOPT_NETRC, Int(CURL_NETRC_IGNORED.rawValue))
-        // What was signed is what is sent.
+        // The signed path must be sent unchanged.
         try set(CURLOPT_PATH_AS_IS, 1)
         try set(CURLOPT_DISALLOW_USERNAME_IN_URL, 1)
-        // Neither signals nor, at the end, the answer of a name server.
+        // Neither signals nor, at the end, a wait for a name server.
         try set(CURLOPT_NOSIGNAL, 1)
         try set(CURLOPT_QUICK_EXIT, 1)
         try set(CURLOPT_MAXAGE_CONN, Self.idleSeconds)
@@ -92,7 +92,7 @@ final class HTTPConnection: @unchecked Sendable {
         try set(CURLOPT_SSL_VERIFYHOST, 2)
         guard let authorities else { return }
         try set(CURLOPT_CAINFO, authorities)
-        // Debian's libcurl looks into the system's directory as well.
+        // Debian's libcurl uses the system's directory as well.
         try check(CCurl_set_text(easy, CURLOPT_CAPATH, nil))
     }
 
@@ -114,7 +114,7 @@ final class HTTPConnection: @unchecked Sendable {
 
     // MARK: - Exchanges
 
-    /// Sends a request and waits for its answer. After a failure the connection is not to be used again.
+    /// Sends a request and waits for its response. After a failure the connection must not be used again.
     func exchange(
         _ request: StoreRequest, timeouts: TransportTimeouts, shutdown: Shutdown
     ) throws(TransportFailure) -> StoreAnswer {
@@ -123,7 +123,7 @@ final class HTTPConnection: @unchecked Sendable {
             let state = ExchangeState(request, body)
             try prepare(request, headers, state)
             guard curl_multi_add_handle(multi, easy) == CURLM_OK else { throw Self.unusable }
-            // It ends an exchange that is not complete with its connection.
+            // It ends an incomplete exchange with its connection.
             defer {
                 curl_multi_remove_handle(multi, easy)
                 withExtendedLifetime((headers, state)) {}
@@ -143,14 +143,14 @@ final class HTTPConnection: @unchecked Sendable {
     private func prepare(
         _ request: StoreRequest, _ headers: HeaderList, _ state: ExchangeState
     ) throws(TransportFailure) {
-        // The body of the last exchange must not be asked for again.
+        // The body of the previous exchange must not be read again.
         try set(CURLOPT_HTTPGET, 1)
         try check(CCurl_set_text(easy, CURLOPT_CUSTOMREQUEST, nil))
         switch request.method {
         case .get: break
         case .head: try set(CURLOPT_NOBODY, 1)
         case .delete: try check(CCurl_set_text(easy, CURLOPT_CUSTOMREQUEST, "DELETE"))
-        // Requests with a body say how long it is, even where that is 0.
+        // Requests with a body state its length, even if it is 0.
         case .put, .post:
             try set(CURLOPT_UPLOAD, 1)
             try check(
@@ -204,7 +204,6 @@ final class HTTPConnection: @unchecked Sendable {
         }
     }
 
-    /// A phrase for people.
     private func failure(
         _ code: CURLcode, of host: String, isRequested: Bool
     ) -> TransportFailure {

@@ -3,11 +3,13 @@ import Media
 import Synchronization
 import Threads
 
-/// Sends requests with libcurl: HTTP/1.1, kept connections, TLS with verified certificates. An exchange runs on its caller's thread.
+/// Sends requests with libcurl: HTTP/1.1, persistent connections, TLS with verified certificates. An exchange runs on
+/// its caller's thread.
 ///
-/// Redirects are not followed: a signature is for one host. Nothing is sent twice: who calls knows what may be repeated.
+/// Redirects are not followed, because a signature is for one host. Nothing is retried: the caller knows which requests
+/// are idempotent.
 final class HTTPTransport: StoreTransport {
-    /// Connections to one store at a time.
+    /// Maximum simultaneous connections to one store.
     private static let maximumConnections = 16
 
     private struct Idle: Sendable {
@@ -18,13 +20,13 @@ final class HTTPTransport: StoreTransport {
     private let authorities: String?
     private let timeouts: TransportTimeouts
     private let shutdown: Shutdown
-    /// One for each connection that may be used.
+    /// Counts unused connections.
     private let free = DispatchSemaphore(value: 0)
-    /// The one that was used last is the last.
+    /// The most recently used one is last.
     private let idle = Mutex<[Idle]>([])
 
     /// - Parameters:
-    ///   - authorities: a file of certificates (PEM) that are trusted instead of the system's; nil: the system's.
+    ///   - authorities: a file of trusted certificates (PEM), instead of the system's; nil: the system's.
     ///   - shutdown: ends every exchange.
     init(
         authorities: String? = nil, timeouts: TransportTimeouts = TransportTimeouts(),
@@ -37,7 +39,7 @@ final class HTTPTransport: StoreTransport {
         self.authorities = authorities
         self.timeouts = timeouts
         self.shutdown = shutdown
-        // A semaphore must not end with less than it began with.
+        // A semaphore must not be destroyed with a smaller value than initially.
         for _ in 0..<Self.maximumConnections { free.signal() }
     }
 
@@ -66,7 +68,7 @@ final class HTTPTransport: StoreTransport {
 
     private func waitForFreeConnection(_ request: StoreRequest) throws(TransportFailure) {
         let free = free
-        // A shutdown wakes each of those that wait. There is nothing to count afterwards.
+        // A shutdown wakes each waiting thread; the count is not needed afterwards.
         let outcome = shutdown.withHandler({ free.signal() }) {
             free.wait(timeout: .now() + .nanoseconds(Int(request.deadlineNanoseconds)))
         }
@@ -76,12 +78,12 @@ final class HTTPTransport: StoreTransport {
         }
     }
 
-    /// The connection that was used last; those that were not used for long are closed.
+    /// The most recently used connection; those that were idle for too long are closed.
     private func idleConnection() -> HTTPConnection? {
         let oldest =
             SystemClock.monotonic.nowNanoseconds - Int64(HTTPConnection.idleSeconds)
             * 1_000_000_000
-        // Closing takes time: not under the lock.
+        // Closing takes time, so it is done outside the lock.
         let (last, dropped) = idle.withLock { idle in
             let dropped = idle.filter { $0.sinceNanoseconds < oldest }
             idle.removeAll { $0.sinceNanoseconds < oldest }
@@ -90,7 +92,7 @@ final class HTTPTransport: StoreTransport {
         return withExtendedLifetime(dropped) { last }
     }
 
-    /// Whether a file has at least one certificate in PEM (RFC 7468 §5).
+    /// Whether a file has at least one PEM certificate (RFC 7468 §5).
     private static func hasCertificates(_ path: String) -> Bool {
         guard let bytes = CredentialsSource.contents(path) else { return false }
         return bytes.split(separator: UInt8(ascii: "\n")).contains {

@@ -1,4 +1,4 @@
-/// A signed request, as it is sent.
+/// A signed request.
 struct StoreRequest: Sendable {
     enum Method: String, Sendable {
         case get = "GET"
@@ -13,14 +13,14 @@ struct StoreRequest: Sendable {
     var address: String
     var headers: [(name: String, value: String)]
     var body: ObjectBytes
-    /// A longer answer is an error.
+    /// Maximum size of the response.
     var maximumAnswerBytes: Int
-    /// The whole exchange takes no longer than this.
+    /// Maximum duration of the whole exchange.
     var deadlineNanoseconds: Int64
-    /// The store works for long before it answers, and may send a byte now and then to say so.
+    /// Whether the store may send keep-alive bytes before it responds.
     var isKeptAlive = false
 
-    /// `HOST[:PORT]` of the address, for people.
+    /// `HOST[:PORT]` of the address, for errors.
     var authority: String {
         guard let scheme = address.firstRange(of: "://") else { return "" }
         return StoreRefusal.oneLine(
@@ -28,7 +28,7 @@ struct StoreRequest: Sendable {
     }
 }
 
-/// A store's answer.
+/// A store's response.
 struct StoreAnswer: Sendable {
     var status: Int
     /// Names in lower case.
@@ -36,7 +36,7 @@ struct StoreAnswer: Sendable {
     var body: [UInt8]
 }
 
-/// Why there is no answer: broken or late, too long, or nothing was sent. One phrase.
+/// Why there is no response: broken, late, too long, or not requested. One phrase.
 struct TransportFailure: Error, Hashable, CustomStringConvertible {
     var description: String
 
@@ -45,6 +45,6 @@ struct TransportFailure: Error, Hashable, CustomStringConvertible {
 
 /// Sends requests and waits for their answers.
 protocol StoreTransport: Sendable {
-    /// Blocks until there is an answer.
+    /// Blocks until there is a response.
     func exchange(_ request: StoreRequest) throws(TransportFailure) -> StoreAnswer
 }
