@@ -4,7 +4,7 @@ import Media
 import Terminal
 import Wire
 
-/// The commands that every way to an agent has.
+/// The commands of all routes to an agent.
 package enum AgentCommands {
     package static func all<Route: AgentRoute>(
         by route: Route.Type
@@ -17,29 +17,29 @@ package enum AgentCommands {
         ]
     }
 
-    /// The words as the parser takes them, which wants the command first: `stage status` and `--archive X stage status` are
-    /// `status stage …` to it.
+    /// Moves the command to the front, where the parser expects it: `stage status` and `--archive X stage status`
+    /// become `status stage …`.
     ///
     /// - Parameters:
-    ///   - words: what was written behind the name of the program or of its command.
-    ///   - valueOptions: options before the command that have a value, without dashes.
+    ///   - words: the words after the name of the program or of its command.
+    ///   - valueOptions: options with a value that may precede the command, without dashes.
     package static func arranged(
         _ words: [String], valueOptions: Set<String>
     ) -> [String] {
         if words.first == "help" { return words }
         let places = plainWords(words, valueOptions).prefix(2)
-        // A source may well be called like a command: what comes second is one, then.
+        // A source may have the name of a command: then the second word is the command.
         guard let found = places.last(where: { names.contains(words[$0]) }) else { return words }
         var words = words
         words.insert(words.remove(at: found), at: 0)
         return words
     }
 
-    /// Why there is no command in these words, in one line; nil: there is one, or nothing at all, or help is asked for.
+    /// Why these words contain no command, in one line; nil if there is one, no word, or a request for help.
     ///
     /// - Parameters:
-    ///   - words: as ``arranged(_:valueOptions:)`` gets them.
-    ///   - isSourceNamed: a source's name comes before the command.
+    ///   - words: as for ``arranged(_:valueOptions:)``.
+    ///   - isSourceNamed: whether a source's name precedes the command.
     package static func flaw(
         in words: [String], valueOptions: Set<String>, isSourceNamed: Bool
     ) -> String? {
@@ -57,7 +57,7 @@ package enum AgentCommands {
         return "there is no command '\(unknown)': \(suggestion(for: unknown, among: list))"
     }
 
-    /// Where words are that are neither options nor their values.
+    /// Indices of words that are neither options nor their values.
     private static func plainWords(_ words: [String], _ valueOptions: Set<String>) -> [Int] {
         var places: [Int] = []
         var place = 0
@@ -76,11 +76,10 @@ package enum AgentCommands {
     private static let list = [
         "status", "set", "start", "stop", "controls", "keyframe", "snapshot",
     ]
-    /// Their names.
     package static let names = Set(list)
 }
 
-/// `status`: what is captured, and how.
+/// `status`: shows the capture settings and state.
 package struct AgentStatusCommand<Route: AgentRoute>: ParsableCommand {
     package static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -97,7 +96,7 @@ package struct AgentStatusCommand<Route: AgentRoute>: ParsableCommand {
     }
 }
 
-/// `set`: changes what is captured while it is.
+/// `set`: changes settings while capturing.
 package struct AgentSetCommand<Route: AgentRoute>: ParsableCommand, ExplicitCommand {
     package static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -173,7 +172,7 @@ package struct AgentSetCommand<Route: AgentRoute>: ParsableCommand, ExplicitComm
     }
 }
 
-/// `start`: captures again.
+/// `start`: resumes capture.
 package struct AgentStartCommand<Route: AgentRoute>: ParsableCommand {
     package static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -193,7 +192,7 @@ package struct AgentStartCommand<Route: AgentRoute>: ParsableCommand {
     }
 }
 
-/// `stop`: captures nothing until it is started again.
+/// `stop`: pauses capture until it is started again.
 package struct AgentStopCommand<Route: AgentRoute>: ParsableCommand {
     package static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -219,7 +218,7 @@ package struct AgentStopCommand<Route: AgentRoute>: ParsableCommand {
     }
 }
 
-/// `controls`: what can be set at the camera.
+/// `controls`: lists the camera's controls.
 package struct AgentControlsCommand<Route: AgentRoute>: ParsableCommand {
     package static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -240,7 +239,7 @@ package struct AgentControlsCommand<Route: AgentRoute>: ParsableCommand {
     }
 }
 
-/// `keyframe`: makes the next picture one.
+/// `keyframe`: makes the next picture a keyframe.
 package struct AgentKeyframeCommand<Route: AgentRoute>: ParsableCommand {
     package static var configuration: CommandConfiguration {
         CommandConfiguration(
@@ -254,7 +253,7 @@ package struct AgentKeyframeCommand<Route: AgentRoute>: ParsableCommand {
     package func run() throws { _ = try route.answer(to: .keyframe) }
 }
 
-/// `snapshot`: the next picture as a JPEG.
+/// `snapshot`: saves the next picture as a JPEG.
 package struct AgentSnapshotCommand<Route: AgentRoute>: ParsableCommand {
     package static var configuration: CommandConfiguration {
         CommandConfiguration(

@@ -2,19 +2,19 @@ package import ArgumentParser
 import Terminal
 package import Wire
 
-/// A way to a running agent: the same commands take any.
+/// A route to a running agent, shared by all commands.
 package protocol AgentRoute: ParsableArguments {
-    /// Options that the environment may give.
+    /// Options that may also be set by the environment.
     static var optionNames: Set<String> { get }
-    /// The source's name, for people.
+    /// The source's name, for messages.
     var sourceName: String { get }
-    /// Asks the agent, and waits for the answer.
-    /// - Throws: ``Failure`` with one line when nobody can be asked.
+    /// Sends a request to the agent, and waits for the reply.
+    /// - Throws: ``Failure`` with one line when the agent cannot be reached.
     func ask(_ request: CommandRequest) throws -> (reply: CommandReply, payload: [UInt8])
 }
 
 extension AgentRoute {
-    /// Asks the agent; its failure is ours.
+    /// Sends a request; throws if the agent reports a failure.
     func answer(to request: CommandRequest) throws -> (reply: CommandReply, payload: [UInt8]) {
         let answer = try ask(request)
         switch answer.reply {
@@ -27,7 +27,7 @@ extension AgentRoute {
 }
 
 extension ControlReply.Reply {
-    /// The answer of an agent.
+    /// The reply of an agent.
     package func ofAgent() throws -> (reply: CommandReply, payload: [UInt8]) {
         guard case .report(let reply, let payload) = self else {
             throw Failure("unexpected answer: use the same version of all programs")

@@ -4,30 +4,30 @@ import Messaging
 import Terminal
 package import Wire
 
-/// Asks a program on this machine over its control socket.
+/// Sends requests to a program on this machine over its control socket.
 package struct ControlClient: Sendable {
-    /// Finishing files takes milliseconds, opening a camera some seconds; on a disk that is slow or stuck, as long as that.
+    /// Finishing files takes milliseconds, opening a camera some seconds; a slow or stuck disk may need this long.
     package static let usualPatienceMilliseconds: Int64 = 60_000
-    /// A program that works answers a sign of life at once: its control socket has a thread of its own.
+    /// A running program responds to a status request immediately: its control socket has its own thread.
     private static let silenceMilliseconds: Int64 = 5_000
-    /// How often a sign of life is asked for while the answer has not come.
+    /// Interval of status requests while the reply is pending.
     private static let signMilliseconds: Int64 = 1_000
-    /// How often the program is looked for while it has not answered.
+    /// Interval of checks whether the program still runs.
     private static let lookMilliseconds: Int64 = 500
 
     private let path: String
-    /// Who is asked, for people: "the collector".
+    /// The program's name in messages: "the collector".
     private let name: String
     private let isThere: @Sendable () throws -> Bool
     private let mention: @Sendable (String) -> Void
     private let patienceMilliseconds: Int64
 
-    /// Looks whether the socket may be used.
+    /// Checks whether the socket is accessible.
     /// - Parameters:
-    ///   - name: who is asked, for people.
-    ///   - patienceMilliseconds: how long to wait for the answer.
-    ///   - mention: gets a line for people when the answer takes long.
-    ///   - isThere: whether the program still runs: one that was killed will not answer.
+    ///   - name: the program's name in messages.
+    ///   - patienceMilliseconds: timeout of the reply.
+    ///   - mention: receives a message when the reply takes long.
+    ///   - isThere: whether the program still runs: a killed one will not reply.
     package init(
         path: String, name: String,
         patienceMilliseconds: Int64 = ControlClient.usualPatienceMilliseconds,
@@ -39,7 +39,7 @@ package struct ControlClient: Sendable {
         self.patienceMilliseconds = patienceMilliseconds
         self.mention = mention
         self.isThere = isThere
-        // libzmq would go on trying in silence.
+        // libzmq would retry silently.
         guard access(path, W_OK) == 0 else {
             let code = errno
             guard code != ENOENT else {
@@ -52,16 +52,16 @@ package struct ControlClient: Sendable {
         }
     }
 
-    /// Asks one thing, and waits for the answer.
-    /// - Throws: ``Failure`` with one line, also when that is the answer.
+    /// Sends a request, and waits for the reply.
+    /// - Throws: ``Failure`` with one line, also for a failure in the reply.
     package func ask(_ request: ControlRequest.Request) throws -> ControlReply.Reply {
         let reply = try reply(to: request)
         if case .failure(_, let text) = reply { throw Failure(text) }
         return reply
     }
 
-    /// Asks one thing, and waits for the answer, which may be a failure.
-    /// - Throws: ``Failure`` with one line when there is no answer.
+    /// Sends a request, and waits for the reply, which may be a failure.
+    /// - Throws: ``Failure`` with one line without a reply.
     package func reply(to request: ControlRequest.Request) throws -> ControlReply.Reply {
         let question = ControlRequest(id: .random(in: 1 ... .max), request: request)
         let answer: ControlReply?
@@ -115,7 +115,7 @@ package struct ControlClient: Sendable {
             }
             if now() >= signAt {
                 signAt = now() + Self.signMilliseconds
-                // Whatever the answer is, "unknown" among them, it is a sign of life.
+                // Any reply, "unknown" included, shows that the program is alive.
                 let sign = ControlRequest(id: question.id ^ 1, request: .status)
                 _ = try socket.send(.bytes(sign.encoded()))
             }
@@ -126,7 +126,7 @@ package struct ControlClient: Sendable {
         SystemClock.monotonic.nowNanoseconds / 1_000_000
     }
 
-    /// Whether somebody listens at a Unix socket; false where it is only a file that somebody left.
+    /// Whether a process listens on a Unix socket; false for a file that was left behind.
     package static func isListening(at path: String) -> Bool {
         let descriptor = socket(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { return false }

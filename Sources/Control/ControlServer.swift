@@ -5,28 +5,28 @@ import Synchronization
 import Threads
 package import Wire
 
-/// Takes requests from people and programs on the same machine, over a socket that only its own user, or its group, may open.
+/// Receives requests from the same machine, over a socket that only its own user, or its group, may open.
 ///
-/// A thread of its own owns the socket and waits for requests; what they ask for is done by others, who find them here. A reply
-/// may come much later: a session is stopped when its files are final.
+/// Its own thread owns the socket; other threads fetch the requests and execute them. A reply may come much later: a
+/// session is stopped when its files are final.
 package final class ControlServer: Sendable {
-    /// A request, who made it, and where.
+    /// A request, its sender, and its socket.
     package struct Question: Sendable {
         fileprivate let server: ControlServer
         fileprivate let peer: [UInt8]
         package let request: ControlRequest
 
-        /// Answers it.
+        /// Sends the reply.
         package func answer(_ reply: ControlReply.Reply) {
             server.send(ControlReply(id: request.id, reply: reply).encoded(), to: peer)
         }
     }
 
-    /// Who may open the socket.
+    /// The users who may open the socket.
     package enum Audience: Sendable {
         /// The program's own user.
         case owner
-        /// Also the group that the socket's directory gives it, or the program's own.
+        /// Also the group of the socket's directory, or the program's own.
         case group
 
         /// See umask(2).
@@ -42,13 +42,13 @@ package final class ControlServer: Sendable {
         var questions: [Question] = []
         var replies: [(peer: [UInt8], bytes: [UInt8])] = []
         var isStopping = false
-        /// Where the socket lies, once it is bound.
+        /// The socket's path, once it is bound.
         var path: String?
     }
 
-    /// Questions that wait; who asks more is told so.
+    /// Maximum pending requests; further ones are refused.
     private static let maximumQuestions = 64
-    /// Longest path of a Unix socket (unix(7)), its final zero not counted.
+    /// Maximum path length of a Unix socket (unix(7)), without its terminating zero.
     private static let maximumPathBytes = 107
 
     private let shared = Mutex(Shared())
@@ -59,9 +59,9 @@ package final class ControlServer: Sendable {
     private let notify: @Sendable () -> Void
 
     /// - Parameters:
-    ///   - audience: who may open the socket.
-    ///   - answersAtOnce: answers what needs nobody else, on the control thread; nil: it waits for ``Question/answer(_:)``.
-    ///   - notify: called on the control thread when there are questions.
+    ///   - audience: the users who may open the socket.
+    ///   - answersAtOnce: replies to simple requests on the control thread; nil: the request is queued.
+    ///   - notify: called on the control thread when there are queued requests.
     package init(
         for audience: Audience = .owner,
         answersAtOnce: @escaping @Sendable (ControlRequest.Request) -> ControlReply.Reply? = { _ in
@@ -105,16 +105,16 @@ package final class ControlServer: Sendable {
         shared.withLock { $0.path = path }
     }
 
-    /// Sends what is still to be sent, ends the thread, and takes the socket away. Nobody else may listen there yet.
+    /// Sends pending replies, ends the thread, and removes the socket. No other process may listen there yet.
     package func stop() {
         shared.withLock { $0.isStopping = true }
         wakeUp.signal()
         thread.join()
-        // libzmq leaves it behind.
+        // libzmq does not remove it.
         if let path = shared.withLock({ $0.path }) { unlink(path) }
     }
 
-    /// What has been asked since the last call.
+    /// The requests since the last call.
     package func takeQuestions() -> [Question] {
         shared.withLock { shared in
             defer { shared.questions.removeAll() }
@@ -135,7 +135,7 @@ package final class ControlServer: Sendable {
         options.receiveQueue = Int32(maximumQuestions)
         options.lingerMilliseconds = 1_000
         let socket = try Socket(.router, in: Context(), options: options)
-        // Nobody else may connect, from the first moment on. No other thread makes files yet.
+        // Other users may not connect from the first moment on. No other thread creates files yet.
         let mask = umask(audience.mask)
         defer { umask(mask) }
         try socket.bind("ipc://\(path)")

@@ -1,7 +1,7 @@
 /// Why a control socket cannot be used: one line.
 package struct ControlSocketError: Error, Hashable, CustomStringConvertible {
     package let description: String
-    /// The socket's path has more bytes than Unix sockets have room for.
+    /// Whether the path is too long for a Unix socket.
     package let isForLength: Bool
 
     init(_ description: String, isForLength: Bool = false) {

@@ -1,14 +1,14 @@
 import Glibc
 import Terminal
 
-/// Writes a file that a command was asked for: whole or not at all.
+/// Writes a command's output file atomically.
 enum OutputFile {
-    /// Looks whether the file may be written.
-    /// - Parameter overwrites: an ordinary file that is there may be replaced.
+    /// Checks whether the file may be written.
+    /// - Parameter overwrites: whether an existing regular file may be replaced.
     static func check(_ path: String, overwrites: Bool) throws {
         var status = stat()
         guard path != "-", stat(path, &status) == 0 else { return }
-        // Put in the place of a device, a picture would be all that is left of it.
+        // The rename would replace a device by a picture.
         guard status.st_mode & S_IFMT == S_IFREG else {
             throw Failure(
                 "cannot write \(path): it is not a regular file; use - for standard output")
@@ -18,10 +18,10 @@ enum OutputFile {
         }
     }
 
-    /// Writes the bytes to a file beside it, and puts that in its place; `-` is standard output.
+    /// Writes the bytes to a temporary file, and renames it; `-` is standard output.
     static func write(_ bytes: [UInt8], to path: String, overwrites: Bool) throws {
         if path == "-" { return try write(bytes, STDOUT_FILENO, path) }
-        // The picture may have taken its time.
+        // Checked again, because the picture may have taken time.
         try check(path, overwrites: overwrites)
         let temporary = "\(path).part"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)

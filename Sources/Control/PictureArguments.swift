@@ -22,7 +22,7 @@ extension PictureSize: HintedArgument {
 extension FrameRate: HintedArgument {
     package static var valueHint: String { "a rate such as 30, 12.5 or 30000/1001, at most 1000" }
 
-    /// `30`, `12.5` or `30000/1001`: more than 0.001, so that a picture's time can be counted in nanoseconds, at most 1000.
+    /// `30`, `12.5` or `30000/1001`: above 0.001, so that a picture's duration fits in nanoseconds, up to 1000.
     public init?(argument: String) {
         let parts = argument.split(separator: "/", omittingEmptySubsequences: false)
         if parts.count == 2, let numerator = Int32(parts[0]), let denominator = Int32(parts[1]) {
@@ -50,7 +50,7 @@ extension PictureOrientation.Rotation: ExpressibleByArgument {
     public static var allValueStrings: [String] { allCases.map { "\($0.rawValue)" } }
 }
 
-/// A value, or `own` for what the source has by itself.
+/// A value, or `own` for the source's own value.
 package struct OwnOr<Value: HintedArgument & Hashable>: HintedArgument {
     package static var valueHint: String { "\(Value.valueHint), or own" }
 

@@ -2,9 +2,8 @@ import Media
 import Terminal
 import Wire
 
-/// Shows how an agent does.
+/// Prints an agent's status.
 enum StatusText {
-    /// Prints an agent's answer about itself.
     static func show(_ reply: CommandReply, of source: String, json: Bool) throws {
         guard case .status(let status) = reply else {
             throw Failure("unexpected answer from the agent: use the same version of all programs")
@@ -17,7 +16,7 @@ enum StatusText {
                 + "\(oneLine(status.audio))), \(link)")
         for line in status.descriptions { print("  \(oneLine(line))") }
         if status.isCapturing, status.size != nil {
-            // What is copied has no bitrate that was asked for.
+            // Copied video has no configured bitrate.
             let rate =
                 status.videoBitrate == 0
                 ? "" : " at \(Bitrate(bitsPerSecond: Int64(clamping: status.videoBitrate)))"
@@ -35,7 +34,7 @@ enum StatusText {
     }
 }
 
-/// Shows what can be set at a camera.
+/// Prints a camera's controls.
 enum ControlsText {
     static func show(_ controls: [DeviceControl], json: Bool) throws {
         if json {

@@ -190,7 +190,8 @@ package final class S3Bucket: ObjectBucket {
         let expectsDigest = returnsDigests
         let answer = try ask(
             Call(
-                .put, what, key: key, headers: digestHeaders(bytes, digest, expectsDigest), body: bytes,
+                .put, what, key: key, headers: digestHeaders(bytes, digest, expectsDigest),
+                body: bytes,
                 digest: digest, condition: condition, slowBytes: Int64(bytes.count)))
         return ObjectProperties(
             sizeBytes: Int64(bytes.count), tag: try tag(answer, digest, what, expectsDigest),
