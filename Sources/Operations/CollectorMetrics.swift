@@ -1,12 +1,12 @@
-/// What a collector's `/metrics` says: its status as Prometheus' text.
+/// A collector's `/metrics`: its status in Prometheus' text format.
 ///
-/// Base units (seconds, bytes), and names that begin with `tributary_`, or `process_` for what every program has. A label has a
-/// bounded number of values: sources are as many as the collector follows, causes and reasons are those of this version.
+/// Base units (seconds, bytes), and names that begin with `tributary_`, or `process_` for common process metrics.
+/// Labels have a bounded number of values: sources are limited by the collector, causes and reasons by this version.
 package enum CollectorMetrics {
     /// - Parameters:
     ///   - status: nil: it has not begun to receive.
-    ///   - readiness: as `/readyz` has it.
-    ///   - process: nil where the system does not say.
+    ///   - readiness: as in `/readyz`.
+    ///   - process: nil if the system does not provide it.
     package static func text(
         _ status: CollectorStatus?, ageSeconds: Double?, readiness: HealthAnswer, version: String,
         process: ProcessFigures?

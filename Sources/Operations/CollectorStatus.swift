@@ -1,34 +1,34 @@
-/// How a collector does at one moment. A value, made about once a second: who shows it owes the collector nothing.
+/// The status of a collector at one moment. A value, published about once a second.
 package struct CollectorStatus: Hashable, Sendable {
-    /// The session that is being recorded; nil: none has begun.
+    /// The session being recorded; nil: none has begun.
     package var session: String?
     /// Since its zero; nil without a session.
     package var sessionSeconds: Double?
     package var sessionsBegun: UInt64 = 0
     package var sessionsEnded: UInt64 = 0
-    /// Those that are here, and those that were here within the last hour; by name.
+    /// Connected sources, and those that were connected within the last hour; by name.
     package var sources: [SourceStatus]
-    /// Sources of which nothing is said, because there are too many.
+    /// Number of sources without a status, because there are too many.
     package var omittedSources: UInt64 = 0
-    /// What keeps it from recording, in a few words; nil: nothing.
+    /// What prevents recording, in a few words; nil: nothing.
     package var trouble: String?
     package var disk = DiskStatus()
     /// Connections that were not let in, or not kept, since the start; also those whose agents were refused for a message.
     package var refusedConnections: [ConnectionRefusal: UInt64] = [:]
-    /// Messages for which a peer was refused since the start.
+    /// Peers refused because of a message since the start.
     package var refusedMessages: UInt64 = 0
-    /// Records that came again after a reconnect, and were dropped.
+    /// Records received again after a reconnect, and dropped, since the start.
     package var repeatedRecords: UInt64 = 0
-    /// Files that failed, and ended with what was durable of them.
+    /// Files that failed, and were cut to their durable part.
     package var failedFiles: UInt64 = 0
-    /// Segments that retention has removed.
+    /// Segments removed by retention.
     package var removedSegments: UInt64 = 0
     /// Whether the archive's index is in step with its files.
     package var hasCatalog = true
-    /// From the capture of a fragment's oldest sample until it was durable.
+    /// Time from the capture of a fragment's oldest sample until it was durable.
     package var captureToDurable = LatencyHistogram(bounds: LatencyHistogram.ofRecording)
     package var cost = RecordingCost()
-    /// Nil: there is no object store.
+    /// `nil` without an object store.
     package var store: StoreStatus?
 
     package init(session: String? = nil, sources: [SourceStatus] = [], trouble: String? = nil) {
@@ -37,7 +37,7 @@ package struct CollectorStatus: Hashable, Sendable {
         self.trouble = trouble
     }
 
-    /// Sources that are connected or have a place in the session.
+    /// Sources that are connected or part of the session.
     package var presentSources: [SourceStatus] {
         sources.filter { $0.isConnected || $0.isRecorded }
     }
@@ -45,24 +45,24 @@ package struct CollectorStatus: Hashable, Sendable {
 
 /// How the archive's disk does.
 package struct DiskStatus: Hashable, Sendable {
-    /// Nil while it could not be asked.
+    /// Nil while it cannot be determined.
     package var freeBytes: UInt64?
     package var sizeBytes: UInt64?
-    /// What media is never written into.
+    /// Minimum free space: media is never written into it.
     package var reserveBytes: UInt64?
     /// Media written since the start.
     package var writtenBytes: UInt64 = 0
-    /// The same per second, over the last minutes; nil while that is not known.
+    /// The same per second, over the last minutes; nil while unknown.
     package var writtenBytesPerSecond: Double?
-    /// Files that wait for room.
+    /// Files that wait for space.
     package var filesWithoutRoom: UInt64 = 0
     /// Files that cannot be written for another reason.
     package var stuckFiles: UInt64 = 0
-    /// For how long the thread that writes has been at its present work; 0: it waits for some.
+    /// How long the writing thread has been busy; 0: idle.
     package var busySeconds = 0.0
-    /// How long it took to make a file durable.
+    /// Time to make a file durable.
     package var synchronising = LatencyHistogram()
-    /// Whether old segments are removed to make room, or for their age.
+    /// Whether old segments are removed by retention.
     package var removesOldSegments = false
 
     package init() {}

@@ -1,8 +1,8 @@
 import Glibc
 
-/// How many file descriptors the process may have: connections and files share them.
+/// The limit of file descriptors of the process, shared by connections and files.
 package enum DescriptorLimit {
-    /// Raises the soft limit towards the hard limit, as far as it is useful.
+    /// Raises the soft limit towards the hard limit, as far as useful.
     /// - Returns: the limit now in force.
     @discardableResult
     package static func raise(to wanted: Int) -> Int {

@@ -1,12 +1,12 @@
-/// The answer to a `GET` of HTTP/1.0, read as a whole (RFC 1945 §6).
+/// A complete response to an HTTP/1.0 `GET` (RFC 1945 §6).
 package struct HTTPReply: Hashable, Sendable {
-    /// Lines of a head that is one; more is something else.
+    /// Maximum size of the head.
     static let maximumHeadBytes = 64 << 10
 
     package var status: Int
     package var body: [UInt8]
 
-    /// - Parameter bytes: all that came until the connection was closed.
+    /// - Parameter bytes: all bytes until the connection was closed.
     package init(_ bytes: [UInt8]) throws(HTTPReplyError) {
         guard let (head, body) = Self.split(bytes) else { throw .notHTTP }
         let lines = String(decoding: head, as: UTF8.self).split(
@@ -28,14 +28,14 @@ package struct HTTPReply: Hashable, Sendable {
                 }
                 self.body = Array(self.body[..<length])
             case "transfer-encoding", "content-encoding":
-                // Nobody may answer HTTP/1.0 so (RFC 9112 §6.1).
+                // Invalid in a response to HTTP/1.0 (RFC 9112 §6.1).
                 guard value.lowercased() == "identity" else { throw .encoded(String(value)) }
             default: continue
             }
         }
     }
 
-    /// What is before and behind the empty line.
+    /// The parts before and after the empty line.
     private static func split(
         _ bytes: [UInt8]
     ) -> (head: ArraySlice<UInt8>, body: ArraySlice<UInt8>)? {
@@ -51,7 +51,7 @@ package struct HTTPReply: Hashable, Sendable {
     }
 }
 
-/// Why an answer is none.
+/// Why a response is invalid.
 package enum HTTPReplyError: Error, Hashable, CustomStringConvertible {
     case notHTTP
     case cutShort(missingBytes: Int)

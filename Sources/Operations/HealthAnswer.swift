@@ -1,4 +1,4 @@
-/// Whether a collector is well, and a line that says why or why not.
+/// Whether a collector is healthy, and a line with the reason.
 package struct HealthAnswer: Hashable, Sendable {
     package var isWell: Bool
     package var text: String
@@ -8,15 +8,15 @@ package struct HealthAnswer: Hashable, Sendable {
         self.text = text
     }
 
-    /// After so long without a sign of life of the receiving thread, which gives one about once a second, something is wrong with it. Less
-    /// than systemd's watchdog waits, so that a probe that fails a few times in a row comes to the same.
+    /// Maximum age of the receiving thread's status, which it publishes about once a second. Less than systemd's
+    /// watchdog timeout, so that a probe that fails a few times in a row has the same effect.
     package static let patienceSeconds = 15.0
-    /// A disk that is at one piece of work for so long does not write what comes.
+    /// A disk operation that takes longer blocks recording.
     package static let diskPatienceSeconds = 30.0
 
-    /// Whether it works at all: what is not alive any more should be started again.
-    /// - Parameter ageSeconds: since the last sign of life; nil: it has not begun to receive. That takes as long as recovery does,
-    ///   and to start it again would not make it shorter.
+    /// Liveness: a collector that is not alive should be restarted.
+    /// - Parameter ageSeconds: age of the last status; nil: it has not begun to receive. That takes as long as recovery
+    ///   does, which a restart would not shorten.
     static func liveness(ageSeconds: Double?, isStopping: Bool) -> HealthAnswer {
         if isStopping { return HealthAnswer(isWell: true, text: "finishing files") }
         guard let ageSeconds else { return HealthAnswer(isWell: true, text: "starting") }
@@ -28,7 +28,7 @@ package struct HealthAnswer: Hashable, Sendable {
         return HealthAnswer(isWell: true, text: "ok")
     }
 
-    /// Whether it takes samples in.
+    /// Readiness: whether it receives samples.
     /// - Parameter obstacle: why it does not listen yet; nil: unknown.
     static func readiness(
         _ status: CollectorStatus?, ageSeconds: Double?, isStopping: Bool, obstacle: String? = nil

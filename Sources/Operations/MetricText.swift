@@ -1,15 +1,14 @@
-/// Prometheus' text exposition format, version 0.0.4, while it is written.
+/// A writer of Prometheus' text exposition format, version 0.0.4.
 ///
 /// <https://prometheus.io/docs/instrumenting/exposition_formats/>
 package struct MetricText {
-    /// For HTTP.
     package static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
     package enum Kind: String {
         case counter, gauge, histogram
     }
 
-    /// What tells one value of a metric from another. Names are ours; values are anybody's.
+    /// Labels of a metric's value. Names are ours; values are untrusted.
     package typealias Labels = [(name: String, value: String)]
 
     package private(set) var text = ""
@@ -35,13 +34,13 @@ package struct MetricText {
 
     package mutating func add(_ name: String, _ value: Double) { add(name, [], value) }
 
-    /// A metric that has one value.
+    /// A metric with one value.
     package mutating func single(_ name: String, _ kind: Kind, _ help: String, _ value: UInt64) {
         begin(name, kind, help)
         add(name, value)
     }
 
-    /// A metric that has one value, or none at present.
+    /// A metric with one value, or none.
     package mutating func single(_ name: String, _ kind: Kind, _ help: String, _ value: Double?) {
         begin(name, kind, help)
         if let value { add(name, value) }
@@ -89,11 +88,11 @@ package struct MetricText {
         }
     }
 
-    /// As Go's `ParseFloat` reads it.
+    /// In the syntax of Go's `ParseFloat`.
     private static func written(_ value: Double) -> String {
         if value.isNaN { return "NaN" }
         if value.isInfinite { return value < 0 ? "-Inf" : "+Inf" }
-        // Whole numbers without ".0", as others write them: "le" is compared as text.
+        // Integers without ".0", like other exporters: "le" is compared as text.
         if value == value.rounded(), abs(value) < 1e15 { return "\(Int64(value))" }
         return "\(value)"
     }

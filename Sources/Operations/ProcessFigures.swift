@@ -1,7 +1,7 @@
 import Glibc
 import Media
 
-/// What the system says of this process.
+/// The system's figures of this process.
 package struct ProcessFigures: Hashable, Sendable {
     package var cpuSeconds: Double
     package var residentBytes: UInt64
@@ -21,7 +21,7 @@ package struct ProcessFigures: Hashable, Sendable {
         self.maximumDescriptors = maximumDescriptors
     }
 
-    /// What every program has.
+    /// Adds the standard process metrics.
     package func add(to text: inout MetricText) {
         text.single("process_cpu_seconds_total", .counter, "User and system CPU time.", cpuSeconds)
         text.single("process_resident_memory_bytes", .gauge, "Resident memory.", residentBytes)
@@ -34,7 +34,7 @@ package struct ProcessFigures: Hashable, Sendable {
             maximumDescriptors)
     }
 
-    /// Asks the kernel: proc(5), getrusage(2). Nil where `/proc` is not to be had.
+    /// Queries the kernel: proc(5), getrusage(2). Nil if `/proc` is not available.
     package static func current() -> ProcessFigures? {
         var usage = rusage()
         guard getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage) == 0,
@@ -54,7 +54,7 @@ package struct ProcessFigures: Hashable, Sendable {
         Double(time.tv_sec) + Double(time.tv_usec) / 1e6
     }
 
-    /// The 22nd field of `stat` counts ticks from the machine's start. The second one is a name with anything in it.
+    /// The 22nd field of `stat` is in ticks since boot. The second one is a name that may contain any character.
     private static func startSeconds() -> Double? {
         let text = contents(of: "/proc/self/stat")
         guard let name = text.lastIndex(of: ")"),
@@ -79,7 +79,7 @@ package struct ProcessFigures: Hashable, Sendable {
         contents(of: path).split(whereSeparator: \.isWhitespace)
     }
 
-    /// The beginning of one of the kernel's short files; empty where it cannot be read.
+    /// The start of one of the kernel's small files; empty if it cannot be read.
     private static func contents(of path: String) -> String {
         let file = open(path, O_RDONLY | O_CLOEXEC)
         guard file >= 0 else { return "" }

@@ -1,15 +1,15 @@
 import Glibc
 
-/// What recording has cost since the collector's start. All figures only grow.
+/// The cost of recording since the collector's start. All figures only grow.
 package struct RecordingCost: Hashable, Sendable {
     /// Sum over all sources of the time that they were connected, seconds.
     package var streamSeconds = 0.0
     /// User and system CPU time of the process; nil where the system does not provide it.
     package var cpuSeconds: Double?
-    /// How often the receiving thread slept and was woken: its voluntary context switches (getrusage(2)).
+    /// Wake-ups of the receiving thread: its voluntary context switches (getrusage(2)).
     package var wakeUps: UInt64 = 0
-    /// Bytes of messages that were copied in memory after libzmq had received them: headers. Media is written from where it was
-    /// received.
+    /// Bytes of messages copied in memory after libzmq had received them: headers. Media is written from libzmq's
+    /// memory.
     package var copiedBytes: UInt64 = 0
     /// `fdatasync` of files with media.
     package var synchronisations: UInt64 = 0
@@ -37,7 +37,7 @@ package struct RecordingCost: Hashable, Sendable {
         Double(time.tv_sec) + Double(time.tv_usec) / 1e6
     }
 
-    /// For the log; nil: nothing was received long enough to divide by.
+    /// A log line; nil: too little was received for a quotient.
     ///
     /// `64.0 stream-minutes; each cost 0.080 CPU seconds, 150 wake-ups, 130 kB copied, 62.0 fdatasyncs`
     package var line: String? {
@@ -66,7 +66,7 @@ package struct RecordingCost: Hashable, Sendable {
         return "\(rounded / Int64(scale)).\(zeros)\(fraction)"
     }
 
-    /// As Prometheus' text.
+    /// In Prometheus' text format.
     func add(to text: inout MetricText) {
         text.single(
             "tributary_stream_seconds_total", .counter,

@@ -2,8 +2,8 @@ import FoundationEssentials
 import Media
 import Terminal
 
-/// The status of a collector as it is shown: the document that `tributary top --json` prints, `/status` answers and the control
-/// socket carries (`proto/json/schema.json`, "tributary top").
+/// The displayed status of a collector: the document of `tributary top --json`, `/status` and the control socket
+/// (`proto/json/schema.json`, "tributary top").
 package struct SiteView: Hashable, Sendable, Codable {
     package struct Disk: Hashable, Sendable, Codable {
         package var freeBytes: Double?
@@ -14,7 +14,7 @@ package struct SiteView: Hashable, Sendable, Codable {
         package var filesWithoutRoom: Double
         package var stuckFiles: Double
         package var busySeconds: Double
-        /// On average since the start, seconds; nil: nothing has been made durable yet.
+        /// Mean since the start, seconds; nil without any.
         package var fdatasyncSeconds: Double?
     }
 
@@ -30,9 +30,9 @@ package struct SiteView: Hashable, Sendable, Codable {
         package var waitingBytes: Double
         /// Age of the oldest of them since it ended; 0: none.
         package var oldestSeconds: Double
-        /// Local copies that were removed.
+        /// Local copies removed.
         package var evictedSegments: Double
-        /// Files that the store refuses.
+        /// Files that the store rejects.
         package var setAside: Double
     }
 
@@ -54,21 +54,22 @@ package struct SiteView: Hashable, Sendable, Codable {
         package var agent: String
         package var isConnected: Bool
         package var isRecorded: Bool
-        /// Somebody has stopped the capture.
+        /// Whether capture was stopped deliberately.
         package var isStopped: Bool
         package var picturesPerSecond: Double
         package var bitsPerSecond: Double
         package var lagSeconds: Double?
-        /// What the agent keeps because it is not durable at the collector.
+        /// Data that the agent keeps because it is not durable at the collector.
         package var spoolBytes: Double?
         package var clockOffsetSeconds: Double?
         package var clockBoundSeconds: Double?
         package var persistedAgeSeconds: Double
-        /// Age of the oldest data that its box has to keep until the object store has it; 0: none. Nil: boxes do not wait for a store.
+        /// Age of the oldest data that its box keeps until the object store has it; 0: none. Nil: boxes do not wait for
+        /// a store.
         package var unreleasedAgeSeconds: Double?
         package var unreleasedBytes: Double?
         package var lostSamples: Double
-        /// Causes for which something is missing, the worst first.
+        /// Gaps by cause, the largest first.
         package var gaps: [Gap]
     }
 
@@ -82,16 +83,16 @@ package struct SiteView: Hashable, Sendable, Codable {
     /// The same by reason, the most frequent first. Nil: the collector is of a version that does not tell.
     package var refusals: [Refusal]?
     package var disk: Disk
-    /// Nil: there is no object store.
+    /// `nil` without an object store.
     package var store: Store?
     package var sources: [Source]
-    /// Sources of which nothing is said, because there are too many.
+    /// Number of sources without a status, because there are too many.
     package var omittedSources: Double
 
     /// - Parameters:
     ///   - status: nil: the collector has not begun to receive.
     ///   - ageSeconds: since the status was published.
-    ///   - process: nil where the system does not provide it.
+    ///   - process: nil if the system does not provide it.
     init(
         _ status: CollectorStatus?, ageSeconds: Double?, readiness: HealthAnswer, version: String,
         process: ProcessFigures?
@@ -113,18 +114,18 @@ package struct SiteView: Hashable, Sendable, Codable {
         sources = (status?.sources ?? []).sorted { $0.name < $1.name }.map(Source.init)
     }
 
-    /// The document's bytes, JSON. Every number is finite: JSON knows no other.
+    /// The document as JSON. All numbers are finite.
     package func encoded() throws -> [UInt8] { Array(try JSONOutput.text(self).utf8) }
 
-    /// Reads the document.
-    /// - Throws: when it is not one, or of a version with other fields.
+    /// Parses the document.
+    /// - Throws: when it is invalid, or of a version with other fields.
     package init(decoding bytes: [UInt8]) throws {
         self = try JSONDecoder().decode(SiteView.self, from: Data(bytes))
     }
 }
 
 extension Double? {
-    /// What JSON can say; nil: not a number, or without bound.
+    /// `nil` for NaN and infinity, which JSON does not have.
     fileprivate var finite: Double? { flatMap { $0.isFinite ? $0 : nil } }
 }
 
@@ -180,9 +181,9 @@ extension SiteView.Source {
     }
 }
 
-// What is wrong, in words.
+// Problems, as text.
 extension SiteView {
-    /// What keeps the collector from recording; nil: nothing.
+    /// What prevents recording; nil: nothing.
     package var trouble: String? {
         guard !isReady else { return nil }
         let hasRoom = (disk.freeBytes ?? .infinity) > (disk.reserveBytes ?? 0)
@@ -196,16 +197,16 @@ extension SiteView {
 }
 
 extension SiteView.Source {
-    /// Later than this, something keeps samples from coming at once.
+    /// A larger lag is shown as "late".
     private static let lateSeconds = 5.0
-    /// A fragment, a commit, and as much again as patience.
+    /// A fragment, a commit interval, and a margin.
     private static let undurableSeconds = 10.0
 
-    /// A word for what it does.
+    /// The state in one word.
     package var state: String {
         switch (isConnected, isRecorded) {
         case (true, _) where lagSeconds ?? 0 > Self.lateSeconds: return "late"
-        // Also what has no place in a session yet: without room on the disk none begins.
+        // Also for records that belong to no session yet: without disk space none begins.
         case (true, _) where persistedAgeSeconds > Self.undurableSeconds: return "unsaved"
         case (true, _) where isStopped: return "stopped"
         case (true, true): return "live"
@@ -215,9 +216,9 @@ extension SiteView.Source {
         }
     }
 
-    /// Whether its clock was compared with the collector's: a bound of nothing at all is that of a replay, whose times are given.
+    /// Whether its clock was measured: a bound of zero means a replay, with given times.
     var isClockMeasured: Bool { clockBoundSeconds ?? 0 > 0 }
 
-    /// Whether somebody should look at it.
+    /// Whether it needs attention.
     package var isTroubled: Bool { ["late", "unsaved", "away"].contains(state) }
 }

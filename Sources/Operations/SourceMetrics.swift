@@ -1,6 +1,6 @@
-/// The part of the metrics that every source has.
+/// The metrics of each source.
 enum SourceMetrics {
-    /// One metric of all sources: a value for each, or none.
+    /// One metric, with a value or none per source.
     private struct Column {
         var name: String
         var kind: MetricText.Kind

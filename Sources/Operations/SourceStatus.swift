@@ -1,39 +1,40 @@
-/// How a source does at one moment. Counts are since the collector's start, through all its sessions, and only grow.
+/// The status of a source at one moment. Counters are since the collector's start, across sessions, and only grow.
 package struct SourceStatus: Hashable, Sendable {
     package var name: String
-    /// The box's name, as it calls itself.
+    /// The box's own name.
     package var agent = ""
-    /// Product and version at the other end.
+    /// Product and version of its agent.
     package var software = ""
     package var isConnected = false
-    /// It has a place in the session, and has not said goodbye.
+    /// Whether it is part of the session, and has not ended.
     package var isRecorded = false
-    /// Somebody has stopped its capture: nothing is due.
+    /// Whether its capture was stopped deliberately, so that nothing is due.
     package var isStopped = false
     /// Pictures per second over the last interval.
     package var picturesPerSecond = 0.0
     /// Payload bits per second over the last interval.
     package var bitsPerSecond = 0.0
-    /// From capture to the collector, seconds; none before the first sample, after the last, and while the capture is stopped.
+    /// Delay from capture to the collector, seconds; nil before the first sample, after the last, and while capture is
+    /// stopped.
     package var lagSeconds: Double?
-    /// Samples that are known to be missing from the session.
+    /// Samples known to be missing from the session.
     package var lostSamples: UInt64 = 0
 
     package var pictures: UInt64 = 0
     package var soundPackets: UInt64 = 0
     package var receivedBytes: UInt64 = 0
     package var writtenBytes: UInt64 = 0
-    /// How often it has come.
+    /// Number of connections.
     package var connections: UInt64 = 0
     package var segmentsBegun: UInt64 = 0
     package var segmentsFinished: UInt64 = 0
-    /// By cause, as ``causes`` names them.
+    /// By cause, named as in ``causes``.
     package var gaps: [String: Gaps] = [:]
-    /// For how long something has been here that is not durable, and has not become so; 0: everything is.
+    /// Age of the oldest record that is not yet durable, without any progress since; 0: none.
     package var persistedAgeSeconds = 0.0
-    /// What its agent has to keep until the object store has it; nil: agents forget what is durable here.
+    /// Data that its agent keeps until the object store has it; nil: agents delete data that is durable here.
     package var unreleased: Unreleased?
-    /// What its agent said last; nil: nothing yet.
+    /// Its agent's last report; nil: none yet.
     package var report: Report?
     package var clock: Clock?
 
@@ -41,10 +42,10 @@ package struct SourceStatus: Hashable, Sendable {
         self.name = name
     }
 
-    /// What is missing for one cause.
+    /// Gaps of one cause.
     package struct Gaps: Hashable, Sendable {
         package var count: UInt64 = 0
-        /// As far as it is known how many they were.
+        /// As far as their number is known.
         package var samples: UInt64 = 0
 
         package init(count: UInt64 = 0, samples: UInt64 = 0) {
@@ -53,11 +54,11 @@ package struct SourceStatus: Hashable, Sendable {
         }
     }
 
-    /// What has come and is not in the object store.
+    /// Data that has arrived and is not in the object store.
     package struct Unreleased: Hashable, Sendable {
-        /// Payload.
+        /// Payload bytes.
         package var bytes: UInt64
-        /// Of the oldest of it, since it came, seconds; 0: there is none.
+        /// Age of the oldest since its arrival, seconds; 0: none.
         package var ageSeconds: Double
 
         package init(bytes: UInt64, ageSeconds: Double) {
@@ -66,15 +67,15 @@ package struct SourceStatus: Hashable, Sendable {
         }
     }
 
-    /// An agent's account of itself.
+    /// An agent's report.
     package struct Report: Hashable, Sendable {
         /// Bytes on the box that are not durable here.
         package var keptBytes: UInt64
         /// Since the agent started.
         package var lostSamples: UInt64
-        /// How long ago it said so.
+        /// Age of the report.
         package var ageSeconds: Double
-        /// The loudest of each channel since the report before, decibels of full scale.
+        /// Peak level per channel since the previous report, dBFS.
         package var soundPeaks: [Double]
 
         package init(
@@ -87,7 +88,7 @@ package struct SourceStatus: Hashable, Sendable {
         }
     }
 
-    /// How its box's clock is taken to run, at the newest sample.
+    /// The estimate of its box's clock, at the newest sample.
     package struct Clock: Hashable, Sendable {
         /// Collector − agent.
         package var offsetNanoseconds: Int64

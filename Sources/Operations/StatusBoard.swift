@@ -1,13 +1,13 @@
 import Media
 import Synchronization
 
-/// Where a collector's status hangs for whoever wants to know: replaced about once a second by the thread that receives, read by others.
+/// The latest status of a collector, replaced about once a second by the receiving thread, and read by other threads.
 package final class StatusBoard: Sendable {
     private struct State {
         var status: CollectorStatus?
         var publishedNanoseconds: Int64 = 0
         var isStopping = false
-        /// What is waited for before anything can be received.
+        /// Why the collector does not receive yet.
         var obstacle: String?
     }
 
@@ -25,7 +25,7 @@ package final class StatusBoard: Sendable {
         self.now = now
     }
 
-    /// A sign of life of the work itself: called where the work is done.
+    /// Publishes the status. Also proves that the calling thread is alive, so call it on the working thread.
     package func publish(_ status: CollectorStatus) {
         let now = now()
         state.withLock { state in
@@ -34,10 +34,10 @@ package final class StatusBoard: Sendable {
         }
     }
 
-    /// The collector finishes its files, and ends.
+    /// The collector is finishing its files.
     package func stopping() { state.withLock { $0.isStopping = true } }
 
-    /// Nothing is received yet, for this reason, in a few words; nil: nothing is in the way.
+    /// The collector does not receive yet, for this reason, in a few words; nil: no reason.
     package func waiting(for obstacle: String?) { state.withLock { $0.obstacle = obstacle } }
 
     /// `/healthz`.
@@ -54,7 +54,7 @@ package final class StatusBoard: Sendable {
             version: version, process: .current())
     }
 
-    /// `/status`, and what `tributary top` shows.
+    /// `/status`, and the data of `tributary top`.
     package var view: SiteView {
         let moment = moment
         return SiteView(

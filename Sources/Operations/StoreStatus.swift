@@ -1,21 +1,21 @@
-/// How the upload of an archive into an object store does.
+/// The status of the upload of an archive into an object store.
 package struct StoreStatus: Hashable, Sendable {
     /// `s3://BUCKET/PREFIX`.
     package var name: String
-    /// Segments that were proven to be in the store since the start.
+    /// Segments proven to be in the store since the start.
     package var storedSegments: UInt64 = 0
-    /// Bytes that were sent since the start, repeated ones included.
+    /// Bytes sent since the start, retries included.
     package var sentBytes: UInt64 = 0
-    /// Local copies that were removed since the start.
+    /// Local copies removed since the start.
     package var evictedSegments: UInt64 = 0
-    /// Failed requests and files since the start, by kind; every kind is in it.
+    /// Failed requests and files since the start, by kind; includes every kind.
     package var failures: [String: UInt64] = [:]
-    /// Finished segments that wait.
+    /// Finished segments that wait for upload.
     package var waitingSegments: UInt64 = 0
     package var waitingBytes: UInt64 = 0
-    /// Age of the oldest segment that waits, since it ended, seconds; 0: none.
+    /// Age of the oldest waiting segment since it ended, seconds; 0: none.
     package var oldestSeconds = 0.0
-    /// Files that are not sent, because the store refuses them.
+    /// Files that are not sent, because the store rejects them.
     package var setAside: UInt64 = 0
     /// Why the store cannot be used, one line; nil: it can.
     package var trouble: String?

@@ -1,8 +1,8 @@
 import Terminal
 
-/// `tributary top` as lines: a value, whatever shows them.
+/// The lines of `tributary top`. A value.
 package struct TopScreen {
-    /// How lines are set off where a terminal can do so.
+    /// Emphasis of a line, on terminals that support it.
     package enum Emphasis: Hashable, Sendable {
         case plain, strong, alarming, faint
     }
@@ -17,8 +17,8 @@ package struct TopScreen {
     private let complaint: String?
 
     /// - Parameters:
-    ///   - place: where the collector was asked.
-    ///   - complaint: why what is shown is old; nil: it is not.
+    ///   - place: the address of the collector.
+    ///   - complaint: why the status is outdated; nil: it is not.
     package init(_ view: SiteView, place: String, complaint: String? = nil) {
         self.view = view
         self.place = place
@@ -26,8 +26,8 @@ package struct TopScreen {
     }
 
     /// - Parameters:
-    ///   - columns: the terminal's width; nil: as wide as need be.
-    ///   - rows: its height; nil: as high as need be.
+    ///   - columns: the terminal's width; nil: unlimited.
+    ///   - rows: its height; nil: unlimited.
     package func lines(columns: Int? = nil, rows: Int? = nil) -> [Line] {
         var lines = heading(columns)
         let room = rows.map { max(1, $0 - lines.count - 1) }
@@ -48,12 +48,12 @@ package struct TopScreen {
         return rows.map { Array(fitting.prefix($0)) } ?? fitting
     }
 
-    /// Those for which there is room, by name; where it does not suffice, those in trouble first.
+    /// The sources that fit, by name; if not all fit, sources with problems have priority.
     private func chosen(_ room: Int?) -> ([SiteView.Source], rest: Int) {
         guard let room, view.sources.count > room else { return (view.sources, 0) }
         let ordered =
             view.sources.filter(\.isTroubled) + view.sources.filter { !$0.isTroubled }
-        // One line says how many more there are.
+        // One line for the number of omitted sources.
         let shown = max(0, room - 1)
         return (Array(ordered.prefix(shown)), ordered.count - shown)
     }
@@ -76,7 +76,7 @@ package struct TopScreen {
         return lines
     }
 
-    /// Parts on one line, or on more where there is not room for all: a part is not cut while it fits a line.
+    /// Joins parts on as few lines as they fit; a part that fits a line is not cut.
     private static func folded(_ parts: [String], to columns: Int?) -> [String] {
         guard let columns else { return [parts.joined(separator: separator)] }
         var lines: [String] = []
@@ -187,7 +187,7 @@ package struct TopScreen {
     }
 
     private static let gapsTitle = "GAPS"
-    /// Only where boxes wait for an object store.
+    /// Only if boxes wait for an object store.
     private static let unstoredTitle = "UNSTORED"
 
     private static func gaps(_ source: SiteView.Source) -> [String] {
@@ -197,7 +197,7 @@ package struct TopScreen {
         }
     }
 
-    /// The worst, and how many causes more.
+    /// The largest gap, and the number of other causes.
     private static func shortGaps(_ source: SiteView.Source) -> String {
         let all = gaps(source)
         guard let worst = all.first else { return "" }
@@ -207,10 +207,10 @@ package struct TopScreen {
     private struct Column {
         var title: String
         var isNumber = true
-        /// What goes first where there is not room for all: the highest.
+        /// Columns with a higher rank are dropped first.
         var rank: Int
         var text: (SiteView.Source) -> String
-        /// The same in fewer words, before it goes.
+        /// A shorter form, used before the column is dropped.
         var shorter: ((SiteView.Source) -> String)?
     }
 
@@ -270,7 +270,7 @@ package struct TopScreen {
     }
 }
 
-/// A number from afar, without its fraction.
+/// Without the fraction, clamped.
 private func whole(_ value: Double) -> Int64 {
     value.isNaN ? 0 : Int64(min(max(value, -9e18), 9e18))
 }

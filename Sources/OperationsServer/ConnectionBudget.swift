@@ -1,7 +1,8 @@
 /// Decides which HTTP connections stay open. A value: it receives events, and returns the connection to close.
 ///
-/// A service manager that gets no answer starts a collector again that records well. So a new connection is always accepted: the one that
-/// has waited longest without a complete request is closed. A probe asks at once, and is not among them.
+/// A service manager restarts a collector whose probe is not answered. So a new connection is always accepted; in its
+/// favour, the connection that has waited longest without a complete request is closed. A probe sends its request
+/// immediately, so it is never that one.
 package struct ConnectionBudget: Hashable, Sendable {
     private let limits: ConnectionLimits
 
@@ -17,10 +18,10 @@ package struct ConnectionBudget: Hashable, Sendable {
         var stage = Stage.new
         var since: Int64
 
-        /// Whether it has no request that is being answered.
+        /// Whether it has no request to be answered.
         var isWaiting: Bool { stage != .asked }
 
-        /// Who goes first where one has to.
+        /// The order in which connections are closed.
         var rank: (Int, Int64) { (isWaiting ? 0 : 1, since) }
     }
 
@@ -29,8 +30,8 @@ package struct ConnectionBudget: Hashable, Sendable {
 
     package var count: Int { entries.count }
 
-    /// A connection has come.
-    /// - Returns: what it is called here, and which connection must go for it.
+    /// A connection was accepted.
+    /// - Returns: its identifier, and the connection to close in its favour.
     package mutating func opened(now: Int64) -> (id: Int, displaced: Int?) {
         var displaced: Int?
         if entries.count >= limits.maximumConnections {
@@ -43,19 +44,18 @@ package struct ConnectionBudget: Hashable, Sendable {
         return (nextID, displaced)
     }
 
-    /// A whole header has come, or a part of what follows it: that does not put the answer off.
+    /// A whole header has arrived, or a part of what follows it, which does not extend the deadline.
     package mutating func asked(_ id: Int, now: Int64) {
         guard entries[id]?.stage != .asked else { return }
         turn(id, into: .asked, now: now)
     }
 
-    /// An answer, or a part of one, has been taken.
+    /// A response, or a part of one, has been sent.
     package mutating func answered(_ id: Int, now: Int64) { turn(id, into: .answered, now: now) }
 
-    /// A connection is gone.
     package mutating func closed(_ id: Int) { entries.removeValue(forKey: id) }
 
-    /// Whether a connection's time is over; one that is not known any more has to go too.
+    /// Whether a connection's deadline has passed; true for an unknown connection.
     package func isOverdue(_ id: Int, now: Int64) -> Bool {
         guard let entry = entries[id] else { return true }
         let patience =
@@ -73,15 +73,15 @@ package struct ConnectionBudget: Hashable, Sendable {
     }
 }
 
-/// How many HTTP connections there may be, and how long they may keep a server waiting.
+/// Limits of HTTP connections.
 package struct ConnectionLimits: Hashable, Sendable {
     /// Each costs a descriptor and some kilobytes.
     package var maximumConnections: Int
-    /// From the connection to the first whole header.
+    /// From the connection to the first complete header.
     package var headerNanoseconds: Int64
-    /// From a header to the first part of an answer that has been taken, and from there to the next part.
+    /// From a header to the first part of the response being sent, and from there to the next part.
     package var answerNanoseconds: Int64
-    /// From an answer to the next whole header.
+    /// From a response to the next complete header.
     package var idleNanoseconds: Int64
 
     package init(
@@ -94,8 +94,8 @@ package struct ConnectionLimits: Hashable, Sendable {
         self.idleNanoseconds = idleNanoseconds
     }
 
-    /// A few scrapers and probes, and as many again of those that keep a connection open. A header has a few hundred bytes, an answer 200 kB
-    /// for 64 sources, and scrapers come back within a minute.
+    /// A few scrapers and probes, and as many persistent connections. A header has a few hundred bytes, a response 200
+    /// kB for 64 sources, and scrapers return within a minute.
     package static let statusPages = ConnectionLimits(
         maximumConnections: 128, headerNanoseconds: 5_000_000_000,
         answerNanoseconds: 15_000_000_000, idleNanoseconds: 60_000_000_000)

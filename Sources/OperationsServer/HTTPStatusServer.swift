@@ -5,18 +5,18 @@ package import Operations
 import Synchronization
 import Threads
 
-/// Answers HTTP/1.1 with the contents of a ``StatusBoard``, in one thread of its own. The threads that receive and write samples never
+/// Serves the contents of a ``StatusBoard`` over HTTP/1.1, on its own thread. The receiving and writing threads never
 /// wait for it.
 package final class HTTPStatusServer: Sendable {
-    /// The port that it listens at.
+    /// The port that it listens on.
     package let port: UInt16
     private let thread = JoinableThread()
     private let stopping: EventDescriptor
 
-    /// Binds, and begins to answer.
+    /// Binds and starts the thread.
     /// - Parameters:
     ///   - host: a name or an address.
-    ///   - port: 0: any that is free.
+    ///   - port: 0: any free port.
     package static func start(
         host: String, port: UInt16, board: StatusBoard, logger: Logger
     ) throws(OperationsServerError) -> HTTPStatusServer {
@@ -36,7 +36,7 @@ package final class HTTPStatusServer: Sendable {
         }
     }
 
-    /// Ends it. Answers that are on their way may be cut short.
+    /// Ends the thread. Responses in progress may be truncated.
     package func stop() {
         stopping.signal()
         thread.join()
@@ -66,7 +66,7 @@ private final class EventDescriptor: Sendable {
 
     func signal() {
         var one: UInt64 = 1
-        // It fails only where the counter is full, which is a signal too.
+        // It fails only when the counter is full, and then the descriptor is readable anyway.
         _ = write(descriptor, &one, 8)
     }
 
@@ -149,7 +149,7 @@ private final class ConnectionSocket {
     deinit { close(descriptor) }
 }
 
-/// Accepts, reads and writes until it is told to stop. Used in one thread.
+/// Accepts, reads and writes until it is stopped. Used on one thread.
 private struct ServingLoop {
     /// Deadlines are whole seconds.
     private static let lookMilliseconds: Int32 = 500
@@ -175,7 +175,7 @@ private struct ServingLoop {
         self.board = board
     }
 
-    /// - Returns: why it ended, unless it was told to.
+    /// - Returns: the error that ended it; nil if it was stopped.
     mutating func run() -> String? {
         while true {
             let now = StatusBoard.monotonicNanoseconds()
@@ -220,7 +220,7 @@ private struct ServingLoop {
         }
     }
 
-    /// Reads what has arrived, and sends what is to be sent, without waiting.
+    /// Reads and sends as much as possible without blocking.
     private mutating func serve(_ id: Int) {
         guard var entry = entries[id] else { return }
         if entry.connection.isReading {

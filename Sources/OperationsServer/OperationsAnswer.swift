@@ -1,6 +1,6 @@
 import Operations
 
-/// What is answered to a request: a value, without sockets.
+/// The response to a request: a value, without sockets.
 struct OperationsAnswer: Hashable, Sendable {
     enum Status: Hashable, Sendable {
         case ok, badRequest, notFound, methodNotAllowed, headerTooLarge, unavailable

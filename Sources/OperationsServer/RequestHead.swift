@@ -13,7 +13,7 @@ struct RequestHead: Hashable, Sendable {
     /// Whether the connection stays open after the answer (RFC 9112 §9.3).
     var keepsConnection: Bool
 
-    /// Why bytes are not a request. The connection cannot be used any more.
+    /// Why bytes are no request. The connection cannot be used any more.
     enum Failure: Error, Hashable, Sendable {
         case malformed(String)
         case tooLarge
@@ -28,7 +28,7 @@ struct RequestHead: Hashable, Sendable {
         }
     }
 
-    /// Finds the first head in bytes.
+    /// Parses the first head in bytes.
     /// - Returns: the head and its length in bytes, with the empty line; `nil` if more bytes are needed.
     static func parse(_ bytes: [UInt8]) throws(Failure) -> (head: RequestHead, byteCount: Int)? {
         var lines: [ArraySlice<UInt8>] = []
@@ -93,7 +93,7 @@ struct RequestHead: Hashable, Sendable {
         guard hosts == 1 || (hosts == 0 && version == 0) else {
             throw .malformed("a request has exactly one Host field")
         }
-        // The next request would begin behind a body that is not read.
+        // The next request would follow a body that is not read.
         if hasBody { keepsConnection = false }
     }
 

@@ -1,28 +1,28 @@
 import Operations
 
-/// One connection's HTTP/1.1, without its socket: takes bytes, returns answers. A value.
+/// HTTP/1.1 of one connection, without its socket: input are received bytes, output are responses. A value.
 ///
-/// The next request is read when the answer before it has been sent, so a peer that only asks costs one answer of memory.
+/// The next request is processed when the previous response has been sent, so a connection uses the memory of one
+/// response.
 struct StatusConnection: Sendable {
     private var received: [UInt8] = []
     private var output: ArraySlice<UInt8> = []
     /// No further request is read.
     private(set) var isClosing = false
 
-    /// Bytes that are still to be sent.
+    /// Bytes to be sent.
     var pending: ArraySlice<UInt8> { output }
 
-    /// Whether everything has been sent, and the connection is to be closed.
+    /// Whether everything was sent, and the connection should be closed.
     var isFinished: Bool { isClosing && output.isEmpty }
 
-    /// Whether more bytes are wanted now.
+    /// Whether more bytes should be read.
     var isReading: Bool { !isClosing && output.isEmpty }
 
-    /// Takes bytes from the peer.
     mutating func receive(_ bytes: some Collection<UInt8>) { received += bytes }
 
-    /// Answers the next request, if there is a whole one and the answer before it has been sent.
-    /// - Returns: whether there is a new answer.
+    /// Processes the next request, if it is complete and the previous response has been sent.
+    /// - Returns: whether there is a new response.
     mutating func answerNext(from board: StatusBoard) -> Bool {
         guard isReading else { return false }
         do throws(RequestHead.Failure) {
@@ -41,7 +41,7 @@ struct StatusConnection: Sendable {
         return true
     }
 
-    /// The peer has taken bytes.
+    /// Removes sent bytes.
     mutating func sent(_ count: Int) { output = output.dropFirst(count) }
 
     private static func bytes(
