@@ -1,7 +1,8 @@
 import ArgumentParser
 import Glibc
 
-/// An instant as people write it: a date, or a date and a time of day, in the machine's time zone or in one that is written behind it.
+/// An instant as a command-line argument: a date, optionally with a time of day, in the machine's time zone or with an
+/// explicit one.
 package struct CalendarInstant: HintedArgument, Hashable, CustomStringConvertible {
     /// Since 1970-01-01T00:00:00Z.
     package let nanoseconds: Int64
@@ -15,7 +16,8 @@ package struct CalendarInstant: HintedArgument, Hashable, CustomStringConvertibl
         self.nanoseconds = nanoseconds
     }
 
-    /// A date alone is its first instant. Without a zone, the time is local; an hour that daylight saving skips or repeats needs one.
+    /// A date alone means its first instant. Without a zone, the time is local; an hour that daylight saving skips or
+    /// repeats needs one.
     package init?(argument: String) {
         guard let written = Written(argument), written.instants.count == 1 else { return nil }
         nanoseconds = written.instants[0] * 1_000_000_000 + written.fraction
@@ -29,9 +31,9 @@ package struct CalendarInstant: HintedArgument, Hashable, CustomStringConvertibl
             + "2026-11-20T22:40:00+01:00"
     }
 
-    /// A text that is written as an instant is, and the instants that it may mean.
+    /// A syntactically valid instant, and its possible meanings.
     private struct Written {
-        /// Seconds since 1970: one, but for local times at a change of the clocks.
+        /// Seconds since 1970: exactly one, except for local times at a change of the clocks.
         let instants: [Int64]
         /// Nanoseconds.
         let fraction: Int64
@@ -39,7 +41,7 @@ package struct CalendarInstant: HintedArgument, Hashable, CustomStringConvertibl
         init?(_ argument: String) {
             let date = /([0-9]{4})-([0-9]{2})-([0-9]{2})/
             let clock = /[T ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:\.([0-9]{1,9}))?)?/
-            // As files and sessions are named.
+            // The notation of file and session names.
             let fileClock = /T([0-9]{2})-([0-9]{2})-([0-9]{2})(?:\.([0-9]{1,9}))?(?=Z)/
             guard let day = argument.prefixMatch(of: date) else { return nil }
             var rest = argument[day.range.upperBound...]
@@ -69,7 +71,7 @@ package struct CalendarInstant: HintedArgument, Hashable, CustomStringConvertibl
             }
         }
 
-        /// The instants at which clocks here show that; `shown` is as if they showed UTC.
+        /// The instants at which local clocks show that time; `shown` is the time as if it were UTC.
         private static func local(_ shown: Int64, isDate: Bool) -> [Int64] {
             tzset()
             func offset(at instant: Int64) -> Int64 {
@@ -78,12 +80,12 @@ package struct CalendarInstant: HintedArgument, Hashable, CustomStringConvertibl
                 localtime_r(&seconds, &parts)
                 return Int64(parts.tm_gmtoff)
             }
-            // No zone is further than a day from UTC, and none changes twice in two days.
+            // No zone is more than a day from UTC, and none changes twice in two days.
             let before = offset(at: shown - 86_400)
             let candidates = Set([shown - before, shown - offset(at: shown + 86_400)])
             let instants = candidates.filter { $0 + offset(at: $0) == shown }.sorted()
             guard isDate else { return instants }
-            // A day whose midnight is skipped begins where the clocks are changed.
+            // A day whose midnight is skipped begins at the change of the clocks.
             return [instants.first ?? shown - before]
         }
     }
@@ -136,7 +138,7 @@ package struct CalendarInstant: HintedArgument, Hashable, CustomStringConvertibl
         parts.tm_mday = day
         let wanted = parts
         _ = timegm(&parts)
-        // timegm accepts the 40th of a month and moves on.
+        // timegm normalises the 40th of a month.
         guard parts.tm_mon == wanted.tm_mon, parts.tm_mday == wanted.tm_mday else { return nil }
         parts = wanted
         (parts.tm_hour, parts.tm_min, parts.tm_sec) = (hour, minute, second)

@@ -2,8 +2,7 @@ import Glibc
 package import Logging
 import Synchronization
 
-/// The terminal a program talks to people through (standard error): whole lines, and below them one line that is
-/// rewritten in place while something runs.
+/// The terminal at standard error: whole lines, and below them a progress line that is rewritten in place.
 ///
 /// In the format ``LogFormat/json`` every line is an object, and there is no progress line. Where standard error is connected to the
 /// systemd journal, lines begin with their priority (sd-daemon(3)): `<4>` is a warning.
@@ -62,7 +61,7 @@ package final class Console: Sendable {
         }
     }
 
-    /// Replaces the progress line; nothing happens where no terminal is.
+    /// Replaces the progress line; does nothing without a terminal.
     package func progress(_ text: String) {
         guard isTerminal else { return }
         state.withLock { state in
@@ -71,7 +70,7 @@ package final class Console: Sendable {
         }
     }
 
-    /// Takes the progress line away.
+    /// Erases the progress line.
     package func endProgress() {
         guard isTerminal else { return }
         state.withLock { state in

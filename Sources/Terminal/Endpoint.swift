@@ -1,6 +1,6 @@
-/// ZeroMQ endpoints as people write them.
+/// Validation of ZeroMQ endpoints in options.
 package enum Endpoint {
-    /// Whether nothing but this machine can reach the endpoint.
+    /// Whether only this machine can reach the endpoint.
     package static func isLocal(_ endpoint: String) -> Bool {
         if endpoint.hasPrefix("ipc://") || endpoint.hasPrefix("inproc://") { return true }
         guard endpoint.hasPrefix("tcp://"), let colon = endpoint.lastIndex(of: ":") else {
@@ -10,7 +10,7 @@ package enum Endpoint {
         return host == "localhost" || host == "[::1]" || host == "lo" || isLoopbackIPv4(host)
     }
 
-    /// What is wrong with an endpoint, in one line; nil when it can be tried.
+    /// What is wrong with an endpoint, in one line; nil if it is valid.
     package static func flaw(_ endpoint: String) -> String? {
         let advice = "write tcp://ADDRESS:PORT or ipc://PATH"
         if endpoint.hasPrefix("ipc://") {
@@ -31,7 +31,7 @@ package enum Endpoint {
         return nil
     }
 
-    /// 127.0.0.0/8, written in full: `127.evil.example` is a name like any other.
+    /// 127.0.0.0/8 in full: `127.evil.example` is an ordinary name.
     private static func isLoopbackIPv4(_ host: Substring) -> Bool {
         let parts = host.split(separator: ".", omittingEmptySubsequences: false)
         return parts.count == 4 && parts[0] == "127"

@@ -1,19 +1,19 @@
 import Dispatch
 import Glibc
 
-/// The whole terminal at standard output, for a picture of the present that is drawn again and again.
+/// The whole terminal at standard output, redrawn repeatedly.
 ///
-/// It uses the terminal's other screen, so that what was there before comes back: when the program ends, however it does that short
-/// of being killed, and while it is stopped (Ctrl-Z).
+/// It uses the terminal's alternate screen, so that the previous content is restored when the program ends, unless it
+/// is killed, and while it is stopped (Ctrl-Z).
 package final class FullScreen: Sendable {
-    // Kept for as long as signals are to be heard; made once, only released.
+    // Retained while signals are handled; created once, only released.
     nonisolated(unsafe) private let sources: [any DispatchSourceSignal]
 
     private static let enter = "\u{1B}[?1049h\u{1B}[?25l"
     private static let leave = "\u{1B}[0m\u{1B}[?25h\u{1B}[?1049l"
 
-    /// - Parameter changed: called on a queue of its own when it has to be drawn again: another size, or back from being stopped.
-    /// - Returns: nil where standard output is no terminal, or one that cannot do this.
+    /// - Parameter changed: called on its own queue to redraw, after a resize or after a stop.
+    /// - Returns: nil if standard output is no terminal, or one without this capability.
     package init?(_ changed: @escaping @Sendable () -> Void) {
         guard Self.isPossible else { return nil }
         let queue = DispatchQueue(label: "screen")
@@ -29,7 +29,7 @@ package final class FullScreen: Sendable {
         let resized = hear(SIGWINCH, changed)
         let stopped = hear(SIGTSTP) {
             Self.write(Self.leave)
-            // Not to be refused, and not heard of.
+            // SIGSTOP cannot be caught or ignored.
             kill(getpid(), SIGSTOP)
         }
         let resumed = hear(SIGCONT) {
@@ -45,13 +45,13 @@ package final class FullScreen: Sendable {
         for source in sources { source.cancel() }
     }
 
-    /// Whether standard output is a terminal that has another screen.
+    /// Whether standard output is a terminal with an alternate screen.
     package static var isPossible: Bool {
         guard isatty(1) == 1 else { return false }
         return getenv("TERM").map { strcmp($0, "dumb") != 0 } ?? false
     }
 
-    /// Columns and rows; what terminals had when none says.
+    /// Columns and rows; 80 × 24 if unknown.
     package static var size: (columns: Int, rows: Int) {
         var size = winsize()
         guard ioctl(1, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else {
@@ -60,7 +60,7 @@ package final class FullScreen: Sendable {
         return (Int(size.ws_col), Int(size.ws_row))
     }
 
-    /// Draws lines from the top; what was there goes. Lines must not be wider, nor more, than the terminal.
+    /// Draws lines from the top, and erases the previous ones. Lines must fit the terminal.
     package func draw(_ lines: [String]) {
         var text = "\u{1B}[H"
         for (index, line) in lines.enumerated() {

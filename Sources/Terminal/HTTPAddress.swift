@@ -1,12 +1,12 @@
 import ArgumentParser
 
-/// Where something answers HTTP, as people write it: `127.0.0.1:5580`, `[::1]:5580`, `server:5580`, or a port of this machine, `5580`.
+/// An HTTP address in options: `127.0.0.1:5580`, `[::1]:5580`, `server:5580`, or a port of this machine, `5580`.
 package struct HTTPAddress: HintedArgument, Hashable, CustomStringConvertible {
     package static var valueHint: String { "host:port, or a port of this machine, such as 5580" }
 
     /// A name or an address, without brackets.
     package let host: String
-    /// 0: any that is free.
+    /// 0: any free port.
     package let port: UInt16
 
     package init(host: String, port: UInt16) {
@@ -28,7 +28,7 @@ package struct HTTPAddress: HintedArgument, Hashable, CustomStringConvertible {
         if host.hasPrefix("["), host.hasSuffix("]") {
             host = host.dropFirst().dropLast()
         } else if host.contains(":") {
-            // An IPv6 address without brackets: where it ends nobody can say.
+            // An IPv6 address without brackets is ambiguous.
             return nil
         }
         guard host.allSatisfy({ !$0.isWhitespace && $0 != "/" }) else { return nil }

@@ -1,10 +1,10 @@
 package import ArgumentParser
 
-/// A value of an option that people write in a way of their own: what cannot be read is answered with examples.
+/// An option's value with its own syntax: an invalid one is answered with examples.
 package protocol HintedArgument: ExpressibleByArgument, Sendable {
-    /// What is written there, with examples: `a time such as 10s or 5m`.
+    /// The syntax with examples: `a time such as 10s or 5m`.
     static var valueHint: String { get }
-    /// What is wrong with something that is written well and means nothing, or more than one thing; nil: it is not written well.
+    /// What is wrong with a value that is syntactically valid, but impossible or ambiguous; nil: it is not valid.
     static func fault(in argument: String) -> String?
 }
 
@@ -13,7 +13,7 @@ extension HintedArgument {
 }
 
 extension HintedArgument {
-    /// What was written, or an error that says what can be.
+    /// Parses a value, or throws an error with the syntax.
     @Sendable fileprivate static func read(_ argument: String) throws -> Self {
         guard let value = Self(argument: argument) else {
             throw ValidationError(fault(in: argument) ?? "write \(valueHint)")
@@ -28,7 +28,7 @@ extension Option where Value: HintedArgument {
         wrappedValue: Value, name: NameSpecification = .long, help: ArgumentHelp? = nil,
         completion: CompletionKind? = nil
     ) {
-        // The parser names defaults only of what it reads by itself.
+        // The parser only shows defaults of types that it parses itself.
         var help = help ?? ""
         let shown = "(default: \(wrappedValue.defaultValueDescription))"
         help.abstract += help.abstract.isEmpty ? shown : " \(shown)"
@@ -39,7 +39,7 @@ extension Option where Value: HintedArgument {
 }
 
 extension Option where Value: HintedArgument {
-    /// An option that must be given.
+    /// A mandatory option.
     package init(
         name: NameSpecification = .long, help: ArgumentHelp? = nil,
         completion: CompletionKind? = nil
@@ -50,7 +50,7 @@ extension Option where Value: HintedArgument {
 }
 
 extension Option {
-    /// An option that need not be given.
+    /// An optional option.
     package init<Wrapped: HintedArgument>(
         name: NameSpecification = .long, help: ArgumentHelp? = nil,
         completion: CompletionKind? = nil
@@ -60,7 +60,7 @@ extension Option {
             transform: Wrapped.read)
     }
 
-    /// An option that may be given several times.
+    /// A repeatable option.
     package init<Element: HintedArgument>(
         wrappedValue: [Element], name: NameSpecification = .long, help: ArgumentHelp? = nil,
         completion: CompletionKind? = nil

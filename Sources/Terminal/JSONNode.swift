@@ -1,6 +1,6 @@
-/// A value of JSON that was made from an `Encodable` one.
+/// A JSON value built from an `Encodable` one.
 ///
-/// Foundation's encoder makes text, from which units could be told only by reading it again: five times the work.
+/// Foundation's encoder produces text, which would have to be parsed again to convert units: five times the work.
 final class JSONNode {
     enum Content {
         case null
@@ -10,7 +10,7 @@ final class JSONNode {
         case number(Double)
         case text(String)
         case list([JSONNode])
-        /// Each name once.
+        /// Without duplicate names.
         case object([String: JSONNode])
     }
 
@@ -18,7 +18,7 @@ final class JSONNode {
 
     fileprivate init(_ content: Content) { self.content = content }
 
-    /// Encodes a value. What encodes nothing is an empty object.
+    /// Encodes a value. A value that encodes nothing becomes an empty object.
     init(_ value: some Encodable) throws {
         content = .object([:])
         try set(value, at: [])
@@ -28,13 +28,13 @@ final class JSONNode {
         try value.encode(to: NodeEncoder(node: self, codingPath: path))
     }
 
-    /// The element that follows the last one.
+    /// Appends an element.
     fileprivate func appended(_ content: Content) -> JSONNode {
         let node = JSONNode(content)
         guard case .list(var elements) = self.content else {
             preconditionFailure("a container of another kind was asked for in between")
         }
-        // While it is appended to, nobody else refers to the list: it is not copied.
+        // Unique reference during the append, so the list is not copied.
         self.content = .null
         elements.append(node)
         self.content = .list(elements)
@@ -52,7 +52,7 @@ final class JSONNode {
         return node
     }
 
-    /// The number that a person would write down for it: 0.1, and not what is nearest to it in binary.
+    /// The shortest decimal number: 0.1, not its nearest binary value.
     fileprivate static func number(_ value: Float) -> Double {
         Double("\(value)") ?? Double(value)
     }
@@ -68,7 +68,7 @@ private struct NodeEncoder: Encoder {
     var userInfo: [CodingUserInfoKey: Any] { [:] }
 
     func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
-        // A type that asks twice, for itself and for its superclass, adds to the same object.
+        // A type that requests a container twice, for itself and its superclass, adds to the same object.
         if case .object = node.content {} else { node.content = .object([:]) }
         return KeyedEncodingContainer(NodeMembers(node: node, codingPath: codingPath))
     }

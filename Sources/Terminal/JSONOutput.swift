@@ -1,14 +1,14 @@
-/// Values as JSON on standard output, all in one system of units.
+/// Prints values as JSON on standard output, in a uniform system of units.
 ///
-/// In the programs a number carries its unit in its name, in whatever unit is exact there. What is printed knows one unit for each
-/// kind of quantity: seconds and parts per million, as decimal numbers. Instants are strings (RFC 3339, UTC).
+/// In the code a number has its unit in its name, in whatever unit is exact there. Printed numbers have one unit per
+/// quantity: seconds and parts per million, as decimal numbers. Instants are strings (RFC 3339, UTC).
 package enum JSONOutput {
-    /// Prints one value, keys sorted, for people and programs alike.
+    /// Prints one value with sorted keys.
     package static func print(_ value: some Encodable) throws {
         Swift.print(try text(value))
     }
 
-    /// A value as it is printed.
+    /// A value as JSON text.
     package static func text(_ value: some Encodable) throws -> String {
         var writer = JSONWriter()
         try writer.write(JSONNode(value))
@@ -16,13 +16,13 @@ package enum JSONOutput {
     }
 }
 
-/// How names and numbers in nanoseconds, milliseconds and parts per billion are told.
+/// Conversion of names and numbers in nanoseconds, milliseconds and parts per billion.
 ///
-/// Numbers below such a name, in an object or an array, are of its unit.
+/// It applies to numbers nested below such a name, in an object or an array.
 struct JSONUnit {
     private let suffix: String
     private let unit: String
-    /// How many of the unit one of the new unit has.
+    /// Number of units per printed unit.
     let divisor: Double
 
     private static let all = [
@@ -31,7 +31,7 @@ struct JSONUnit {
         JSONUnit(suffix: "PartsPerBillion", unit: "PPM", divisor: 1e3),
     ]
 
-    /// What a member is called, and what its numbers are divided by; nil: they stay.
+    /// A member's printed name, and the divisor of its numbers; nil: unchanged.
     static func told(_ name: String) -> (name: String, divisor: Double?) {
         for unit in all
         where name.hasSuffix(unit.suffix)
@@ -44,10 +44,10 @@ struct JSONUnit {
     }
 }
 
-/// Writes nodes as text (RFC 8259): two spaces for each level, members sorted by name.
+/// Writes nodes as text (RFC 8259): indented by two spaces, with members sorted by name.
 struct JSONWriter {
     private var bytes: [UInt8] = []
-    /// The few names of a text come again and again.
+    /// A cache: the names of a text are few.
     private var told: [String: (name: String, divisor: Double?)] = [:]
 
     var text: String { String(decoding: bytes, as: UTF8.self) }
@@ -87,7 +87,7 @@ struct JSONWriter {
         case .object(let members):
             bytes.append(UInt8(ascii: "{"))
             let sorted = members.map { name, member in
-                // Below a unit's name, names say what the numbers are of, and not their unit.
+                // Names below a unit's name describe the numbers, not their unit.
                 divisor == nil ? (tell(name), member) : ((name, divisor), member)
             }.sorted { $0.0.name < $1.0.name }
             for (index, (name, member)) in sorted.enumerated() {
@@ -123,7 +123,7 @@ struct JSONWriter {
     private mutating func write(_ number: Double) throws(JSONNumberError) {
         guard number.isFinite else { throw JSONNumberError() }
         let text = "\(number)".utf8
-        // The shortest that reads back as the same number; whole ones without a fraction.
+        // The shortest representation that parses to the same number; integers without a fraction.
         bytes += text.suffix(2).elementsEqual(".0".utf8) ? text.dropLast(2) : text[...]
     }
 

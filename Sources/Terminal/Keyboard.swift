@@ -1,16 +1,17 @@
 import Dispatch
 import Glibc
 
-/// Single key presses, while a program runs on a terminal: no return key needed, nothing is echoed.
+/// Single key presses on a terminal, without a return key and without echo.
 ///
-/// The terminal is put back as it was when the object goes, when the program ends through ``Program/main(_:)`` or `exit`, and
-/// while it is stopped (Ctrl-Z).
+/// The terminal is restored when the object is released, when the program ends through ``Program/main(_:)`` or `exit`,
+/// and while it is stopped (Ctrl-Z).
 package final class Keyboard: Sendable {
-    // Kept for as long as keys are to be heard; made once, only released.
+    // Retained while keys are read; created once, only released.
     nonisolated(unsafe) private let sources: [any DispatchSourceProtocol]
     private let reader: Reader
 
-    /// Hears keys while the program is in the foreground. Only touched on the keyboard's queue, and at the end, when nothing runs there any more.
+    /// Reads keys while the program is in the foreground. Only used on the keyboard's queue, and at the end, when
+    /// nothing runs there any more.
     private final class Reader: @unchecked Sendable {
         private let source: any DispatchSourceProtocol
         private var isSuspended = false
@@ -19,8 +20,8 @@ package final class Keyboard: Sendable {
             self.source = source
         }
 
-        /// The program goes on after having been stopped, in the foreground or in the background: there the terminal is somebody else's, and who
-        /// reads it or changes its settings is stopped again.
+        /// The program continues after a stop, in the foreground or in the background. In the background, reading the
+        /// terminal or changing its settings would stop it again.
         func goOn() {
             let isForeground = Keyboard.isForeground
             if isForeground { _ = RawTerminal.enter() }
@@ -31,17 +32,17 @@ package final class Keyboard: Sendable {
 
         func end() {
             source.cancel()
-            // A source that is suspended may not be let go of.
+            // A suspended source must not be released.
             if isSuspended { source.resume() }
         }
     }
 
     fileprivate static var isForeground: Bool { tcgetpgrp(0) == getpgrp() }
 
-    /// - Parameter pressed: called on a queue of its own with every byte that is typed.
-    /// - Returns: nil where standard input is no terminal, or not ours to read.
+    /// - Parameter pressed: called on its own queue with every typed byte.
+    /// - Returns: nil if standard input is no terminal, or the program is in the background.
     package init?(_ pressed: @escaping @Sendable (UInt8) -> Void) {
-        // A program in the background that reads the terminal would be stopped.
+        // A background program that reads the terminal is stopped.
         guard isatty(0) == 1, Self.isForeground, RawTerminal.enter() else { return nil }
         let queue = DispatchQueue(label: "keyboard")
         let keys = DispatchSource.makeReadSource(fileDescriptor: 0, queue: queue)
@@ -54,7 +55,7 @@ package final class Keyboard: Sendable {
                     pressed(byte)
                     continue
                 }
-                // The terminal is gone: it would be readable for ever.
+                // The terminal is gone: it would be readable forever.
                 if count < 0, errno != EINTR, errno != EAGAIN { keys.cancel() }
                 return
             }
@@ -62,7 +63,7 @@ package final class Keyboard: Sendable {
         keys.resume()
         let reader = Reader(keys)
         self.reader = reader
-        // After Ctrl-Z and fg, the shell has put its own settings back.
+        // After Ctrl-Z and fg, the shell has restored its own settings.
         let resumed = DispatchSource.makeSignalSource(signal: SIGCONT, queue: queue)
         resumed.setEventHandler { reader.goOn() }
         resumed.resume()
@@ -76,12 +77,12 @@ package final class Keyboard: Sendable {
     }
 }
 
-/// The terminal's settings, as they were and as keys need them.
+/// The terminal's original and raw settings.
 private enum RawTerminal {
     // Written before the handler that reads it is registered, and by one thread.
     nonisolated(unsafe) private static var saved: termios?
 
-    /// Returns whether it could.
+    /// Returns whether it succeeded.
     static func enter() -> Bool {
         var settings = termios()
         guard tcgetattr(0, &settings) == 0 else { return false }
@@ -89,7 +90,7 @@ private enum RawTerminal {
             saved = settings
             atexit { RawTerminal.leave() }
         }
-        // Signals keep working: Ctrl-C is still Ctrl-C. A read takes what is there and does not wait.
+        // Signals keep working, such as Ctrl-C. A read returns available bytes without blocking.
         settings.c_lflag &= ~tcflag_t(ICANON | ECHO)
         withUnsafeMutableBytes(of: &settings.c_cc) {
             $0[Int(VMIN)] = 0
@@ -99,7 +100,7 @@ private enum RawTerminal {
     }
 
     static func leave() {
-        // Whoever is in the foreground now has settings of its own.
+        // The program in the foreground has its own settings.
         guard var settings = saved, tcgetpgrp(0) == getpgrp() else { return }
         _ = tcsetattr(0, TCSANOW, &settings)
     }

@@ -1,5 +1,5 @@
-/// The word that somebody who wrote `word` may have meant; nil where none is near: one letter in three may be another.
-/// - Parameter limit: of letters that may be others; nil: that.
+/// The most similar word to `word`; nil if none is similar: a third of the letters may differ.
+/// - Parameter limit: maximum number of different letters; nil: a third.
 package func nearestWord(
     to word: String, among words: some Sequence<String>, within limit: Int? = nil
 ) -> String? {
@@ -10,15 +10,14 @@ package func nearestWord(
     return nearest
 }
 
-/// What to answer to a word that is none of those there are: the one that may have been meant, or all of them.
+/// The suggestion for an unknown word: a similar one, or all of them.
 package func suggestion(for word: String, among words: [String]) -> String {
     if let nearest = nearestWord(to: word, among: words) { return "did you mean '\(nearest)'?" }
     guard let last = words.last, words.count > 1 else { return words.first ?? "" }
     return "use \(words.dropLast().joined(separator: ", ")) or \(last)"
 }
 
-/// How many letters have to be inserted, removed or exchanged, or neighbours swapped, to make one word of the other (optimal string
-/// alignment).
+/// The optimal string alignment distance: insertions, deletions, substitutions and transpositions.
 private func distance(_ one: String, _ other: String) -> Int {
     let (one, other) = (Array(one), Array(other))
     var before: [Int] = []

@@ -2,7 +2,7 @@ package import ArgumentParser
 import Glibc
 import Logging
 
-/// Exit statuses of every program (sysexits where it has a word for it).
+/// Exit statuses of all programs (sysexits where applicable).
 package enum ExitStatus {
     /// The work failed, or `verify` found damage.
     package static let failure: Int32 = 1
@@ -12,7 +12,7 @@ package enum ExitStatus {
     package static let refused: Int32 = 77
 }
 
-/// A failure whose one line is all that a user needs: what was wrong and what to do.
+/// A failure with one line for the user: what was wrong and what to do.
 package struct Failure: Error, CustomStringConvertible {
     package let description: String
     let exitStatus: Int32
@@ -26,7 +26,7 @@ package struct Failure: Error, CustomStringConvertible {
     }
 }
 
-/// A wish that the command line can express but the program cannot grant: wrong usage, found after parsing.
+/// Valid syntax, but wrong usage, found after parsing.
 package struct UsageError: Error, CustomStringConvertible {
     package let description: String
 
@@ -36,14 +36,14 @@ package struct UsageError: Error, CustomStringConvertible {
     }
 }
 
-/// Runs a program: environment and arguments in, work done, true exit status out.
+/// Runs a program with its environment and arguments, and sets the exit status.
 ///
 /// Every error is one line on standard error, `program: what was wrong; what to do`.
 package enum Program {
     /// Parses and runs `Command`, and exits.
     /// - Parameters:
-    ///   - name: the program's; the command's own name unless it is a word of that program's.
-    ///   - arguments: those behind that name.
+    ///   - name: the program's name, if it is not the command's.
+    ///   - arguments: the arguments after that name.
     package static func main<Command: ParsableCommand>(
         _ command: Command.Type, name: String = Command._commandName,
         arguments: [String] = Array(CommandLine.arguments.dropFirst())
@@ -78,13 +78,13 @@ package enum Program {
         }
     }
 
-    /// Ends the program for its wrong usage, which was found before anything was parsed.
+    /// Exits for wrong usage that was found before parsing.
     package static func refuse(_ error: UsageError, name: String) -> Never {
         end(with: "\(name): \(error)")
         exit(ExitStatus.usage)
     }
 
-    /// What shows the options of the command that an error is of.
+    /// The command that shows the help for an error's command.
     private static func help<Command: ParsableCommand>(
         for error: any Error, in command: Command.Type, _ name: String
     ) -> String {
@@ -99,7 +99,7 @@ package enum Program {
             ? "\(name) --help" : "\(name) \(Command._commandName) --help"
     }
 
-    /// All options of this process's command line, environment and configuration file, or the end with one line.
+    /// All options from command line, environment and configuration file; exits with one line on an error.
     private static func given<Command: ParsableCommand>(
         to command: Command.Type, _ arguments: [String], name: String
     ) -> MergedOptions {
@@ -124,7 +124,7 @@ package enum Program {
             arguments, environment: OptionEnvironment.current(), command: command)
     }
 
-    /// What the parser says of an error, in one line, and where the option is from that it names.
+    /// The parser's error message in one line, with the origin of the option it names.
     private static func message<Command: ParsableCommand>(
         of error: any Error, in command: Command.Type, _ options: MergedOptions
     ) -> String {
@@ -136,13 +136,13 @@ package enum Program {
         return message.hasSuffix(".") || message.hasSuffix("?") ? message : "\(message)."
     }
 
-    /// A word in the place of a command that is none, and what may have been meant; nil: there is no such word.
+    /// An unknown word in the position of a command, with a suggestion; nil: there is none.
     static func unknownCommand(
         in command: any ParsableCommand.Type, _ arguments: ArraySlice<String>
     ) -> String? {
         let subcommands = command.configuration.subcommands
         guard !subcommands.isEmpty,
-            // Behind an option, a word may be its value.
+            // After an option, a word may be its value.
             let place = arguments.indices.first, !arguments[place].hasPrefix("-"),
             arguments[place] != "help"
         else { return nil }
@@ -154,7 +154,7 @@ package enum Program {
             + suggestion(for: arguments[place], among: names)
     }
 
-    /// What to say of a value that the parser took for an option, because it is negative; nil: it was another fault.
+    /// The message for a negative value that the parser took for an option; nil: another error.
     static func negativeValue(_ message: String, _ arguments: [String]) -> String? {
         let start = "Missing value for '"
         guard message.hasPrefix(start) else { return nil }
@@ -168,7 +168,7 @@ package enum Program {
         return "\(option) must not be negative: '\(value.prefix(80))'"
     }
 
-    /// Of the values that a complaint names, the one that may have been meant.
+    /// The most similar one of the values that an error message lists.
     static func meantValue(_ message: String) -> String? {
         guard let list = message.firstRange(of: "Please provide one of ") else { return nil }
         func quoted(_ text: Substring) -> [String] {
@@ -179,9 +179,9 @@ package enum Program {
         return nearestWord(to: value, among: quoted(message[list.upperBound...]))
     }
 
-    /// Parses this process's options anew: its configuration file may say something else by now.
+    /// Parses this process's options again, after a change of its configuration file.
     ///
-    /// - Throws: ``UsageError`` with one line, when they are not right any more.
+    /// - Throws: ``UsageError`` with one line, when they are invalid now.
     package static func reread<Command: ParsableCommand>(
         _ command: Command.Type
     ) throws(UsageError) -> (command: Command, options: MergedOptions) {

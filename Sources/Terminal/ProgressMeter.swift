@@ -1,13 +1,13 @@
 import Synchronization
 
-/// How far long work is: a bar with the time that is left where somebody watches, a line now and then elsewhere.
+/// Progress of long work: a bar with the remaining time on a terminal, occasional lines elsewhere.
 ///
-/// Told as often as one likes, on any thread.
+/// Thread-safe; may be called at any rate.
 package final class ProgressMeter: Sendable {
     private static let redraw = Duration.milliseconds(100)
     private static let lines = Duration.seconds(10)
     private static let width = 24
-    /// Before that nothing can be said of the rest.
+    /// Before that, the remaining time cannot be estimated.
     private static let patience = Duration.seconds(1)
 
     private struct State {
@@ -19,14 +19,14 @@ package final class ProgressMeter: Sendable {
     private let began = ContinuousClock.now
     private let state: Mutex<State>
 
-    /// - Parameter label: what is done: "exporting".
+    /// - Parameter label: the activity: "exporting".
     package init(_ console: Console, label: String) {
         self.console = console
         self.label = label
         state = Mutex(State(last: began))
     }
 
-    /// So much is done, 0 … 1.
+    /// Updates the completed fraction, 0 … 1.
     package func update(_ fraction: Double) {
         let now = ContinuousClock.now
         let isDue = state.withLock { state in
@@ -40,7 +40,7 @@ package final class ProgressMeter: Sendable {
         if console.isTerminal { console.progress(text) } else { console.line(text) }
     }
 
-    /// Takes the bar away.
+    /// Erases the bar.
     package func end() { console.endProgress() }
 
     /// `exporting ━━━━━━──── 42 %, 0:12 left`.

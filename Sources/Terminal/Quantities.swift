@@ -1,7 +1,7 @@
 import ArgumentParser
 
-/// A length of time as people write it: `500ms`, `10s`, `10m`, `1h`, `2d`, seconds alone (`13.3`), or as a clock shows it
-/// (`1:23.5`, `01:02:03`).
+/// A duration in options: `500ms`, `10s`, `10m`, `1h`, `2d`, plain seconds (`13.3`), or clock notation (`1:23.5`,
+/// `01:02:03`).
 package struct TimeSpan: HintedArgument, Hashable, CustomStringConvertible {
     package let nanoseconds: Int64
 
@@ -41,7 +41,7 @@ package struct TimeSpan: HintedArgument, Hashable, CustomStringConvertible {
     package static var valueHint: String { "a time such as 500ms, 10s, 5m, 1h or 01:30:00" }
 }
 
-/// Bits per second as people write them: `96k`, `4M`, `2500k`.
+/// Bits per second in options: `96k`, `4M`, `2500k`.
 package struct Bitrate: HintedArgument, Hashable, CustomStringConvertible {
     package let bitsPerSecond: Int64
 
@@ -67,7 +67,7 @@ package struct Bitrate: HintedArgument, Hashable, CustomStringConvertible {
     }
 }
 
-/// A number of bytes as people write it: `500MB`, `2GB`, `1GiB`.
+/// A byte count in options: `500MB`, `2GB`, `1GiB`.
 package struct ByteCount: HintedArgument, Hashable, CustomStringConvertible {
     package let bytes: Int64
 
@@ -113,7 +113,7 @@ private func splitUnit(_ text: String) -> (number: Substring, unit: String)? {
     return (number, String(text.dropFirst(number.count)))
 }
 
-/// A decimal number times a factor, exactly; nil when it is no number, or too large.
+/// A decimal number times a factor, exactly; nil when it is invalid or too large.
 private func scaled(_ number: Substring, by factor: Int64) -> Int64? {
     let parts = number.split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count <= 2, let whole = Int64(parts[0]) else { return nil }

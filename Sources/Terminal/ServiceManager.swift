@@ -1,18 +1,18 @@
 import Glibc
 
-/// What a service tells systemd, where it was started by it (sd_notify(3), "Well-known assignments").
+/// Notifications to systemd, if it has started the service (sd_notify(3), "Well-known assignments").
 ///
-/// The protocol is one datagram of lines to the socket that `NOTIFY_SOCKET` names; libsystemd is not needed for that.
-/// Everywhere else nothing happens.
+/// The protocol is one datagram of lines to the socket named by `NOTIFY_SOCKET`; libsystemd is not needed for that.
+/// Without the variable, nothing is sent.
 package struct ServiceManager: Sendable {
-    /// Bytes of a status line: what is wrong, and a command with a key in it.
+    /// Maximum bytes of a status line: an error, and a command with a key.
     private static let statusBytes = 320
 
     private let socketPath: String?
-    /// How long systemd waits for a sign of life before it starts the service anew; nil: it does not watch.
+    /// systemd's watchdog timeout; nil: disabled.
     package let watchdog: Duration?
 
-    /// Of this process. The variables are taken out of the environment: they are not for programs started by this one.
+    /// Of this process. The variables are removed from the environment, because they are not for child processes.
     package static func current() -> ServiceManager { ofThisProcess }
 
     private static let ofThisProcess: ServiceManager = {
@@ -21,7 +21,7 @@ package struct ServiceManager: Sendable {
         return manager
     }()
 
-    /// - Parameter variable: the environment.
+    /// - Parameter variable: looks up an environment variable.
     init(_ variable: (String) -> String?) {
         let path = variable("NOTIFY_SOCKET")
         socketPath = path.flatMap { $0.hasPrefix("/") || $0.hasPrefix("@") ? $0 : nil }
@@ -30,35 +30,35 @@ package struct ServiceManager: Sendable {
         watchdog = isMeant && microseconds > 0 ? .microseconds(microseconds) : nil
     }
 
-    /// Whether anybody listens.
+    /// Whether there is a service manager.
     package var isThere: Bool { socketPath != nil }
 
-    /// The service does its work from now on.
+    /// The service is ready.
     package func ready() { send("READY=1") }
 
-    /// It ends, as asked.
+    /// The service is stopping, as requested.
     package func stopping() { send("STOPPING=1") }
 
-    /// It reads its configuration again; ``ready()`` says when it has.
+    /// The service reloads its configuration; ``ready()`` follows.
     package func reloading() {
         var now = timespec()
         clock_gettime(CLOCK_MONOTONIC, &now)
         send("RELOADING=1\nMONOTONIC_USEC=\(now.tv_sec * 1_000_000 + now.tv_nsec / 1_000)")
     }
 
-    /// What it does at present, in a line for people.
+    /// The service's state, in one line.
     package func status(_ line: String) {
         send(
             "STATUS=" + String(decoding: oneLine(line).utf8.prefix(Self.statusBytes), as: UTF8.self)
         )
     }
 
-    /// It is alive. To be said where the work is done, at least twice in ``watchdog``.
+    /// Resets the watchdog. Call it on the working thread, at least twice per ``watchdog``.
     package func alive() {
         if watchdog != nil { send("WATCHDOG=1") }
     }
 
-    /// Sends an assignment. Nobody can do anything about one that is lost.
+    /// Sends an assignment. A failure has no remedy.
     private func send(_ text: String) {
         guard let socketPath else { return }
         var address = sockaddr_un()

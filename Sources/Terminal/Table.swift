@@ -1,10 +1,10 @@
-/// Rows of text in aligned columns, as `ls -l` would print them.
+/// Rows of text in aligned columns.
 package struct Table {
     private let header: [String]
     private var rows: [[String]] = []
     private let rightAligned: Set<Int>
 
-    /// - Parameter rightAligned: columns (from 0) that hold numbers.
+    /// - Parameter rightAligned: columns (from 0) with numbers.
     package init(_ header: [String], rightAligned: Set<Int> = []) {
         self.header = header
         self.rightAligned = rightAligned

@@ -1,7 +1,8 @@
 import ArgumentParser
 import Glibc
 
-/// A moment of a session as people write it: session time (`1:23.5`, `1:02:03`, `90s`, `13.3`, `500ms`) or UTC (`2026-11-20T22:40:00.5Z`).
+/// A moment of a session in options: session time (`1:23.5`, `1:02:03`, `90s`, `13.3`, `500ms`) or UTC
+/// (`2026-11-20T22:40:00.5Z`).
 package enum TimelinePoint: HintedArgument, Hashable, CustomStringConvertible {
     /// Nanoseconds from the session's zero.
     case session(nanoseconds: Int64)
@@ -40,7 +41,7 @@ package enum TimelinePoint: HintedArgument, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Session time for people: `1:23.500`, with hours where there are any.
+    /// Session time as text: `1:23.500`, with hours if necessary.
     package static func text(_ nanoseconds: Int64) -> String {
         let milliseconds = nanoseconds.magnitude / 1_000_000
         let (seconds, rest) = (milliseconds / 1_000, milliseconds % 1_000)
@@ -68,13 +69,13 @@ package enum TimelinePoint: HintedArgument, Hashable, CustomStringConvertible {
             total = total * 60 + value
         }
         guard let seconds = fixed(last), seconds < 60 * 1_000_000_000 else { return nil }
-        // A billion hours are more nanoseconds than there are.
+        // A billion hours exceed 64 bits of nanoseconds.
         let (minutes, overflow) = total.multipliedReportingOverflow(by: 60 * 1_000_000_000)
         let sum = minutes.addingReportingOverflow(seconds)
         return overflow || sum.overflow ? nil : sum.partialValue
     }
 
-    /// Seconds with at most nine digits behind the point, in nanoseconds.
+    /// Seconds with at most nine decimal digits, in nanoseconds.
     private static func fixed(_ text: Substring) -> Int64? {
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         guard (1...2).contains(parts.count), let whole = digits(parts[0], 1...2) else { return nil }
@@ -91,7 +92,7 @@ package enum TimelinePoint: HintedArgument, Hashable, CustomStringConvertible {
         return Int64(text)
     }
 
-    /// `2026-11-20T22:40:00[.fraction]Z` (RFC 3339); hyphens for the colons, as in files' names, are taken too.
+    /// `2026-11-20T22:40:00[.fraction]Z` (RFC 3339); hyphens instead of colons, as in file names, are accepted too.
     private static func utc(_ text: String) -> Int64? {
         guard text.utf8.count >= 20, text.hasSuffix("Z"), text.utf8.allSatisfy({ $0 < 0x80 }) else {
             return nil
@@ -112,7 +113,7 @@ package enum TimelinePoint: HintedArgument, Hashable, CustomStringConvertible {
         parts.tm_mday = Int32(day)
         let wanted = parts
         let midnight = timegm(&parts)
-        // timegm accepts the 40th of a month and moves on.
+        // timegm normalises the 40th of a month.
         guard parts.tm_mon == wanted.tm_mon, parts.tm_mday == wanted.tm_mday else { return nil }
         return (Int64(midnight) + hour * 3_600 + minute * 60) * 1_000_000_000 + seconds
     }

@@ -1,4 +1,4 @@
-/// What all programs of a build call themselves.
+/// Name and version of all programs of a build.
 package enum Version {
     /// Semantic version, as in `CHANGELOG.md`.
     package static let number = "0.1.0"

@@ -1,36 +1,36 @@
 package import ArgumentParser
 
-/// A command whose options say what is to be changed: what says how things usually are, the environment, gives it only some.
+/// A command whose options are changes: the environment, which holds defaults, may set only some of them.
 package protocol ExplicitCommand: ParsableCommand {
-    /// Long options that the environment may give, without hyphens in front.
+    /// Long options that the environment may set, without leading hyphens.
     static var environmentOptions: Set<String> { get }
 }
 
-/// A command with options that can be repeated: in a configuration file, these can be lists.
+/// A command with repeatable options, which may be lists in a configuration file.
 package protocol RepeatingCommand: ParsableCommand {
-    /// Long options, without hyphens in front. Each takes a value.
+    /// Long options, without leading hyphens. Each has a value.
     static var repeatableOptions: Set<String> { get }
 }
 
-/// A command with options whose empty value means something on the command line: that what it sets is removed.
+/// A command with options whose empty value removes a setting.
 package protocol ErasingCommand: ParsableCommand {
-    /// Long options, without hyphens in front.
+    /// Long options, without leading hyphens.
     static var erasableOptions: Set<String> { get }
 }
 
-/// The long options that a command line understands, as its own help names them.
+/// The long options of a command, parsed from its help.
 package struct CommandOptions: Hashable, Sendable {
-    /// `start-at` and the like, without hyphens in front; whether each takes a value.
+    /// `start-at` and the like, without leading hyphens; whether each has a value.
     package let takesValue: [String: Bool]
-    /// Those that can be given several times.
+    /// The repeatable ones.
     let repeatable: Set<String>
-    /// Those that must have a value that is not empty, where the command line gives them.
+    /// The ones that must not have an empty value on the command line.
     private let neverEmpty: Set<String>
 
-    /// Those that only the command line can give: they choose what is done, not how.
+    /// Options for the command line only: they choose an action.
     private static let notOptions: Set<String> = ["help", "version", "help-hidden"]
 
-    /// The options of the command that `arguments` choose from `command` and what is below it.
+    /// The options of the subcommand of `command` that `arguments` choose.
     package init(of command: any ParsableCommand.Type, chosenBy arguments: [String]) {
         self.init(of: Self.subcommand(of: command, arguments[...]))
     }
@@ -68,10 +68,10 @@ package struct CommandOptions: Hashable, Sendable {
         return subcommand(of: chosen, arguments[(place + 1)...])
     }
 
-    /// Whether a value is none: a path or an address of nothing would be taken for another one.
+    /// Whether a value is blank: an empty path or address would have another meaning.
     static func isEmpty(_ value: String) -> Bool { value.allSatisfy(\.isWhitespace) }
 
-    /// The first option of a command line that has an empty value and should not.
+    /// The first option with an empty value that must not have one.
     func emptyOption(in arguments: [String]) -> String? {
         let words = arguments.prefix { $0 != "--" }
         for (word, next) in zip(words, words.dropFirst().map(Optional.some) + [nil])
@@ -84,7 +84,7 @@ package struct CommandOptions: Hashable, Sendable {
         return nil
     }
 
-    /// The option that somebody who wrote `name` may have meant.
+    /// The most similar option to `name`.
     package func nearest(to name: String) -> String? {
         nearestWord(to: name.lowercased().replacing("_", with: "-"), among: takesValue.keys)
     }

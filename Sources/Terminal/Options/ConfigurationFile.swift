@@ -7,10 +7,10 @@ import Glibc
 ///     segment: 10m
 ///     insecure: no
 ///
-/// Names are those of the command line, without hyphens in front. A name without a value is an error: who wrote it meant something. An
-/// option that can be repeated may have a list of values, also an empty one.
+/// Names are those of the command line, without leading hyphens. A name without a value is an error. A repeatable
+/// option may have a list of values, which may be empty.
 package struct ConfigurationFile: Hashable, Sendable {
-    /// One line of it.
+    /// One option.
     package struct Entry: Hashable, Sendable {
         package let name: String
         /// At least one, unless it is a list.
@@ -33,7 +33,7 @@ package struct ConfigurationFile: Hashable, Sendable {
             self.line = line
         }
 
-        /// Whether it has a name, and nothing behind it.
+        /// Whether it has no value.
         var isEmpty: Bool {
             values.allSatisfy(CommandOptions.isEmpty) && !(isList && values.isEmpty)
         }
@@ -42,7 +42,7 @@ package struct ConfigurationFile: Hashable, Sendable {
         package var value: String { values.first ?? "" }
     }
 
-    /// A few hundred options with comments; more is some other file.
+    /// A few hundred options with comments; a larger file is another kind of file.
     static let maximumBytes = 256 * 1024
 
     package let path: String
@@ -53,7 +53,7 @@ package struct ConfigurationFile: Hashable, Sendable {
         try self.init(path: path, bytes: Self.bytes(of: path))
     }
 
-    /// - Parameter bytes: what is in the file.
+    /// - Parameter bytes: the content of the file.
     init(path: String, bytes: [UInt8]) throws(ConfigurationError) {
         self.path = path
         let scalars = try YAMLMapping.scalars(of: bytes, path: path)
@@ -91,9 +91,9 @@ package enum ConfigurationError: Error, Hashable, CustomStringConvertible {
     case unreadable(path: String, errno: Int32)
     case unwritable(path: String, errno: Int32)
     case tooLarge(path: String, limit: Int)
-    /// Not YAML; the library's own words.
+    /// Invalid YAML; the library's message.
     case malformed(path: String, line: Int, String)
-    /// YAML, but not a mapping from names to single values, or to lists of them.
+    /// Valid YAML, but not a mapping from names to scalars or lists of them.
     case notPlain(path: String, line: Int, String)
     case repeated(String, path: String, line: Int, earlier: Int)
     case unknown(String, path: String, line: Int, nearest: String?)

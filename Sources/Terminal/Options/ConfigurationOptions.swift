@@ -1,6 +1,6 @@
 package import ArgumentParser
 
-/// Options from a file, and whether they are right, for programs that run as services.
+/// Options of services for a configuration file and its validation.
 package struct ConfigurationOptions: ParsableArguments {
     @Option(
         name: .customLong("config"),

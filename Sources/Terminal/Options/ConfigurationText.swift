@@ -1,29 +1,29 @@
 import Glibc
 
-/// A configuration file as people wrote it, in which single options are given other values: remarks, order and everything else
-/// stay as they are.
+/// A configuration file as text, in which single options are changed: comments, order and everything else are
+/// preserved.
 package struct ConfigurationText: Hashable, Sendable {
     package private(set) var text: String
-    /// What has been set.
+    /// The changed options.
     private var values: [String: String] = [:]
 
     package init(_ text: String) {
         self.text = text
     }
 
-    /// Reads a file; nil when there is none.
+    /// Reads a file; nil if it does not exist.
     package init?(path: String) throws(ConfigurationError) {
         guard access(path, F_OK) == 0 || errno != ENOENT else { return nil }
-        // Read as a program would first: what is no configuration is not changed.
+        // Parsed first: an invalid configuration is not changed.
         let bytes = try ConfigurationFile.bytes(of: path)
         _ = try ConfigurationFile(path: path, bytes: bytes)
         text = String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Gives an option a value: in the line that gives it one, else in the first that is commented out, else at the end.
+    /// Sets an option: in its line, else in the first line where it is commented out, else at the end.
     package mutating func set(_ name: String, to value: String) {
         values[name] = value
-        // By scalars: what Windows ends lines with is one character.
+        // By Unicode scalars: CRLF is one character.
         var lines = text.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false)
             .map { String($0) }
         let end = lines.first?.hasSuffix("\r") == true ? "\r" : ""
@@ -41,7 +41,7 @@ package struct ConfigurationText: Hashable, Sendable {
         text = lines.joined(separator: "\n")
     }
 
-    /// Whether programs read what has been set: people may have written an option in a way that a line does not replace.
+    /// Checks that the file parses to the changed options: the original may have a form that a line does not replace.
     package func validate(path: String) throws(ConfigurationError) {
         let file = try ConfigurationFile(path: path, bytes: Array(text.utf8))
         for entry in file.entries {
@@ -53,7 +53,7 @@ package struct ConfigurationText: Hashable, Sendable {
         }
     }
 
-    /// A value as YAML reads it back; quoted where letters have a meaning of their own.
+    /// A value in YAML; quoted if it has special characters.
     private static func scalar(_ value: String) -> String {
         let plain = value.utf8.allSatisfy { byte in
             switch byte {
@@ -71,10 +71,10 @@ package struct ConfigurationText: Hashable, Sendable {
         return "'\(value.replacing("'", with: "''"))'"
     }
 
-    /// Puts it in the place of the file, so that at every instant either the old or the new one is there, whole and durable.
+    /// Replaces the file atomically and durably.
     package func write(to path: String) throws(ConfigurationError) {
         let temporary = "\(path).\(getpid()).new"
-        // Left by a program that was killed and had the same process ID, as in containers.
+        // Left by a killed program with the same process ID, as in containers.
         unlink(temporary)
         let descriptor = open(temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else { throw .unwritable(path: path, errno: errno) }
@@ -89,13 +89,13 @@ package struct ConfigurationText: Hashable, Sendable {
         guard fsync(directory) == 0 else { throw .unwritable(path: path, errno: errno) }
     }
 
-    /// The directory that a file is in.
+    /// The directory of a file.
     package static func directory(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    /// Makes the directory that a file is to be in, and those above it.
+    /// Creates a file's directory and its parents.
     package static func makeDirectory(for path: String) throws(ConfigurationError) {
         let directory = directory(of: path)
         if access(directory, F_OK) == 0 { return }
@@ -107,7 +107,7 @@ package struct ConfigurationText: Hashable, Sendable {
 
     private func fill(_ descriptor: Int32, path: String) throws(ConfigurationError) {
         defer { close(descriptor) }
-        // The one before says who may read it; a new one everybody: it holds no secrets.
+        // The previous file's permissions are kept; a new one is readable by all, because it contains no secrets.
         var before = stat()
         let isReplaced = stat(path, &before) == 0
         // Root changes files that services read as other users.

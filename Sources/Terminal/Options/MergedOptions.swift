@@ -1,11 +1,12 @@
 package import ArgumentParser
 
-/// All that a program is told: by its command line, by the environment and by its configuration file.
+/// A program's options from its command line, the environment and its configuration file.
 ///
-/// What the command line says wins over the environment, and that over the file. Options of the environment that the command
-/// does not have are left out, because one environment serves all programs of a box; in the file they are errors.
+/// The command line takes precedence over the environment, and that over the file. The environment's options that the
+/// command does not have are ignored, because one environment serves all programs of a box; in the file they are
+/// errors.
 package struct MergedOptions: Hashable, Sendable {
-    /// Where an option's value is from, for people.
+    /// The origin of an option's value, for messages.
     package enum Origin: Hashable, Sendable, CustomStringConvertible {
         case environment(String)
         case file(String, line: Int)
@@ -18,25 +19,25 @@ package struct MergedOptions: Hashable, Sendable {
         }
     }
 
-    /// The option that names the file; it cannot be in one.
+    /// The option that names the file, which cannot be in it.
     private static let fileOption = "config"
     private static let onlyOnCommandLine: Set<String> = [fileOption, "check-config"]
 
-    /// What to parse.
+    /// The arguments to parse.
     package private(set) var arguments: [String]
-    /// Of options that the command line does not give.
+    /// Origins of options that are not on the command line.
     package private(set) var origins: [String: Origin] = [:]
-    /// What those are; a flag's value is "yes".
+    /// Values of those options; a flag's value is "yes".
     package private(set) var values: [String: String] = [:]
     /// Values of options that are lists in the file.
     private var lists: [String: [String]] = [:]
 
-    /// Variables that are no options of this command, but nearly are: what to say of them.
+    /// Warnings about variables that are similar to an option of this command.
     package private(set) var warnings: [String] = []
 
     /// - Parameters:
     ///   - arguments: of the command line, without the program's name.
-    ///   - command: the program's command; the arguments may choose one below it.
+    ///   - command: the program's command; the arguments may choose a subcommand.
     package init(
         _ arguments: [String], environment: [String: String],
         command: any ParsableCommand.Type
@@ -71,7 +72,7 @@ package struct MergedOptions: Hashable, Sendable {
                 .map { String($0.dropFirst(2).prefix { $0 != "=" }) })
     }
 
-    /// The configuration file that is named, by a command that can have one.
+    /// The path of the configuration file, for a command that supports one.
     private func path(in arguments: [String], _ options: CommandOptions) -> String? {
         guard options.takesValue[Self.fileOption] == true else { return nil }
         let option = "--\(Self.fileOption)"
@@ -79,7 +80,7 @@ package struct MergedOptions: Hashable, Sendable {
             if argument.hasPrefix("\(option)=") {
                 return String(argument.dropFirst(option.count + 1))
             }
-            // Without a word behind it, the parser complains.
+            // The parser reports a missing value.
             if argument == option { return arguments.dropFirst(index + 1).first }
         }
         return values[Self.fileOption]
@@ -114,7 +115,7 @@ package struct MergedOptions: Hashable, Sendable {
         }
     }
 
-    /// Puts what was found behind the arguments.
+    /// Appends the other options to the arguments.
     private mutating func append(_ options: CommandOptions) throws(ConfigurationError) {
         var added: [String] = []
         for (name, value) in values.sorted(by: { $0.key < $1.key }) {
@@ -133,12 +134,12 @@ package struct MergedOptions: Hashable, Sendable {
                 throw .notYesOrNo(name, value: value, where: place)
             }
         }
-        // Behind "--" nothing is an option any more.
+        // After "--" nothing is an option.
         let end = arguments.firstIndex(of: "--") ?? arguments.endIndex
         arguments.insert(contentsOf: added, at: end)
     }
 
-    /// Where the options are from that a complaint names, if not from the command line: what to mend is there.
+    /// The origins of the options in an error message, if not the command line.
     package func origins(of complaint: String) -> String? {
         let words = complaint.split { !($0.isLetter || $0.isNumber || $0 == "-") }
         let named = origins.filter { words.contains("--\($0.key)") }

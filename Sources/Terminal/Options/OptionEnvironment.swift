@@ -18,8 +18,8 @@ package enum OptionEnvironment {
         return found
     }
 
-    /// The variable that somebody may have meant who set one that gives no option. Only a slip of a letter in five counts: one
-    /// environment serves all programs, and what is another's option is not to be complained about. A plural is another's.
+    /// The variable that a misspelled one may stand for. Only one letter in five may differ: one environment serves all
+    /// programs, and other programs' options are not misspellings. Neither is a plural.
     static func meant(by variable: String, among options: some Collection<String>) -> String? {
         let variables = options.map { Self.variable(of: $0) }
         guard variable.hasPrefix(prefix), !variables.contains(variable),
@@ -30,7 +30,7 @@ package enum OptionEnvironment {
         return nearest
     }
 
-    /// The variable that gives an option.
+    /// The variable of an option.
     static func variable(of option: String) -> String {
         prefix + option.uppercased().replacing("-", with: "_")
     }

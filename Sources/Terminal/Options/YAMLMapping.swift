@@ -1,9 +1,8 @@
 import CYAML
 
-/// Reads the one shape of YAML that a configuration has: a mapping to scalars and lists of scalars.
+/// Parses the subset of YAML for configurations: a mapping to scalars and lists of scalars.
 ///
-/// libyaml does the reading (YAML 1.1); here its events are looked at one by one, so that everything else is refused where it
-/// stands instead of being built up first.
+/// libyaml parses (YAML 1.1); its events are checked one by one, so that anything else is rejected at its position.
 enum YAMLMapping {
     private enum Place {
         case start
@@ -13,7 +12,7 @@ enum YAMLMapping {
         case end
     }
 
-    /// The entries in their order; a value is "" where there is none.
+    /// The entries in order; a missing value is "".
     static func scalars(
         of bytes: [UInt8], path: String
     ) throws(ConfigurationError) -> [ConfigurationFile.Entry] {
@@ -22,7 +21,7 @@ enum YAMLMapping {
             throw .malformed(path: path, line: 1, "out of memory")
         }
         defer { yaml_parser_delete(&parser) }
-        // The parser points into these bytes until it is done.
+        // The parser refers to these bytes until it is deleted.
         return try bytes.withUnsafeBufferPointer { bytes throws(ConfigurationError) in
             yaml_parser_set_input_string(&parser, bytes.baseAddress, bytes.count)
             return try entries(&parser, path: path)
@@ -54,7 +53,7 @@ enum YAMLMapping {
             case (YAML_MAPPING_END_EVENT, .name):
                 place = .end
             case (YAML_SCALAR_EVENT, .start) where text(of: event).isEmpty:
-                // A document without content.
+                // An empty document.
                 place = .end
             case (YAML_SCALAR_EVENT, .name):
                 place = .value(of: text(of: event), line: line)
@@ -87,7 +86,7 @@ enum YAMLMapping {
             decoding: UnsafeBufferPointer(start: scalar.value, count: scalar.length), as: UTF8.self)
     }
 
-    /// A plain `~` or `null` is YAML's way to say that there is none (YAML 1.1, "null").
+    /// A plain `~` or `null` is a missing value (YAML 1.1, "null").
     private static func value(of event: yaml_event_t) -> String {
         let text = text(of: event)
         let isPlain = event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE
