@@ -2,7 +2,7 @@
 package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The header is not a message of this protocol; the text says where decoding failed.
     case malformed(String)
-    /// A value above one of ``WireLimits``; the text says which.
+    /// A value above one of ``WireLimits``; the text names it.
     case limit(String)
     /// A Hello that is not from a tributary agent.
     case magic(UInt32)

@@ -10,7 +10,8 @@ package enum WireLimits {
     package static let minor: UInt32 = 8
     /// The first minor version with support for commands.
     package static let commandMinor: UInt32 = 2
-    /// The first minor version in which a collector says whether somebody watches, and takes several records in one message.
+    /// The first minor version in which a collector reports watched sources, and supports several records in one
+    /// message.
     package static let watchMinor: UInt32 = 5
     /// The first minor version in which an agent keeps its records until they are released.
     package static let releaseMinor: UInt32 = 6
@@ -24,8 +25,8 @@ package enum WireLimits {
     package static let parts = 2
     /// Records of one message: those of three seconds at 100 ms each.
     package static let recordsPerMessage = 32
-    /// Payload bytes of a message with several records. An incomplete message this large stays below what the collector takes for
-    /// an attack on its memory.
+    /// Payload bytes of a message with several records. An incomplete message of this size stays below the threshold of
+    /// the collector's memory guard.
     package static let messageBytes = 384 * 1024
     /// Samples of one batch: over a minute of audio, and what fits in a header.
     package static let samplesPerBatch = 4_096
@@ -35,14 +36,15 @@ package enum WireLimits {
     package static let sourcesPerAgent = 16
     /// Tracks of one source: one per kind.
     package static let tracksPerSource = 2
-    /// Clock domains in one Hello: the number of reboots that a spool survives before its oldest records must have been dropped.
+    /// Clock domains in one Hello: the number of reboots that a spool survives before its oldest records must have been
+    /// dropped.
     package static let epochsPerAgent = 64
     /// Clock exchanges in one message: a minute of steady probing, and the burst before it.
     package static let exchangesPerMessage = 64
 
-    /// Sequence parameter sets of a format: what an `avcC` box can count (ISO/IEC 14496-15 §5.3.3.1).
+    /// Sequence parameter sets of a format: the maximum of an `avcC` box (ISO/IEC 14496-15 §5.3.3.1).
     package static let sequenceParameterSets = 31
-    /// Picture parameter sets of a format: what an `avcC` box can count.
+    /// Picture parameter sets of a format: the maximum of an `avcC` box.
     package static let pictureParameterSets = 255
     /// Bytes of all parameter sets of a format together: the length field of one in `avcC`.
     package static let parameterSetBytes = 65_535
@@ -96,7 +98,8 @@ package enum WireLimits {
     package static let gapSamples: UInt64 = 1 << 40
     /// Maximum of any count that an agent reports about itself (bytes kept, samples lost).
     package static let reportedCount: UInt64 = 1 << 62
-    /// A sound level, hundredths of a decibel relative to full scale: from silence to twice the largest unclipped amplitude.
+    /// An audio level, hundredths of a decibel relative to full scale: from silence to twice the largest unclipped
+    /// amplitude.
     package static let levelMillibels: ClosedRange<Int32> = -12_000...600
     /// The highest record number: arithmetic on numbers cannot overflow.
     package static let sequence: UInt64 = 1 << 62
@@ -118,12 +121,12 @@ package enum WireLimits {
     package static let heartbeatMillisecondsRange: ClosedRange<UInt32> = 100...60_000
     /// Heartbeat intervals of silence after which a peer counts as disconnected: four heartbeats may be lost.
     package static let silentHeartbeats: Int64 = 5
-    /// Milliseconds within which samples of a watched source are sent: from a picture at 30 Hz to a batch without a viewer. An agent
-    /// takes a wish outside of it for the nearest end.
+    /// Maximum delay of samples of a watched source, milliseconds: from a picture at 30 Hz to a batch without a viewer.
+    /// Agents clamp other values to this range.
     package static let watchMillisecondsRange: ClosedRange<UInt32> = 33...100
-    /// Milliseconds that samples of a source that nobody watches may wait for others at their agent.
+    /// Milliseconds that samples of an unwatched source may wait for others at their agent.
     package static let gatherMilliseconds: UInt32 = 500
-    /// Instants of that time at which agents send what has waited, at most: 25 ms apart.
+    /// Maximum number of instants per that time at which agents send their batches: 25 ms apart.
     package static let sendInstants = 20
     /// Milliseconds that the holder of a source has for answering a Ping: two heartbeats.
     package static let claimMilliseconds: Int64 = 2_000

@@ -1,27 +1,27 @@
 package import Media
 
-/// What the agent's link wants done, in order.
+/// An action that the agent's link requests. Actions are executed in order.
 package enum AgentAction<Payload: Sendable>: Sendable {
     /// Send these header bytes, and the payload if there is one.
     case send(header: [UInt8], payload: Payload?)
-    /// Read records of a source, from this number on, from the disk that keeps them, and pass them to `loaded`. Only a link with
-    /// a ``RecordWindow`` requests it.
+    /// Read records of a source, from this number on, from the disk, and pass them to `loaded`. Only a link with a
+    /// ``RecordWindow`` requests it.
     case fetch(source: Int, from: UInt64)
     /// Close the connection, and open another after a pause.
     case reconnect(afterMilliseconds: Int64)
     /// Execute the collector's command, and answer with ``AgentLink/report(_:payload:now:)``.
     case command(Command)
-    /// Every source is complete, and nothing of it has to be kept.
+    /// Every source is complete, and no record has to be kept.
     case finished
     /// The collector refuses the agent: one line with the reason and the remedy.
     case failed(String)
-    /// Something to log.
+    /// A line for the log.
     case log(LinkLog)
 }
 
 /// Settings of an agent's link.
 package struct AgentLinkSettings: Hashable, Sendable {
-    /// Where the collector is, for logs.
+    /// The collector's endpoint, for logs.
     package var endpoint: String
     /// Product and version, sent to the collector.
     package var software: String
@@ -33,12 +33,13 @@ package struct AgentLinkSettings: Hashable, Sendable {
     package var epochs: [Epoch]
     /// Maximum memory of all kept records, bytes: payloads, headers and overhead.
     package var memoryLimitBytes = 64 << 20
-    /// How much of the records is in memory when they are kept on a disk; nil: all of them.
+    /// How much of the records is in memory when they are on a disk; nil: all of them.
     package var window: RecordWindow?
-    /// Whether records of sources that nobody watches wait for others (``SendSchedule``); only where the collector says whether
-    /// somebody watches. False: every record is sent as soon as it is there.
+    /// Whether records of unwatched sources are batched (``SendSchedule``); only with a collector that reports whether
+    /// sources are watched. False: every record is sent immediately.
     package var gathers = false
-    /// Records are kept until they are on the collector's disk, even where it wants them kept longer: what is sent is a copy.
+    /// Whether records are deleted when they are on the collector's disk, even if it wants them kept longer: the
+    /// records sent are copies.
     package var forgetsAtPersisted = false
 
     package init(

@@ -1,11 +1,11 @@
 package import Media
 import Spooling
 
-/// The agent's end of the protocol. A value: it owns no socket and no clock; time comes in with each call.
+/// The agent's end of the protocol. A value: it owns no socket and no clock; each call has the time.
 ///
-/// It numbers the records of its sources, keeps them until the collector releases them, sends them within the credit, and
-/// after a lost connection starts again after the last durable record. The kept bytes are bounded: when the collector is away for
-/// too long, the oldest groups of pictures are replaced by a gap that explains their absence.
+/// It numbers the records of its sources, keeps them until the collector releases them, sends them within the credit,
+/// and after a lost connection starts again after the last durable record. The kept bytes are bounded: when the
+/// collector is away for too long, the oldest groups of pictures are replaced by a gap that explains their absence.
 ///
 ///     offline ──connected──► greeting ──Welcome──► flowing ──all released─► done
 ///        ▲                       │                    │
@@ -24,13 +24,13 @@ package struct AgentLink<Payload: Sendable>: Sendable {
 
     /// How long a Welcome may take: longer than the collector waits for another holder of the source.
     private static var greetingNanoseconds: Int64 { 10_000_000_000 }
-    /// Refusals before a source in use is an error: more than the runs of a box that have messages in flight at once.
+    /// Number of refusals from which a source in use is an error: more than the runs of a box with messages in flight.
     private static var inUsePatience: Int { 3 }
     /// Pauses before the next connection, milliseconds: short at first, for a collector that is just restarting.
     private static var pauses: [Int64] { [100, 200, 500, 1_000, 2_000] }
     /// The same after a refusal that an operator has to resolve.
     private static var pausesWhenRefused: [Int64] { [1_000, 2_000, 3_000] }
-    /// When an absent collector is logged (again), seconds since it was last connected.
+    /// Times at which an absent collector is logged (again), seconds since the last connection.
     private static var waitingNotices: [Int64] { [1, 10, 60, 300] }
     private static var waitingNoticeInterval: Int64 { 600 }
 
@@ -52,7 +52,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private var inUseRefusals = 0
     private var offlineSince: Int64?
     private var nextWaitingNotice = 0
-    /// Why the collector, which is reachable, does not admit the agent.
+    /// Why a reachable collector does not admit the agent.
     private var obstacle: String?
     /// Why the collector is unreachable.
     private var absence: String?
@@ -61,9 +61,9 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     /// A Hello was not answered.
     private var isUnanswered = false
     private var dropping: DropPolicy
-    /// Of what is only kept because it is not released.
+    /// The drop policy for persisted records that are not released.
     private var forgetting: DropPolicy
-    /// Where agents meet.
+    /// Determines common send instants of agents.
     private(set) var collectorClock: CollectorClock
     /// The minor version of the collector's protocol; 0: not connected.
     private var collectorMinor: UInt32 = 0
@@ -126,7 +126,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         soundHealth[source] = sound
     }
 
-    /// Sets whether a source's capture was stopped by a command: sent at once, and with each heartbeat.
+    /// Sets whether a source's capture was stopped by a command: sent immediately, and with each heartbeat.
     package mutating func setStopped(_ isStopped: Bool, of source: Int, now: Int64) -> [Action] {
         guard stopped.contains(source) != isStopped else { return [] }
         if isStopped { stopped.insert(source) } else { stopped.remove(source) }
@@ -181,7 +181,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         return actions + retry(now: now)
     }
 
-    /// The collector does not admit the agent, which may change: the link keeps trying.
+    /// The collector does not admit the agent at present: the link keeps trying.
     /// - Parameter why: one line with the remedy.
     package mutating func notAdmitted(_ why: String, now: Int64) -> [Action] {
         notAdmitted(why, by: .handshake, now: now)
@@ -267,7 +267,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
                 if outboxes[index].schedule.tick(newest: newest, now: now) { isDue = true }
             }
             let actions = isDue ? pump(now: now) : []
-            // What is to be told goes with records that are sent anyway: a message by itself costs the collector a wake-up.
+            // Sent with records if possible: a separate message would cost the collector a wake-up.
             let isAccompanied =
                 !actions.isEmpty && !exchanges.isEmpty
                 && now - lastSpoken >= heartbeatNanoseconds * 2 / 5
@@ -287,13 +287,13 @@ extension AgentLink {
         if case .flowing = state { true } else { false }
     }
 
-    /// When records that wait for others are to be sent, agent's clock: ``tick(now:)`` should be called then. Nil: none wait.
+    /// When waiting records are due, agent's clock: call ``tick(now:)`` then. Nil: none wait.
     package var sendDueNanoseconds: Int64? {
         isFlowing ? outboxes.compactMap(\.schedule.dueNanoseconds).min() : nil
     }
-    /// Whether the collector takes several records in one message.
+    /// Whether the collector supports several records per message.
     package var takesSeveralRecords: Bool { isFlowing && collectorMinor >= WireLimits.watchMinor }
-    /// Within how much time samples of a source are to be sent, nanoseconds, because somebody watches it; nil: nobody does.
+    /// Maximum delay from capture for samples of a watched source, nanoseconds; nil: it is not watched.
     package func watchNanoseconds(of source: Int) -> Int64? {
         let wish = outboxes[source].watchMilliseconds
         guard isFlowing, wish > 0 else { return nil }
@@ -307,15 +307,15 @@ extension AgentLink {
     package var memoryBytes: Int { outboxes.reduce(0) { $0 + $1.memoryBytes } }
     /// Samples that are not durable at the collector.
     package var keptSamples: UInt64 { outboxes.reduce(0) { $0 + $1.keptSamples } }
-    /// Whether nothing of any source is to come, and all of it is on the collector's disk: only releases are awaited.
+    /// Whether no source has further records, and all are on the collector's disk: only releases are awaited.
     package var isPersisted: Bool { outboxes.allSatisfy(\.isPersisted) }
     /// Records of any kind that are on the collector's disk and have to be kept.
     package var unreleasedRecords: UInt64 { outboxes.reduce(0) { $0 + $1.unreleasedRecords } }
-    /// The last record of a source that is not kept any more.
+    /// The last deleted record of a source.
     package func released(of source: Int) -> UInt64 { outboxes[source].released }
     /// The last record of a source that is durable at the collector.
     package func persisted(of source: Int) -> UInt64 { outboxes[source].persisted }
-    /// The number after the last record of a source that is in memory: later records are only on its disk.
+    /// The number after the last record of a source in memory: later records are only on its disk.
     package func windowEnd(of source: Int) -> UInt64 { outboxes[source].windowEnd }
     /// Why the collector is unreachable, in a few words; nil: unknown. Used in log lines about its absence.
     package mutating func setAbsence(_ reason: String?) { absence = reason }
@@ -325,7 +325,7 @@ extension AgentLink {
     package func firstDroppable(of source: Int) -> UInt64 { outboxes[source].firstDroppable }
     /// The last number of a source that may be deleted from its disk without a gap.
     package func lastForgettable(of source: Int) -> UInt64 { outboxes[source].lastForgettable }
-    /// Records up to this one, all of them persisted, were deleted from a source's disk for lack of room.
+    /// Records up to this one, all of them persisted, were deleted from a source's disk for lack of space.
     package mutating func forgot(through sequence: UInt64, of source: Int) {
         outboxes[source].forgot(through: sequence)
     }
@@ -355,7 +355,7 @@ extension AgentLink {
                 + retry(now: now)
         }
         for source in welcome.sources { outboxes[source.source].resume(watermarks(source)) }
-        // More is persisted than was known, including a change of format: the formats in the Hello are no longer valid.
+        // More is persisted than the Hello assumed, including a change of format: its formats are no longer valid.
         guard outboxes.map(\.baseFormats) == announcedFormats else { return connected(now: now) }
         heartbeatNanoseconds = Int64(welcome.heartbeatMilliseconds) * 1_000_000
         session = welcome.session
@@ -387,7 +387,7 @@ extension AgentLink {
         return finishIfComplete() + pump(now: now)
     }
 
-    /// The collector's state of a source, as it applies here.
+    /// The collector's state of a source, with the link's own policy.
     private func watermarks(_ state: SourceState) -> SourceState {
         var state = state
         if settings.forgetsAtPersisted { state.released = nil }
@@ -396,8 +396,9 @@ extension AgentLink {
 
     /// Decides how long records of a source wait for others.
     ///
-    /// Not at all when the agent was told so; with a collector that does not say whether somebody watches, because nobody could
-    /// end the wait; while somebody watches; and until a session has begun, because its zero is the earliest sample that has arrived.
+    /// They do not wait if batching is disabled; with a collector that does not report whether sources are watched,
+    /// because nothing would end the wait; while the source is watched; and until a session has begun, because its zero
+    /// is the earliest sample that has arrived.
     private mutating func schedule(_ index: Int) {
         let gathers =
             settings.gathers && collectorMinor >= WireLimits.watchMinor && !session.isEmpty
@@ -490,7 +491,7 @@ extension AgentLink {
         ]
     }
 
-    /// Where samples are kept, and how many bytes.
+    /// The location of the kept samples, and their bytes.
     private var keptText: String {
         if settings.window != nil {
             let bytes = outboxes.reduce(0) { $0 + $1.storedBytes }
@@ -573,7 +574,7 @@ extension AgentLink {
         ]
     }
 
-    /// Forgets what the collector has on disk and has not released, before anything is dropped that it does not have.
+    /// Deletes persisted records that are not released, before records that the collector does not have are dropped.
     private mutating func forgetDurable() -> [Action] {
         var hasForgotten = false
         while dropping.isExceeded(by: memoryBytes) {

@@ -1,7 +1,7 @@
 package import Media
 
-// Records that are added to the link. An owner that keeps them on a disk prepares a record, writes it, and then admits it:
-// records that were sent are never newer than those on the disk, so that no number is assigned twice.
+// Adding records to the link. An owner that stores them on a disk prepares a record, writes it, and then admits it:
+// sent records are never newer than those on the disk, so that no number is assigned twice.
 extension AgentLink {
     /// Numbers samples, and creates their message.
     /// - Parameters:
@@ -60,24 +60,24 @@ extension AgentLink {
         return makeRoom() + pump(now: now)
     }
 
-    /// No more records follow: when the collector has everything on the agent's disk, the link is finished without a goodbye.
+    /// No more records follow: when the collector has everything on the agent's disk, the link is finished without a
+    /// Goodbye.
     package mutating func retire() {
         for index in outboxes.indices { outboxes[index].retire() }
     }
 
     // MARK: Records from the disk
 
-    /// Adds what was read for ``AgentAction/fetch(source:from:)``.
+    /// Adds records that were read for ``AgentAction/fetch(source:from:)``.
     /// - Parameters:
-    ///   - records: without a hole between them; the first is, or contains, the requested one. Unreadable records are replaced by
-    ///     a gap.
+    ///   - records: without a hole between them; the first is, or contains, the requested one. Unreadable records are
+    ///     replaced by a gap.
     ///   - formats: those in force before the first.
     package mutating func loaded(
         _ records: [KeptRecord<Payload>], formats: [TrackFormat], of source: Int, now: Int64
     ) -> [Action] {
         outboxes[source].load(records, formats: formats)
-        // The collector has more than the Hello began with, including a change of format: the formats in the Hello are no longer
-        // valid.
+        // The collector has more than the Hello assumed, including a change of format: its formats are no longer valid.
         if isFlowing, outboxes.map(\.baseFormats) != announcedFormats, !hasSent {
             return connected(now: now)
         }
@@ -85,7 +85,7 @@ extension AgentLink {
     }
 
     /// Records from a number on have been dropped from the disk, or replaced there.
-    /// - Parameter samples: how many samples are lost by that.
+    /// - Parameter samples: number of samples lost by that.
     package mutating func dropped(from sequence: UInt64, samples: UInt64, of source: Int) {
         outboxes[source].forgetWindow(from: sequence, lostSamples: samples)
     }

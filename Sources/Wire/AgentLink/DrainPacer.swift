@@ -4,7 +4,7 @@ struct DrainPacer: Hashable, Sendable {
     /// Media time per elapsed time. The backlog of a one-minute outage is drained in seven seconds, that of a night in an hour
     /// and a half.
     static let multiple: Int64 = 10
-    /// Burst: media time that may be sent at once.
+    /// Burst: media time that may be sent immediately.
     static let burstNanoseconds: Int64 = 2_000_000_000
     /// Maximum cost of a pause in the media: nothing was captured in it.
     private static let longestStepNanoseconds: Int64 = 1_000_000_000

@@ -71,7 +71,7 @@ package struct KeptRecord<Payload: Sendable>: Sendable {
     package var format: TrackFormat? {
         if case .format(let format) = content { format } else { nil }
     }
-    /// Whether it is the last of its source.
+    /// Whether it is the last one of its source.
     package var isGoodbye: Bool {
         if case .goodbye = content { true } else { false }
     }
@@ -102,10 +102,10 @@ package enum KeptRecordKind: UInt16, Hashable, Sendable {
 
 /// How many of the records on a disk are also in memory.
 package struct RecordWindow: Hashable, Sendable {
-    /// Maximum memory of the records in memory, bytes: those that are sent next.
+    /// Maximum memory, bytes, for the records that are sent next.
     package var memoryBytes: Int
-    /// Maximum payload bytes in flight. Records that a collector may have cannot be dropped, so this is the least that a full
-    /// disk must hold.
+    /// Maximum payload bytes in flight. Records that a collector may have cannot be dropped, so this is the minimum
+    /// capacity of a full disk.
     package var inFlightBytes: Int
 
     package init(memoryBytes: Int, inFlightBytes: Int) {

@@ -1,6 +1,6 @@
 package import Media
 
-// For an owner that keeps records on a disk: access to the records that are only in memory, to write them too.
+// For an owner that stores records on a disk: access to the records that are only in memory, to write them too.
 extension AgentLink {
     /// A source's records that are in memory, oldest first and without a hole. Without a ``RecordWindow``, these are all that are
     /// kept.

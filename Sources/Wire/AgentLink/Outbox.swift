@@ -10,12 +10,12 @@ struct Outbox<Payload: Sendable>: Sendable {
 
     let name: String
     var records: [Record] = []
-    /// How many of ``records`` have been sent over the present connection.
+    /// Number of ``records`` sent over the present connection.
     var sentCount = 0
     var nextSequence: UInt64
     /// The last record on the collector's disk. Another collector may have less, but not less than ``released``.
     private(set) var persisted: UInt64
-    /// The last record that is not kept any more: the collector has released it, or it was forgotten for lack of room.
+    /// The last deleted record: the collector has released it, or it was deleted for lack of space.
     private(set) var released: UInt64
     /// Formats in force at the record that is sent first: the one after ``persisted``.
     var baseFormats: [TrackFormat]
@@ -25,7 +25,7 @@ struct Outbox<Payload: Sendable>: Sendable {
     private var newestFormats: [TrackFormat]
     /// Payload of ``records``.
     private var payloadBytes = 0
-    /// How many of ``records`` are persisted and not released, and their payload. None with a window: they are on the disk.
+    /// Number and payload of ``records`` that are persisted and not released. None with a window: they are on the disk.
     private var durable = (count: 0, payloadBytes: 0)
     /// Memory of the records: payloads, headers and overhead.
     var memoryBytes = 0
@@ -36,7 +36,7 @@ struct Outbox<Payload: Sendable>: Sendable {
     private var creditUsed: UInt64 = 0
     /// Records up to this one may be at the collector: they must not change.
     var fixedUpTo: UInt64 = 0
-    /// The last record that any collector has said to have.
+    /// The last record that any collector has reported.
     private(set) var mostReceived: UInt64 = 0
     /// Payload bytes of the records that have been sent over the present connection and are not durable.
     private var inFlightBytes = 0
@@ -45,15 +45,15 @@ struct Outbox<Payload: Sendable>: Sendable {
     /// The number after the last of ``records``.
     var windowEnd: UInt64
     private var pacer = DrainPacer()
-    /// No more records will come.
+    /// No more records follow.
     private(set) var isRetired = false
     /// Payload bytes on the disk, as its owner reports.
     var storedBytes = 0
     private let hasVideo: Bool
     private var newestGroup = NewestGroup()
-    /// Which records may be sent.
+    /// The records that may be sent.
     var schedule: SendSchedule
-    /// Somebody watches the source: within so many milliseconds; 0: nobody does, or nobody has said so.
+    /// Maximum delay for a watched source; 0: not watched, or unknown.
     var watchMilliseconds: UInt32 = 0
 
     /// - Parameters:
@@ -102,7 +102,7 @@ struct Outbox<Payload: Sendable>: Sendable {
     }
     /// Number of records of any kind that are on the collector's disk and have to be kept.
     var unreleasedRecords: UInt64 { persisted - min(released, persisted) }
-    /// Number of the newest record. If the agent's spool has forgotten its own numbers: at least what the collector has.
+    /// Number of the newest record. If the agent's spool has lost its own numbers: at least the collector's.
     var newestSequence: UInt64 { isRetired ? max(nextSequence - 1, fixedUpTo) : nextSequence - 1 }
 
     // MARK: Adding
@@ -160,7 +160,7 @@ struct Outbox<Payload: Sendable>: Sendable {
         fixedUpTo = state.received
         mostReceived = max(mostReceived, state.received)
         watchMilliseconds = state.watchMilliseconds
-        // What waited for the collector waits for nothing else.
+        // Records that waited for the collector are sent now.
         schedule.release(through: nextSequence - 1)
         persist(through: start)
         release(through: state.released ?? state.persisted)
@@ -180,7 +180,7 @@ struct Outbox<Payload: Sendable>: Sendable {
         return false
     }
 
-    /// The collector has less than an earlier one had: what is still kept is sent again.
+    /// The collector has less than an earlier one had: the records still kept are sent again.
     private mutating func goBack(to start: UInt64) {
         persisted = start
         guard window == nil else {
@@ -221,8 +221,8 @@ struct Outbox<Payload: Sendable>: Sendable {
         release(through: state.released ?? state.persisted)
     }
 
-    /// Records are on the collector's disk: they are not sent any more. A number in the middle of a record does not count for it:
-    /// records are never split.
+    /// Records are on the collector's disk: they are not sent any more. A number in the middle of a record does not
+    /// cover it: records are never split.
     private mutating func persist(through sequence: UInt64) {
         persisted = max(persisted, min(sequence, nextSequence - 1))
         let before = durable.count
@@ -238,7 +238,7 @@ struct Outbox<Payload: Sendable>: Sendable {
         if windowEnd == nextSequence { baseFormats = newestFormats }
     }
 
-    /// Counts the records in memory that are persisted, and makes the formats those behind them.
+    /// Counts the persisted records in memory, and advances the base formats past them.
     private mutating func coverDurable() {
         for record in records[durable.count...] {
             guard record.sequences.upperBound <= persisted else { return }
@@ -256,7 +256,7 @@ struct Outbox<Payload: Sendable>: Sendable {
         forgetDurable(records.prefix { $0.sequences.upperBound <= released }.count)
     }
 
-    /// Removes the first records from memory: so many of those that are persisted.
+    /// Removes this many of the first persisted records from memory.
     private mutating func forgetDurable(_ count: Int) {
         let count = min(count, durable.count)
         guard count > 0 else { return }
@@ -273,8 +273,8 @@ struct Outbox<Payload: Sendable>: Sendable {
 
     // MARK: Dropping
 
-    /// Forgets the oldest record in memory that is persisted and not released, for lack of room: nothing is missing unless the
-    /// collector's disk is lost.
+    /// Deletes the oldest record in memory that is persisted and not released, for lack of space: it is lost only with
+    /// the collector's disk.
     /// - Returns: whether there was one.
     mutating func forgetOldestDurable() -> Bool {
         guard durable.count > 0 else { return false }
@@ -283,17 +283,17 @@ struct Outbox<Payload: Sendable>: Sendable {
         return true
     }
 
-    /// Records up to this one, all of them persisted, were deleted from the disk for lack of room.
+    /// Records up to this one, all of them persisted, were deleted from the disk for lack of space.
     mutating func forgot(through sequence: UInt64) { release(through: sequence) }
 
-    /// Drops the oldest samples that no collector can have, up to the next record at which decoding can start, and replaces them
-    /// with a gap, joined with a preceding gap. Formats, other gaps and a goodbye in between are kept.
+    /// Drops the oldest samples that no collector can have, up to the next record at which decoding can start, and
+    /// replaces them with a gap, joined with a preceding gap. Formats, other gaps and a Goodbye in between are kept.
     ///
-    /// Where only gaps remain, they become one.
+    /// If only gaps remain, they become one.
     /// - Parameters:
     ///   - source: the source's index, for the gap.
     ///   - encode: the gap's header.
-    /// - Returns: how many samples were dropped; nil when there is nothing to drop.
+    /// - Returns: number of dropped samples; nil if nothing can be dropped.
     mutating func dropOldest(source: Int, encode: (GapRecord) -> [UInt8]) -> UInt64? {
         guard let range = oldestGroup() else {
             joinGaps(encode: encode)
@@ -315,7 +315,7 @@ struct Outbox<Payload: Sendable>: Sendable {
         return samples
     }
 
-    /// Drops the newest record's samples when they belong to a group whose beginning was dropped.
+    /// Drops the newest record's samples if the start of their group was dropped.
     mutating func skipIfUndecodable(
         source: Int, encode: (GapRecord) -> [UInt8]
     ) -> UInt64? {

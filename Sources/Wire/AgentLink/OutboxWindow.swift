@@ -1,8 +1,8 @@
 import Media
 
-// An outbox whose records are on a disk: which part of them is in memory.
+// An outbox whose records are on a disk, with a part of them in memory.
 extension Outbox {
-    /// Records are read ahead of sending, so that the disk is read in files and not in records.
+    /// Records are read ahead of sending, so that the disk is read in files, not records.
     private static var readAheadBytes: Int { 1 << 20 }
 
     /// The number of the first record to read from the disk now; nil: none.
@@ -18,7 +18,7 @@ extension Outbox {
         return windowEnd
     }
 
-    /// Adds what was read.
+    /// Adds records from the disk.
     /// - Parameters:
     ///   - read: consecutive records; the first is, or contains, the requested one.
     ///   - formats: those in force before the first.
@@ -53,8 +53,8 @@ extension Outbox {
 
     /// Makes a gap begin after the records that the collector has.
     ///
-    /// Only the gap of a restarted agent may overlap those: it stands for records that the previous run may have sent. What it
-    /// covers is lost all the same, except what has arrived.
+    /// Only the gap of a restarted agent may overlap those: it stands for records that the previous run may have sent.
+    /// Those that have not arrived are lost in either case.
     mutating func trimGaps() {
         guard window != nil else { return }
         for (place, record) in records.enumerated() {

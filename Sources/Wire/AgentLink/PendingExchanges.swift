@@ -1,15 +1,15 @@
 /// Clock exchanges that have not been reported yet, at most as many as one message contains.
 ///
-/// When there are more, the least informative are dropped, not the oldest: where delays are random, a few quick exchanges among
-/// hundreds determine all that is known before the first sample. The information of an exchange is in its quicker direction: the
-/// two directions limit the offset independently (`OffsetRange` in Timing).
+/// When there are more, the least informative are dropped, not the oldest: with random delays, a few quick exchanges
+/// among hundreds determine the accuracy before the first sample. The information of an exchange is in its quicker
+/// direction: the two directions limit the offset independently (`OffsetRange` in Timing).
 struct PendingExchanges: Sendable {
     /// Oldest first.
     private(set) var exchanges: [ReportedExchange] = []
 
     var isEmpty: Bool { exchanges.isEmpty }
 
-    /// Costs some hundred additions when there is no room.
+    /// Costs some hundred additions when it is full.
     mutating func add(_ exchange: ReportedExchange) {
         exchanges.append(exchange)
         guard exchanges.count > WireLimits.exchangesPerMessage else { return }

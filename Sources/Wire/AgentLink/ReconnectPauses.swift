@@ -1,23 +1,23 @@
 package import Media
 
-/// Spreads the pauses after which agents connect again, so that they do not all come at once.
+/// Randomises the pauses before agents reconnect, to spread their load.
 ///
-/// Agents that lose a collector lose it at the same moment. A thousand that came back together would keep it busy with handshakes
-/// while their samples wait, so that each would be late; spread over a second, none is. ``AgentLink`` says how long to wait; who
-/// owns the sockets lets this value change it. It has no randomness of its own: whoever makes it gives it an identity.
+/// Agents that lose a collector lose it simultaneously. If a thousand reconnected together, their handshakes would keep
+/// it busy, and the samples of all would be late; spread over a second, none is. ``AgentLink`` determines the pause,
+/// and the owner of the sockets modifies it with this value. Its seed is an identity.
 package struct ReconnectPauses: Hashable, Sendable {
-    /// The pause after a connection was lost, milliseconds, and how much longer it may become.
+    /// Minimum pause after a connection was lost, milliseconds, and the maximum addition.
     static let firstMilliseconds: Int64 = 100
     static let spreadMilliseconds: Int64 = 900
 
     private let seed: UInt64
-    /// How many pauses there have been.
+    /// Number of pauses so far.
     private var count: UInt64 = 0
 
     package init(of spool: SpoolID) { seed = spool.high ^ spool.low }
 
-    /// The next pause, milliseconds: the first after a lost connection is from 100 to 1,000, longer ones are from half to one and a
-    /// half of the usual pause. What is to be done at once is done at once.
+    /// The next pause, milliseconds: 100 to 1,000 for the first after a lost connection, half to one and a half of the
+    /// usual pause for longer ones. A pause of zero is not changed.
     package mutating func next(usualMilliseconds usual: Int64) -> Int64 {
         guard usual > 0 else { return 0 }
         let isFirst = usual <= Self.firstMilliseconds

@@ -1,7 +1,7 @@
-/// Divides what is to be sent at one moment into messages: consecutive batches of samples share one.
+/// Groups the messages to be sent at one moment: consecutive batches of samples share one message.
 ///
-/// Each keeps its own two parts, header and payload, so that a message of several is their parts one after the other. Nothing is
-/// encoded or copied again, and a batch is numbered, kept, credited and hashed by itself, whatever it travels with.
+/// Each keeps its own header and payload part, so a message of several is the concatenation of their parts. Nothing is
+/// encoded or copied again, and a batch is numbered, kept, credited and hashed independently of its group.
 package struct RecordGroups: Sendable {
     private var current: (range: Range<Int>, bytes: Int)?
     private var groups: [Range<Int>] = []
@@ -11,7 +11,7 @@ package struct RecordGroups: Sendable {
     /// The indices of each message's headers and payloads, in order.
     /// - Parameters:
     ///   - messages: headers, and the sizes of their payloads in bytes; nil: without a payload.
-    ///   - takesSeveral: whether the collector takes several records in one message.
+    ///   - takesSeveral: whether the collector supports several records per message.
     package static func of(
         _ messages: some Sequence<(header: [UInt8], payloadBytes: Int?)>, takesSeveral: Bool
     ) -> [Range<Int>] {
@@ -25,7 +25,7 @@ package struct RecordGroups: Sendable {
         return groups.groups
     }
 
-    /// - Parameter bytes: nil: it shares its message with nothing.
+    /// - Parameter bytes: nil: it is not grouped.
     private mutating func add(_ index: Int, bytes: Int?) {
         guard let bytes else {
             close()

@@ -1,22 +1,23 @@
 import Media
 
-/// Decides when the records of a source are sent: each as soon as it is there, or several together.
+/// Decides when the records of a source are sent: each immediately, or several together.
 ///
-/// What a receiver pays for is waking up, once per message. A picture becomes durable once a second, so records that nobody waits for
-/// can travel together. They are numbered, and on the agent's disk, long before: only sending waits.
+/// A receiver's cost is mainly a wake-up per message. A picture becomes durable once a second, so records of unwatched
+/// sources can be sent together. They are numbered, and on the agent's disk, immediately: only sending is delayed.
 ///
-/// **Which records.** Those that were added while the link gathers, up to ``WireLimits/messageBytes``. A gap, a change of format or
-/// a goodbye is sent at once, with all records before it.
+/// **Which records.** Those that were added while the link gathers, up to ``WireLimits/messageBytes``. A gap, a change
+/// of format or a Goodbye is sent immediately, with all records before it.
 ///
-/// **Until when.** Until the next instant at which the collector's clock, less the source's phase, is a multiple of the interval. The
-/// instant is chosen once, when the first record begins to wait, and is at most one interval away: no later measurement of the
-/// collector's clock, and nothing that a collector says, makes a record wait longer.
+/// **Until when.** Until the next instant at which the collector's clock, less the source's phase, is a multiple of the
+/// interval. The instant is chosen once, when the first record begins to wait, and is at most one interval away:
+/// neither a later measurement of the collector's clock nor a message of a collector makes a record wait longer.
 ///
-/// **Where agents meet.** The phases are evenly spread over the interval, and a spool's identity selects one. Agents of the same
-/// phase send within the error of their clocks, mostly a millisecond, and one wake-up of the collector takes in several of them. How
-/// many phases there are is the collector's choice (``SendInstants``), because only it knows how much they send together.
+/// **Phases.** The phases are evenly spaced over the interval, and a spool's identity selects one. Agents with the same
+/// phase send within the error of their clocks, mostly a millisecond, so that one wake-up of the collector processes
+/// several of them. The collector chooses the number of phases (``SendInstants``), because only it knows their total
+/// rate.
 struct SendSchedule: Hashable, Sendable {
-    /// How long records may wait; 0: not at all.
+    /// Maximum wait of records; 0: none.
     private(set) var intervalNanoseconds: Int64 = 0
     /// Records up to this one may be sent.
     private(set) var releasedThrough: UInt64
@@ -27,7 +28,7 @@ struct SendSchedule: Hashable, Sendable {
     /// - Parameter newest: the last record that exists.
     init(newest: UInt64) { releasedThrough = newest }
 
-    /// Sets how long records may wait. Those that wait are sent now: whoever begins to watch does not wait for them.
+    /// Sets the maximum wait. Waiting records are sent now: a new viewer must not wait for them.
     /// - Parameter newest: the last record.
     mutating func setInterval(_ nanoseconds: Int64, newest: UInt64) {
         guard nanoseconds != intervalNanoseconds else { return }
@@ -39,7 +40,7 @@ struct SendSchedule: Hashable, Sendable {
     /// - Parameters:
     ///   - through: its last number.
     ///   - bytes: the size of its payload.
-    ///   - mayWait: false: it is sent at once, with everything before it.
+    ///   - mayWait: false: it is sent immediately, with everything before it.
     ///   - clock: the collector's clock.
     mutating func add(
         through: UInt64, bytes: Int, mayWait: Bool, clock: CollectorClock, now: Int64
@@ -53,8 +54,8 @@ struct SendSchedule: Hashable, Sendable {
         }
     }
 
-    /// Releases what has waited long enough.
-    /// - Returns: whether there was anything.
+    /// Releases records that have waited long enough.
+    /// - Returns: whether there were any.
     mutating func tick(newest: UInt64, now: Int64) -> Bool {
         guard let dueNanoseconds, now >= dueNanoseconds else { return false }
         release(through: newest)
@@ -69,13 +70,13 @@ struct SendSchedule: Hashable, Sendable {
     }
 }
 
-/// What the agent knows of the collector's clock, to the millisecond: enough to meet other agents.
+/// The agent's estimate of the collector's clock, to the millisecond: accurate enough for common send instants.
 ///
-/// Whatever a collector answers, an instant is in the future and at most one interval away: sums wrap instead of overflowing, and
-/// only the remainder of a division by the interval is used.
+/// For any reply of a collector, an instant is in the future and at most one interval away: sums wrap instead of
+/// overflowing, and only the remainder of a division by the interval is used.
 struct CollectorClock: Sendable {
-    /// A better measurement replaces an earlier one at once, any other after this time: two crystals differ by 100 ppm at most, 6 ms
-    /// in it.
+    /// A more accurate measurement replaces an earlier one immediately, any other after this time: two crystals differ
+    /// by 100 ppm at most, 6 ms in it.
     private static let lastingNanoseconds: Int64 = 60_000_000_000
 
     private var best: (roundTrip: Int64, offset: Int64, measured: Int64)?
@@ -86,14 +87,14 @@ struct CollectorClock: Sendable {
 
     init(of spool: SpoolID) { seed = spool.high ^ spool.low }
 
-    /// The collector has said how many phases there are.
-    /// - Parameter count: 0: it has not; more than there may be count as that many.
+    /// Sets the number of phases from the collector.
+    /// - Parameter count: 0: unspecified; clamped to the maximum.
     mutating func setInstants(_ count: UInt32) {
         instants =
             count == 0 ? WireLimits.sendInstants : Int(min(count, UInt32(WireLimits.sendInstants)))
     }
 
-    /// Learns from an exchange of the present epoch.
+    /// Adds an exchange of the present epoch.
     mutating func add(_ exchange: ReportedExchange) {
         let there = exchange.t2 &- exchange.t1
         let back = exchange.t3 &- exchange.t4

@@ -29,12 +29,12 @@ extension ClockReply {
         releaseSeconds = message.releaseSeconds
     }
 
-    /// The answer to a header part, if that is a clock probe: used by the receiving thread before it processes the message in any
-    /// other way.
+    /// The answer to a header part, if that is a clock probe: used by the receiving thread before it processes the
+    /// message in any other way.
     ///
     /// - Parameters:
     ///   - header: the header part of any message.
-    ///   - receivedAt: the collector's clock when the message was taken in, nanoseconds.
+    ///   - receivedAt: the collector's clock when the message was received, nanoseconds.
     ///   - releaseSeconds: ``releaseSeconds`` of the reply.
     ///   - now: reads the same clock; called last of all.
     /// - Returns: the header part to send back; nil for any other message.
@@ -50,7 +50,7 @@ extension ClockReply {
         ).header
     }
 
-    /// Far more than a probe needs, for additions.
+    /// Far more than a probe needs, to allow for later additions.
     private static let maximumProbeBytes = 128
 
     /// The header part as the general encoder would write it, in much less time: the time after `t3` counts as network delay.
@@ -77,7 +77,7 @@ extension ClockReply {
 }
 
 extension ClockProbe {
-    /// Reads a header part; nil for any other message.
+    /// Parses a header part; nil for any other message.
     fileprivate init?(header: [UInt8]) {
         if let range = EnvelopeTag.content(of: header, tag: EnvelopeTag.clockProbe),
             var reader = FieldReader(header, range),

@@ -131,7 +131,7 @@ extension PictureSize {
         }
     }
 
-    /// Nil: none.
+    /// - Returns: nil if unset.
     init?(decoding message: Tributary_V1_Size, _ field: String) throws(WireError) {
         if message.width == 0, message.height == 0 { return nil }
         guard (1...WireLimits.pictureSide).contains(message.width),
@@ -155,7 +155,7 @@ extension PictureCrop {
         }
     }
 
-    /// Nil: none.
+    /// - Returns: nil if unset.
     init?(decoding message: Tributary_V1_Rectangle, _ field: String) throws(WireError) {
         if message.width == 0, message.height == 0 { return nil }
         let limit = WireLimits.pictureSide

@@ -3,7 +3,7 @@ enum EnvelopeTag {
     static let samples: UInt8 = 2 << 3 | 2
     static let clockProbe: UInt8 = 6 << 3 | 2
     static let heartbeat: UInt8 = 7 << 3 | 2
-    /// Numbers past 15 take two bytes.
+    /// Numbers above 15 need two bytes.
     static let welcome: [UInt8] = [0x82, 0x01]
     static let clockReply: [UInt8] = [0x9A, 0x01]
 

@@ -1,10 +1,10 @@
 /// Reads the fields of one protocol buffer in order; every length is checked against the buffer's end.
 ///
-/// For the few messages that are so frequent that their decoding is a large part of the receiving thread's work; all others are
-/// decoded by SwiftProtobuf. When it meets an encoding that the usual encoders do not produce, the caller leaves the message to
-/// SwiftProtobuf. Source: protobuf.dev, "Encoding".
+/// For frequent messages, whose decoding is a large part of the receiving thread's work; all others are decoded by
+/// SwiftProtobuf. For an encoding that common encoders do not produce, the caller uses SwiftProtobuf instead. Source:
+/// protobuf.dev, "Encoding".
 struct FieldReader {
-    /// A field's number and how it is encoded.
+    /// A field's number and wire type.
     struct Tag: Hashable {
         var number: UInt64
         var isLengthDelimited: Bool

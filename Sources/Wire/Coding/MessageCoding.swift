@@ -27,12 +27,12 @@ extension WireMessage {
         do {
             return try envelope.serializedBytes()
         } catch {
-            // Serialising fails for missing required fields (proto2) and past 2 GB only.
+            // Serialising only fails for missing required fields (proto2) and above 2 GB.
             preconditionFailure("a message of this protocol always serialises: \(error)")
         }
     }
 
-    /// Reads a header part and checks everything that can be checked without the connection's state.
+    /// Decodes a header part and validates everything that does not depend on the connection's state.
     package init(decoding header: [UInt8]) throws(WireError) {
         guard header.count <= WireLimits.headerBytes else {
             throw .limit(
@@ -74,8 +74,8 @@ extension WireMessage {
         }
     }
 
-    /// Whether a header may be that of a message whose sender does not wait for an answer, by its first byte: samples and
-    /// heartbeats, which are nearly all messages.
+    /// Whether a header may be that of a message without a reply, by its first byte: samples and heartbeats, which are
+    /// nearly all messages.
     package static func mayWait(_ header: UnsafeRawBufferPointer) -> Bool {
         header.first == EnvelopeTag.samples || header.first == EnvelopeTag.heartbeat
     }

@@ -21,7 +21,7 @@ extension Samples {
                 runs: message.runs))
     }
 
-    /// Checks the fields of a message, however they were decoded.
+    /// Validates decoded fields.
     init(_ fields: SamplesFields) throws(WireError) {
         source = try FieldChecks.sourceIndex(fields.source, "Samples.source")
         firstSequence = try FieldChecks.sequence(

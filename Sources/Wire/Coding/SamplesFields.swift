@@ -12,7 +12,7 @@ struct SamplesFields {
 }
 
 extension SamplesFields {
-    /// Reads a header part; nil unless it contains Samples in the usual encoding.
+    /// Decodes a header part; nil unless it contains Samples in the usual encoding.
     init?(header: [UInt8]) {
         guard let content = EnvelopeTag.content(of: header, tag: EnvelopeTag.samples),
             var reader = FieldReader(header, content)
@@ -74,7 +74,7 @@ extension Tributary_V1_Run {
     }
 }
 
-/// Sets a field to a value that could be read; returns whether there was one.
+/// Sets a field to a decoded value; returns whether there was one.
 private func set<Value>(_ field: inout Value, _ value: Value?) -> Bool {
     guard let value else { return false }
     field = value

@@ -81,7 +81,7 @@ extension H264Format {
                 "a picture of \(message.width)×\(message.height); 1 to "
                     + "\(WireLimits.pictureSide) pixels are allowed in each dimension")
         }
-        // Parsed here, at the trust boundary, so that the values that a muxer needs later are known to exist.
+        // Parsed here, at the trust boundary, so that the values that a muxer needs are known to exist.
         let parsed: H264Format
         do {
             parsed = try H264Format(
@@ -141,7 +141,7 @@ extension AACFormat {
         } catch {
             throw .malformed("Aac.audio_specific_config: \(error)")
         }
-        // Times are counted in units of one rate, and readers of the file use the other.
+        // Writers count times at one rate, and readers use the other.
         guard message.sampleRate == parsed.sampleRate else {
             throw .malformed(
                 "Aac.sample_rate is \(message.sampleRate) Hz; its audio_specific_config says "

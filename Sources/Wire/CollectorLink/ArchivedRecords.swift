@@ -1,10 +1,10 @@
 package import Media
 
-/// Lets the link query which records are durable.
+/// Access to the durable records, for the link.
 package protocol DurabilityLookup {
     /// The archived records of a source, in a spool's numbering.
     func archived(source: String, spool: SpoolID) -> ArchivedRecords
-    /// The number up to which no record has to be kept by its agent; nil: what is durable has not.
+    /// The number up to which no record has to be kept by its agent; nil: that of the durable records.
     /// - Parameter keptFrom: the agent has no record before this one.
     func released(source: String, spool: SpoolID, keptFrom: UInt64) -> UInt64?
 }

@@ -1,14 +1,14 @@
 package import Media
 
-/// What the collector's link wants done, in order.
+/// An action that the collector's link requests. Actions are executed in order.
 package enum CollectorAction: Hashable, Sendable {
     /// Send these header bytes to a peer.
     case send(PeerID, [UInt8])
-    /// The peer has been refused: its messages are ignored from now on, and its connection can be closed as soon as it has had
-    /// time to read the reason.
+    /// The peer has been refused: its messages are ignored from now on, and its connection can be closed as soon as it
+    /// has had time to read the reason.
     case dismissed(PeerID)
-    /// A source has connected. Reported again when it reconnects, and when its formats turn out to be different: the last report
-    /// applies.
+    /// A source has connected. Reported again when it reconnects, and when its formats turn out to be different: the
+    /// last report applies.
     case opened(OpenedSource)
     /// The message just received carries these samples; its payload part belongs to them. The payload counts against the source's
     /// credit until ``CollectorLink/released(_:source:)``.
@@ -30,7 +30,7 @@ package enum CollectorAction: Hashable, Sendable {
     case enrol(PeerID, Enrol)
     /// No agent is sending this source at present.
     case closed(source: String, CloseReason)
-    /// Something to log.
+    /// A line for the log.
     case log(LinkLog)
 }
 
@@ -65,7 +65,7 @@ package struct PeerID: Hashable, Comparable, Sendable {
 /// A source that an agent has begun or resumed to send.
 package struct OpenedSource: Hashable, Sendable {
     package var name: String
-    /// The box's name, as it calls itself.
+    /// The box's own name.
     package var agent: String
     /// Product and version of the agent.
     package var software: String
@@ -79,7 +79,7 @@ package struct OpenedSource: Hashable, Sendable {
     package var epochs: [Epoch]
     /// The formats in force at the next new record.
     package var tracks: [TrackFormat]
-    /// The last record that was taken in earlier; 0: none.
+    /// The last record received earlier; 0: none.
     package var received: UInt64
     /// Records that the agent no longer has and that never arrived here, if any.
     package var missing: ClosedRange<UInt64>?
@@ -91,11 +91,11 @@ package enum CloseReason: Hashable, Sendable, CustomStringConvertible {
     case complete
     /// Silent for ``WireLimits/silentHeartbeats`` intervals, or its connection has closed.
     case silent
-    /// The same agent has connected anew, and its new connection holds the source.
+    /// The same agent has reconnected, and its new connection holds the source.
     case replaced
     /// It has used up its budget, and will reconnect later.
     case throttled
-    /// What it sent was lost on the way to the disk: it reconnects and sends it again.
+    /// Records were lost on the way to the disk: it reconnects and sends them again.
     case rewound
     /// The sender broke a rule.
     case refused(RefusalReason)

@@ -1,13 +1,14 @@
-/// What one agent may make the collector keep, open and write. Each budget is far more than an honest agent needs, and so small
-/// that an agent that uses it up does not affect others.
+/// Limits on what one agent may make the collector keep, open and write. Each is far above the needs of a legitimate
+/// agent, and so small that an agent that exhausts it does not affect others.
 package struct CollectorBudgets: Hashable, Sendable {
-    /// Memory that a sample costs until it is written, in addition to its own bytes: its planned times and flags.
+    /// Memory overhead of a sample until it is written: its planned times and flags.
     package static let sampleCostBytes = 128
-    /// Memory that a record without a payload costs until it is durable: its ledger line, in the queue and in the file's buffer.
+    /// Memory of a record without a payload until it is durable: its ledger line, in the queue and in the file's
+    /// buffer.
     package static let recordCostBytes = 1_024
 
-    /// Maximum memory of one connection's records, bytes. Credit keeps an honest agent far below it. Samples of a few bytes,
-    /// which cost little credit and much memory, are limited here.
+    /// Maximum memory of one connection's records, bytes. Credit keeps a legitimate agent far below it. It limits
+    /// samples of a few bytes, which cost little credit and much memory.
     package var connectionMemoryBytes: UInt64 = 48 << 20
     /// Maximum credit of all sources of one connection together, bytes.
     package var connectionWindowBytes: UInt64 = 32 << 20
@@ -18,11 +19,11 @@ package struct CollectorBudgets: Hashable, Sendable {
     /// description. A site of a thousand sources with one key is admitted within a minute.
     package var newSources = Rate(perSecond: 20, burst: 256)
 
-    /// The same over days: a burst of as many as there may be in all, and then one a minute. A session keeps all its sources
-    /// until it ends.
+    /// The same over days: a burst of the maximum number, and then one a minute. A session keeps all its sources until
+    /// it ends.
     package var everySource = Rate(nanosecondsEach: 60_000_000_000, burst: 16_384)
 
-    /// How often something may happen.
+    /// A rate limit.
     package struct Rate: Hashable, Sendable {
         package var nanosecondsEach: Int64
         package var burst: Int64
@@ -42,7 +43,7 @@ package struct CollectorBudgets: Hashable, Sendable {
 
     package init() {}
 
-    /// No budget at all: simulations use it to show the harm.
+    /// No limits: simulations use it to demonstrate the damage.
     package static var unlimited: CollectorBudgets {
         var budgets = CollectorBudgets()
         budgets.connectionMemoryBytes = .max
@@ -66,8 +67,8 @@ struct TokenBuckets<Key: Hashable & Sendable>: Sendable {
         self.rate = rate
     }
 
-    /// Takes this many tokens if there is at least one, possibly into debt: then there is none for a while. False when there is
-    /// none.
+    /// Uses this many tokens if there is at least one, possibly into debt: then there is none for a while. False when
+    /// there is none.
     mutating func take(_ key: Key, _ count: Int64, now: Int64) -> Bool {
         var entry =
             buckets.removeValue(forKey: key)
@@ -80,7 +81,7 @@ struct TokenBuckets<Key: Hashable & Sendable>: Sendable {
         return entry.bucket.take(count, now: now)
     }
 
-    /// Drops many at once, so that invented keys do not cause a search through all of them each.
+    /// Drops half of them together, so that invented keys do not each cause a search.
     private mutating func forgetHalf() {
         let times = buckets.values.map(\.used).sorted()
         let middle = times[times.count / 2]
@@ -88,8 +89,8 @@ struct TokenBuckets<Key: Hashable & Sendable>: Sendable {
     }
 }
 
-/// Records without a payload that have been taken in and are not durable, with their costs. A gap or a change of format has no
-/// bytes that credit would count, and stays in memory like any other record until it is written.
+/// Received records without a payload that are not durable, with their costs. A gap or a change of format has no bytes
+/// that credit would count, and stays in memory like any other record until it is written.
 struct UnpersistedRecords: Hashable, Sendable {
     private struct Step: Hashable {
         var through: UInt64

@@ -10,7 +10,7 @@ struct CollectorConnection: Sendable {
         /// The credit limit that was announced to the agent.
         var announcedBytes: UInt64 = 0
 
-        /// How much the agent may still send.
+        /// Remaining credit of the agent.
         var leftBytes: UInt64 { announcedBytes - min(announcedBytes, consumedBytes) }
 
         /// The present credit limit: never less than announced before.
@@ -29,17 +29,17 @@ struct CollectorConnection: Sendable {
         }
     }
 
-    /// What its Hello said, for as long as the connection lasts. An object: a connection is copied for every message, and what does not
-    /// change is one reference then.
+    /// The contents of its Hello. An object: a connection is copied for every message, and this is a single reference
+    /// then.
     final class Introduction: Sendable {
         let agent: String
         let software: String
         /// The minor version of its protocol.
         let minor: UInt32
-        /// It keeps its records until they are released.
+        /// Whether it keeps its records until they are released.
         let keepsUntilReleased: Bool
         let address: String
-        /// Whose budgets it uses: the name of its key; without keys, its address.
+        /// The owner of its budgets: the name of its key; without keys, its address.
         let owner: String
         let spool: SpoolID
         /// Epoch identities by number.
@@ -67,7 +67,7 @@ struct CollectorConnection: Sendable {
     /// Whether it is on the list of connections that get an Ack at the next tick.
     var isAckDue = false
     var control: TokenBucket
-    /// When a Ping was last sent to it because another agent claimed a source of it.
+    /// When it was last pinged because another agent claimed a source of it.
     var lastPing: Int64?
 
     init(hello: Hello, address: String, owner: String, now: Int64) {

@@ -1,5 +1,5 @@
-// Boxes that connect with a one-time key. The key's owner (the authenticator) decides whether it is valid and what it is
-// exchanged for.
+// Enrolment of boxes that connect with a one-time key. The authenticator decides whether the key is valid and what it
+// is exchanged for.
 extension CollectorLink {
     /// The result of an ``Enrol``.
     package enum EnrolmentOutcome: Hashable, Sendable {
@@ -8,8 +8,8 @@ extension CollectorLink {
         case refused(String)
     }
 
-    /// Each connection may send one, after which it is closed: the number of connections bounds the disk operations that an
-    /// unknown peer can cause.
+    /// Each connection may send one, after which it is closed: the number of connections bounds the disk operations
+    /// that an unknown peer can cause.
     mutating func take(
         _ enrol: Enrol, from message: IncomingMessage, now: Int64, durable: some DurabilityLookup
     ) -> [CollectorAction] {

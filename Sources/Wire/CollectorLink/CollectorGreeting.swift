@@ -1,8 +1,9 @@
 import Media
 
-// Who may send: Hellos, claims of a source that another agent holds, and the answers.
+// Admission of senders: Hellos, claims of a source that another agent holds, and the answers.
 extension CollectorLink {
-    /// For this long after a Ping, any message but a Heartbeat may have been in flight before it: it is no proof of life.
+    /// For this long after a Ping, any message but a Heartbeat may have been sent before it, and does not prove that
+    /// the holder is alive.
     private static let staleNanoseconds: Int64 = 500_000_000
 
     mutating func greet(
@@ -45,8 +46,8 @@ extension CollectorLink {
         return holders.sorted().compactMap { ask($0, now: now) }
     }
 
-    /// Pings a holder, unless it has just been pinged. Each answer counts against the holder's message rate, and repeated claims
-    /// of its sources must not use that up.
+    /// Pings a holder, unless it has just been pinged. Each answer counts against the holder's message rate, which
+    /// repeated claims of its sources must not exhaust.
     private mutating func ask(_ holder: PeerID, now: Int64) -> CollectorAction? {
         if let last = connections[holder]?.lastPing, now - last < Self.staleNanoseconds {
             return nil
@@ -64,7 +65,7 @@ extension CollectorLink {
             return "more than \(greetings.rate.perSecond) Hellos a second of \(source.name): "
                 + "try again later"
         }
-        // All at once, into debt if need be: otherwise an agent with many sources could be starved by agents with one.
+        // All together, if necessary into debt: otherwise agents with one source could starve an agent with many.
         let newcomers = hello.sources.count { sources[$0.name] == nil }
         guard newcomers == 0 || newSources.take(owner, Int64(newcomers), now: now) else {
             return "more than \(newSources.rate.perSecond) new sources a second from \(owner): "
@@ -113,7 +114,7 @@ extension CollectorLink {
             if let other = holders.sorted().first(where: { !claim.holders.contains($0) }),
                 let connection = connections[other]
             {
-                // Another agent has taken it in the meantime, and is alive.
+                // Another agent has claimed it in the meantime, and is alive.
                 claims.removeValue(forKey: newcomer)
                 actions += refuse(
                     newcomer, .sourceInUse, inUse(claim, by: connection), address: claim.address,
@@ -249,7 +250,7 @@ extension CollectorLink {
                         tracks: entry.tracks, received: entry.received, missing: missing)))
         }
         keep(connection, of: peer)
-        // The credit of each source is known when all sources that connect at once have connected.
+        // The credit of each source is known when all sources that connect together have connected.
         markAckDue(peer)
         let welcome = Welcome(
             software: settings.software, session: sessionName,
@@ -275,7 +276,7 @@ extension CollectorLink {
         var entry: SourceEntry
         if let known, known.spool == hello.spool {
             entry = known
-            // Records taken in after the offer may have changed the formats; the link has followed them.
+            // Records received after the offer may have changed the formats; the link has followed them.
             if entry.received < offer.firstSequence || entry.isFresh { entry.tracks = offer.tracks }
         } else if let known,
             let before = known.earlier.first(where: { $0.identity == hello.spool })

@@ -2,9 +2,10 @@ package import Media
 
 /// The collector's side of the protocol, for all its connections: a value that owns no socket, no clock and no task.
 ///
-/// Pass it every message except clock probes (those are answered immediately, ``ClockReply/bytes(answering:receivedAt:now:)``)
-/// and carry out the returned actions, in order. After each round of messages, and at least every 100 ms, call ``tick(now:)``: it
-/// sends the acks, one per connection, however many messages have arrived.
+/// Pass it every message except clock probes (those are answered immediately,
+/// ``ClockReply/bytes(answering:receivedAt:now:)``) and carry out the returned actions, in order. After each round of
+/// messages, and at least every 100 ms, call ``tick(now:)``: it sends the acks, one per connection, however many
+/// messages have arrived.
 ///
 /// `now` is the collector's monotonic clock in nanoseconds, and never goes back.
 package struct CollectorLink: Sendable {
@@ -25,9 +26,9 @@ package struct CollectorLink: Sendable {
     private var nextScan: Int64 = 0
     var logGate = LogRateLimit()
     var commands = OpenCommands()
-    /// Where agents meet.
+    /// The number of common send instants.
     var instants = SendInstants()
-    /// Within how many milliseconds somebody wishes to have samples of a source; 0: nobody watches it.
+    /// The requested maximum delay of a source's samples, milliseconds; 0: it is not watched.
     private(set) var watch: @Sendable (_ source: String) -> UInt32 = { _ in 0 }
     /// Peers whose ``Enrol`` is being processed, and their addresses.
     var enrolling: [PeerID: String] = [:]
@@ -106,11 +107,11 @@ package struct CollectorLink: Sendable {
         return actions
     }
 
-    /// Others watch live than before: agents are told with the next tick.
+    /// The watched sources or their requested delays have changed: agents are notified with the next tick.
     ///
-    /// It is told again in every Welcome and every Ack, at least once per heartbeat interval. So a wish is never older than that, and
-    /// ends with the connection.
-    /// - Parameter wish: milliseconds for a source; 0: nobody watches it.
+    /// Every Welcome and every Ack repeats it, at least once per heartbeat interval. So a requested delay is never
+    /// older than that, and ends with the connection.
+    /// - Parameter wish: milliseconds for a source; 0: it is not watched.
     package mutating func setWatch(_ wish: @escaping @Sendable (_ source: String) -> UInt32) {
         let before = watch
         watch = wish
@@ -138,8 +139,8 @@ package struct CollectorLink: Sendable {
 
     /// Everything of a source up to a record has become durable: its agent is to be notified.
     ///
-    /// That may be more than this link has taken in: a killed collector may have had records on disk after records that it did
-    /// not have. They count when they are received again.
+    /// That may be more than this link has received: a killed collector may have had records on disk after records that
+    /// it did not have. They count when they are received again.
     package mutating func becameDurable(source: String, spool: SpoolID, through sequence: UInt64) {
         if let place = sources[source]?.earlier.firstIndex(where: { $0.identity == spool }) {
             sources[source]?.earlier[place].unpersisted.persist(through: sequence)
@@ -160,7 +161,7 @@ package struct CollectorLink: Sendable {
         markAckDue(holder)
     }
 
-    /// The oldest record of a spool that its agent has, as far as it has said.
+    /// The oldest record of a spool that its agent has, as far as it has reported.
     package func keptFrom(_ source: String, spool: SpoolID) -> UInt64 {
         guard let entry = sources[source], entry.spool == spool else { return 1 }
         return entry.keptFrom
@@ -168,8 +169,9 @@ package struct CollectorLink: Sendable {
 
     /// The last record of a source that is durable, and the last that its agent need not keep; nil: the same.
     ///
-    /// An agent that does not know the second forgets what is durable, whatever the policy: were it told less, it would stop when it
-    /// has as much on its way as it may, and the file whose end it waits for would not grow.
+    /// An older agent, which does not support the second, deletes durable records regardless of the policy. With a
+    /// smaller first value it would stop at its limit of records in flight, and the file whose end it waits for would
+    /// not grow.
     func watermarks(
         of source: String, on connection: CollectorConnection, _ durable: some DurabilityLookup
     ) -> (persisted: UInt64, released: UInt64?) {
@@ -193,7 +195,7 @@ package struct CollectorLink: Sendable {
         }
     }
 
-    /// This amount of a source's media has left memory: written, or given up.
+    /// This amount of a source's media has left memory: written or dropped.
     package mutating func released(_ amount: MediaAmount, source: String) {
         guard let place = sources.index(forKey: source) else { return }
         precondition(sources.values[place].outstanding.covers(amount), "released twice")
@@ -204,8 +206,8 @@ package struct CollectorLink: Sendable {
         else { return }
         let window = windowBytes(of: connection)
         let limit = account.limitBytes(window: window, outstanding: entry.heldBytes)
-        // A fragment has at most half of the window (`CollectorEngine`): what it gives back has to count. Whoever has little left is
-        // told of everything.
+        // A fragment has at most half of the window (`CollectorEngine`): the credit that it returns must be
+        // significant. An agent with little credit left is notified of any.
         let isShort = account.leftBytes < window / 4 && limit > account.announcedBytes
         if isShort || limit - account.announcedBytes >= window / 4 {
             markAckDue(holder)
@@ -249,7 +251,7 @@ package struct CollectorLink: Sendable {
 
     /// Refuses a peer for a reason that only the caller can determine (its payload, a full disk).
     ///
-    /// The batch that caused it is taken back, if it was the last one taken in and nothing of it was used.
+    /// The batch that caused it is reverted, if it was the last one received and nothing of it was used.
     package mutating func refuse(
         _ peer: PeerID, _ reason: RefusalReason, _ text: String, takingBack samples: Samples? = nil,
         now: Int64, durable: some DurabilityLookup
@@ -328,7 +330,7 @@ extension CollectorLink {
             WireLimits.creditWindowBytes, max(WireLimits.smallestCreditWindowBytes, share))
     }
 
-    /// How much more may be sent of a source of a connected agent, and the credit window of each.
+    /// The remaining credit of a source of a connected agent, and the credit window of each.
     /// - Parameter source: its index in Hello; nil: the one with the least credit left.
     package func credit(
         of peer: PeerID, source: Int? = nil
@@ -341,17 +343,17 @@ extension CollectorLink {
         return left.map { ($0, windowBytes(of: connection)) }
     }
 
-    /// Whether an agent waits for the answer of another one, so that it matters when that is processed.
+    /// Whether a claim waits for the answer of another agent, which should be processed without delay.
     package var isAnswerAwaited: Bool { !claims.isEmpty }
 
-    /// The same for a connection: with many sources, it does not get proportionally more.
+    /// The same for a connection: its window is not proportional to its sources.
     func windowBytes(of connection: CollectorConnection) -> UInt64 {
         min(
             windowBytes,
             settings.budgets.connectionWindowBytes / UInt64(max(1, connection.accounts.count)))
     }
 
-    /// A connection has been welcomed, and replaces an earlier one under the same number.
+    /// A connection has been welcomed, and replaces an earlier one with the same identity.
     mutating func keep(_ connection: CollectorConnection, of peer: PeerID) {
         let earlier = connections.updateValue(connection, forKey: peer)
         // A second Hello does not renew the used-up budget.

@@ -104,8 +104,8 @@ extension CollectorLink {
         return actions
     }
 
-    /// Prevents a record from being too large for the window indefinitely. Checking once a second is enough, because the largest
-    /// records are rare.
+    /// Prevents a record from being too large for the window indefinitely. Checking once a second is enough, because
+    /// the largest records are rare.
     private mutating func grantLargest(to peer: PeerID) {
         guard var connection = connections[peer] else { return }
         var hasGranted = false
@@ -145,7 +145,7 @@ extension CollectorLink {
         return held > settings.budgets.connectionMemoryBytes
     }
 
-    /// What to do with a record whose numbers are the next ones.
+    /// The decision on a record whose numbers are the next ones.
     private enum Verdict {
         case take(CollectorAction)
         case refuse(WireError)

@@ -1,4 +1,4 @@
-/// Commands that have been sent to agents and are not answered yet.
+/// Commands that were sent to agents and are not answered yet.
 struct OpenCommands: Sendable {
     /// A pending command.
     struct Entry: Hashable, Sendable {
@@ -37,7 +37,7 @@ struct OpenCommands: Sendable {
     }
 }
 
-// Operators' commands, on their way to agents and back.
+// Operators' commands to agents.
 extension CollectorLink {
     /// Sends a command to the agent of a source; exactly one ``CollectorAction/report(ticket:_:)`` with the same ticket follows,
     /// now or later.

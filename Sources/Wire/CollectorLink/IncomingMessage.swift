@@ -1,6 +1,6 @@
 /// A message as the collector's socket delivered it, without its payload's bytes.
 package struct IncomingMessage: Hashable, Sendable {
-    /// The connection that it came over.
+    /// The connection that delivered it.
     package var peer: PeerID
     /// Its network address, for the log.
     package var address: String
@@ -13,7 +13,7 @@ package struct IncomingMessage: Hashable, Sendable {
     /// Number of parts after the second.
     package var extraParts: Int
 
-    /// Whose budgets it uses: the name of the connection's key; where keys are not in use, its address.
+    /// The owner of its budgets: the name of the connection's key; where keys are not in use, its address.
     var owner: String { right?.name ?? address }
 
     package init(

@@ -1,5 +1,6 @@
-/// Keeps unknown peers from flooding the log. Of one address: the first line, then one in ten seconds with a count. Of all
-/// addresses together: a limited number of lines in ten seconds, because the owner of one IPv6 network has 2⁶⁴ addresses.
+/// Keeps unknown peers from flooding the log. Per address: the first line, then one in ten seconds with a count. For
+/// all addresses together: a limited number of lines in ten seconds, because the owner of one IPv6 network has 2⁶⁴
+/// addresses.
 package struct LogRateLimit: Hashable, Sendable {
     /// Maximum number of remembered addresses; above it the oldest is dropped.
     static let maximumAddresses = 1_024
@@ -13,7 +14,7 @@ package struct LogRateLimit: Hashable, Sendable {
     }
 
     private var entries: [String: Entry] = [:]
-    /// When the present interval for ``linesPerPause`` began, and how many lines have passed since.
+    /// Start of the present interval for ``linesPerPause``, and the number of lines since.
     private var pauseBegin: Int64?
     private var linesInPause = 0
     /// Lines that were suppressed because others had used up the interval; the next line that passes reports their number.

@@ -1,20 +1,24 @@
-/// Decides at how many instants of ``WireLimits/gatherMilliseconds`` agents send what they gather: at as few as the network carries.
+/// Determines the number of instants per ``WireLimits/gatherMilliseconds`` at which agents send their batches: as few
+/// as the network permits.
 ///
-/// Agents that send at the same instant share a wake-up, which is most of what few sources cost. What they send then is a burst: it
-/// waits in the switch before the collector, and delays the clock probes behind it. The messages of 64 cameras of 4 Mbit/s are 16 MB
-/// each half second; at one instant, a gigabit link would take 130 ms for them, and no switch has room. So an instant is to have
-/// ``burstBytes``, for which that link takes 8 ms, and those 64 cameras have twenty instants. Sixteen have five, four have one.
+/// Agents that send at the same instant share a wake-up, which is most of the cost of few sources. Their burst is
+/// queued in the switch before the collector, and delays the clock probes behind it. The messages of 64 cameras of 4
+/// Mbit/s are 16 MB each half second; at one instant, a gigabit link would need 130 ms for them, which exceeds the
+/// buffers of any switch. So an instant should have ``burstBytes``, for which that link needs 8 ms, and those 64
+/// cameras have twenty instants. Sixteen have five, four have one.
 ///
-/// The collector decides because only it knows how much its agents send together. Each agent has the same share of the instants,
-/// by the identity of its spool (``CollectorClock``), so that a single large source can still exceed the burst.
+/// The collector decides because only it knows the agents' total rate. Agents are distributed evenly over the instants,
+/// by the identity of their spools (``CollectorClock``), so a single large source can still exceed the burst.
 struct SendInstants: Sendable {
     /// Bytes of all agents at one instant, on average.
     static let burstBytes = 1 << 20
-    /// The possible numbers. Each divides the largest, so that an agent that has not heard of a change yet still meets some others.
+    /// The possible numbers. Each divides the largest, so that an agent that does not know the new number yet still
+    /// shares instants with some others.
     static let choices = [1, 2, 5, 10, WireLimits.sendInstants]
     /// Time over which bytes are summed.
     private static let windowNanoseconds: Int64 = 1_000_000_000
-    /// Windows with less before there are fewer instants: rates vary, and a change keeps agents apart for a heartbeat.
+    /// Windows with a lower requirement before the number is reduced: rates vary, and a change separates agents for a
+    /// heartbeat.
     private static let calmWindows = 5
 
     /// The current number.
@@ -23,7 +27,7 @@ struct SendInstants: Sendable {
     /// Whether bytes have been added since the last tick.
     private var hasNews = false
     private var windowBegin: Int64?
-    /// What the last windows needed, oldest first.
+    /// The requirements of the last windows, oldest first.
     private var needed: [Int] = []
 
     /// Bytes of records have arrived.
@@ -34,8 +38,8 @@ struct SendInstants: Sendable {
 
     /// Processes the passing of time.
     ///
-    /// Records are processed together, about twice a second. So a window begins and ends when some have just been: otherwise one second
-    /// would have three halves.
+    /// Records are processed together, about twice a second. So a window begins and ends directly after a batch:
+    /// otherwise one second would contain three.
     mutating func tick(now: Int64) {
         defer { hasNews = false }
         guard let begin = windowBegin else {

@@ -4,26 +4,26 @@ import Media
 struct SourceEntry: Hashable, Sendable {
     /// The spool that numbers the records.
     let spool: SpoolID
-    /// The last record taken in.
+    /// The last received record.
     var received: UInt64
     /// The formats in force after `received`.
     var tracks: [TrackFormat]
     /// The connection that sends it now.
     var holder: PeerID?
-    /// The number of its Goodbye, once it has been taken in.
+    /// The number of its Goodbye, once received.
     var goodbye: UInt64?
-    /// Media taken in and not yet on disk; kept across reconnects and changes of spool.
+    /// Media received and not yet on disk; kept across reconnects and changes of spool.
     var outstanding: MediaAmount
     /// Records without media that are not durable.
     var unpersisted = UnpersistedRecords()
-    /// The record after which the archive made this link begin or resume; 0 where the archive had none. It need not be the end of
-    /// a message.
+    /// The record after which the archive made this link begin or resume; 0 without one. It need not be the end of a
+    /// message.
     var resumedAt: UInt64 = 0
-    /// The oldest record that its agent said to have.
+    /// The oldest record that its agent has reported.
     var keptFrom: UInt64 = 1
 
-    /// The state of earlier spools, the latest at the end. Messages of an agent's earlier connections may arrive after those of
-    /// its next run, and a box resumes a spool that an earlier run has left.
+    /// The state of earlier spools, the latest at the end. Messages of an agent's earlier connections may arrive after
+    /// those of its next run, and a box resumes a spool that an earlier run has left.
     var earlier: [Spool] = []
 
     /// The state of a spool that is not the present one.
@@ -37,11 +37,11 @@ struct SourceEntry: Hashable, Sendable {
 
     /// More runs of one box than are in flight at once.
     private static let earlierSpools = 8
-    /// The same of those with records that are not durable yet.
+    /// The same for spools with records that are not durable yet.
     private static let undurableSpools = 256
 
-    /// All spools but one, for the next entry: the latest, and those with records that only this link knows. A box that keeps many
-    /// until they are released says Hello with each of them before it comes to the one that it was sending.
+    /// All spools but one, for the next entry: the latest, and those with records that only this link tracks. A box
+    /// with many unreleased spools sends Hello for each of them before it returns to its present one.
     func spools(but identity: SpoolID, isDurable: (Spool) -> Bool) -> [Spool] {
         let own = Spool(
             identity: spool, received: received, tracks: tracks, goodbye: goodbye,
@@ -62,10 +62,10 @@ struct SourceEntry: Hashable, Sendable {
             sequence, costBytes: UInt64(CollectorBudgets.recordCostBytes + headerBytes))
     }
 
-    /// Nothing has been taken in since: only the agent's Hello says what its formats are.
+    /// Nothing has been received since: only the agent's Hello determines its formats.
     var isFresh: Bool { received == resumedAt }
 
-    /// Whether no more records follow, and its agent has to keep none.
+    /// Whether no more records follow, and its agent need not keep any.
     /// - Parameter released: the last record that the agent may discard.
     func isComplete(released: UInt64) -> Bool {
         guard let goodbye else { return false }
@@ -84,7 +84,7 @@ struct SourceEntry: Hashable, Sendable {
         holder == nil && heldBytes == 0 && durable >= received
     }
 
-    /// How a record's numbers relate to what has been taken in.
+    /// The relation of a record's numbers to the received ones.
     enum Placement: Hashable {
         case next
         case duplicate
@@ -94,7 +94,7 @@ struct SourceEntry: Hashable, Sendable {
     /// Whether records `first … last` are the next ones, repeated ones, or a violation of the protocol.
     func placement(first: UInt64, last: UInt64) -> Placement {
         if last <= received { return .duplicate }
-        // Checked first: a source that has ended has not been introduced to anything.
+        // Checked first: after its end, a source has no formats.
         if let goodbye {
             return .violation("records up to \(last) follow the goodbye, record \(goodbye)")
         }

@@ -11,7 +11,6 @@ package struct TokenBucket: Hashable, Sendable {
         self.init(nanosecondsEach: 1_000_000_000 / perSecond, burst: burst, now: now)
     }
 
-    /// A full bucket.
     package init(nanosecondsEach: Int64, burst: Int64, now: Int64) {
         nanosecondsPerToken = nanosecondsEach
         capacityNanoseconds = nanosecondsPerToken * burst
@@ -19,10 +18,10 @@ package struct TokenBucket: Hashable, Sendable {
         lastRefill = now
     }
 
-    /// Takes one token; false when there is none.
+    /// Uses one token; false when there is none.
     package mutating func take(now: Int64) -> Bool { take(1, now: now) }
 
-    /// Takes this many tokens if there is at least one, into debt if need be; false when there is none.
+    /// Uses this many tokens if there is at least one, possibly into debt; false when there is none.
     package mutating func take(_ count: Int64, now: Int64) -> Bool {
         savedNanoseconds = min(
             capacityNanoseconds, savedNanoseconds + max(0, now - lastRefill))

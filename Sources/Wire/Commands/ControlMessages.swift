@@ -5,9 +5,10 @@ package struct ControlRequest: Hashable, Sendable {
         case stopSession(String?)
         /// Send a command to the agent of this source; nil: the only source.
         case command(CommandRequest, source: String?)
-        /// The program that asks has changed the session of this name: retimed, imported, named, protected or removed it.
+        /// The requesting program has changed the session of this name: retimed, imported, named, protected or removed
+        /// it.
         case sessionChanged(String)
-        /// Change what people say of a session, or remove it.
+        /// Edit a session's metadata, or remove it.
         case changeSession(SessionChange)
         /// Return the status.
         case status
@@ -31,7 +32,7 @@ package struct ControlReply: Hashable, Sendable {
         case sessionStopped(StoppedSession)
         /// An agent's answer; a snapshot comes with its JPEG.
         case report(CommandReply, payload: [UInt8])
-        /// The change has been announced to everything that listens to recordings.
+        /// The change has been published to all listeners.
         case changeTold
         /// The status: a JSON document (`proto/json/schema.json`, "tributary top").
         case status([UInt8])
@@ -50,7 +51,7 @@ package struct ControlReply: Hashable, Sendable {
     }
 }
 
-/// Why a collector does not carry out a request; the raw value is the one on the wire.
+/// Why a collector refuses a request; the raw value is the one on the wire.
 package enum ControlFailure: Int, CaseIterable, Hashable, Sendable {
     /// A reason unknown to this version.
     case other = 0
@@ -62,15 +63,15 @@ package enum ControlFailure: Int, CaseIterable, Hashable, Sendable {
     case refused = 6
 }
 
-/// What is changed about a session; nil: it stays as it is. The texts are a peer's: whoever applies the change checks them.
+/// A change of a session; nil: unchanged. Texts are untrusted: the code that applies the change checks them.
 package struct SessionChange: Hashable, Sendable {
-    /// An instant of the session that somebody wants to find again.
+    /// A bookmarked instant of the session.
     package struct Mark: Hashable, Sendable {
         package var id: String
         /// Session time.
         package var atNanoseconds: Int64
         package var text: String
-        /// Nil: it is about all sources.
+        /// `nil` for all sources.
         package var source: String?
 
         package init(id: String, atNanoseconds: Int64, text: String, source: String?) {
@@ -83,19 +84,19 @@ package struct SessionChange: Hashable, Sendable {
 
     /// The session.
     package var session: String
-    /// What people call it; empty: nothing any more.
+    /// Display name; empty: removed.
     package var name: String?
-    /// Empty: nothing any more.
+    /// Empty: removed.
     package var note: String?
     package var addedTags: [String] = []
     package var removedTags: [String] = []
     /// Whether it is protected from retention and removal.
     package var isProtected: Bool?
-    /// A mark of an identity that is there replaces that one.
+    /// A mark with an existing identifier replaces that one.
     package var addedMarks: [Mark] = []
-    /// Identities.
+    /// Identifiers.
     package var removedMarks: [String] = []
-    /// It is removed, with all its recordings.
+    /// Whether the session is removed, with all its recordings.
     package var isRemoval = false
 
     package init(of session: String) { self.session = session }
@@ -135,7 +136,7 @@ package struct StoppedSession: Hashable, Sendable {
     }
 }
 
-/// Why a request could not be decoded, and its answer.
+/// Why a request could not be decoded, and the reply.
 package struct ControlError: Error, Hashable, Sendable {
     package var id: UInt64
     package var failure: ControlFailure

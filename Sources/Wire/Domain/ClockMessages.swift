@@ -12,11 +12,11 @@ package struct ClockProbe: Hashable, Sendable {
 package struct ClockReply: Hashable, Sendable {
     /// Agent's clock when the probe was sent, nanoseconds.
     package var t1: Int64
-    /// Collector's `CLOCK_MONOTONIC` when the probe was taken in, nanoseconds.
+    /// Collector's `CLOCK_MONOTONIC` when the probe was received, nanoseconds.
     package var t2: Int64
     /// Collector's `CLOCK_MONOTONIC` when the reply was sent, nanoseconds.
     package var t3: Int64
-    /// How long after its capture a sample is released, as the collector expects, seconds; 0: when it is persisted.
+    /// Expected time from a sample's capture to its release, seconds; 0: released when persisted.
     package var releaseSeconds: UInt32
 
     package init(t1: Int64, t2: Int64, t3: Int64, releaseSeconds: UInt32 = 0) {
@@ -31,11 +31,11 @@ package struct ClockReply: Hashable, Sendable {
 package struct ReportedExchange: Hashable, Sendable {
     /// Agent's clock when the probe was sent, nanoseconds.
     package var t1: Int64
-    /// Collector's clock when the probe was taken in, nanoseconds.
+    /// Collector's clock when the probe was received, nanoseconds.
     package var t2: Int64
     /// Collector's clock when the reply was sent, nanoseconds.
     package var t3: Int64
-    /// Agent's clock when the reply came, nanoseconds.
+    /// Agent's clock when the reply was received, nanoseconds.
     package var t4: Int64
     /// The number of the agent's clock domain in the Hello's epochs.
     package var epoch: UInt32

@@ -1,8 +1,8 @@
 package import Media
 
-/// The first message of a connection: the agent's identity, and the sources that it is going to send.
+/// The first message of a connection: the agent's identity, and the sources that it will send.
 package struct Hello: Hashable, Sendable {
-    /// The minor version of the agent's protocol: what it supports beyond the major version.
+    /// The minor version of the agent's protocol: its supported additions to the major version.
     package var minor = WireLimits.minor
     /// Product and version, for logs.
     package var software: String
@@ -16,7 +16,7 @@ package struct Hello: Hashable, Sendable {
     package var sources: [SourceOffer]
     /// Recent clock exchanges, oldest first.
     package var clockExchanges: [ReportedExchange]
-    /// The sender keeps nothing past `persisted`: what it sends is a copy.
+    /// Whether the sender deletes records past `persisted`: they are copies.
     package var forgetsAtPersisted = false
 
     package init(
@@ -38,8 +38,7 @@ package struct Epoch: Hashable, Sendable {
     package var number: UInt32
     /// Different for every boot and every time namespace; agents of one box and boot have the same.
     package var identity: EpochID
-    /// Nil: a live clock. Otherwise it is the timeline of a replayed recording, whose zero is this instant: nanoseconds since
-    /// 1970, UTC.
+    /// Nil for a live clock; otherwise the zero of a replayed timeline: nanoseconds since 1970, UTC.
     package var zeroUTCNanoseconds: Int64?
 
     package init(number: UInt32, identity: EpochID, zeroUTCNanoseconds: Int64? = nil) {
@@ -94,15 +93,15 @@ package struct Welcome: Hashable, Sendable {
 package struct SourceState: Hashable, Sendable {
     /// The source's index in Hello.
     package var source: Int
-    /// Last record taken in; 0: none.
+    /// The last received record; 0: none.
     package var received: UInt64
     /// The last record that is durable on the collector's disk: a power cut cannot lose it.
     package var persisted: UInt64
     /// Maximum cost of the source's records since the Welcome, bytes; only grows. A record costs its payload and
     /// ``WireLimits/recordCostBytes``.
     package var creditLimitBytes: UInt64
-    /// Somebody watches the source live: a sample should be on its way within this many milliseconds of its capture. 0: nobody
-    /// watches.
+    /// Maximum delay from capture until a sample of a watched source is sent, milliseconds; 0: the source is not
+    /// watched.
     package var watchMilliseconds: UInt32
     /// The last record that the agent need not keep; nil: ``persisted``.
     package var released: UInt64?
@@ -125,7 +124,7 @@ package struct Acknowledgement: Hashable, Sendable {
     package var sources: [SourceState]
     /// The session's name; empty until its first sample has arrived.
     package var session: String
-    /// At how many instants of ``WireLimits/gatherMilliseconds`` agents should send what they gather; 0:
+    /// Number of instants per ``WireLimits/gatherMilliseconds`` at which agents should send their batches; 0:
     /// ``WireLimits/sendInstants``.
     package var sendInstants: UInt32
 

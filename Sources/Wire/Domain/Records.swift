@@ -1,10 +1,10 @@
 package import Media
 
-/// A loss of samples and its cause. It takes the numbers of the records that it replaces.
+/// A loss of samples and its cause. It has the numbers of the records that it replaces.
 package struct GapRecord: Hashable, Sendable {
     /// The source's index in Hello.
     package var source: Int
-    /// The numbers that it replaces; a loss that never had numbers takes one of its own.
+    /// The numbers that it replaces; a loss that never had numbers uses one of its own.
     package var sequences: ClosedRange<UInt64>
     /// nil: of all tracks.
     package var track: TrackKind?
@@ -13,9 +13,9 @@ package struct GapRecord: Hashable, Sendable {
     package var epoch: UInt32
     /// When the first lost sample was due, nanoseconds of the agent's clock.
     package var startNanoseconds: Int64
-    /// How long samples are missing, nanoseconds.
+    /// Duration of the missing samples, nanoseconds.
     package var durationNanoseconds: Int64
-    /// How many samples were lost; 0: unknown.
+    /// Number of lost samples; 0: unknown.
     package var samples: UInt64
     /// One line of text.
     package var text: String
@@ -109,7 +109,7 @@ package struct Goodbye: Hashable, Sendable {
     }
 }
 
-/// A sign of life, with the measurements since the last one.
+/// Proof that a peer is alive, with the measurements since the last one.
 package struct Heartbeat: Hashable, Sendable {
     package var clockExchanges: [ReportedExchange]
     package var health: [SourceHealth]
@@ -163,7 +163,8 @@ package struct AudioHealth: Hashable, Sendable {
 
     /// One for each channel.
     package var levels: [Level]
-    /// How much faster the sound device runs than its nominal rate, parts per billion; nil while unknown.
+    /// Deviation of the audio device's rate from its nominal rate, parts per billion; positive: faster; nil while
+    /// unknown.
     package var skewPPB: Int32?
 
     package init(levels: [Level], skewPPB: Int32?) {

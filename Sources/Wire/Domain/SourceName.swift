@@ -2,8 +2,8 @@ import Media
 
 /// The rule for names that become directories: `[A-Za-z0-9][A-Za-z0-9._-]{0,63}`, without the endings of the archive's own files.
 package enum SourceName {
-    /// Reserved endings of names. A session's directory contains `session.json` and `notes.json` beside its sources' directories;
-    /// while one of those files is replaced, or when it was found damaged, it has another ending.
+    /// Reserved suffixes of names. A session's directory contains `session.json` and `notes.json` beside its sources'
+    /// directories; a temporary or damaged version of those files has another suffix.
     package static let reservedEndings = DirectoryName.reservedSourceEndings
 
     /// Whether `name` may be a source's (or a session's) name.

@@ -1,4 +1,4 @@
-/// Which sources the holder of a key may write. The authorisation of the key determines that, not the agent.
+/// The sources that the holder of a key may write, determined by the key's authorisation, not by the agent.
 package struct WritingRight: Hashable, Sendable {
     /// The name of the key's holder on the server.
     package var name: String
@@ -17,7 +17,7 @@ package struct WritingRight: Hashable, Sendable {
         sources.contains { $0.matches(source) }
     }
 
-    /// Why these sources may not be written, in one line; nil when they may.
+    /// Why these sources may not be written, in one line; nil if they may.
     func flaw(in names: [String]) -> String? {
         let others = names.filter { !covers($0) }
         guard !others.isEmpty else { return nil }
@@ -37,7 +37,7 @@ package struct SourcePattern: Hashable, Sendable, CustomStringConvertible {
     /// Whether it is one name, not a prefix.
     package let isWhole: Bool
 
-    /// Reads `stage`, `door-*` or `*`.
+    /// Parses `stage`, `door-*` or `*`.
     /// - Returns: nil when it could not match any source name.
     package init?(_ text: String) {
         isWhole = !text.hasSuffix("*")

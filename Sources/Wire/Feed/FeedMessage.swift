@@ -5,7 +5,7 @@ package enum FeedMessage: Hashable, Sendable {
     case samples(FeedSamples)
     /// The collector's status: a JSON document (`proto/json/schema.json`, "tributary top").
     case status([UInt8])
-    /// Something has happened to recordings: a JSON document ("event").
+    /// A recording event: a JSON document ("event").
     case event([UInt8])
     /// Unknown to this version.
     case unknown
@@ -49,7 +49,7 @@ package struct FeedSamples: Hashable, Sendable {
     /// Nanoseconds since 1970, UTC.
     package var zeroUTCNanoseconds: Int64
     package var source: String
-    /// One more than in the message of this source before.
+    /// The previous message's number of this source, plus one.
     package var number: UInt64
     package var formats: [TrackFormat]
     package var boundNanoseconds: UInt64
@@ -77,12 +77,12 @@ package struct FeedSamples: Hashable, Sendable {
     }
 }
 
-/// What a subscriber asks for: the beginning of a message's first part.
+/// Topics of subscriptions: prefixes of a message's first part.
 package enum FeedTopic {
     /// The collector's status.
     package static let status = Array("@status".utf8) + [0]
 
-    /// What happens to recordings.
+    /// Recording events.
     package static let events = Array("@events".utf8) + [0]
 
     /// Media of one source.
@@ -90,13 +90,13 @@ package enum FeedTopic {
 
     private static let wishPrefix = Array("@batch/".utf8)
 
-    /// Not a topic of messages: who subscribes to it wishes to have each sample of a source so soon after its capture. Another wish than
-    /// those of ``WireLimits/watchMillisecondsRange`` is taken for the nearest of them.
+    /// Not a topic of messages: a subscription to it requests a maximum delay from capture for a source's samples. It
+    /// is clamped to ``WireLimits/watchMillisecondsRange``.
     package static func wish(_ milliseconds: UInt32, for source: String) -> [UInt8] {
         wishPrefix + Array("\(milliseconds)/\(source)".utf8) + [0]
     }
 
-    /// What a topic wishes; nil: it is none of these, or no source can have that name.
+    /// The requested delay in a topic; nil for another topic, or an invalid source name.
     package static func wish(of topic: [UInt8]) -> (source: String, milliseconds: UInt32)? {
         guard topic.starts(with: wishPrefix), topic.last == 0 else { return nil }
         let parts = topic[wishPrefix.count..<topic.count - 1].split(
