@@ -1,4 +1,4 @@
-/// Something that has changed in an archive's files.
+/// A change of an archive's files.
 package enum CatalogChange: Sendable {
     /// A session's description, with its sources.
     case session(CatalogSession, [CatalogSource])

@@ -9,11 +9,11 @@ package enum CatalogIndexing {
         package var segments = 0
         /// Sessions whose entries were missing or out of date.
         package var changed: [String] = []
-        /// One line each: what cannot be read, and is not in the catalog.
+        /// Unreadable files and sessions, which are not in the catalog, one line each.
         package var problems: [String] = []
     }
 
-    /// Opens an archive's catalog; one that is damaged, or is none, is replaced with an empty one.
+    /// Opens an archive's catalog; a damaged one, or another kind of file, is replaced with an empty one.
     /// - Returns: the catalog, and one line if it had to be replaced.
     package static func openMended(
         _ layout: ArchiveLayout
@@ -31,20 +31,20 @@ package enum CatalogIndexing {
         }
     }
 
-    /// Makes an archive's own catalog anew, beside the old one, which it then replaces.
+    /// Rebuilds an archive's own catalog in a new file, which then replaces the old one.
     package static func rebuild(
         _ layout: ArchiveLayout
     ) throws(ArchiveError) -> (catalog: SQLiteCatalog, summary: Summary) {
         let (catalog, summary) = try SQLiteCatalog.create(layout) { catalog throws(ArchiveError) in
             try update(catalog, layout, everything: true)
         }
-        // Labels that were written meanwhile went into the old one.
+        // Labels that were changed meanwhile are in the old one.
         var labels: [CatalogChange] = []
         for session in try catalog.sessionNames() {
             do throws(ArchiveError) {
                 labels.append(try Self.labels(of: session, layout))
             } catch {
-                // A file that cannot be read changes nothing, as when sessions are read.
+                // An unreadable file changes nothing, as when sessions are read.
                 guard case .malformed = error else { throw error }
             }
         }
@@ -52,9 +52,10 @@ package enum CatalogIndexing {
         return (catalog, summary)
     }
 
-    /// Applies changes of the files to the catalog. Finished sessions with unchanged file names are assumed to be unchanged.
+    /// Applies changes of the files to the catalog. Finished sessions with unchanged file names are assumed to be
+    /// unchanged.
     /// - Parameters:
-    ///   - everything: read all sessions in any case.
+    ///   - everything: whether to read all sessions in any case.
     ///   - isCancelled: called before each session: whether to stop.
     package static func update(
         _ catalog: any CatalogStore, _ layout: ArchiveLayout, everything: Bool = false,
@@ -113,7 +114,7 @@ package enum CatalogIndexing {
     }
 
     /// Updates the entries of some sessions from their files, or removes them if the sessions are gone.
-    /// - Returns: what cannot be read, one line each.
+    /// - Returns: the problems, one line each.
     package static func update(
         _ catalog: any CatalogStore, _ sessions: [String], _ layout: ArchiveLayout
     ) throws(ArchiveError) -> [String] {
@@ -130,7 +131,7 @@ package enum CatalogIndexing {
         return problems
     }
 
-    /// - Returns: what cannot be read, and is therefore not in the catalog.
+    /// - Returns: the problem that keeps it out of the catalog; nil: none.
     private static func take(
         _ session: String, into catalog: any CatalogStore, _ layout: ArchiveLayout
     ) throws(ArchiveError) -> String? {
@@ -138,7 +139,7 @@ package enum CatalogIndexing {
             try catalog.apply([.all(CatalogEntry(session, in: layout))])
             return nil
         } catch {
-            // Of a session without a description, too, nothing can be said.
+            // A session without a description cannot be in the catalog either.
             if error.isForEntry || error.isForAbsence { return "\(error)" }
             guard case .malformed(let path, _) = error, path != catalog.name else { throw error }
             return "\(error)"

@@ -1,11 +1,11 @@
-/// Where archives have their catalogs.
+/// The kind of catalog of an archive.
 package enum CatalogReference: Sendable {
-    /// Each in its own directory, ``SQLiteCatalog``.
+    /// In its own directory, ``SQLiteCatalog``.
     case sqlite
-    /// Together on a server, ``PostgreSQLCatalog``.
+    /// On a shared server, ``PostgreSQLCatalog``.
     case postgreSQL(PostgreSQLDatabase)
 
-    /// Where an archive's catalog is opened, created and removed.
+    /// The location of an archive's catalog, where it is opened, created and removed.
     package func place(_ layout: ArchiveLayout) -> any CatalogPlace {
         switch self {
         case .sqlite: SQLiteCatalogPlace(layout)
@@ -13,7 +13,7 @@ package enum CatalogReference: Sendable {
         }
     }
 
-    /// An archive's catalog, if it has one that is believed.
+    /// An archive's catalog, if it has a complete one.
     package func existing(_ layout: ArchiveLayout) throws(ArchiveError) -> (any CatalogStore)? {
         switch self {
         case .sqlite: try SQLiteCatalog.read(layout)
@@ -21,8 +21,8 @@ package enum CatalogReference: Sendable {
         }
     }
 
-    /// Reads all files of an archive into its catalog. One in a file is made anew, whatever the old one was.
-    /// - Returns: the catalog, what was read, and one line if rows of a server had to be replaced.
+    /// Reads all files of an archive into its catalog. A SQLite catalog is created again, whatever the old one was.
+    /// - Returns: the catalog, a summary, and one line if rows of a server had to be replaced.
     package func rebuild(
         _ layout: ArchiveLayout
     ) throws(ArchiveError) -> (
@@ -39,7 +39,7 @@ package enum CatalogReference: Sendable {
         }
     }
 
-    /// The program ends: a server is not waited for any longer.
+    /// The program ends: stops waiting for a server.
     package func end() {
         switch self {
         case .sqlite: break
@@ -47,7 +47,7 @@ package enum CatalogReference: Sendable {
         }
     }
 
-    /// Whether it is on a server, which may be away while the files are here.
+    /// Whether it is on a server, which may be unavailable independently of the files.
     package var isServer: Bool {
         switch self {
         case .sqlite: false

@@ -36,7 +36,7 @@ package struct CatalogSegment: Hashable, Sendable {
     package var endNanoseconds: Int64?
     /// Nil while it grows.
     package var sizeBytes: Int64?
-    /// ``SegmentKey/revision``: another one after retiming.
+    /// ``SegmentKey/revision``: changed by retiming.
     package var revision: UInt32
 
     /// Reads a file's header and the beginning of its index.
@@ -68,7 +68,7 @@ package struct CatalogSegment: Hashable, Sendable {
 }
 
 extension CatalogSegment {
-    /// What the proof says of a file that is in the store alone; nil where there is none that can be read.
+    /// The data in the proof of a file that is in the store only; nil without a readable proof.
     private static func moved(_ segment: SegmentKey?, in layout: ArchiveLayout) -> FinishedFile? {
         guard let segment, !FileSystem.exists(layout.segment(segment)) else { return nil }
         do throws(ArchiveError) {
@@ -78,7 +78,7 @@ extension CatalogSegment {
             return FinishedFile(
                 lengthNanoseconds: length, sizeBytes: proof.sizeBytes, revision: proof.revision)
         } catch {
-            // `verify` says what is wrong with it.
+            // `verify` reports the damage.
             return nil
         }
     }
@@ -170,7 +170,7 @@ extension CatalogSource {
 }
 
 extension CatalogSegment {
-    /// A row as a catalog has it.
+    /// A row from a catalog.
     init(
         session: String, source: String, file: String, zeroUTCNanoseconds: Int64,
         originNanoseconds: Int64, endNanoseconds: Int64?, sizeBytes: Int64?, revision: UInt32

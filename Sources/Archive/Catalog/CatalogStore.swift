@@ -1,13 +1,14 @@
-/// An archive's catalog: an index that finds sessions and files in milliseconds. It is a copy of the files' content, which is
-/// authoritative: if it is deleted, an equal one is rebuilt.
+/// An archive's catalog: an index that finds sessions and files in milliseconds. It is a copy of the files' content,
+/// which is authoritative: if it is deleted, an equal one is rebuilt.
 ///
-/// Any thread may call. Applying changes repeatedly has no further effect.
+/// Thread-safe. Changes are idempotent.
 package protocol CatalogStore: Sendable {
     /// Its name in errors: a path, or an address.
     var name: String { get }
 
-    /// Writes changes in one transaction: all or none.
-    /// - Throws: ``ArchiveError/isForLock`` when another program is writing and has not finished in time, or the server is away.
+    /// Writes changes in one transaction.
+    /// - Throws: ``ArchiveError/isForLock`` when another program is writing and has not finished in time, or the server
+    ///   is unavailable.
     func apply(_ changes: [CatalogChange]) throws(ArchiveError)
 
     /// Sessions, oldest first. With a time range (UTC, nanoseconds since 1970): those with content in it, and that content.
@@ -24,13 +25,13 @@ package protocol CatalogStore: Sendable {
     /// Names of the sessions in the catalog.
     func sessionNames() throws(ArchiveError) -> [String]
 
-    /// Names of all sessions of which it has anything, also of those that are not listed.
+    /// Names of all sessions with any rows, listed or not.
     func indexedSessionNames() throws(ArchiveError) -> Set<String>
 
     /// Names of a session's files, as "source/file".
     func files(of session: String) throws(ArchiveError) -> Set<String>
 
-    /// All rows as lines: equal catalogs have equal lines, wherever they are kept.
+    /// All rows as lines: equal catalogs have equal lines, in either database.
     func dump() throws(ArchiveError) -> [String]
 }
 

@@ -1,14 +1,14 @@
 package import MP4
 import Media
 
-/// A finished file's size, and the data at the beginning of its index: no media is read.
+/// A finished file's size, and the data at the start of its index: no media is read.
 package struct FinishedFile: Hashable, Sendable {
     package var lengthNanoseconds: Int64
     package var sizeBytes: Int64
     /// ``SegmentKey/revision``.
     package var revision: UInt32
 
-    /// Nil for a file that grows, is truncated, or cannot be read: `verify` says what is wrong with it.
+    /// Nil for a growing, truncated or unreadable file: `verify` reports the damage.
     init?(_ path: String) {
         do {
             guard let file = try FileSystem.withFile(path, { try Self.read($0) }) else {
@@ -20,7 +20,7 @@ package struct FinishedFile: Hashable, Sendable {
         }
     }
 
-    /// The same of a file that is open already.
+    /// The same for an open file.
     package init?(reading source: some ByteSource) {
         do {
             guard let file = try Self.read(source) else { return nil }

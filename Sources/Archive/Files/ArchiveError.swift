@@ -1,7 +1,7 @@
 import Glibc
 import Media
 
-/// An error with recordings on disk; every case says where.
+/// An error with recordings on disk; every case has the location.
 package enum ArchiveError: Error, Hashable, CustomStringConvertible {
     /// A system call failed.
     case system(operation: String, path: String, errno: Int32)
@@ -9,13 +9,13 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
     case badName(String)
     /// A file of the archive with unexpected content.
     case malformed(path: String, reason: String)
-    /// The disk has less space left than has to remain free.
+    /// The disk has less free space than its reserve.
     case noRoom(path: String, freeBytes: UInt64, reserveBytes: UInt64)
-    /// A file with more content than a limit allows.
+    /// A file exceeds a limit.
     case exceeded(path: String, reason: String)
-    /// A server that holds an archive's catalog cannot be used now; it may be later, without a change here.
+    /// A catalog's server cannot be used at present.
     case unavailable(place: String, reason: String)
-    /// An object store that holds recordings does not do what it is asked. The reason names the store and the object.
+    /// An object store has refused or failed a request. The reason names the store and the object.
     case store(reason: String)
 
     package var description: String {
@@ -58,10 +58,10 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether it will pass by itself: another program is using it at present, or its server is away.
+    /// Whether it is temporary: another program is using the file, or its server is unavailable.
     package var isForLock: Bool { code == EBUSY || isForServer }
 
-    /// Whether the file itself is wrong, or more than a limit allows: it stays so until it is written anew.
+    /// Whether the file itself is wrong or exceeds a limit, until it is rewritten.
     package var isForContent: Bool {
         switch self {
         case .malformed, .exceeded: true
@@ -69,12 +69,12 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether a server is away.
+    /// Whether a server is unavailable.
     package var isForServer: Bool {
         if case .unavailable = self { true } else { false }
     }
 
-    /// Whether an object store does not do what it is asked: it may later.
+    /// Whether an object store has refused or failed a request, possibly temporarily.
     package var isForStore: Bool {
         if case .store = self { true } else { false }
     }
@@ -85,8 +85,8 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
     /// Whether the file or directory does not exist.
     package var isForAbsence: Bool { code == ENOENT }
 
-    /// Whether something in the archive is not what its name says: a link, a pipe, a directory instead of a file, or a file that
-    /// may not be read. It will not pass by itself, and says nothing of the rest of the archive.
+    /// Whether an archive's entry is of the wrong kind: a link, a pipe, a directory instead of a file, or a file that
+    /// may not be read. It is permanent, and does not concern the rest of the archive.
     package var isForEntry: Bool {
         switch code {
         case ELOOP, EISDIR, ENOTDIR, ENXIO, ENAMETOOLONG, E2BIG, EACCES, EPERM: true

@@ -13,18 +13,16 @@ package struct Digest: Hashable, Sendable, CustomStringConvertible {
         self.bytes = bytes
     }
 
-    /// A digest from other bytes; nil when they are not 32 bytes.
+    /// - Returns: nil unless there are 32 bytes.
     package init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count == Self.byteCount else { return nil }
         self.bytes = Array(bytes)
     }
 
-    /// The digest of `bytes`.
     package init(of bytes: [UInt8]) {
         self = bytes.withUnsafeBytes { Digest(of: $0) }
     }
 
-    /// The digest of memory.
     package init(of bytes: UnsafeRawBufferPointer) {
         self.bytes = HashFunction.sha256.hash(bytes)
     }

@@ -1,10 +1,9 @@
 import CLinux
 import Glibc
 
-/// Prevents other programs from doing the same work in a directory at the same time; the kernel releases it when the program
-/// ends, for whatever reason.
+/// An exclusive lock on work in a directory; the kernel releases it when the program ends, for whatever reason.
 package struct DirectoryLock: ~Copyable {
-    /// Between two looks whether the other program is ready.
+    /// Interval of attempts to take the lock.
     private static let pauseNanoseconds = 10_000_000
     private let descriptor: Int32
 
@@ -23,10 +22,10 @@ package struct DirectoryLock: ~Copyable {
         self.descriptor = descriptor
     }
 
-    /// Waits for the other program: for work that takes milliseconds.
+    /// Waits for the lock, for work that takes milliseconds.
     /// - Parameters:
-    ///   - patienceMilliseconds: a program that hangs may hold it for ever.
-    ///   - busy: the error text when another program holds it after that.
+    ///   - patienceMilliseconds: timeout, because a hung program may hold it forever.
+    ///   - busy: the error text when another program still holds it then.
     package init(
         _ path: String, patienceMilliseconds: Int, busy: String
     ) throws(ArchiveError) {

@@ -3,9 +3,10 @@ import Glibc
 
 /// The system calls that change a disk's content: an archive is changed by nothing else.
 ///
-/// They have Linux's semantics: each returns what the system call of its name returns, −1 with `errno` on failure. No symbolic
-/// link is followed in any part of a path. Calls that only read are not included. So tests can put a simulated disk with torn writes, lost writes, errors and no space under the
-/// real files of a real archive, and run the code that records.
+/// They have Linux's semantics: each returns what the system call of its name returns, −1 with `errno` on failure. No
+/// symbolic link is followed in any part of a path. Read-only calls are not included. So tests can put a simulated disk
+/// with torn writes, lost writes, errors and no space under the real files of a real archive, and run the recording
+/// code.
 package protocol Disk: Sendable {
     /// open(2) of a regular file, and of nothing else; files that are only read need not be opened this way.
     func open(_ path: String, flags: Int32, mode: UInt32) -> Int32
@@ -65,7 +66,7 @@ package struct SystemDisk: Disk {
     package func synchronize(_ descriptor: Int32) -> Int32 { fdatasync(descriptor) }
 
     package func startWriteback(_ descriptor: Int32, from offset: Int64, count: Int64) {
-        // synchronize() does what this could not, and reports errors.
+        // synchronize() writes the rest, and reports errors.
         _ = CLinux_start_writeback(descriptor, off_t(offset), off_t(count))
     }
 

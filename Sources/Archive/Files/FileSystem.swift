@@ -2,10 +2,10 @@ import CLinux
 import Glibc
 package import MP4
 
-/// The few whole-path operations that an archive needs; their errors name the path. Symbolic links are not followed
-/// (``PlainPath``): for paths that people give, there is ``NamedPath``.
+/// Whole-path operations on an archive; their errors name the path. Symbolic links are not followed (``PlainPath``):
+/// for users' paths, there is ``NamedPath``.
 package enum FileSystem {
-    /// Most entries of a directory: a source's segments of ten minutes for ten years, with their proofs.
+    /// Maximum number of entries in a directory: a source's segments of ten minutes for ten years, with their proofs.
     private static let maximumEntries = 1 << 20
 
     /// Opens a regular file; the caller closes the descriptor.
@@ -19,7 +19,7 @@ package enum FileSystem {
         return descriptor
     }
 
-    /// Opens a file for reading, for as long as `body` runs.
+    /// Calls `body` with the file open for reading.
     package static func withFile<Result>(
         _ path: String, _ body: (DescriptorSource) throws -> Result
     ) throws -> Result {
@@ -28,8 +28,8 @@ package enum FileSystem {
         return try body(DescriptorSource(descriptor: descriptor))
     }
 
-    /// Names in a directory, sorted; none when the directory does not exist. Names that are not UTF-8 are left out: the archive's
-    /// own are ASCII.
+    /// Names in a directory, sorted; empty when the directory does not exist. Names that are not UTF-8 are omitted: the
+    /// archive's own are ASCII.
     package static func names(in directory: String) throws(ArchiveError) -> [String] {
         var names: [String] = []
         try forEachName(in: directory) { _, name, _ in
@@ -39,7 +39,7 @@ package enum FileSystem {
         return names.sorted()
     }
 
-    /// Names of the directories in a directory, sorted; none when it does not exist. A link to a directory is not one.
+    /// Names of the directories in a directory, sorted; empty when it does not exist. A link to a directory is not one.
     package static func directoryNames(in directory: String) throws(ArchiveError) -> [String] {
         var names: [String] = []
         try forEachName(in: directory) { descriptor, name, type in
@@ -60,9 +60,9 @@ package enum FileSystem {
             && status.st_mode & S_IFMT == S_IFDIR
     }
 
-    /// What is in a directory.
+    /// An entry of a directory.
     package struct Entry {
-        /// Valid while it is looked at: most who look at many need no copy.
+        /// Valid during the call of `body` only, to avoid a copy.
         package let name: UnsafePointer<CChar>
         package let inode: UInt64
         package let isFolder: Bool
@@ -71,7 +71,8 @@ package enum FileSystem {
         package let modifiedNanoseconds: Int64
     }
 
-    /// Looks at what is in a directory, in no order; nothing where there is none. What is removed meanwhile may be left out.
+    /// Iterates over a directory's entries, unordered; does nothing if it does not exist. Entries that are removed
+    /// meanwhile may be omitted.
     package static func forEachEntry(
         in directory: String, _ body: (Entry) -> Void
     ) throws(ArchiveError) {
@@ -88,8 +89,8 @@ package enum FileSystem {
         }
     }
 
-    /// - Parameter body: receives the directory's descriptor, a name, and its type (`DT_UNKNOWN`: the disk does not tell);
-    ///   returns whether to go on.
+    /// - Parameter body: receives the directory's descriptor, a name, and its type (`DT_UNKNOWN` if the file system
+    ///   does not report it); returns whether to continue.
     private static func forEachName(
         in directory: String,
         _ body: (_ descriptor: Int32, _ name: UnsafePointer<CChar>, _ type: Int32) -> Bool
@@ -121,8 +122,8 @@ package enum FileSystem {
         PlainPath.status(path).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
     }
 
-    /// Whether there is a directory by that name.
-    /// - Throws: where there is something else.
+    /// Whether a directory exists.
+    /// - Throws: if the name is not a directory's.
     package static func hasDirectory(_ path: String) throws(ArchiveError) -> Bool {
         guard let status = PlainPath.status(path) else {
             if errno == ENOENT { return false }
@@ -135,10 +136,10 @@ package enum FileSystem {
         }
     }
 
-    /// Whether permissions and the file system allow to write into a directory. ``checkWritable(_:)`` tries it.
+    /// Whether permissions and the file system allow writing into a directory. ``checkWritable(_:)`` tries it.
     package static func isWritable(_ directory: String) -> Bool { access(directory, W_OK) == 0 }
 
-    /// Whether there is anything by that name, of whatever kind.
+    /// Whether the name exists, as any kind of file.
     package static func exists(_ path: String) -> Bool { PlainPath.status(path) != nil }
 
     /// Size of a file in bytes.
@@ -146,15 +147,15 @@ package enum FileSystem {
         UInt64(try existing(path).st_size)
     }
 
-    /// What is known of a file without opening it.
+    /// A file's status, without opening it.
     struct FileStatus {
         var sizeBytes: UInt64
-        /// What its removal gives back: less than its size where it has holes.
+        /// The space that its removal frees: less than its size if it has holes.
         var allocatedBytes: UInt64
         var modified: UTCTime
     }
 
-    /// Of a regular file; nil where there is none.
+    /// Of a regular file; nil if it does not exist.
     static func status(_ path: String) -> FileStatus? {
         guard let status = PlainPath.status(path), status.st_mode & S_IFMT == S_IFREG else {
             return nil
@@ -183,13 +184,13 @@ package enum FileSystem {
         return (UInt64(status.f_bavail) * block, UInt64(status.f_blocks) * block)
     }
 
-    /// Directories in each other that are removed at most: an archive has fewer than five.
+    /// Maximum depth of a removed directory tree: an archive has fewer than five levels.
     private static let maximumDepth = 64
-    /// Names that a removal has in memory at a time.
+    /// Names held in memory during a removal.
     private static let namesAtOnce = 4_096
 
-    /// Removes a directory and its content, or what else has that name. Symbolic links are removed, not followed.
-    /// - Parameter kept: the name of a file in the directory that stays, and the directory with it.
+    /// Removes a directory and its content, or another kind of file. Symbolic links are removed, not followed.
+    /// - Parameter kept: the name of a file in the directory to be kept, and the directory with it.
     package static func removeTree(
         _ path: String, keeping kept: String? = nil, on disk: any Disk = SystemDisk()
     ) throws(ArchiveError) {
@@ -225,7 +226,7 @@ package enum FileSystem {
         }
     }
 
-    /// Some of what is in a directory. A name that is not UTF-8 is replaced by one that is: no path could have it.
+    /// Some entries of a directory. A name that is not UTF-8 is renamed to one that is: no path could represent it.
     private static func entries(
         of directory: String, except kept: String?
     ) throws(ArchiveError) -> (files: [String], directories: [String]) {
@@ -253,7 +254,7 @@ package enum FileSystem {
         }
     }
 
-    /// When anything was changed last.
+    /// The last modification time.
     package static func modified(_ path: String) throws(ArchiveError) -> UTCTime {
         UTCTime(clamping: try existing(path).st_mtim)
     }
@@ -277,8 +278,8 @@ package enum FileSystem {
         }
     }
 
-    /// Checks that files can be created in a directory. It creates one, because permissions, read-only mounts and quotas may each
-    /// prevent it.
+    /// Checks that files can be created in a directory. It creates one, because permissions, read-only mounts and
+    /// quotas may each prevent it.
     package static func checkWritable(_ directory: String) throws(ArchiveError) {
         let probe = "\(directory)/.tributary-\(getpid())"
         let descriptor = PlainPath.openFile(

@@ -1,7 +1,8 @@
 import CLinux
 import Glibc
 
-/// Paths as people give them: symbolic links in them are followed. Of what is below an archive's directory, ``FileSystem`` follows none.
+/// Operations on users' paths, in which symbolic links are followed. Below an archive's directory, ``FileSystem``
+/// follows none.
 package enum NamedPath {
     package static func exists(_ path: String) -> Bool { status(path) != nil }
 
@@ -9,13 +10,13 @@ package enum NamedPath {
         status(path).map { $0.st_mode & S_IFMT == S_IFDIR } ?? false
     }
 
-    /// Whether a Unix socket is there, and not only a link to one.
+    /// Whether the path is a Unix socket, and not a link to one.
     package static func isSocket(_ path: String) -> Bool { kind(path) == S_IFSOCK }
 
-    /// Whether a symbolic link is there.
+    /// Whether the path is a symbolic link.
     package static func isLink(_ path: String) -> Bool { kind(path) == S_IFLNK }
 
-    /// What a name stands for, where the last part is not followed; nil: nothing.
+    /// The kind of file, without following the last component; nil if it does not exist.
     private static func kind(_ path: String) -> mode_t? {
         var status = stat()
         return lstat(path, &status) == 0 ? status.st_mode & S_IFMT : nil
@@ -34,9 +35,9 @@ package enum NamedPath {
         return stat(path, &status) == 0 ? status : nil
     }
 
-    /// The same place by a path without symbolic links and `..`; the path as it was given where it has none.
+    /// The path without symbolic links and `..`; the given path if it has none.
     ///
-    /// Of a place that does not exist yet, the part that does is resolved. A link to nothing stays, and is then refused.
+    /// Of a path that does not exist yet, the existing part is resolved. A dangling link is kept, and is then refused.
     package static func resolved(_ path: String) -> String {
         var existing = path
         var rest = ""

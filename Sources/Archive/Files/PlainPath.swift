@@ -1,14 +1,15 @@
 import CLinux
 import Glibc
 
-// The one way to what is below an archive's directory, which may come from a stranger.
+// The only access to files below an archive's directory, whose content is untrusted.
 //
-// A link in it may lead anywhere, and opening a pipe or a device may wait for ever or do something. So no call below follows a
-// symbolic link, in any part of the path, and only regular files are opened. The archive's own directory may be behind links:
-// `ArchiveLayout` resolves its path once (`NamedPath.resolved(_:)`), which leaves none in the paths that begin with it.
+// A link may lead anywhere, and opening a pipe or a device may block forever or have effects. So no call below follows
+// a symbolic link, in any part of the path, and only regular files are opened. The archive's own directory may be
+// behind links: `ArchiveLayout` resolves its path once (`NamedPath.resolved(_:)`), so paths that begin with it contain
+// none.
 //
-// Each path is split into a directory and a name. Opening the directory is the only call that resolves a path; everything else
-// is done with a name in an open directory. So nothing that changes meanwhile leads elsewhere.
+// Each path is split into a directory and a name. Only opening the directory resolves a path; all other calls use a
+// name in an open directory. So concurrent changes cannot redirect them.
 
 /// System calls on paths without symbolic links. Each returns what the call of its name returns, −1 with `errno` on failure:
 ///
@@ -16,11 +17,11 @@ import Glibc
 /// - `EISDIR`, `ENXIO`: what should be a file is a directory, or a pipe, socket or device.
 /// - `EINVAL`: the path has a part `..`, or a zero byte.
 enum PlainPath {
-    /// What a path is resolved with.
+    /// The system call that resolves a path.
     enum Resolution: CaseIterable {
         /// openat2(2), one call.
         case kernel
-        /// openat(2) for each part, where a kernel or a filter of system calls does not have the other one.
+        /// openat(2) for each component, if the kernel or a seccomp filter does not allow openat2.
         case partByPart
     }
 
@@ -37,7 +38,7 @@ enum PlainPath {
         let flags = flags | O_DIRECTORY | O_CLOEXEC
         guard resolution == .kernel else { return walk(path, flags) }
         let descriptor = CLinux_open_linkless(path, flags)
-        // Filters of system calls may answer EPERM to calls that they do not know.
+        // Seccomp filters may return EPERM for unknown calls.
         guard descriptor < 0, errno == ENOSYS || errno == EPERM else { return descriptor }
         return walk(path, flags)
     }
@@ -70,8 +71,8 @@ enum PlainPath {
         !path.utf8.contains(0) && !path.split(separator: "/").contains("..")
     }
 
-    /// Runs `body` with the directory that holds `path`, and its name there.
-    /// - Returns: nil, with `errno`, where the directory cannot be opened.
+    /// Runs `body` with the parent directory of `path`, and the name in it.
+    /// - Returns: nil, with `errno`, if the directory cannot be opened.
     private static func withDirectory<Result>(
         of path: String, _ body: (_ directory: Int32, _ name: String) -> Result
     ) -> Result? {
@@ -100,7 +101,8 @@ enum PlainPath {
         withDirectory(of: path) { directory, name in
             var status = stat()
             if fstatat(directory, name, &status, AT_SYMLINK_NOFOLLOW) == 0 {
-                // Nothing else is opened even for a moment: that would wake who waits at a pipe, or start a device.
+                // Other kinds are not opened even for a moment: that would wake a process that waits at a pipe, or
+                // start a device.
                 guard isRegular(status) else { return -1 }
             } else if errno != ENOENT || flags & O_CREAT == 0 {
                 return -1
@@ -108,7 +110,7 @@ enum PlainPath {
             let descriptor = CLinux_open_at(
                 directory, name, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode)
             guard descriptor >= 0 else { return -1 }
-            // Something else may have got the name since.
+            // The name may have been replaced since.
             guard fstat(descriptor, &status) == 0, isRegular(status) else {
                 let code = errno
                 close(descriptor)
@@ -119,7 +121,7 @@ enum PlainPath {
         } ?? -1
     }
 
-    /// Whether a status is that of a regular file; else `errno` says what it is.
+    /// Whether a status is that of a regular file; else sets `errno` to the kind.
     private static func isRegular(_ status: stat) -> Bool {
         switch status.st_mode & S_IFMT {
         case S_IFREG: return true
@@ -164,5 +166,5 @@ enum PlainPath {
     }
 }
 
-/// To name what is in a directory, not to read it.
+/// For operations on entries of a directory, not for reading it.
 private let pathDirectory = CLinux_O_PATH | O_DIRECTORY

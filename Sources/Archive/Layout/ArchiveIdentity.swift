@@ -1,9 +1,9 @@
 import Glibc
 
-/// What tells an archive from all others in a catalog that several share: 128 random bits, in the file `archive.id` of its directory.
+/// Identifies an archive in a shared catalog: 128 random bits, in the file `archive.id` of its directory.
 ///
-/// Neither path nor host: a directory that is moved, or mounted elsewhere, is the same archive. The file is made when the archive first
-/// gets a catalog on a server. A copy of an archive that is to be another one must not have it.
+/// It contains neither path nor host: a directory that is moved, or mounted elsewhere, is the same archive. The file is
+/// created when the archive first gets a catalog on a server. Delete it in a copy that is to become another archive.
 package struct ArchiveIdentity: Hashable, Sendable {
     private static let maximumBytes = 256
 
@@ -19,7 +19,7 @@ package struct ArchiveIdentity: Hashable, Sendable {
         self.text = text
     }
 
-    /// The identity of an archive; nil: it has none yet.
+    /// The identity of an archive; nil without one.
     package static func read(_ layout: ArchiveLayout) throws(ArchiveError) -> ArchiveIdentity? {
         let path = path(layout)
         guard FileSystem.exists(path) else { return nil }
@@ -34,7 +34,7 @@ package struct ArchiveIdentity: Hashable, Sendable {
         return identity
     }
 
-    /// The identity of an archive; one is made if it has none. To be called with the archive's lock.
+    /// The identity of an archive; creates one if necessary. Call it with the archive's lock.
     package static func make(_ layout: ArchiveLayout) throws(ArchiveError) -> ArchiveIdentity {
         if let identity = try read(layout) { return identity }
         var random = SystemRandomNumberGenerator()
@@ -50,7 +50,7 @@ package struct ArchiveIdentity: Hashable, Sendable {
         return identity
     }
 
-    /// Where an archive is, for people: host and directory.
+    /// The location of an archive for messages: host and directory.
     package static func place(_ layout: ArchiveLayout) -> String {
         var name = [CChar](repeating: 0, count: 256)
         gethostname(&name, name.count - 1)

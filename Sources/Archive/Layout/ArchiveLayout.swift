@@ -7,7 +7,7 @@ import Media
 ///     <archive>/sessions/<session>/<source>/<segment origin>.mp4
 ///     <archive>/sessions/<session>/<source>/ledger.jsonl
 ///
-/// The archive's directory may be behind symbolic links. What is in it may not (``FileSystem``).
+/// The archive's directory may be behind symbolic links. Its content must not contain any (``FileSystem``).
 package struct ArchiveLayout: Sendable {
     /// The archive's directory, by a path without symbolic links.
     package let root: String
@@ -25,7 +25,7 @@ package struct ArchiveLayout: Sendable {
         self.disk = disk
     }
 
-    /// The layout of one session's directory in any place: for reading.
+    /// The layout of a session's directory outside of an archive, for reading.
     private init(holding directory: String) {
         givenRoot = directory
         root = NamedPath.resolved(directory)
@@ -49,7 +49,7 @@ package struct ArchiveLayout: Sendable {
         }
         let parent = parts.isEmpty ? "." : parts.joined(separator: "/")
         if parts.popLast() == "sessions" {
-            // As in an archive, with that archive's lock.
+            // Inside an archive, with its lock.
             let root = parts.isEmpty ? "." : parts.joined(separator: "/")
             return (ArchiveLayout(root: root.isEmpty ? "/" : root), name)
         }
@@ -59,7 +59,7 @@ package struct ArchiveLayout: Sendable {
     package static let manifestName = "session.json"
     package static let protectionName = ".protected"
     package static let ledgerName = "ledger.jsonl"
-    /// What people have said of a session, beside its description: labels, marks, protection.
+    /// A session's metadata by users, beside its description: labels, marks, protection.
     package static let labelNames = [SessionNotes.fileName, SessionMarks.fileName, protectionName]
     package static let segmentSuffix = ".mp4"
 
@@ -68,9 +68,9 @@ package struct ArchiveLayout: Sendable {
 
     /// The control socket of that collector.
     package var control: String { "\(givenRoot)/collector.sock" }
-    /// The socket on which that collector takes commands from the archive's group, if it is told to.
+    /// The socket for commands from the archive's group, if enabled.
     package var commands: String { "\(givenRoot)/collector.commands" }
-    /// Where a running collector publishes what it takes in.
+    /// The socket on which a running collector publishes received samples.
     package var feed: String { "\(givenRoot)/collector.feed" }
 
     package func session(_ session: String) -> String { "\(sessions)/\(session)" }
@@ -128,8 +128,8 @@ package struct ArchiveLayout: Sendable {
         try FileSystem.directoryNames(in: sessions).filter(Self.isValidName)
     }
 
-    /// A line about entries that have a session's name and are not directories; nil: there are none. A session that was moved
-    /// elsewhere and linked is one.
+    /// A line about entries that have a session's name and are not directories; nil: there are none. A moved session
+    /// that was linked is one.
     package func strays() throws(ArchiveError) -> String? {
         let directories = Set(try sessionNames())
         let strays = try FileSystem.names(in: sessions).filter {

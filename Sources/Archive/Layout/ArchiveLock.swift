@@ -1,8 +1,8 @@
 import Glibc
 
-/// The right to record into an archive: one collector at a time has it, and loses it when its process ends.
+/// The right to record into an archive: held by one collector at a time, until its process ends.
 ///
-/// A kernel lock (flock(2)) on a file that is not deleted: the mere existence of a file would outlive a killed collector.
+/// A kernel lock (flock(2)) on a file that is not deleted: a lock file's existence would outlive a killed collector.
 package final class ArchiveLock: Sendable {
     private let descriptor: Int32
 
@@ -27,7 +27,7 @@ package final class ArchiveLock: Sendable {
             if errno == ENOENT { return false }
             throw .system(operation: "open", path: layout.lock, errno: errno)
         }
-        // Shared, so that two processes that check at once do not take each other for a collector.
+        // Shared, so that two processes that check simultaneously do not take each other for a collector.
         return try lock(descriptor, LOCK_SH, layout) == nil
     }
 

@@ -29,11 +29,12 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
         case exchanges
         /// A segment and its records were removed; `cause` says why.
         case removed
-        /// A collector resumed the session after a crash; `text` says what it found.
+        /// A collector resumed the session after a crash; `text` has its findings.
         case resumed
-        /// A file could no longer be written and ended there; `text` says which and why. Later records were sent again.
+        /// A file could no longer be written and ended there; `text` has the file and the reason. Later records were
+        /// sent again.
         case failed
-        /// A file's content is damaged, and it was left unchanged; `text` says which and where.
+        /// A file's content is damaged, and it was left unchanged; `text` has the file and the position.
         case damaged
     }
 
@@ -49,14 +50,14 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     package var spool: String?
     /// With `spool`: records up to this one are not expected here. They were durable before the source began.
     package var after: UInt64?
-    /// The track concerned; none: all.
+    /// The track concerned; nil: all.
     package var track: String?
     /// Why: `driver-drop`, `overrun`, `encoder-overload`, `spool-full`, …
     package var cause: String?
     /// Session time at which the loss starts, or from which the line applies, nanoseconds.
     package var startNanoseconds: Int64?
     package var durationNanoseconds: UInt64?
-    /// How many samples are missing; none: unknown.
+    /// Number of missing samples; nil: unknown.
     package var samples: UInt64?
     /// The clock's epoch, hexadecimal.
     package var epoch: String?
@@ -78,12 +79,12 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     package var outlyingExchanges: UInt64?
     /// The removed file.
     package var segment: String?
-    /// Text for people.
+    /// Human-readable text.
     package var text: String?
 
-    /// The `cause` of a `resumed` line by which a collector without any files went on with what the store has. With `spool`, `after`
-    /// is what was in the store. Such lines of one moment belong together. Where earlier lines say that records were durable
-    /// (`after`), that was on the disk of another collector, which is gone.
+    /// The `cause` of a `resumed` line by which a collector without any files continued from the object store. With
+    /// `spool`, `after` is the last record in the store. Such lines of one moment belong together. Records that earlier
+    /// lines report as durable (`after`) were on the disk of another collector, which is lost.
     package static let takenOver = "taken-over"
 
     package init(kind: Kind, at: UTCTime) { self.init(kind: kind, text: at.description) }
@@ -108,7 +109,7 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
 }
 
 extension LedgerEntry {
-    /// Whether it says that records are in other sessions.
+    /// Whether it attributes records to other sessions.
     package var isAboutOtherSessions: Bool { kind == .earlier || kind == .later }
 
     /// The records of a spool that the line accounts for: they are in no file, or (``Kind/earlier``) in those of an earlier session.
@@ -182,7 +183,7 @@ package enum Ledger {
                 ? texts + ["\(otherDamagedLines) more lines are damaged"] : texts
         }
 
-        /// Of a source without a ledger.
+        /// The contents of a missing ledger.
         package static let empty = Contents()
     }
 

@@ -26,7 +26,8 @@ package struct SegmentKey: Hashable, Comparable, Sendable, CustomStringConvertib
     package var owner: SourceKey
     /// The instant at which it begins, as in its file name: whole milliseconds.
     package let origin: UTCTime
-    /// Which bytes the file has: 0 as it was recorded, ``RetimingRecord/revision`` after retiming. Files of equal keys are equal.
+    /// Version of the file's content: 0 as recorded, ``RetimingRecord/revision`` after retiming. Files with equal keys
+    /// are equal.
     package var revision: UInt32
 
     package init(_ owner: SourceKey, origin: UTCTime, revision: UInt32 = 0) {

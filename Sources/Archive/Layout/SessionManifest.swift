@@ -55,10 +55,10 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         package var zeroWallNanoseconds: Int64
         /// Maximum error of the wall clock as the system estimated it, nanoseconds.
         package var wallErrorNanoseconds: Int64
-        /// How far restarts of the server may have moved the session's zero on its timeline, nanoseconds.
+        /// Maximum shift of the session's zero on its timeline by restarts of the server, nanoseconds.
         package var zeroErrorNanoseconds: Int64
-        /// How much later session times are than by ``SessionManifest/zeroMonotonicNanoseconds``: that one identifies the clock in
-        /// fragments, so it does not change when agents show where zero is. Nil: nothing.
+        /// Correction of session times relative to ``SessionManifest/zeroMonotonicNanoseconds``, which identifies the
+        /// clock in fragments and so does not change when agents' clocks determine zero. Nil: none.
         package var correctionNanoseconds: Int64?
 
         package init(
@@ -73,7 +73,7 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         }
     }
 
-    /// How far the records of a spool were complete when the session ended.
+    /// The recorded part of a spool at the end of the session.
     package struct SpoolEnd: Codable, Hashable, Sendable {
         /// The spool's identity, hexadecimal.
         package var spool: String
@@ -138,7 +138,8 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         package var tracks: [String]
         /// Whether it has ended: it will not reconnect in this session.
         package var isComplete: Bool
-        /// Set when the session has ended: agents that missed the end are told which records need not be sent again.
+        /// Set when the session has ended: agents that missed the end are notified of the records that need not be sent
+        /// again.
         package var spools: [SpoolEnd]?
 
         package init(
@@ -180,9 +181,9 @@ package struct SessionManifest: Codable, Hashable, Sendable {
     package var sources: [Source]
     /// The collector's version.
     package var software: String
-    /// None in recordings of early versions.
+    /// Nil in recordings of early versions.
     package var clock: CollectorClock?
-    /// None while it is being recorded.
+    /// Nil while it is being recorded.
     package var end: End?
 
     package init(
@@ -261,14 +262,14 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         return manifest
     }
 
-    /// Whether its names are valid directory names: none leads out of the archive.
+    /// Whether its names are valid directory names, so that none leads out of the archive.
     private var hasPossibleNames: Bool {
         ArchiveLayout.isValidName(session)
             && sources.allSatisfy { ArchiveLayout.isValidName($0.name) }
             && Set(sources.map(\.name)).count == sources.count
     }
 
-    /// Whether its times can be calculated with: no sum and no difference of two exceeds 64 bits.
+    /// Whether its times are within limits: no sum and no difference of two exceeds 64 bits.
     private var hasPossibleTimes: Bool {
         let instants = [
             zeroUTCNanoseconds, zeroMonotonicNanoseconds, clock?.zeroWallNanoseconds ?? 0,

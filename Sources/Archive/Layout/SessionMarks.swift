@@ -1,10 +1,10 @@
 import FoundationEssentials
 
-/// `marks.json`: instants of a session that people want to find again, each with a line of text. They are in a file of their own
-/// beside the description, like the labels, so that neither a running collector nor a rewritten description can lose them.
+/// `marks.json`: bookmarked instants of a session, each with a line of text. They are in a separate file beside the
+/// description, like the labels, so that neither a running collector nor a rewritten description can lose them.
 package struct SessionMarks: Codable, Hashable, Sendable {
     package static let fileName = "marks.json"
-    /// More than a session's marks can take: longer files were not written by this program.
+    /// More than all marks of a session need: a larger file was not written by this program.
     package static let maximumBytes = 16 << 20
     package static let maximumMarks = 10_000
     package static let maximumTextBytes = 512
@@ -16,13 +16,14 @@ package struct SessionMarks: Codable, Hashable, Sendable {
 
     /// One mark.
     package struct Mark: Codable, Hashable, Sendable {
-        /// Drawn at random by whoever makes the mark, so that a repeated request makes one mark; lower-case hexadecimal.
+        /// Chosen at random by the creator of the mark, so that a repeated request creates one mark; lower-case
+        /// hexadecimal.
         package var id: String
         /// Session time, nanoseconds from zero.
         package var atNanoseconds: Int64
         /// One line; may be empty.
         package var text: String
-        /// The source that it is about; nil: all of them.
+        /// The source concerned; nil: all of them.
         package var source: String?
 
         package init(id: String, atNanoseconds: Int64, text: String, source: String? = nil) {
@@ -46,7 +47,7 @@ package struct SessionMarks: Codable, Hashable, Sendable {
                 }
         }
 
-        /// Whether it may be kept: what is read from a file or a peer is checked by this.
+        /// Whether it is valid; marks from a file or a peer are checked by this.
         package var isPossible: Bool {
             Self.isIdentity(id) && text.utf8.count <= maximumTextBytes
                 && timeRange.contains(atNanoseconds)

@@ -1,8 +1,8 @@
 package import Media
 package import Timing
 
-/// The record of every fragment, in a `uuid` box that is the last child of its `moof` (ISO/IEC 14496-12 §11.1): which records of
-/// which spool it contains, how its times were computed, and a chain of digests that makes the file self-verifying.
+/// The record of every fragment, in a `uuid` box that is the last child of its `moof` (ISO/IEC 14496-12 §11.1): its
+/// records by spool, the computation of its times, and a chain of digests that makes the file self-verifying.
 ///
 /// Layout of the box's payload, big-endian:
 ///
@@ -13,7 +13,7 @@ package import Timing
 ///     i64 segment origin (ns of session time)
 ///     32 bytes chain: SHA-256 of the `moof` before this one, or of the file's first `moov`
 ///     u16 number of pieces, each:
-///         u32 bytes, u8 where the digest is from (0 agent, 1 collector), 32 bytes SHA-256 of them
+///         u32 bytes, u8 origin of the digest (0 agent, 1 collector), 32 bytes SHA-256 of them
 ///         u8 number of runs, each:
 ///             u8 track, u8 priming samples at its start, u32 samples
 ///             u64 first sequence number, i64 first DTS as the agent stamped it (ns of its clock)
@@ -21,8 +21,8 @@ package import Timing
 ///     u16 number of clock exchanges of the epoch, oldest first (not in version 1), each four varints:
 ///         t1 and t2 − t1, both less those of the exchange before, t3 − t2, and (t4 − t1) − (t3 − t2)
 ///
-/// A varint is a signed number in zigzag encoding (0, −1, 1, −2, … become 0, 1, 2, 3, …), in groups of seven bits, the least
-/// significant first; the eighth bit is set if another group follows.
+/// A varint is a signed number in zigzag encoding (0, −1, 1, −2, … become 0, 1, 2, 3, …), in groups of seven bits, the
+/// least significant first; the eighth bit is set if another group follows.
 ///
 /// The pieces are the fragment's media data in order. Because a `moof` holds its pieces' digests and the next `moof`
 /// holds its digest, one flipped bit anywhere breaks the chain at that fragment.
@@ -32,11 +32,11 @@ package struct FragmentRecord: Hashable, Sendable {
         0xB5, 0xA7, 0xC5, 0xB4, 0x9E, 0x0E, 0x4C, 0x6B, 0x8F, 0x5D, 0x54, 0x52, 0x49, 0x42, 0x55,
         0xF1,
     ]
-    /// Where the clock's bound is in the payload: after the version, the spool, the epoch and the offset.
+    /// Offset of the clock's bound in the payload: after the version, the spool, the epoch and the offset.
     package static let boundOffset = 44
     package static let version: UInt8 = 2
-    /// Maximum pieces of one record. Each piece is a `trun` of each track, and readers accept twice as many boxes; 16 bits can
-    /// count more.
+    /// Maximum pieces of one record. Each piece is a `trun` of each track, and readers accept twice as many boxes,
+    /// although 16 bits can count more.
     package static let maximumPieces = 1 << 13
     /// Maximum exchanges of one record: half a minute of fast probing.
     package static let maximumExchanges = 256
@@ -52,7 +52,7 @@ package struct FragmentRecord: Hashable, Sendable {
     /// Samples of one track that are consecutive in the media data and in their numbers.
     package struct Run: Hashable, Sendable {
         package var track: TrackKind
-        /// How many samples at its start are decoded but not presented.
+        /// Number of samples at its start that are decoded but not presented.
         package var primingSamples: UInt8
         package var samples: UInt32
         package var firstSequence: UInt64

@@ -96,8 +96,8 @@ extension FragmentRecord {
         }
     }
 
-    /// Whether its times can be calculated with: no sum and no difference of some exceeds 64 bits. Its exchanges may be false:
-    /// code that uses them must expect that.
+    /// Whether its times are within limits: no sum and no difference of some exceeds 64 bits. Its exchanges are not
+    /// checked.
     private var hasPossibleTimes: Bool {
         let runs = pieces.lazy.flatMap(\.runs)
         let times = [

@@ -1,7 +1,7 @@
 import Media
 
-/// Limits of record numbers and times in files, so that sums and differences of some of them stay within 64 bits, whoever wrote
-/// the file.
+/// Limits of record numbers and times in files, so that sums and differences of some of them stay within 64 bits in any
+/// file.
 package enum RecordLimits {
     /// Maximum record number: the protocol's.
     package static let sequence: UInt64 = 1 << 62
@@ -19,8 +19,7 @@ package enum RecordLimits {
 }
 
 extension LedgerEntry {
-    /// The entry with numbers that can be calculated with. An entry with larger ones remains valid: its numbers are limited.
-    /// Clock exchanges are unchanged: code that uses them must expect false values.
+    /// The entry with its numbers clamped to the limits. Clock exchanges are not checked.
     var limited: LedgerEntry {
         var entry = self
         func within(_ value: Int64?, _ limit: Int64) -> Int64? {

@@ -8,7 +8,7 @@ package struct MalformedRecord: Error, Hashable, CustomStringConvertible {
 /// Reads big-endian values from untrusted bytes.
 struct RecordReader {
     private let bytes: [UInt8]
-    /// What is being read, for errors.
+    /// The structure being read, for errors.
     private let what: String
     private var position = 0
 
@@ -75,7 +75,7 @@ extension [UInt8] {
         Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
     }
 
-    /// Appends a signed number as ``RecordReader/varint()`` reads it.
+    /// Appends a signed number in the encoding of ``RecordReader/varint()``.
     mutating func appendVarint(_ value: Int64) {
         var folded = UInt64(bitPattern: (value << 1) ^ (value >> 63))
         while folded > 0x7F {

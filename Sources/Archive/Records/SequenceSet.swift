@@ -15,7 +15,7 @@ package struct SequenceSet: Hashable, Sendable {
     }
 
     /// Adds a range; numbers that are already in the set change nothing.
-    /// - Returns: how many of them were in it already.
+    /// - Returns: the number of those.
     @discardableResult
     package mutating func insert(_ range: ClosedRange<UInt64>) -> UInt64 {
         var known: UInt64 = 0
@@ -40,7 +40,7 @@ package struct SequenceSet: Hashable, Sendable {
         return known
     }
 
-    /// The index of the first range that meets a condition that all later ranges meet, too.
+    /// The index of the first range that satisfies a predicate which all later ranges satisfy, too.
     private func place(where holds: (ClosedRange<UInt64>) -> Bool) -> Int {
         var places = 0..<beyond.count
         while !places.isEmpty {
@@ -86,7 +86,7 @@ package struct SequenceSet: Hashable, Sendable {
     package func firstMissing(in range: ClosedRange<UInt64>) -> UInt64? {
         let next = max(range.lowerBound, watermark.clampedAdding(1))
         guard next <= range.upperBound, watermark < range.upperBound else { return nil }
-        // Ranges do not touch each other: behind the one that has a number, the next number is missing.
+        // Ranges are not adjacent: the number after a range is missing.
         let index = place { $0.upperBound >= next }
         guard index < beyond.count, beyond[index].lowerBound <= next else { return next }
         let end = beyond[index].upperBound

@@ -14,7 +14,7 @@ package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible 
         self.nanoseconds = nanoseconds
     }
 
-    /// A file's time, which depends on the system clock and may have been changed by anyone: clamped to ``farthestNanoseconds``.
+    /// A file's time, which is not trustworthy: clamped to ``farthestNanoseconds``.
     init(clamping time: timespec) {
         let farthest = Int(Self.farthestNanoseconds / 1_000_000_000)
         let seconds = min(max(time.tv_sec, -farthest), farthest)
@@ -27,7 +27,7 @@ package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible 
     /// `2026-11-20T22-40-00.000Z`: the same for file names, in which some systems do not allow colons.
     package var fileName: String { text(timeSeparator: "-") }
 
-    /// Reads what ``fileName`` writes; nil for times beyond ``farthestNanoseconds``.
+    /// Parses ``fileName``; nil for times beyond ``farthestNanoseconds``.
     package init?(fileName: some StringProtocol) {
         let bytes = Array(fileName.utf8)
         guard bytes.count == 24, bytes[23] == UInt8(ascii: "Z") else { return nil }
@@ -60,7 +60,7 @@ package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible 
         nanoseconds = Int64(seconds) * 1_000_000_000 + Int64(number(20..<23)) * 1_000_000
     }
 
-    /// Reads a session's name: its zero, possibly with a number that distinguishes it from others of the same zero.
+    /// Parses a session's name: its zero, possibly with a number that distinguishes it from others with the same zero.
     init?(sessionName: String) {
         let number = sessionName.dropFirst(24)
         guard number.isEmpty || number.first == "-" && Int(number.dropFirst()) ?? 0 > 1 else {

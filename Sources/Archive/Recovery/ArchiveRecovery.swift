@@ -12,9 +12,9 @@ import Synchronization
 /// A session's name may be wrong, because it depends on the clock; therefore every session is checked, whatever its name. Of a
 /// finished session, only the end of the description is read.
 package struct ArchiveRecovery {
-    /// Number of finished sessions whose description is read completely: the newest by name, and the newest by modification time.
-    /// Agents that missed the end of such a session are told which records need not be sent again. They have learned of the end
-    /// long before there are a thousand newer sessions.
+    /// Number of finished sessions whose description is read completely: the newest by name, and the newest by
+    /// modification time. Agents that missed the end of such a session are notified of the records that need not be
+    /// sent again, long before there are a thousand newer sessions.
     private static let rememberedSessions = 1_000
 
     private let layout: ArchiveLayout
@@ -24,11 +24,10 @@ package struct ArchiveRecovery {
     private var archive = RecoveredArchive()
 
     /// Recovers the archive.
-    /// - Parameter idleTimeoutNanoseconds: a session that nothing has been written into for so long is not resumed; 0: every
-    ///   session is.
-    /// - Parameter sourcesAtOnce: how many sources are recovered at the same time; no more than there are processors.
-    /// - Throws: when the archive's directories cannot be read or written; an error in one file, and an entry that is not what its
-    ///   name says, become a note.
+    /// - Parameter idleTimeoutNanoseconds: a session without a write for this long is not resumed; 0: every session is.
+    /// - Parameter sourcesAtOnce: maximum number of sources that are recovered in parallel, at most one per processor.
+    /// - Throws: when the archive's directories cannot be read or written; an error in one file, and an entry of the
+    ///   wrong kind, become a note.
     package static func run(
         _ layout: ArchiveLayout, now: UTCTime, idleTimeoutNanoseconds: Int64,
         sourcesAtOnce: Int = 1
@@ -68,7 +67,7 @@ package struct ArchiveRecovery {
         return recovery.archive
     }
 
-    /// Does something for one session. An entry that is not what its name says costs this session, and not the archive.
+    /// Runs `work` for one session. An entry of the wrong kind only affects this session.
     private mutating func attempt(
         _ work: (inout ArchiveRecovery) throws(ArchiveError) -> Void
     ) throws(ArchiveError) {
@@ -107,7 +106,7 @@ package struct ArchiveRecovery {
         return wanted.sorted().map { names[$0] }
     }
 
-    /// Whether nothing has been written into a session for too long, by the modification times of its files.
+    /// Whether the last write into a session is too old, by the modification times of its files.
     private func isIdle(_ session: String) throws(ArchiveError) -> Bool {
         guard idleTimeoutNanoseconds > 0 else { return false }
         var last = try FileSystem.modified(layout.manifest(session))
@@ -120,8 +119,8 @@ package struct ArchiveRecovery {
         return now.nanoseconds - last.nanoseconds >= idleTimeoutNanoseconds
     }
 
-    /// A session's description. If it is not readable, a new one is created from the session's name, and the session is finished.
-    /// Nil where there is nothing to recover.
+    /// A session's description. If it is not readable, a new one is created from the session's name, and the session is
+    /// finished. Nil if there is nothing to recover.
     private mutating func manifest(_ session: String) throws(ArchiveError) -> SessionManifest? {
         let path = layout.manifest(session)
         // Left by an interrupted replacement.
@@ -140,7 +139,7 @@ package struct ArchiveRecovery {
             }
             return interrupted(session, zero: zero)
         }
-        // A directory that was copied under another name is recovered in its present place.
+        // A copied directory is recovered under its present name.
         var own = manifest
         own.session = session
         guard try isBlank(session, manifest) else { return own }
@@ -158,7 +157,7 @@ package struct ArchiveRecovery {
         return try layout.sourceNames(session).isEmpty
     }
 
-    /// A session without a description, or with nothing but a description: a crash in its first moment.
+    /// A session without a description, or with only a description: a crash in its first moment.
     private mutating func orphan(_ session: String) throws(ArchiveError) -> SessionManifest? {
         guard let zero = UTCTime(sessionName: session) else { return nil }
         var hasContent = false
@@ -231,7 +230,7 @@ package struct ArchiveRecovery {
                 recovery: recovery, entry: entries[name], isFound: found.contains(name))
         }
         var sources: [RecoveredSource] = []
-        // In the order of their names, whichever was done first.
+        // In the order of their names, independent of the order of completion.
         for done in run(tasks) {
             let done = try done.get()
             archive.notes += done.notes
@@ -242,15 +241,15 @@ package struct ArchiveRecovery {
         return sources
     }
 
-    /// What is kept of one source's recovery: not what was read for it, of all sources at the same time.
+    /// The result of one source's recovery, without the data that was read for it.
     private struct DoneSource: Sendable {
-        /// Nil: it has no directory.
+        /// Nil without a directory.
         var source: RecoveredSource?
         var spools: [RecordedSpool] = []
         var notes: [RecoveryNote] = []
     }
 
-    /// One source's recovery: it touches nothing but the source's directory.
+    /// One source's recovery, which only accesses the source's directory.
     private struct SourceTask: Sendable {
         var recovery: SourceRecovery
         var entry: SessionManifest.Source?
@@ -276,7 +275,7 @@ package struct ArchiveRecovery {
         }
     }
 
-    /// Does tasks, several at once where that is wanted. One after the other, they end at the first error.
+    /// Runs tasks, in parallel if requested. Sequentially, they end at the first error.
     private func run(_ tasks: [SourceTask]) -> [Result<DoneSource, ArchiveError>] {
         guard sourcesAtOnce > 1, tasks.count > 1 else {
             var done: [Result<DoneSource, ArchiveError>] = []
@@ -316,7 +315,7 @@ package struct ArchiveRecovery {
                     spool: $0.spool.description, sequences: $0.sequences)
             }
         }
-        // Without lines that say what comes later, holes would have no cause: the next start writes them.
+        // Without lines about later sessions, holes would have no cause: the next start writes them.
         let isWritten = sources.allSatisfy(\.unwritten.isEmpty)
         if isWritten { manifest.state = .finished }
         manifest.end =

@@ -4,10 +4,10 @@ import Glibc
 /// A finished session, recognised by the end of its description: four system calls per session, because an archive may have a
 /// hundred thousand sessions.
 struct FinishedSession {
-    /// Bytes read from the end of a description. Its keys are sorted, so it ends in its state and its zero: they take half of
-    /// this.
+    /// Bytes read from the end of a description. Its keys are sorted, so it ends with its state and its zero, which
+    /// need half of this.
     private static let tailBytes = 512
-    /// As ``SessionManifest/encoded()`` writes it. Within a text value, the quotes would be escaped.
+    /// In the notation of ``SessionManifest/encoded()``. Within a text value, the quotes would be escaped.
     private static let mark = Array(
         "\"state\" : \"\(SessionManifest.State.finished.rawValue)\"".utf8)
 

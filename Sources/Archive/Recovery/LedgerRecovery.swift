@@ -90,7 +90,7 @@ enum LedgerRecovery {
             try file.append(entries.flatMap(Ledger.line))
             try file.synchronize()
         } catch {
-            // Otherwise lines that follow would be behind some that may be lost.
+            // Otherwise later lines would follow lines that may be lost.
             if file.hasLostPages { try file.cutToDurable() }
             throw error
         }

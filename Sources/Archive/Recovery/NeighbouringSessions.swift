@@ -2,10 +2,11 @@ import Media
 
 /// Records at the boundary between two sessions.
 ///
-/// Records that were lost in a crash are sent again, but not into a session that has ended; and records that an earlier session
-/// has are not sent again. Each session's ledger records what belongs to the other one, so that both are complete.
+/// Records that were lost in a crash are sent again, but not into a session that has ended; and records that an earlier
+/// session has are not sent again. Each session's ledger attributes records to the other one, so that both are
+/// complete.
 extension SourceRecovery {
-    /// The session has ended with holes: what is not on disk may still arrive, but in a later session.
+    /// The session has ended with holes: missing records may still arrive, but in a later session.
     mutating func sayWhatComesLater(of spool: RecordedSpool) {
         var said = spool.sequences
         let identity = spool.spool.description
@@ -20,7 +21,8 @@ extension SourceRecovery {
         }
     }
 
-    /// The session is resumed, and agents will not send records again that earlier sessions have: those are no gap in this one.
+    /// The session is resumed, and agents will not send records again that earlier sessions have: those are no gap in
+    /// this one.
     mutating func sayWhatCameEarlier(of spool: RecordedSpool) {
         guard let other = elsewhere.first(where: { $0.spool == spool.spool }) else { return }
         let lowest = lowestNumber(of: spool.spool)
@@ -37,7 +39,7 @@ extension SourceRecovery {
         spools[index].sequences = own
     }
 
-    /// The lowest number of a spool that is recorded or explained here; 0 where there is none.
+    /// The lowest recorded or explained number of a spool; 0: none.
     private func lowestNumber(of spool: SpoolID) -> UInt64 {
         let onDisk = surveys.lazy.flatMap(\.fragments).filter { $0.spool == spool }
             .flatMap(\.runs).map(\.sequences.lowerBound).min()

@@ -5,7 +5,7 @@ package import Timing
 package struct RecoveredArchive: Sendable {
     /// The session to resume, if one was open.
     package var session: RecoveredSession?
-    /// By source: the records of its spools that are on disk, so that nothing is requested or recorded twice.
+    /// By source: the records of its spools on disk, so that nothing is requested or recorded twice.
     package var spools: [String: [RecordedSpool]] = [:]
     /// Findings and actions, for the log.
     package var notes: [RecoveryNote] = []
@@ -33,7 +33,7 @@ package struct RecoveredSource: Sendable {
     package var spool: SpoolID?
     /// All its spools in this session.
     package var spools: [SpoolID]
-    /// The records that this session has or explains, by spool; of one that is not here, all that are on disk.
+    /// The records that this session has or explains, by spool; for other spools, all records on disk.
     package var accounted: [SpoolID: SequenceSet] = [:]
     /// The end of each track.
     package var ends: [TrackKind: TrackEnd]
@@ -56,7 +56,7 @@ package struct RecoveredSource: Sendable {
         origins = []
     }
 
-    /// Most epochs whose clock models are kept: an agent's greeting has no more.
+    /// Maximum number of epochs whose clock models are kept: that of an agent's Hello.
     private static let maximumClocks = 64
 
     /// Adds a clock model that is newer than those of the same epoch before.
@@ -75,7 +75,8 @@ package struct RecordedClock: Hashable, Sendable {
     package var clock: FragmentRecord.Clock
     /// The time on the agent's clock at which that applied.
     package var agentNanoseconds: Int64
-    /// How fast the bound grows after that, parts per billion: what the exchanges in the file leave unknown of the skew.
+    /// Growth of the bound after that, parts per billion: the uncertainty of the skew according to the exchanges in the
+    /// file.
     package var growthPartsPerBillion: Int64
 
     package init(
@@ -88,7 +89,7 @@ package struct RecordedClock: Hashable, Sendable {
         self.growthPartsPerBillion = growthPartsPerBillion
     }
 
-    /// The clock's place on the session's timeline: its offset from session time, extrapolated with the bound that it allows.
+    /// The clock's mapping to the session's timeline, extrapolated with its bound.
     package var placed: ClockModel {
         ClockModel(
             referenceAgentNanoseconds: agentNanoseconds,

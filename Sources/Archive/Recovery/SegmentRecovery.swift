@@ -58,7 +58,7 @@ enum SegmentRecovery {
         for run in survey.fragments.flatMap(\.runs) { ends[run.track] = run.end }
         let cut = survey.sizeBytes - survey.validEnd
         if cut > 0 { try file.cut(to: UInt64(survey.validEnd)) }
-        // What agents are told is durable has to be durable.
+        // Records that agents consider durable must be durable.
         try file.synchronize()
         return .open(
             survey,

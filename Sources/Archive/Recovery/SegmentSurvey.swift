@@ -5,14 +5,14 @@ import Timing
 /// The content of one file, from the headers of its fragments. At the end, which a power cut may have torn, the media are checked
 /// too.
 package struct SegmentSurvey: Sendable {
-    /// The part of a file's end that a power cut can have damaged: whoever writes a file never has more of it that is not durable.
+    /// The part of a file's end that a power cut can have damaged: a writer never has more data that is not durable.
     package static let unsettledBytes: Int64 = 32 << 20
     /// The unit in which a power cut loses what was written: the rest of a page that did not reach the disk reads as zeros.
     private static let pageBytes: Int64 = 4_096
-    /// Fewer zeros at the edge of a page prove nothing: they may be what was written.
+    /// Fewer zeros at the edge of a page may be ordinary content.
     private static let shortestZeros = 64
-    /// Maximum number of fragments after a flaw that still counts as torn: what a live source writes in some seconds. After bit
-    /// rot there are more, and they are worth keeping.
+    /// Maximum number of fragments after a flaw that still counts as torn: a few seconds of a live source. After bit
+    /// rot there are more, which are worth keeping.
     static let unsettledFragments = 8
 
     /// A complete fragment.
@@ -24,23 +24,23 @@ package struct SegmentSurvey: Sendable {
         var pieces: [FragmentRecord.Piece]
         /// Nil in records that do not contain the zero.
         var clock: RecordedClock?
-        /// Exchanges with that clock, and the zero of the collector's clock that they are with.
+        /// Exchanges with that clock, and the collector's zero that they refer to.
         var exchanges: [ClockExchange] = []
         var collectorZeroNanoseconds: Int64?
     }
 
-    /// The newest exchanges of a clock from which its skew is learned: some minutes, and a burst.
+    /// The newest exchanges of a clock, from which its skew is estimated: some minutes, and a burst.
     private static let exchangesPerClock = 256
-    /// Most epochs of a file whose clocks are kept, the newest: a box that is started again a few times.
+    /// Maximum number of epochs of a file whose clocks are kept, the newest: a box that restarts a few times.
     private static let clocksPerFile = 8
 
-    /// The first place where the file is damaged.
+    /// The first damage in the file.
     struct Flaw: Sendable {
         var offset: Int64
         var reason: String
-        /// The end of the fragment that begins there; nil: its head cannot be read.
+        /// The end of the fragment at that offset; nil: its head is unreadable.
         var end: Int64?
-        /// Whether a part of it is zeros from the edge of a page to the edge of a page, as a power cut leaves it.
+        /// Whether whole pages of it are zeros, as after a power cut.
         var hasLostPage = false
     }
 
@@ -56,7 +56,7 @@ package struct SegmentSurvey: Sendable {
     private(set) var plan: SegmentPlan?
     /// The digest of the last complete fragment's `moof`.
     private(set) var chain: Digest
-    /// Whether the flaw is that the head before it has another digest.
+    /// Whether the flaw is a digest mismatch of the previous head.
     private var isChainBroken = false
     private let movie: Movie
 
@@ -97,7 +97,7 @@ package struct SegmentSurvey: Sendable {
         }
     }
 
-    /// Whether the flaw, if any, is one that a power cut can cause.
+    /// Whether the flaw, if any, can be the result of a power cut.
     var isTornOnly: Bool {
         guard let flaw else { return true }
         return sizeBytes - flaw.offset <= Self.unsettledBytes
@@ -156,7 +156,7 @@ package struct SegmentSurvey: Sendable {
         return clocks.reversed()
     }
 
-    /// A fragment's clock model, with the skew and the growth of the bound that the exchanges before it allow.
+    /// A fragment's clock model, with the skew and the growth of the bound from the exchanges before it.
     private func extrapolable(_ clock: RecordedClock, endingAt last: Int) -> RecordedClock {
         let zero = fragments[last].collectorZeroNanoseconds
         var exchanges: [ClockExchange] = []
@@ -214,8 +214,8 @@ package struct SegmentSurvey: Sendable {
                 timescale: track?.format.timescale ?? .video))
     }
 
-    /// Compares the media that may not have been durable with their digests, and drops the first damaged fragment and all later
-    /// ones.
+    /// Compares the media that may not have been durable with their digests, and drops the first damaged fragment and
+    /// all later ones.
     private mutating func checkUnsettled(_ source: DescriptorSource) throws(MP4Error) {
         let settled = sizeBytes - Self.unsettledBytes
         guard let first = fragments.firstIndex(where: { $0.range.upperBound > settled }) else {
@@ -233,7 +233,7 @@ package struct SegmentSurvey: Sendable {
         }
     }
 
-    /// Takes back the last whole fragment where it is its head that a power cut has changed.
+    /// Drops the last whole fragment if a power cut has changed its head.
     private mutating func checkHeadBeforeFlaw(_ source: DescriptorSource) throws(MP4Error) {
         guard let last = fragments.last?.range, flaw?.offset == last.upperBound else { return }
         let changed = Flaw(
@@ -244,7 +244,7 @@ package struct SegmentSurvey: Sendable {
         try takeBack(fragments.count - 1, changed, source)
     }
 
-    /// Takes back a fragment, and all behind it.
+    /// Drops a fragment and all later ones.
     private mutating func takeBack(
         _ index: Int, _ flaw: Flaw, _ source: DescriptorSource
     ) throws(MP4Error) {
@@ -253,16 +253,16 @@ package struct SegmentSurvey: Sendable {
         fragments.removeSubrange(index...)
         if let last = fragments.last {
             let head = last.range.lowerBound..<last.media.lowerBound
-            // The header of `mdat` stands between `moof` and the media.
+            // The header of `mdat` is between `moof` and the media.
             chain = Digest(of: try source.read(at: head.lowerBound, count: head.count - 8))
         }
     }
 
-    /// Whether a page of a flawed fragment is zeros, as far as the fragment lies in it.
-    /// - Parameter bytes: from the flaw's beginning on.
+    /// Whether a page of a flawed fragment is zeros, within the fragment.
+    /// - Parameter bytes: from the flaw's offset on.
     private static func hasLostPage(_ bytes: [UInt8], of flaw: Flaw) -> Bool {
         let nextPage = (flaw.offset / pageBytes + 1) * pageBytes
-        // Without a head, the zeros may be what is in its place.
+        // Without a head, the zeros may be in its place.
         let end = min(flaw.end ?? nextPage + pageBytes, flaw.offset + Int64(bytes.count))
         var page = flaw.offset
         var next = nextPage

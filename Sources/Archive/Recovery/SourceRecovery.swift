@@ -10,19 +10,19 @@ package struct SourceRecovery {
         case finish
         /// The session is resumed, and so is its newest file.
         case goOn
-        /// A file could no longer be written, for this reason: all files are finished, and the session continues. While it is
-        /// patient, an unreadable file is an error: the file may be readable in a moment, and its records would then be stored
-        /// twice.
+        /// A file could no longer be written, for this reason: all files are finished, and the session continues. If
+        /// patient, an unreadable file is an error: it may be readable in a moment, and its records would then be
+        /// stored twice.
         case rescue(String, isPatient: Bool)
     }
 
-    /// How many finished files of each spool are also read, those with the highest numbers. Ledger and files become durable
-    /// together every second, so records older than the last finished file have long been durable. One more file is read for late
-    /// records. Another one is read because audio at the end of a file has later numbers than the next file's first picture.
+    /// Number of finished files of each spool that are also read, those with the highest numbers. Ledger and files
+    /// become durable together every second, so records older than the last finished file have long been durable. One
+    /// more file is read for late records. Another one is read because audio at the end of a file has later numbers
+    /// than the next file's first picture.
     static let finishedFilesRead = 3
-    /// Finished files that were written to within this time before them are read too. On a slow box, audio may arrive seconds
-    /// after its pictures; if there are interruptions as well, some short files lie between a long one's first number and its
-    /// last.
+    /// Finished files written within this time before those are read too. On a slow box, audio may arrive seconds after
+    /// its pictures; with interruptions as well, some short files lie between a long one's first number and its last.
     static let lateNanoseconds: Int64 = 60_000_000_000
 
     let layout: ArchiveLayout
@@ -37,16 +37,16 @@ package struct SourceRecovery {
     /// Lines for the ledger.
     var written: [LedgerEntry] = []
     private var areLinesWritten = false
-    /// Those that the caller has to write: all of a rescue, and those of a ledger that could not be written.
+    /// The lines that the caller has to write: all of a rescue, and those of a ledger that could not be written.
     package var unwritten: [LedgerEntry] { areLinesWritten ? [] : written }
     var surveys: [SegmentSurvey] = []
     /// The records of the source's spools in this session.
     package internal(set) var spools: [RecordedSpool] = []
     /// For spools with finished files that were not read: the number before which all records are on disk.
     private var settledBefore: [SpoolID: UInt64] = [:]
-    /// Records in files whose removal was interrupted, and in segments whose media is in the store alone.
+    /// Records in files whose removal was interrupted, and in segments whose media is in the store only.
     private(set) var removing: [(spool: SpoolID, ranges: [ClosedRange<UInt64>])] = []
-    /// How the source goes on after segments whose media is in the store alone, in the order of their names.
+    /// The continuations of segments whose media is in the store only, in the order of their names.
     private var continuations: [SegmentContinuation] = []
     private var hasDamage = false
     /// Records of the source's spools in earlier sessions.
@@ -77,7 +77,7 @@ package struct SourceRecovery {
         let paths = try layout.segmentPaths(session, name)
         let moved = try layout.movedSegments(SourceKey(session: session, source: name))
         source.origins = paths.compactMap(origin)
-        // A later file must not take the name of one that the store has.
+        // A new file must not have the name of one that the store has.
         source.origins += moved.map { $0.origin.nanoseconds - zero.nanoseconds }
         let open = try recoverSegments(paths)
         try readRemovals()
@@ -96,7 +96,7 @@ package struct SourceRecovery {
             source.spool = survey.fragments.last?.spool ?? source.spool
             for clock in survey.clocks { source.keep(clock) }
         }
-        // Segments do not always go to the store in their order.
+        // Segments are not always stored in order.
         for (track, end) in stored where end.isLater(than: source.ends[track]) {
             source.ends[track] = end
         }
@@ -105,7 +105,7 @@ package struct SourceRecovery {
         if let last { sayThatItGoesOn(last) }
         switch purpose {
         case .finish:
-            // Holes that are due to damage are never filled.
+            // Holes due to damage are never filled.
             if !hasDamage { for spool in spools { sayWhatComesLater(of: spool) } }
         case .goOn: for spool in spools { sayWhatCameEarlier(of: spool) }
         case .rescue: break
@@ -123,13 +123,13 @@ package struct SourceRecovery {
             || entries.contains { !$0.sequences.isEmpty }
     }
 
-    /// Up to which record everything of a spool is on disk, if not all of its files were read; nil: all were. Unfinished files
-    /// are not included.
+    /// The number up to which everything of a spool is on disk, if not all of its files were read; nil: all were.
+    /// Unfinished files are not included.
     private func settled(of spool: SpoolID) -> UInt64? {
         guard let before = settledBefore[spool] else { return nil }
         let open = surveys.lazy.filter { !$0.isFinished }.flatMap(\.fragments)
             .filter { $0.spool == spool }.flatMap(\.runs).map(\.sequences.lowerBound).min()
-        // Records are numbered from 1; a file with another number settles nothing.
+        // Records are numbered from 1; a file with another number proves nothing.
         return max(min(before, open ?? before), 1) - 1
     }
 
@@ -143,7 +143,7 @@ package struct SourceRecovery {
         return spools.contains { $0.spool == line.spool && $0.hasGoodbye }
     }
 
-    /// What is known of a source's end from proofs alone.
+    /// Continues a source from proofs only.
     private func goOn(after continuations: [SegmentContinuation], _ source: inout RecoveredSource) {
         for continuation in continuations {
             for (_, run) in continuation.runsOnDisk
@@ -156,7 +156,7 @@ package struct SourceRecovery {
         }
     }
 
-    /// The lines since a collector went on with what the store has, if one did: before, other files were on another disk.
+    /// The lines since a collector continued from the object store, if one did: earlier files were on another disk.
     private var ownEntries: ArraySlice<LedgerEntry> {
         guard let last = entries.last(where: \.isTakenOver),
             let first = entries.firstIndex(where: { $0.isTakenOver && $0.at == last.at })
@@ -167,7 +167,7 @@ package struct SourceRecovery {
     private func joinSpools() -> [RecordedSpool] {
         var found: [RecordedSpool] = []
         let ownEntries = ownEntries
-        // What another collector had in an earlier session may have been on its disk alone.
+        // Records that another collector had in an earlier session may have been on its disk only.
         let lines = entries.enumerated().filter {
             $0.offset >= ownEntries.startIndex || $0.element.kind != .earlier
         }.map(\.element).flatMap(numbered)
@@ -182,8 +182,9 @@ package struct SourceRecovery {
             let own = fragments.filter { $0.spool == spool }.flatMap(\.runs)
             let explained = lines.filter { $0.spool == spool }
             let identity = spool.description
-            // Records that were durable before the source began are not expected here. If the line that records this is missing,
-            // a power cut destroyed it, and may have destroyed anything before the first record on disk: only the agent knows.
+            // Records that were durable before the source began are not expected here. If the line that records this is
+            // missing, a power cut destroyed it, and may have destroyed anything before the first record on disk: only
+            // the agent can tell.
             var base = ownEntries.filter { $0.spool == identity }.compactMap(\.after).max() ?? 0
             if let settled = settled(of: spool) { base = max(base, settled) }
             var recorded = RecordedSpool(spool: spool, sequences: SequenceSet(upTo: base))
@@ -193,7 +194,7 @@ package struct SourceRecovery {
             }
             for line in explained { recorded.sequences.insert(line.sequences) }
             recorded.goodbye = explained.last { $0.isGoodbye }?.sequences.upperBound
-            // The times of a session that is not resumed are of no use to another session.
+            // The times of a session that is not resumed are useless in another session.
             recorded.runs =
                 purpose == .finish
                 ? [] : own + moved.filter { $0.spool == spool }.map(\.run)
@@ -246,7 +247,7 @@ extension SourceRecovery {
                 notes.append(RecoveryNote(.error, source: name, "\(path): \(damage)"))
             }
         } catch {
-            // Without its lines, a rescued source would be taken to have said less than it has.
+            // Without its lines, a rescued source's ledger would appear incomplete.
             if case .rescue(_, isPatient: true) = purpose, case .system = error { throw error }
             notes.append(RecoveryNote(.error, source: name, "\(error)"))
         }
@@ -296,9 +297,9 @@ extension SourceRecovery {
 
     /// Finished files that need not be read.
     ///
-    /// The newest are those with the highest numbers, whatever their names: after a clock was set back, later records are in
-    /// files with earlier names. The last number of a file arrived before the file was last written to. A file whose status
-    /// cannot be determined is read, and then found to be damaged.
+    /// The newest are those with the highest numbers, regardless of their names: after a clock was set back, later
+    /// records are in files with earlier names. The last record of a file arrived before the file's last modification.
+    /// A file whose status cannot be determined is read, and then found to be damaged.
     private mutating func settled(_ finished: [String]) -> Set<String> {
         struct File {
             var path: String
@@ -307,8 +308,8 @@ extension SourceRecovery {
         }
         var files: [SpoolID: [File]] = [:]
         for path in finished {
-            // If a file contains two spools, the first one counts: of the other it contains the first records, before all of that
-            // spool's own files.
+            // If a file contains two spools, the first one counts: it contains the first records of the other one,
+            // before all of that spool's own files.
             guard let (spool, first) = SegmentNumbers.first(of: path),
                 let written = written(path)
             else { continue }
@@ -359,7 +360,7 @@ extension SourceRecovery {
         }
     }
 
-    /// Records in segments whose media is in the store alone are recorded.
+    /// Records in segments whose media is in the store only are recorded.
     private mutating func readMoved(_ segments: [SegmentKey]) {
         for segment in segments {
             do throws(ArchiveError) {
@@ -434,7 +435,7 @@ extension SourceRecovery {
         do throws(ArchiveError) {
             return Int64(clamping: try FileSystem.size(layout.ledger(session, name)))
         } catch {
-            // There is none, or it cannot be read, which was reported.
+            // It does not exist, or is unreadable, which was reported.
             return 0
         }
     }

@@ -41,7 +41,7 @@ package struct TrackEnd: Hashable, Sendable {
         self.timescale = timescale
     }
 
-    /// The place after the sample, nanoseconds of session time.
+    /// The end of the sample, nanoseconds of session time.
     package var nanoseconds: Int64 {
         saturatingRescale(
             dtsTicks.clampedAdding(durationTicks), from: timescale, to: .nanoseconds)

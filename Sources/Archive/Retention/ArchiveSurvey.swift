@@ -16,8 +16,8 @@ package struct ArchiveSurvey: Sendable {
         package var path: String
     }
 
-    /// Sizes and ends of segments whose media is in the store alone, by the paths of their proofs: a proof does not change once the media has
-    /// gone, and reading it is slower than looking at a name.
+    /// Sizes and ends of segments whose media is in the store only, by the paths of their proofs. A cache: a proof does
+    /// not change once the media has been removed, and reading it is slower than reading a name.
     package struct MovedSegments: Sendable {
         struct Figures: Sendable {
             var sizeBytes: UInt64
@@ -30,7 +30,7 @@ package struct ArchiveSurvey: Sendable {
     }
 
     /// Surveys an archive.
-    /// - Throws: when a directory cannot be read. A session with something in it that an archive does not contain is left alone.
+    /// - Throws: when a directory cannot be read. A session with an unexpected entry is left unchanged.
     package init(of layout: ArchiveLayout) throws(ArchiveError) {
         var moved = MovedSegments()
         try self.init(of: layout, layout.sessionNames(), moved: &moved)
@@ -48,7 +48,7 @@ package struct ArchiveSurvey: Sendable {
             do throws(ArchiveError) {
                 try survey(session, layout, known: moved, &found)
             } catch {
-                // It keeps what it has, and the others' limits go on.
+                // The session keeps its files, and the limits apply to the others.
                 guard error.isForEntry else { throw error }
                 self = before
             }
@@ -82,7 +82,7 @@ package struct ArchiveSurvey: Sendable {
             }
             for name in recordings {
                 let path = "\(directory)/\(name)"
-                // Removed by another program since the directory was read, or no file.
+                // Removed by another program since the directory was read, or not a file.
                 guard let status = FileSystem.status(path) else { continue }
                 segments.append(
                     ArchivedSegment(
@@ -107,7 +107,7 @@ package struct ArchiveSurvey: Sendable {
         if isFinished, isEmpty, !isProtected { emptySessions.append(session) }
     }
 
-    /// A segment whose media is in the store alone. One with a damaged proof is left alone: `verify` reports it.
+    /// A segment whose media is in the store only. One with a damaged proof is left unchanged: `verify` reports it.
     private mutating func survey(
         _ segment: SegmentKey, _ layout: ArchiveLayout, isProtected: Bool, known: MovedSegments,
         _ moved: inout MovedSegments
@@ -134,7 +134,7 @@ package struct ArchiveSurvey: Sendable {
                 isOpen: false, place: .store))
     }
 
-    /// Whether nothing will be added to a session. A session with an unreadable description is left alone.
+    /// Whether a session is complete. A session with an unreadable description is left unchanged.
     private func isFinished(_ session: String, _ layout: ArchiveLayout) -> Bool {
         do throws(ArchiveError) {
             return try SessionManifest.read(layout.manifest(session)).state == .finished

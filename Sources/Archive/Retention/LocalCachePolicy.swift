@@ -1,10 +1,10 @@
 import Media
 
-/// How much of an archive stays on the local disk, where an object store has all of it.
+/// Limits of the part of an archive on the local disk, if an object store has all of it.
 ///
-/// What is evicted is still in the archive: its proof, its ledger and its description stay, and readers get its media from the store. So
-/// only segments that the store is proven to have are evicted, and protected or open ones never are: protection also means that a
-/// recording is at hand when the network is not.
+/// Evicted segments are still in the archive: their proofs, ledgers and descriptions stay, and readers get the media
+/// from the store. So only segments that the store is proven to have are evicted. Protected or open ones never are:
+/// protection also means that a recording is available without the network.
 package struct LocalCachePolicy: Hashable, Sendable {
     /// Segments that ended earlier are evicted.
     package var maximumAgeNanoseconds: Int64?
@@ -16,13 +16,13 @@ package struct LocalCachePolicy: Hashable, Sendable {
         self.maximumBytes = maximumBytes
     }
 
-    /// The segments that should leave the disk now, oldest first. Those that are not proven are left out: the younger ones of the others then
-    /// have to make the room.
+    /// The segments to be evicted now, oldest first. Unproven ones are skipped, so that younger ones have to free the
+    /// space.
     ///
     /// - Parameters:
     ///   - segments: all segments, in any order.
-    ///   - minimumFreeBytes: the disk's free space that retention asks for (``RetentionPolicy/minimumFreeBytes``): with a store,
-    ///     it evicts, and removes nothing from the archive.
+    ///   - minimumFreeBytes: the minimum free space of retention (``RetentionPolicy/minimumFreeBytes``): with a store,
+    ///     it causes evictions, and no removals from the archive.
     ///   - freeBytes: the disk's free space.
     ///   - now: the wall clock; nil while it is not trusted.
     package func evicted(

@@ -21,7 +21,7 @@ package struct RetentionClock: Sendable {
             self.bootNanoseconds = bootNanoseconds
         }
 
-        /// How much further the wall clock has advanced since an earlier reading than the other clock, nanoseconds.
+        /// Advance of the wall clock since an earlier reading in excess of the other clock, nanoseconds.
         func ahead(of earlier: Reading) -> Int64 {
             wall.nanoseconds.clampedSubtracting(earlier.wall.nanoseconds)
                 .clampedSubtracting(bootNanoseconds.clampedSubtracting(earlier.bootNanoseconds))
@@ -38,7 +38,7 @@ package struct RetentionClock: Sendable {
 
     /// Maximum advance of the wall clock between two checks: a leap second, a time server's correction, a slow check.
     static let toleranceNanoseconds: Int64 = 60_000_000_000
-    /// How long removal by age is suspended: operators look at a collector once a day.
+    /// Duration of a suspension: operators check a collector once a day.
     static let suspensionNanoseconds: Int64 = 86_400_000_000_000
     /// Maximum distance from the newest recording before the last day when a collector starts: a week without recordings is
     /// usual, and a clock that is wrong is usually wrong by more.
@@ -51,7 +51,7 @@ package struct RetentionClock: Sendable {
     /// The latest reading of an untrusted wall clock, and since when it has been consistent.
     private var doubtful: (reading: Reading, sinceNanoseconds: Int64)?
     private var isUnset = false
-    /// Files with a date from before any clock was set, and when a trusted clock first saw them.
+    /// Files with a date from before any clock was set, and the time at which a trusted clock first saw them.
     private var firstSeen: [String: UTCTime] = [:]
     /// The first reading since the wall clock was last set, and the last one.
     private var since: (first: Reading, last: Reading)?

@@ -26,7 +26,7 @@ package struct RetentionPolicy: Hashable, Sendable {
         maximumAgeNanoseconds == nil && maximumBytes == nil && minimumFreeBytes == nil
     }
 
-    /// The segments that have to be removed now, oldest first.
+    /// The segments to be removed now, oldest first.
     ///
     /// - Parameters:
     ///   - segments: all segments, in any order.
@@ -67,7 +67,7 @@ package struct RetentionPolicy: Hashable, Sendable {
     }
 }
 
-/// A segment in a survey: from names and inodes alone.
+/// A segment in a survey, from names and inodes only.
 package struct ArchivedSegment: Hashable, Sendable {
     package var session: String
     package var source: String
@@ -80,13 +80,13 @@ package struct ArchivedSegment: Hashable, Sendable {
     package var isOpen: Bool
     package var place: Place
 
-    /// Where its media is.
+    /// The location of its media.
     package enum Place: Hashable, Sendable {
-        /// On the disk alone, as far as its directory shows.
+        /// On the disk only, as far as its directory shows.
         case disk
         /// On the disk; the store has it, or a part of it.
         case diskAndStore
-        /// In the store alone.
+        /// In the store only.
         case store
     }
 
@@ -105,7 +105,7 @@ package struct ArchivedSegment: Hashable, Sendable {
     }
 }
 
-/// A segment that has to be removed, and why.
+/// A segment to be removed, and the reason.
 package struct ExpiredSegment: Hashable, Sendable {
     package enum Cause: String, Hashable, Sendable {
         case age = "older than is kept"

@@ -1,7 +1,7 @@
 import Media
 import Glibc
 
-/// Removes one segment from an archive so that an interruption by a crash leaves nothing unaccounted for.
+/// Removes one segment from an archive so that a crash leaves nothing unaccounted for.
 ///
 /// 1. The file is renamed to mark it for removal (``stagedSuffix``): from here on it is not a segment.
 /// 2. The ledger records which records were removed with it, and why; durable before the next step.
@@ -30,8 +30,8 @@ package enum SegmentRemoval {
         try FileSystem.remove(staged, on: disk)
     }
 
-    /// Removes what is left of a segment whose media was in the store alone, after the store has deleted it: the ledger records which records
-    /// went with it, then the proof is deleted. It can be repeated after an interruption.
+    /// Removes the rest of a segment whose media was in the store only, after the store has deleted it: the ledger
+    /// records the removed records, then the proof is deleted. It can be repeated after an interruption.
     /// - Parameter ledger: the source's ledger, which may have the lines already.
     package static func remove(
         _ proof: SegmentProof, of path: String, on disk: any Disk = SystemDisk(), cause: String,
@@ -45,7 +45,8 @@ package enum SegmentRemoval {
         try removeRecords(of: path, on: disk)
     }
 
-    /// Removes what says that the store has a segment. Before the media, because a proof alone says that the media is in the store.
+    /// Removes the proof that the store has a segment. Before the media, because a proof without a file means that the
+    /// media is in the store.
     private static func removeRecords(
         of path: String, on disk: any Disk
     ) throws(ArchiveError) {

@@ -1,10 +1,10 @@
 import Glibc
 
-/// Removes a whole session from an archive, in two steps: it is renamed, so that it is no longer a session, and then deleted.
-/// After a crash, the rest is found by its name.
+/// Removes a whole session from an archive, in two steps: it is renamed, so that it is no longer a session, and then
+/// deleted. After a crash, the rest is found by its name.
 ///
-/// Of a session that an object store has something of, the record of that (``StoredDocuments``) stays until the store has deleted it, too:
-/// who removes sessions need not know the store.
+/// If an object store has parts of the session, the record of that (``StoredDocuments``) stays until the store has
+/// deleted them, too: the removing program need not access the store.
 package enum SessionRemoval {
     /// Prefix of a session that is being removed: not allowed by ``ArchiveLayout/isValidName(_:)``.
     package static let stagedPrefix = ".removing-"
@@ -23,7 +23,8 @@ package enum SessionRemoval {
     }
 
     /// Completes interrupted removals.
-    /// - Parameter hasStore: whether an object store is in use: sessions that it has something of then wait for ``complete(_:in:)``.
+    /// - Parameter hasStore: whether an object store is in use: sessions with stored parts then wait for
+    ///   ``complete(_:in:)``.
     package static func complete(
         in layout: ArchiveLayout, hasStore: Bool = false
     ) throws(ArchiveError) {
@@ -37,14 +38,14 @@ package enum SessionRemoval {
                     try FileSystem.removeTree(staged, on: layout.disk)
                 }
             } catch {
-                // One that cannot be removed does not keep the others.
+                // A failed removal does not prevent the others.
                 failure = failure ?? error
             }
         }
         if let failure { throw failure }
     }
 
-    /// Sessions that have been removed here, and that a store has something of.
+    /// Locally removed sessions that a store still has parts of.
     package static func waiting(in layout: ArchiveLayout) throws(ArchiveError) -> [String] {
         try FileSystem.names(in: layout.sessions).compactMap { name in
             guard name.hasPrefix(stagedPrefix),
@@ -55,12 +56,12 @@ package enum SessionRemoval {
         }
     }
 
-    /// The record of what the store has of a session that has been removed here.
+    /// The record of the stored parts of a locally removed session.
     package static func record(of session: String, in layout: ArchiveLayout) -> String {
         "\(staged(session, layout))/\(ArchiveLayout.storedName)"
     }
 
-    /// The store has nothing of a removed session any more.
+    /// Completes the removal of a session whose stored parts were deleted.
     package static func complete(
         _ session: String, in layout: ArchiveLayout
     ) throws(ArchiveError) {
@@ -71,7 +72,7 @@ package enum SessionRemoval {
         "\(layout.sessions)/\(stagedPrefix)\(session)"
     }
 
-    /// Deletes a renamed session, but for the record that a store has something of it.
+    /// Deletes a renamed session, except for the record of stored parts.
     private static func empty(_ staged: String, _ layout: ArchiveLayout) throws(ArchiveError) {
         let record = ArchiveLayout.storedName
         let isStored = FileSystem.exists("\(staged)/\(record)")

@@ -25,11 +25,11 @@ struct RecordedRun {
     var boundNanoseconds: UInt64
 }
 
-/// How a fragment's clock was placed while it was recorded.
+/// The mapping of a fragment's clock while it was recorded.
 struct RecordedPlace {
     var clock: ClockKey
     var stampNanoseconds: Int64
-    /// What was added to that stamp to get session time.
+    /// The offset from that stamp to session time.
     var offsetNanoseconds: Int64
     var boundNanoseconds: UInt64
 }
@@ -41,7 +41,8 @@ struct ClockEvidence {
         var timescale: Timescale
         var mediaTimeShift: Int64
         var runs: [RecordedRun] = []
-        /// From the decoding of the first sample to that of the first one after the priming; nil while there is only priming.
+        /// Time from the decoding of the first sample to that of the first one after the priming; nil while there is
+        /// only priming.
         var primingTicks: Int64?
     }
 

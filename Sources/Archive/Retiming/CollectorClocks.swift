@@ -3,9 +3,10 @@ import Timing
 
 /// The clocks of a session's collector, one for each boot of its server, on one timeline.
 ///
-/// The first clock has the session's zero. Zero on a later one follows from the agents whose clocks ran through a boot: their
-/// exchanges with both clocks leave a range for it, and the ranges of all agents are intersected (`ZeroTie`). Where no agent's
-/// clock ran through, zero is where it was while the session was recorded, with the error that was stored.
+/// The first clock has the session's zero. Zero on a later one follows from the agents whose clocks kept running
+/// through a boot: their exchanges with both clocks give a range for it, and the ranges of all agents are intersected
+/// (`ZeroTie`). If no agent's clock kept running, zero is where it was while the session was recorded, with the stored
+/// error.
 struct CollectorClocks {
     /// The clock data of one source's recording.
     struct Source {
@@ -14,7 +15,7 @@ struct CollectorClocks {
         var exchanges: [(clock: ClockKey, exchange: ClockExchange)]
         /// In the order of the files.
         var places: [RecordedPlace]
-        /// Zeros of the collector's clocks in the order in which the source met them.
+        /// Zeros of the collector's clocks in the order in which the source used them.
         var zeros: [Int64]
     }
 
@@ -79,8 +80,8 @@ struct CollectorClocks {
         }
     }
 
-    /// The collector's clocks, the first one first: every source met those that it has in this order. Of clocks that no source met
-    /// after another, the one with the smallest recorded error is first.
+    /// The collector's clocks in order: every source used its own in this order. Of clocks without a predecessor, the
+    /// one with the smallest recorded error is first.
     private func order(_ sources: [Source]) -> [Int64] {
         var before: [Int64: Set<Int64>] = [:]
         for source in sources {
@@ -99,11 +100,11 @@ struct CollectorClocks {
         .sorted { $0 < $1 }.map(\.zero)
     }
 
-    /// Places zero on one of the collector's clocks, after all earlier ones.
+    /// Determines zero on one of the collector's clocks, after all earlier ones.
     private mutating func place(_ zero: Int64, _ sources: [Source]) {
         let recorded = asRecorded(zero, sources)
         guard !ties.isEmpty else {
-            // A session begins where its zero is. A clock after a reboot has a zero that was corrected, or the error of a wall clock.
+            // A session begins at its zero. A clock after a reboot has a corrected zero, or the error of a wall clock.
             let isFirst =
                 recorded.errorNanoseconds <= ZeroTie<Measured>.wideNanoseconds
                 && recorded.nanoseconds.clampedSubtracting(zero).magnitude
@@ -125,7 +126,7 @@ struct CollectorClocks {
         ties[zero] = tie
     }
 
-    /// Takes in what a clock says that was measured against two of the collector's clocks.
+    /// Adds a clock that was measured against two of the collector's clocks.
     private func observe(
         _ measured: Measured, from before: ClockHistory, zero: ZeroTie<Measured>.Zero,
         to history: ClockHistory, with tie: inout ZeroTie<Measured>
@@ -157,7 +158,7 @@ struct CollectorClocks {
             boundNanoseconds: bound, boundGrowthPPB: 0, validFromAgentNanoseconds: moment)
     }
 
-    /// Where zero was on a collector's clock while the session was recorded, by the fragment whose bound is smallest.
+    /// Zero on a collector's clock while the session was recorded, from the fragment with the smallest bound.
     private func asRecorded(_ zero: Int64, _ sources: [Source]) -> ZeroTie<Measured>.Zero {
         var best: (source: String, place: RecordedPlace)?
         for source in sources {

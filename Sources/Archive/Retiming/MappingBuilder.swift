@@ -1,10 +1,11 @@
 import Media
 import Timing
 
-/// Builds a file's mapping: for every run of samples, the place of its first sample according to all exchanges, thinned to the
-/// necessary knots.
+/// Builds a file's mapping: for every run of samples, the time of its first sample according to all exchanges, thinned
+/// to the necessary knots.
 struct MappingBuilder {
-    /// Knots are left out where a straight line is this close; the bound includes this error, and the deviation within a run.
+    /// Knots are omitted if a straight line is this close; the bound includes this error, and the deviation within a
+    /// run.
     static let toleranceNanoseconds: Int64 = 1_000
     /// A clock's offset changes by less than this from run to run; a larger change is a jump between them.
     private static let stepNanoseconds: Int64 = 1_000_000
@@ -28,13 +29,13 @@ struct MappingBuilder {
         origin = originNanoseconds
     }
 
-    /// A run and its place.
+    /// A run with its computed shift.
     private struct Place {
         var run: RecordedRun
         /// Nil when the sample's stamp is not plausible.
         var shiftNanoseconds: Int64?
         var boundNanoseconds: UInt64
-        /// Whether the sample was written at the place of its stamp.
+        /// Whether the sample was written at the time of its stamp.
         var isAsStamped: Bool
         /// Session time of the stamp on the new timeline.
         var sessionNanoseconds: Int64
@@ -77,7 +78,7 @@ struct MappingBuilder {
         guard let clock = run.clock,
             let estimate = timelines[clock.epoch]?.estimate(at: run.stampNanoseconds)
         else {
-            // Nothing is known about its clock: it is not moved.
+            // Its clock was not measured: it is not moved.
             return Place(
                 run: run, shiftNanoseconds: 0, boundNanoseconds: boundBefore, isAsStamped: true,
                 sessionNanoseconds: recorded)
@@ -100,7 +101,7 @@ struct MappingBuilder {
             isAsStamped: isAsStamped, sessionNanoseconds: belongs)
     }
 
-    /// A place with a bound that is not above the recorded one: the truth is within both bounds of both places.
+    /// A shift whose bound is not above the recorded one: the true time is within both bounds of both times.
     private static func within(
         _ recorded: Int64, _ recordedBound: UInt64, _ computed: Int64, _ bound: UInt64
     ) -> (place: Int64, boundNanoseconds: UInt64) {
@@ -110,7 +111,7 @@ struct MappingBuilder {
         let lowest = max(
             recorded.clampedSubtracting(limit), computed.clampedSubtracting(own))
         let highest = min(recorded.clampedAdding(limit), computed.clampedAdding(own))
-        // They contradict each other: the smaller bound counts.
+        // They contradict each other: the smaller bound applies.
         guard lowest <= highest else { return (recorded, recordedBound) }
         let place = max(
             highest.clampedSubtracting(limit), min(lowest.clampedAdding(limit), computed))
@@ -122,9 +123,9 @@ struct MappingBuilder {
         )
     }
 
-    /// Places samples that were not written at the place of their stamps. Such a sample is placed by its stamp only if that lies
-    /// between the stamps of neighbours that were written at theirs: the clock was considered ahead, and was set back. Any other
-    /// such stamp is implausible and is not used.
+    /// Handles samples that were not written at their stamps. Such a sample is moved to its stamp only if that lies
+    /// between the stamps of neighbours that were written at theirs: the clock was considered ahead, and was set back.
+    /// Any other such stamp is implausible and is not used.
     private func settleOddities(_ places: inout [Place]) {
         var earliest = Int64.min
         var latest: [Int64] = []
@@ -157,7 +158,7 @@ struct MappingBuilder {
         }
     }
 
-    /// As few knots as are necessary to stay within the tolerance of all of them; a knot's bound is the maximum of those that it
+    /// Removes knots as far as the tolerance of all of them permits; a knot's bound is the maximum of those that it
     /// replaces, and not above the limit of any.
     static func thinned(
         _ corners: [RetimingRecord.Knot], limits: [UInt64]

@@ -1,10 +1,10 @@
 package import MP4
 
 extension RetimingRecord {
-    /// Most bytes of a record: a day of clock exchanges has a few thousand knots.
+    /// Maximum size of a record: a day of clock exchanges has a few thousand knots.
     private static let maximumBytes: Int64 = 64 << 20
 
-    /// Reads the record at the end of the index in force, without the index's tables.
+    /// Reads the record at the end of the active index, without the index's tables.
     /// - Returns: nil for a file that was not retimed, or has no index yet.
     package static func inForce(
         _ file: some ByteSource, _ layout: RecordingLayout

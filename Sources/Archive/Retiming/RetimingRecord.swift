@@ -1,7 +1,7 @@
 package import Media
 
-/// The change of a file's times by retiming: a `uuid` box that is the last child of the final `moov` (ISO/IEC 14496-12 §11.1).
-/// The tables of that `moov` follow from the fragments' times and this mapping alone.
+/// The change of a file's times by retiming: a `uuid` box that is the last child of the final `moov` (ISO/IEC 14496-12
+/// §11.1). The tables of that `moov` follow from the fragments' times and this mapping.
 ///
 /// Layout of the box's payload, big-endian:
 ///
@@ -11,10 +11,11 @@ package import Media
 ///         u8 track, 3 bytes 0, u32 number of knots
 ///         i64 decoding time of the first sample (ticks of the file's media timeline)
 ///         each knot: i64 decoding time as recorded (ticks of the file's media timeline),
-///             i64 what it moves by (ns), u64 bound until the next knot (ns)
+///             i64 shift (ns), u64 bound until the next knot (ns)
 ///     8 bytes: the first of the SHA-256 of all before
 ///
-/// Between two knots, the shift is interpolated linearly; before the first and after the last knot, it is that knot's shift.
+/// Between two knots, the shift is interpolated linearly; before the first and after the last knot, it is that knot's
+/// shift.
 package struct RetimingRecord: Hashable, Sendable {
     /// The `uuid` box's user type.
     package static let userType: [UInt8] = [
@@ -77,8 +78,8 @@ package struct RetimingRecord: Hashable, Sendable {
         self.tracks = tracks
     }
 
-    /// Identifies the mapping, and so the index of a file that has it: the first bytes of the record's SHA-256. Never 0, which is a
-    /// file as it was recorded.
+    /// Identifies the mapping, and so the file's index: the first bytes of the record's SHA-256. Never 0, which stands
+    /// for a file as recorded.
     package var revision: UInt32 {
         max(1, Digest(of: encoded()).bytes.prefix(4).reduce(0) { $0 << 8 | UInt32($1) })
     }
@@ -133,7 +134,7 @@ package struct RetimingRecord: Hashable, Sendable {
         }
     }
 
-    /// Maximum ticks from a file's beginning, in either direction: beyond any place that a fragment can express.
+    /// Maximum ticks from a file's start, in either direction: more than a fragment can express.
     private static let farthest: UInt64 = 1 << 61
 
     private static func track(_ reader: inout RecordReader) throws(MalformedRecord) -> Track {

@@ -20,7 +20,7 @@ package struct RetimingReport: Codable, Hashable, Sendable {
             case unchanged
             /// Its original index is restored, or would be.
             case restored
-            /// It contains no exchanges to compute with.
+            /// It contains no exchanges.
             case withoutExchanges
         }
 
@@ -35,7 +35,7 @@ package struct RetimingReport: Codable, Hashable, Sendable {
 
     package struct Source: Codable, Hashable, Sendable {
         package var name: String
-        /// Clock exchanges in its recording, and how many of them were accepted.
+        /// Clock exchanges in its recording, and the number of accepted ones.
         package var exchanges: Int
         package var believedExchanges: Int
         package var files: [File]

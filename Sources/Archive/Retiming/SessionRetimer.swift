@@ -39,10 +39,10 @@ package struct SessionRetimer: ~Copyable {
     }
 
     /// Recomputes the timeline of every source.
-    /// - Parameter isDryRun: only report what would change.
-    /// - Throws: before anything is written, when a file is not finished or not complete, or when new times would contradict the
-    ///   agents' stamps. Also when a file cannot be written: the files before it are then retimed, and the same command continues
-    ///   where it stopped.
+    /// - Parameter isDryRun: whether to only report the changes.
+    /// - Throws: before anything is written, when a file is not finished or not complete, or when new times would
+    ///   contradict the agents' stamps. Also when a file cannot be written: the files before it are then retimed, and
+    ///   the same command continues where it stopped.
     package func retime(isDryRun: Bool) throws(ArchiveError) -> RetimingReport {
         var sources: [CollectorClocks.Source] = []
         for source in try layout.sourceNames(session) { sources.append(try clocks(of: source)) }
@@ -69,7 +69,7 @@ package struct SessionRetimer: ~Copyable {
         return report
     }
 
-    /// Restores the index with which each file was finished: byte for byte the same.
+    /// Restores the index with which each file was finished, byte for byte.
     package func undo(isDryRun: Bool) throws(ArchiveError) -> RetimingReport {
         var report = RetimingReport(session: session, isDryRun: isDryRun, sources: [])
         for source in try layout.sourceNames(session) {

@@ -18,7 +18,7 @@ struct SourceRetimer {
         var stampNanoseconds: Int64
         var recordedNanoseconds: Int64
         var movedNanoseconds: Int64
-        /// How late its file's first samples are.
+        /// Delay of its file's first samples.
         var delayNanoseconds: Int64
     }
 
@@ -37,7 +37,7 @@ struct SourceRetimer {
         fileprivate var moved: [TrackKind: [Int64: Int64]]
     }
 
-    /// The index of the next file; nil when nothing is known about its clocks, or it is empty.
+    /// The index of the next file; nil if its clocks were not measured, or it is empty.
     mutating func index(
         of source: DescriptorSource, _ evidence: ClockEvidence, path: String
     ) throws(ArchiveError) -> Index? {
@@ -62,13 +62,13 @@ struct SourceRetimer {
         return index
     }
 
-    /// Refuses times that contradict the stamps where the recorded ones agree with them.
+    /// Rejects times that contradict the stamps, if the recorded ones agree with them.
     private mutating func checkDistances(
         _ index: Index, _ retiming: FileRetiming, _ evidence: ClockEvidence, path: String
     ) throws(ArchiveError) {
         for (kind, track) in evidence.tracks {
             let base = sessionBase(track, evidence)
-            // What would begin before its file is delayed, and returns to its place soon after.
+            // Samples that would begin before their file are delayed, and converge to their times soon after.
             let delay = Self.nanoseconds(retiming.greatestDelayTicks(kind), track.timescale)
             for run in track.runs {
                 guard let clock = run.clock, let moved = index.moved[kind]?[run.firstTicks] else {
@@ -152,10 +152,10 @@ struct SourceRetimer {
         return RetimingRecord(before: before, after: after, tracks: tracks)
     }
 
-    /// The decoding time of a file's first sample of a track. It follows the same rule as for any other sample, and in addition
-    /// the first presented sample must not be before the file's start. Priming keeps its distance to that sample. If the distance
-    /// were longer, players would cut off that much audio, because they skip as many samples as the edit list says that the
-    /// priming lasts.
+    /// The decoding time of a file's first sample of a track. It follows the same rule as for any other sample, and in
+    /// addition the first presented sample must not be before the file's start. Priming keeps its distance to that
+    /// sample: with a longer distance, players would cut off that much audio, because they skip the number of samples
+    /// in the edit list.
     private func start(
         of run: RecordedRun, _ kind: TrackKind, _ track: ClockEvidence.Track,
         _ evidence: ClockEvidence, _ shift: Int64
@@ -213,8 +213,8 @@ struct SourceRetimer {
 }
 
 extension RetimingRecord {
-    /// Widens the bounds by the delay of a file's first samples, which are not presented before the file begins; returns whether
-    /// there was any.
+    /// Widens the bounds by the delay of a file's first samples, which are not presented before the file begins;
+    /// returns whether there was any.
     fileprivate mutating func concede(_ retiming: FileRetiming, _ evidence: ClockEvidence) -> Bool {
         var isAny = false
         for index in tracks.indices {
@@ -237,8 +237,8 @@ extension RetimingRecord {
 extension RetimingRecord.Track {
     /// Widens the bound of times up to `ticks`, and only of those.
     ///
-    /// A delayed sample lies between its recorded and its computed place. Where the two bounds agree, its error is not above the
-    /// recorded bound.
+    /// A delayed sample lies between its recorded and its computed time. If the two bounds agree, its error is not
+    /// above the recorded bound.
     fileprivate mutating func concede(
         _ nanoseconds: UInt64, until ticks: Int64, recorded: [RecordedRun]
     ) {

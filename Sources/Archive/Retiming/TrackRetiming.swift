@@ -3,14 +3,16 @@ package import MP4
 
 /// Moves the decoding times of one track of a file along a mapping.
 ///
-/// The rules are those of ``TrackClock``. Times increase by at least a tick. Audio packets keep their distances as long as the
-/// mapping is within two ticks of that, so that audio that was end to end remains so; beyond that they move by whole ticks. The
-/// distance from a picture's decoding to its presentation is unchanged: over such a short time, two mappings do not differ.
+/// The rules are those of ``TrackClock``. Times increase by at least a tick. Audio packets keep their distances as long
+/// as the mapping is within two ticks of that, so that audio that was end to end remains so; beyond that they move by
+/// whole ticks. The distance from a picture's decoding to its presentation is unchanged: over such a short time, two
+/// mappings do not differ.
 ///
-/// Nothing is presented before its file begins. Where that delays a file's first picture or audio, later samples are delayed as
-/// much, and return to their own times by a twentieth of the elapsed time: nothing is hidden, and the order does not change.
+/// Nothing is presented before its file begins. If that delays a file's first picture or audio, later samples are
+/// delayed as much, and converge to their own times by a twentieth of the elapsed time: nothing is hidden, and the
+/// order does not change.
 struct TrackRetiming: Sendable {
-    /// Maximum distance of the mapping from the place where audio continues end to end.
+    /// Maximum distance of the mapping from the end of the previous audio packet.
     private static let soundToleranceTicks: Int64 = 2
     /// A picture is presented at most 16 pictures after its decoding (ISO/IEC 14496-10 §A.3.1): over that distance, a twentieth
     /// is less than one picture.
@@ -29,15 +31,15 @@ struct TrackRetiming: Sendable {
     private let originTicks: Int64
     private var knot = 0
     private(set) var last: (recordedTicks: Int64, ticks: Int64)?
-    /// The place of the last sample if the file had no beginning.
+    /// The time of the last sample if the file had no start.
     private var lastUndisplacedTicks: Int64 = 0
     /// Present delay, in ticks.
     private var displacementTicks: Int64 = 0
     private(set) var displacement: Displacement?
-    /// How late the first sample is relative to the mapping.
+    /// Delay of the first sample relative to the mapping.
     private var startDelayTicks: Int64 = 0
 
-    /// - Parameter last: the end of the track so far, ticks of the file's media timeline; none at a file's beginning.
+    /// - Parameter last: the end of the track so far, ticks of the file's media timeline; nil at a file's start.
     init(
         _ mapping: RetimingRecord.Track, timescale: Timescale, mediaTimeShift: Int64,
         after last: (recordedTicks: Int64, ticks: Int64)? = nil
@@ -49,7 +51,7 @@ struct TrackRetiming: Sendable {
         originTicks = mediaTimeShift
     }
 
-    /// The place of a sample without any previous samples.
+    /// The time of a sample without any previous samples.
     static func target(
         _ dts: Int64, shiftNanoseconds: Int64, timescale: Timescale
     ) -> Int64 {
@@ -60,12 +62,12 @@ struct TrackRetiming: Sendable {
         }
     }
 
-    /// The earliest place of a track's first presented sample: nothing is presented before its file begins.
+    /// The earliest time of a track's first presented sample: nothing is presented before its file begins.
     static func earliest(originTicks: Int64, compositionOffset: Int32) -> Int64 {
         originTicks - Int64(compositionOffset)
     }
 
-    /// How late samples are at most relative to the mapping, because the file cannot begin earlier.
+    /// Maximum delay of samples relative to the mapping, because the file cannot begin earlier.
     var greatestDelayTicks: Int64 { max(startDelayTicks, displacement?.greatestTicks ?? 0) }
 
     /// The decoding time of the track's next sample.
@@ -87,7 +89,7 @@ struct TrackRetiming: Sendable {
         if isFirstPresented {
             let earliest = Self.earliest(
                 originTicks: originTicks, compositionOffset: compositionOffset)
-            // The first sample is recorded at its actual place; this would have been the mapping's.
+            // The first sample is recorded at its actual time; this would have been the mapping's.
             if last == nil, place == earliest { undisplaced = min(place, target) }
             place = max(place, earliest)
             displacementTicks = place &- undisplaced
@@ -133,7 +135,7 @@ extension RetimingRecord.Knot {
 package struct FileRetiming {
     private var tracks: [TrackKind: TrackRetiming] = [:]
     private var priming = PrimingCounter()
-    /// A picture at which decoding can start has come.
+    /// Whether a picture at which decoding can start has occurred.
     private var hasSync = false
     private var counts: [TrackKind: Int] = [:]
     private var presented: Set<TrackKind> = []

@@ -1,19 +1,20 @@
-/// Removes a segment's media from the local disk, where an object store is proven to have it. The proof stays.
+/// Removes a segment's media from the local disk, if an object store is proven to have it. The proof stays.
 package enum LocalCopyRemoval {
-    /// Why a copy stays.
+    /// Why a copy was not removed.
     package enum Refusal: Hashable, Sendable {
-        /// There is no copy, or no proof of it any more.
+        /// There is no copy, or no longer a proof.
         case gone
-        /// The file is not the one that was proven: it was retimed, or replaced. It has to go up again.
+        /// The file differs from the proven one: it was retimed, or replaced. It has to be uploaded again.
         case changed
         case protected
         /// Another program is retiming the session.
         case busy
     }
 
-    /// Removes a copy, if the proof beside it is about exactly this file. Whether the store still has it is to be asked directly before.
+    /// Removes a copy, if the proof beside it matches exactly this file. Confirm directly before that the store still
+    /// has it.
     ///
-    /// The proof is durable, so one system call suffices: before it the file is there, afterwards the proof stands for it.
+    /// The proof is durable, so one system call suffices: before it there is the file, afterwards the proof.
     /// - Returns: nil: it was removed.
     package static func remove(
         _ segment: SegmentKey, in layout: ArchiveLayout
@@ -26,13 +27,13 @@ package enum LocalCopyRemoval {
             let lock = try DirectoryLock(layout.session(segment.session), busy: "busy")
             return try remove(path, proof, segment, layout, lock)
         } catch {
-            // Nothing but the lock has such an error.
+            // Only the lock has such an error.
             guard case .malformed = error else { throw error }
             return .busy
         }
     }
 
-    /// - Parameter lock: keeps the file from being retimed meanwhile.
+    /// - Parameter lock: prevents retiming of the file meanwhile.
     private static func remove(
         _ path: String, _ proof: SegmentProof, _ segment: SegmentKey, _ layout: ArchiveLayout,
         _ lock: borrowing DirectoryLock

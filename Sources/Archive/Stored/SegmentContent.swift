@@ -2,7 +2,7 @@ import Glibc
 import MP4
 package import Media
 
-/// What identifies a file's content without reading it.
+/// Identifies a file's content without reading it.
 package struct FileStamp: Hashable, Sendable {
     package var sizeBytes: Int64
     /// Nanoseconds since 1970 (UTC).
@@ -13,7 +13,7 @@ package struct FileStamp: Hashable, Sendable {
         self.modifiedNanoseconds = modifiedNanoseconds
     }
 
-    /// Of a file; nil where there is none.
+    /// Of a file; nil if it does not exist.
     package init?(_ path: String) {
         guard let status = FileSystem.status(path) else { return nil }
         sizeBytes = Int64(clamping: status.sizeBytes)
@@ -21,23 +21,23 @@ package struct FileStamp: Hashable, Sendable {
     }
 }
 
-/// What a finished segment holds, from the heads of its fragments: no media is read.
+/// The content of a finished segment, from the heads of its fragments: no media is read.
 package struct SegmentContent: Sendable {
     package var stamp: FileStamp
     /// ``SegmentKey/revision``.
     package var revision: UInt32
     /// SHA-256 of the last `moof`; nil for a file of another origin, or without fragments.
     package var chain: Digest?
-    /// Length of its presentation; nil where the index cannot be read.
+    /// Duration of its presentation; nil if the index is unreadable.
     package var lengthNanoseconds: Int64?
     /// Records by spool: non-adjacent ranges, ascending.
     package var records: [(spool: SpoolID, ranges: [ClosedRange<UInt64>])]
-    /// What its source needs to go on after it; nil where the file does not tell.
+    /// Data to continue its source after it; nil if it cannot be determined.
     package var continuation: SegmentContinuation?
 
-    /// Reads a file. A damaged one counts as far as it can be read: its bytes are what there is.
+    /// Reads a file. A damaged one is read as far as possible.
     /// - Returns: nil for a file that is still growing, or left so by a crash.
-    /// - Throws: when the file is not there or cannot be read.
+    /// - Throws: when the file does not exist or cannot be read.
     package init?(_ path: String) throws(ArchiveError) {
         guard let stamp = FileStamp(path) else {
             throw .system(operation: "open", path: path, errno: ENOENT)
@@ -60,7 +60,7 @@ package struct SegmentContent: Sendable {
             do throws(MP4Error) {
                 continuation = SegmentContinuation(try SegmentSurvey(of: source))
             } catch {
-                // Its numbers are known all the same.
+                // Its numbers are known nevertheless.
                 continuation = nil
             }
         } catch {
@@ -75,9 +75,9 @@ package struct SegmentContent: Sendable {
 }
 
 extension ArchiveLayout {
-    /// Suffix of the record of an upload that has begun.
+    /// Suffix of the record of a started upload.
     package static let uploadSuffix = ".upload"
-    /// What of a session's other files the store has: no source can have its name.
+    /// The record of a session's other stored files; not a valid source name.
     package static let storedName = ".stored"
 
     /// The proof beside a segment.
@@ -85,7 +85,7 @@ extension ArchiveLayout {
         self.segment(segment) + SegmentProof.suffix
     }
 
-    /// The record of a segment's upload that has begun.
+    /// The record of a segment's started upload.
     package func upload(_ segment: SegmentKey) -> String {
         self.segment(segment) + Self.uploadSuffix
     }
@@ -94,8 +94,8 @@ extension ArchiveLayout {
         "\(self.session(session))/\(Self.storedName)"
     }
 
-    /// Segments of a source whose media is in the store alone, by origin: those with a proof, without a file, and without the rest of an
-    /// interrupted removal.
+    /// Segments of a source whose media is in the store only, by origin: those with a proof, without a file, and
+    /// without the rest of an interrupted removal.
     package func movedSegments(_ source: SourceKey) throws(ArchiveError) -> [SegmentKey] {
         Self.movedSegments(source, among: try FileSystem.names(in: self.source(source)))
     }

@@ -2,24 +2,24 @@ import MP4
 package import Media
 import Timing
 
-/// What a source needs to go on after a segment whose file is not there: where its tracks end, and the model of its clock.
+/// The data to continue a source after a segment without its file: the ends of its tracks, and the model of its clock.
 ///
-/// It is part of the segment's proof, because a collector that begins with nothing but the bucket has no files to read it from. Where
-/// a segment of a local archive is in the store alone, it serves as well.
+/// It is part of the segment's proof, because a collector that begins with only the bucket has no files to read it
+/// from. It is also used when a segment of a local archive is in the store only.
 package struct SegmentContinuation: Codable, Hashable, Sendable {
-    /// More spools than one file has: a box that is started again a few times within a segment.
+    /// Maximum number of spools in one file: a box that restarts a few times within a segment.
     private static let maximumRuns = 64
 
-    /// The samples of one track that one spool has in the segment.
+    /// The samples of one track of one spool in the segment.
     package struct Run: Codable, Hashable, Sendable {
         /// The spool's identity, hexadecimal.
         package var spool: String
         /// `video` or `audio`.
         package var track: String
-        /// Numbers of the first and of the last sample; numbers of the other track are among them.
+        /// Numbers of the first and of the last sample; numbers of the other track are between them.
         package var first: UInt64
         package var last: UInt64
-        /// Decoding time of the last sample on the session's timeline, and how long it lasts.
+        /// Decoding time of the last sample on the session's timeline, and its duration.
         package var dtsTicks: Int64
         package var durationTicks: Int64
         /// The unit of both.
@@ -34,7 +34,7 @@ package struct SegmentContinuation: Codable, Hashable, Sendable {
         package var offsetNanoseconds: Int64
         package var boundNanoseconds: UInt64
         package var skewPartsPerBillion: Int64
-        /// How fast the bound grows; nil in proofs of early versions.
+        /// Growth of the bound; nil in proofs of early versions.
         package var growthPartsPerBillion: Int64?
     }
 
@@ -92,7 +92,7 @@ package struct SegmentContinuation: Codable, Hashable, Sendable {
         }
     }
 
-    /// Where each track of each spool ends; what makes no sense is left out.
+    /// The end of each track of each spool; invalid ones are omitted.
     package var runsOnDisk: [(spool: SpoolID, run: RunOnDisk)] {
         runs.prefix(Self.maximumRuns).compactMap { run in
             guard let spool = SpoolID(hexadecimal: run.spool),
@@ -112,7 +112,7 @@ package struct SegmentContinuation: Codable, Hashable, Sendable {
         }
     }
 
-    /// The clock model, to be extrapolated.
+    /// The clock model, for extrapolation.
     package var recordedClock: RecordedClock? {
         guard let clock, clock.agentNanoseconds.magnitude <= UTCTime.farthestNanoseconds,
             clock.offsetNanoseconds.magnitude <= UTCTime.farthestNanoseconds,

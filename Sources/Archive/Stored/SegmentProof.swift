@@ -1,28 +1,28 @@
 import FoundationEssentials
 package import Media
 
-/// `<segment>.mp4.json`: the proof that an object store has a segment, whole and as its file was.
+/// `<segment>.mp4.json`: the proof that an object store has a segment, complete and unchanged.
 ///
-/// It is put into the store after the store has the segment, so that its presence there means complete. The same bytes are written
-/// beside the segment's file. When the file is removed because the store has it, the proof stays: it says what the file held
-/// (size, length, records), so that lists, the catalog, `verify` and recovery still know the segment.
+/// It is uploaded after the segment, so its presence in the store means that the segment is complete. The same bytes
+/// are written beside the segment's file. When the file is evicted, the proof stays: it describes the file (size,
+/// duration, records), so that lists, the catalog, `verify` and recovery still know the segment.
 ///
-/// A store knows objects by entity tags that are no digests, and some stores tell no digests at all. So the proof has its own: the
-/// SHA-256 of each part as it was sent, and the SHA-256 over those digests in order (what S3 calls a composite checksum).
+/// Entity tags of stores are not digests, and some stores do not return digests. So the proof has its own: the SHA-256
+/// of each uploaded part, and the SHA-256 over those digests in order (what S3 calls a composite checksum).
 package struct SegmentProof: Codable, Hashable, Sendable {
     package static let formatVersion = 1
-    /// Added to the name of the segment's file.
+    /// Appended to the name of the segment's file.
     package static let suffix = ".json"
-    /// A larger proof was not written by this program: 10,000 parts take 700 kB.
+    /// A larger proof was not written by this program: 10,000 parts need 700 kB.
     package static let maximumBytes = 8 << 20
-    /// S3's limit of the parts of an object.
+    /// S3's maximum number of parts.
     package static let maximumParts = 10_000
-    /// A part is in memory as a whole. So an object has 671 GB at most: a day at 62 Mbit/s.
+    /// A part is held in memory. So an object has 671 GB at most: a day at 62 Mbit/s.
     package static let maximumPartBytes: Int64 = 64 << 20
     /// A hundred days.
     private static let longestNanoseconds: Int64 = 8_640_000_000_000_000
 
-    /// The records of one spool that the segment holds.
+    /// The records of one spool in the segment.
     package struct Records: Codable, Hashable, Sendable {
         /// The spool's identity, hexadecimal.
         package var spool: String
@@ -38,8 +38,8 @@ package struct SegmentProof: Codable, Hashable, Sendable {
     package var sizeBytes: Int64
     /// ``SegmentKey/revision``.
     package var revision: UInt32
-    /// SHA-256 of the file's last `moof`, hexadecimal: by the chain of ``FragmentRecord`` it stands for all media in the file. Nil
-    /// for a file of another origin.
+    /// SHA-256 of the file's last `moof`, hexadecimal: through the chain of ``FragmentRecord`` it covers all media in
+    /// the file. Nil for a file of another origin.
     package var chain: String?
     /// Size of every part but the last.
     package var partBytes: Int64
@@ -47,26 +47,26 @@ package struct SegmentProof: Codable, Hashable, Sendable {
     package var parts: [String]
     /// SHA-256 of the parts' digests, concatenated, hexadecimal.
     package var digest: String
-    /// Length of its presentation; nil for a file whose index cannot be read.
+    /// Duration of its presentation; nil if the index is unreadable.
     package var lengthNanoseconds: Int64?
     package var records: [Records]
-    /// What the source needs to go on after the segment; none in proofs of early versions.
+    /// Data to continue the source after the segment; nil in proofs of early versions.
     package var continuation: SegmentContinuation?
-    /// By spool, hexadecimal: when this was written, every record of the source up to this one was in the store, or never has to be.
-    /// So a collector that begins with the bucket alone knows of records in sessions that it does not read.
+    /// By spool, hexadecimal: at the time of writing, every record of the source up to this one was in the store, or
+    /// need not be. So a collector that begins with only the bucket knows of records in sessions that it does not read.
     package var storedThrough: [String: UInt64]?
     /// The store, without the segment's name: `s3://BUCKET/PREFIX`.
     package var store: String
     /// The object's entity tag.
     package var tag: String
-    /// The modification time of the file that was sent, nanoseconds since 1970 (UTC).
+    /// The modification time of the uploaded file, nanoseconds since 1970 (UTC).
     package var modifiedNanoseconds: Int64
-    /// When this was written, UTC.
+    /// Time of writing, UTC.
     package var at: String
 
     /// - Parameters:
     ///   - parts: SHA-256 of each part.
-    ///   - tag: as the store told it when the object was complete.
+    ///   - tag: the complete object's entity tag.
     package init(
         of segment: SegmentKey, content: SegmentContent, partBytes: Int64, parts: [Digest],
         store: String, tag: String, at: UTCTime
@@ -96,14 +96,14 @@ package struct SegmentProof: Codable, Hashable, Sendable {
     /// The digest of digests.
     package static func digest(of parts: [Digest]) -> Digest { Digest(of: parts.flatMap(\.bytes)) }
 
-    /// How many bytes each part of an object has: `usual`, or more where 10,000 of them are too few.
+    /// Part size for an object: `usual`, or more if 10,000 parts would not suffice.
     package static func partBytes(for sizeBytes: Int64, usual: Int64 = 8 << 20) -> Int64 {
         let step: Int64 = 1 << 20
         let least = (max(0, sizeBytes) + Int64(maximumParts) - 1) / Int64(maximumParts)
         return least <= usual ? usual : (least + step - 1) / step * step
     }
 
-    /// The segment it is about.
+    /// The segment that it describes.
     package var key: SegmentKey? {
         SegmentKey(SourceKey(session: session, source: source), fileName: segment).map {
             var key = $0
@@ -112,13 +112,13 @@ package struct SegmentProof: Codable, Hashable, Sendable {
         }
     }
 
-    /// The range of the file that is part `index`, counted from 0.
+    /// The file's range of part `index`, from 0.
     package func range(ofPart index: Int) -> Range<Int64> {
         let begin = Int64(index) * partBytes
         return begin..<min(begin + partBytes, sizeBytes)
     }
 
-    /// The records, with numbers that can be calculated with.
+    /// The records, without numbers beyond the limits.
     package var ranges: [(spool: SpoolID, ranges: [ClosedRange<UInt64>])] {
         records.compactMap { records in
             SpoolID(hexadecimal: records.spool).map { spool in
@@ -127,7 +127,7 @@ package struct SegmentProof: Codable, Hashable, Sendable {
         }
     }
 
-    /// Whether it is about the file with this stamp: without reading the file.
+    /// Whether it matches the file with this stamp, without reading the file.
     package func describes(_ stamp: FileStamp) -> Bool {
         sizeBytes == stamp.sizeBytes && modifiedNanoseconds == stamp.modifiedNanoseconds
     }
@@ -168,7 +168,7 @@ package struct SegmentProof: Codable, Hashable, Sendable {
         return proof
     }
 
-    /// Reads the proof beside a segment; nil where there is none.
+    /// Reads the proof beside a segment; nil without one.
     package static func read(
         _ segment: SegmentKey, in layout: ArchiveLayout
     ) throws(ArchiveError) -> SegmentProof? {
@@ -182,7 +182,7 @@ package struct SegmentProof: Codable, Hashable, Sendable {
         return proof
     }
 
-    /// Whether its values agree with each other, and can be calculated with.
+    /// Whether its values are consistent and within limits.
     private var isPossible: Bool {
         guard sizeBytes >= 0, (1...Self.maximumPartBytes).contains(partBytes),
             sizeBytes <= Int64(Self.maximumParts) * partBytes,
@@ -205,7 +205,7 @@ package struct SegmentProof: Codable, Hashable, Sendable {
                 }
         }
         guard areNumbers else { return false }
-        // Each of them is a sample in the file, of a byte at least: gaps, changes of format and goodbyes are in the ledger alone.
+        // Each record is a sample of at least one byte: gaps, changes of format and Goodbyes are in the ledger only.
         let samples = records.lazy.flatMap(\.ranges).reduce(0 as UInt64) {
             $0.clampedAdding($1[1] - $1[0] + 1)
         }

@@ -1,15 +1,16 @@
 import FoundationEssentials
 import Media
 
-/// `.stored`: which of a session's other files (description, ledgers, notes, protection) an object store has, and as what.
+/// `.stored`: the other files of a session (description, ledgers, notes, protection) that an object store has, with
+/// their digests.
 ///
-/// It is knowledge, not content: without it, the files are compared with the store again. In a session that is being removed, it says
-/// that the store has something of the session that has to be deleted, too.
+/// It is a cache: without it, the files are compared with the store again. In a session that is being removed, it marks
+/// that parts of the session have to be deleted from the store, too.
 package struct StoredDocuments: Codable, Hashable, Sendable {
     private static let formatVersion = 1
     private static let maximumBytes = 16 << 20
 
-    /// A file as the store has it.
+    /// A file in the store.
     package struct Document: Codable, Hashable, Sendable {
         package var sizeBytes: Int64
         package var modifiedNanoseconds: Int64
@@ -30,8 +31,8 @@ package struct StoredDocuments: Codable, Hashable, Sendable {
         }
     }
 
-    /// What distinguishes a session from another one of the same name: its zero to the nanosecond. Its zero on the collector's monotonic
-    /// clock would not do: it is another one after a reboot.
+    /// Distinguishes a session from another one with the same name: its zero to the nanosecond. Its zero on the
+    /// collector's monotonic clock changes with a reboot.
     package struct Identity: Codable, Hashable, Sendable {
         package var zeroUTCNanoseconds: Int64
 
@@ -52,7 +53,7 @@ package struct StoredDocuments: Codable, Hashable, Sendable {
         self.identity = identity
     }
 
-    /// Reads a session's record; nil where there is none, it is damaged, or another store is meant.
+    /// Reads a session's record; nil if it does not exist, is damaged, or belongs to another store.
     package static func read(
         _ path: String, store: String
     ) throws(ArchiveError) -> StoredDocuments? {
@@ -62,12 +63,12 @@ package struct StoredDocuments: Codable, Hashable, Sendable {
             let read = try JSONDecoder().decode(StoredDocuments.self, from: Data(bytes))
             return read.format == formatVersion && read.store == store ? read : nil
         } catch {
-            // What it said is found out again.
+            // It will be determined again.
             return nil
         }
     }
 
-    /// Makes it durable.
+    /// Writes it durably.
     package func write(_ path: String, on disk: any Disk) throws(ArchiveError) {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

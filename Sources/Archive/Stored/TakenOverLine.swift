@@ -1,4 +1,5 @@
 extension LedgerEntry {
-    /// Whether it says that a collector without any files went on with what the store has. Other lines may give the same cause.
+    /// Whether it records that a collector without any files continued from the object store. Other kinds of lines may
+    /// have the same cause.
     package var isTakenOver: Bool { kind == .resumed && cause == Self.takenOver }
 }

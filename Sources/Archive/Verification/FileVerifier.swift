@@ -25,11 +25,11 @@ package struct FileVerifier {
         var samples: [ScannedSample] = []
         var shift: Int64 = 0
         var format: TrackFormat
-        /// The first sample of each run whose clock is known, with its place in `samples`.
+        /// The first sample of each run with a known clock, and its index in `samples`.
         var runs: [(index: Int, run: StampedRun)] = []
-        /// Decoding times as the index in force gives them, where the file was retimed.
+        /// Decoding times in the active index, if the file was retimed.
         var retimedDTS: [Int64]?
-        /// How late its first samples are then, nanoseconds.
+        /// Delay of its first samples in that case, nanoseconds.
         var delayNanoseconds: Int64 = 0
     }
 
@@ -57,7 +57,7 @@ package struct FileVerifier {
         do throws(ArchiveError) {
             return try Ledger.read(ledger).entries
         } catch {
-            // Then it explains nothing; the session's verification reports it.
+            // Then it explains no gaps; the session's verification reports it.
             return nil
         }
     }
@@ -139,7 +139,7 @@ package struct FileVerifier {
                 Array(placeholder))
     }
 
-    /// Whether media begin where a recording has its initial `moov`: only the index of an export has that.
+    /// Whether media begin at the offset of a recording's initial `moov`: only an export's index has that.
     private func isExport(_ source: some ByteSource) -> Bool {
         do throws(MP4Error) {
             let movie = try Movie.read(from: source)
@@ -244,7 +244,7 @@ extension FileVerifier {
         report.clockBoundMilliseconds = [report.clockBoundMilliseconds.first ?? bound, bound]
     }
 
-    /// Keeps when the first sample of each run was captured. Times of an imported or replayed recording are its own.
+    /// Keeps the capture times of the first sample of each run. Times of an imported or replayed recording are its own.
     private mutating func keepStamps(of record: FragmentRecord, _ fragment: ScannedFragment) {
         guard let zero = record.collectorZeroNanoseconds, record.clock.boundNanoseconds > 0 else {
             return

@@ -3,7 +3,7 @@ package struct Finding: Codable, Hashable, Sendable {
     package enum Severity: String, Codable, Sendable {
         /// Data differs from what was recorded, or is missing without an explanation.
         case damage
-        /// Times contradict the stamps of the agent's clock; the media is as it was sent.
+        /// Times contradict the stamps of the agent's clock; the media is unchanged.
         case timeDamage = "time-damage"
         /// Information; nothing is wrong.
         case note
@@ -60,9 +60,9 @@ package struct FileReport: Codable, Hashable, Sendable {
     /// Media bytes whose digest was computed and compared.
     package var digestedBytes: UInt64 = 0
     package var findings: [Finding] = []
-    /// The segment's origin on the session's timeline, seconds; none without records.
+    /// The segment's origin on the session's timeline, seconds; nil without records.
     package var originSeconds: Double?
-    /// The changes by retiming; none when the times are as recorded.
+    /// The changes by retiming; nil when the times are as recorded.
     package struct Retiming: Codable, Hashable, Sendable {
         package var boundBefore: RetimingReport.Bounds
         package var boundAfter: RetimingReport.Bounds
@@ -86,7 +86,7 @@ package struct FileReport: Codable, Hashable, Sendable {
 
     /// Whether nothing is damaged, times included.
     package var isIntact: Bool { !findings.contains(where: \.severity.isDamage) }
-    /// Whether the media is as it was sent, whatever its times are.
+    /// Whether the media is unchanged, regardless of its times.
     package var hasWholeMedia: Bool { !findings.contains { $0.severity == .damage } }
 }
 
@@ -121,6 +121,6 @@ package struct SessionReport: Codable, Hashable, Sendable {
 
     /// Whether nothing is damaged, times included.
     package var isIntact: Bool { !allFindings.contains(where: \.severity.isDamage) }
-    /// Whether the media is as it was sent, whatever its times are.
+    /// Whether the media is unchanged, regardless of its times.
     package var hasWholeMedia: Bool { !allFindings.contains { $0.severity == .damage } }
 }

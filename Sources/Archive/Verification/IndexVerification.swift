@@ -104,7 +104,7 @@ extension FileVerifier {
         }
     }
 
-    /// Whether the edit list puts the first presented sample at its place on the file's timeline.
+    /// Whether the edit list puts the first presented sample at its time on the file's timeline.
     private mutating func compareEdits(
         _ track: MovieTrack, of movie: Movie, _ kind: TrackKind, _ samples: [ScannedSample],
         shift: Int64
@@ -115,7 +115,8 @@ extension FileVerifier {
             return
         }
         let wait = track.edits.dropLast().map { Int64(clamping: $0.segmentDuration) }.clampedSum
-        // The place at which the edit list presents the sample: the delay, and the media time at which presentation begins.
+        // The time at which the edit list presents the sample: the delay, and the media time at which presentation
+        // begins.
         let media = (samples[first].pts - start).clampedSubtracting(edit.mediaTime)
         do {
             let presented =

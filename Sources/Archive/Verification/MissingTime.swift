@@ -1,6 +1,6 @@
 import Media
 
-/// How long data of a source was missing, according to its ledger.
+/// Duration of a source's missing data, according to its ledger.
 enum MissingTime {
     /// Time covered by at least one ledger line about a loss, counted once; lines without a start time are added separately.
     static func nanoseconds(_ gaps: [LedgerEntry]) -> Int64 {

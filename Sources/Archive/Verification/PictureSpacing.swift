@@ -6,9 +6,10 @@ import Media
 /// Two fields of one picture, or a picture whose stamp was moved after another's, are close together without significance. A
 /// whole second's worth of pictures within a thirtieth of a second is significant.
 enum PictureSpacing {
-    /// This many consecutive pictures …
+    /// Minimum number of consecutive pictures.
     static let pictures = 30
-    /// … within less than this: more than 1,000 a second. Industrial cameras are slower at sizes that are encoded live.
+    /// Maximum duration of that many pictures: more than 1,000 a second. Industrial cameras are slower at sizes that
+    /// are encoded live.
     static let milliseconds: Int64 = 30
 
     /// The number of pictures in such crowded sequences.
@@ -25,7 +26,8 @@ enum PictureSpacing {
         return count
     }
 
-    /// How many pictures could not be kept at their stamps according to a source's ledger; nil: some, but the number is unknown.
+    /// Number of pictures that could not be kept at their stamps according to a source's ledger; nil: some, but the
+    /// number is unknown.
     static func explained(by ledger: [LedgerEntry]) -> UInt64? {
         let lines = ledger.filter { $0.kind == .time && $0.isAboutPictures }
         // Early versions only recorded it as text.

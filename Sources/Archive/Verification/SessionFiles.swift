@@ -1,6 +1,6 @@
 package import Media
 
-/// The files of one session as their verification needs them: in a directory (``SessionDirectory``), or in an object store.
+/// The files of one session for its verification: in a directory (``SessionDirectory``), or in an object store.
 package protocol SessionFiles {
     /// The session's folder in messages: a path, or an address.
     var path: String { get }
@@ -21,7 +21,7 @@ package protocol SessionFiles {
     func ledger(of source: String) throws(ArchiveError) -> Ledger.Contents
 
     /// Checks one segment.
-    /// - Throws: where a store cannot be asked. What is wrong with the file is in the verifier's report.
+    /// - Throws: when a store cannot be reached. Damage of the file is in the verifier's report.
     func examine(
         _ segment: String, of source: String, ledger: [LedgerEntry]
     ) throws(ArchiveError) -> FileVerifier
@@ -29,7 +29,7 @@ package protocol SessionFiles {
     /// Files of a source that were being removed.
     func interruptedRemovals(of source: String) throws(ArchiveError) -> [InterruptedRemoval]
 
-    /// Segments whose media is elsewhere, in an object store alone. None where these files are the store's.
+    /// Segments whose media is in an object store only. Empty if these files are the store's.
     func movedSegments(of source: String) throws(ArchiveError) -> [MovedSegment]
 }
 
@@ -37,22 +37,22 @@ extension SessionFiles {
     package func movedSegments(of source: String) throws(ArchiveError) -> [MovedSegment] { [] }
 }
 
-/// A segment whose media is in an object store alone.
+/// A segment whose media is in an object store only.
 package struct MovedSegment {
     /// Of its proof.
     package var path: String
     /// The name of its file in the store.
     package var segment: String
-    /// Reads its proof; nil: it is gone by now.
+    /// Reads its proof; nil if it was removed meanwhile.
     package var proof: () throws(ArchiveError) -> SegmentProof?
 }
 
 /// A file whose removal was interrupted.
 package struct InterruptedRemoval {
     package var path: String
-    /// The name that it had before.
+    /// Its original name.
     package var segment: String
-    /// The numbers of its records, by spool: its fragments are read.
+    /// The numbers of its records, by spool, read from its fragments.
     package var records: () -> [(spool: SpoolID, ranges: [ClosedRange<UInt64>])]
 }
 

@@ -18,8 +18,9 @@ package struct SessionVerifier {
         return try verify(session, files)
     }
 
-    /// Checks a session whose files are anywhere.
-    /// - Throws: only when folders cannot be listed, or a store cannot be asked; errors in what they hold are in the report.
+    /// Checks a session in any storage.
+    /// - Throws: only when folders cannot be listed, or a store cannot be reached; errors in their content are in the
+    ///   report.
     package static func verify(
         _ session: String, _ files: any SessionFiles
     ) throws(ArchiveError) -> SessionReport {
@@ -60,7 +61,7 @@ package struct SessionVerifier {
             sources: sources, findings: findings)
     }
 
-    /// Checks a part. An entry that is not what its name says is damage, and does not keep the rest from being checked.
+    /// Checks a part. An entry of the wrong kind is damage, and does not prevent the other checks.
     private mutating func attempt(
         _ path: String, _ check: (inout SessionVerifier) throws(ArchiveError) -> Void
     ) throws(ArchiveError) {
@@ -73,8 +74,8 @@ package struct SessionVerifier {
         }
     }
 
-    /// - Parameter isFinished: whether nothing more will arrive. Until then a hole is only data that is still to come: no later
-    ///   record has been acknowledged, so the agent has all of it.
+    /// - Parameter isFinished: whether nothing more will arrive. Until then a hole is only data that is still to come:
+    ///   no later record has been acknowledged, so the agent has all of it.
     private mutating func source(
         _ name: String, isFinished: Bool
     ) throws(ArchiveError) -> SessionReport.Source {
@@ -94,7 +95,7 @@ package struct SessionVerifier {
         }
         checkJoints(ends, ledger.entries)
         let recorded = numbers.count
-        // Before every line where nothing was taken over.
+        // −1 without a takeover, so that no line precedes it.
         let takenOver = ledger.entries.lastIndex(where: \.isTakenOver) ?? -1
         for (place, entry) in ledger.entries.enumerated() {
             guard let spool = entry.spool, place > takenOver || !entry.isAboutOtherSessions,
@@ -105,8 +106,8 @@ package struct SessionVerifier {
         let directory = files.path(of: name)
         try noteRemovals(of: name, ledger, &numbers)
         try noteMoved(name, ledger, &numbers)
-        // Of what a collector said that is gone with its disk, some may have come again, into this session; and so may what was to
-        // come later, where a killed collector's successor did not know of the session's end.
+        // Records that a lost collector has attributed elsewhere may have arrived again in this session; and so may
+        // records attributed to a later session, if a killed collector's successor did not know of the session's end.
         for (place, entry) in ledger.entries.enumerated()
         where entry.kind == .later || (place < takenOver && entry.isAboutOtherSessions) {
             for range in entry.sequences { numbers.explain(range, spool: entry.spool ?? "") }
@@ -137,7 +138,7 @@ package struct SessionVerifier {
                 == .goodbye)
     }
 
-    /// Reports times that contradict the agent's stamps from file to file.
+    /// Reports times that contradict the agent's stamps across files.
     private mutating func checkJoints(
         _ ends: [(report: FileReport, first: StampedRun, last: StampedRun)],
         _ ledger: [LedgerEntry]
@@ -174,7 +175,8 @@ package struct SessionVerifier {
         }
     }
 
-    /// Records of segments whose media is in the store alone are there; whether the store still has them is asked with the store.
+    /// Records of segments whose media is in the store only count as present; the store's own verification checks
+    /// whether it still has them.
     private mutating func noteMoved(
         _ source: String, _ ledger: Ledger.Contents, _ numbers: inout RecordNumbers
     ) throws(ArchiveError) {
@@ -219,9 +221,9 @@ package struct SessionVerifier {
 private struct RecordNumbers {
     private var sets: [String: SequenceSet] = [:]
     private var first: [String: UInt64] = [:]
-    /// How many numbers were inserted more than once.
+    /// Numbers that were inserted more than once.
     private(set) var repeated: UInt64 = 0
-    /// How many distinct numbers.
+    /// Number of distinct numbers.
     private(set) var count: UInt64 = 0
 
     mutating func insert(_ range: ClosedRange<UInt64>, spool: String) {

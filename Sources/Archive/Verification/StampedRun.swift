@@ -2,7 +2,7 @@ import MP4
 import Media
 import Timing
 
-/// The first sample of a run of samples: when it was captured by the agent's clock, and where it was placed.
+/// The first sample of a run: its capture time by the agent's clock, and its time in the recording.
 struct StampedRun: Hashable, Sendable {
     var spool: SpoolID
     var epoch: EpochID
@@ -12,26 +12,26 @@ struct StampedRun: Hashable, Sendable {
     var stampNanoseconds: Int64
     /// Session time of that stamp, as mapped while it was recorded.
     var mappedNanoseconds: Int64
-    /// Session time of its decoding, as the file says.
+    /// Session time of its decoding, according to the file.
     var placedNanoseconds: Int64
-    /// The byte where it begins in its file.
+    /// Its byte offset in its file.
     var offset: Int64
-    /// How late the file's first samples are, because it cannot begin earlier: they return to their places soon after.
+    /// Delay of the file's first samples, because it cannot begin earlier: they converge to their times soon after.
     var delayNanoseconds: Int64 = 0
 }
 
-/// Compares the distances of samples with those of their stamps. What an agent's own clock says of two samples is known better
-/// than anything else: a correction may bend their distance by the slew limit, and never more.
+/// Compares the distances of samples with those of their stamps. The agent's own clock is the most accurate measure of
+/// the distance of two samples: a correction may change it by the slew limit at most.
 enum StampDistances {
-    /// Rounding to ticks, sound that lies end to end, and a first picture that is presented with its file's beginning.
+    /// Rounding to ticks, audio that is placed end to end, and a first picture that is presented at its file's start.
     static let toleranceNanoseconds: Int64 = 2_000_000
-    /// Two clocks run apart by at most 550 ppm, and 500 are slewed.
+    /// Two clocks have a skew of at most 550 ppm, and 500 ppm are slewed.
     static let partsPerMillion: Int64 = 1_050
-    /// Stamps that are further apart, or in the other order, say nothing about a distance.
+    /// Stamps that are farther apart, or in the other order, cannot be compared.
     static let farthestNanoseconds: Int64 = 86_400_000_000_000
 
-    /// How much longer a distance of times is than that of the stamps; nil: it agrees, or cannot be compared.
-    /// - Parameter delay: how late a file's first samples are because it cannot begin earlier. A longer delay than what is slewed
+    /// Excess of a distance of times over that of the stamps; nil: it agrees, or cannot be compared.
+    /// - Parameter delay: delay of a file's first samples because it cannot begin earlier. A delay above the slew limit
     ///   is no explanation.
     static func excess(_ stamps: Int64, _ times: Int64, delay: Int64 = 0) -> Int64? {
         guard stamps > 0, stamps <= farthestNanoseconds else { return nil }
@@ -41,7 +41,7 @@ enum StampDistances {
         return excess.magnitude > allowed.magnitude ? excess : nil
     }
 
-    /// A contradiction between two runs of a track, in words; nil: there is none, or the ledger says why.
+    /// A contradiction between two runs of a track, in words; nil: there is none, or the ledger explains it.
     /// - Parameter isJoint: whether the second one begins a file.
     static func contradiction(
         _ one: StampedRun, _ next: StampedRun, ledger: [LedgerEntry], isRetimed: Bool,
@@ -63,7 +63,7 @@ enum StampDistances {
                 $0.kind == .discontinuity && $0.epoch == next.epoch.description
                     && isNear($0.offsetNanoseconds ?? 0, step)
             }
-            // A step back in the middle of a file squeezes what follows, whoever states it.
+            // A step back in the middle of a file compresses later samples, even if it is recorded.
             if isStated, isJoint || step > 0, !isRetimed || isNear(excess, step) { return nil }
         } else if ledger.contains(where: { $0.kind == .time && $0.isAboutStamps(of: next.track) }) {
             return nil
@@ -84,7 +84,7 @@ enum StampDistances {
 }
 
 extension LedgerEntry {
-    /// Whether a `time` line says that stamps of a track could not be kept.
+    /// Whether a `time` line records that stamps of a track could not be kept.
     fileprivate func isAboutStamps(of track: TrackKind) -> Bool {
         // Early versions only recorded it as text.
         (self.track == nil || self.track == track.description)
@@ -117,7 +117,7 @@ extension FileVerifier {
         }
     }
 
-    /// A track's runs with the places that the file's index gives them.
+    /// A track's runs with their times in the file's index.
     private func stampedRuns(_ track: WalkedTrack) -> [StampedRun] {
         track.runs.map { index, run in
             var placed = run
@@ -130,7 +130,7 @@ extension FileVerifier {
         }
     }
 
-    /// The first and the last run of each track: the distances between files follow from them.
+    /// The first and the last run of each track, for the distances between files.
     var ends: [(first: StampedRun, last: StampedRun)] {
         TrackKind.allCases.compactMap { kind in
             guard let runs = tracks[kind].map(stampedRuns),

@@ -1,8 +1,7 @@
 package import Media
 package import Timing
 
-/// A sample's place in a recording, before it is written. All times are ticks of its track's timescale on the session's
-/// timeline.
+/// A sample's times in a recording, before it is written: ticks of its track's timescale on the session's timeline.
 package struct PlannedSample: Hashable, Sendable {
     package var sizeBytes: UInt32
     package var dts: Int64
@@ -46,13 +45,13 @@ package struct PlannedRun: Hashable, Sendable {
 
 /// Consecutive bytes of one received payload, and their samples.
 ///
-/// What holds the bytes (a received message in the collector, an array in tests) is no type parameter: generic code is not
+/// The payload (a received message in the collector, an array in tests) is no type parameter: generic code is not
 /// specialised across modules, which took a twelfth of the collector's CPU time with a thousand sources.
 package struct PlannedPiece: Sendable {
     package var payload: any MediaPayload
     /// The byte range of the piece in the payload.
     package var range: Range<Int>
-    /// The agent's digest; none when the piece is only a part of the digested bytes.
+    /// The agent's digest; nil when the piece is only a part of the digested bytes.
     package var digest: Digest?
     package var runs: [PlannedRun]
 
@@ -155,7 +154,7 @@ package struct FragmentPlan: Sendable {
     /// Its memory use.
     package var amount: MediaAmount { pieces.amount() }
 
-    /// When the first of its samples was captured, on the collector's monotonic clock; nil: it has none.
+    /// Capture time of its first sample, on the collector's monotonic clock; nil without samples.
     package var capturedNanoseconds: Int64? {
         var earliest: Int64?
         for piece in pieces {

@@ -8,7 +8,7 @@ struct PendingFragment: Sendable {
     var samples = 0
     /// First DTS of each track, session time.
     var startNanoseconds = PerTrack<Int64>()
-    /// When its first piece arrived, on the caller's clock.
+    /// Arrival of its first piece, on the caller's clock.
     var sinceNanoseconds: Int64?
     /// The context of its newest piece, with the widest bound of all.
     private(set) var context: FragmentContext?

@@ -12,15 +12,16 @@ package final class RecordingFile {
     /// Bytes that were durable when ``synchronize()`` last returned, or when the file was opened to be resumed.
     ///
     package private(set) var durableBytes: UInt64
-    /// An `fdatasync` has failed: data after ``durableBytes`` may be lost. The next `fdatasync` would succeed all the same,
-    /// because Linux reports a lost page once and then treats it as clean.
+    /// An `fdatasync` has failed: data after ``durableBytes`` may be lost. The next `fdatasync` would succeed
+    /// nevertheless, because Linux reports a lost page once and then treats it as clean.
     package private(set) var hasLostPages = false
     private let disk: any Disk
     private var descriptor: Int32
     private var writebackStart: UInt64 = 0
-    /// The file has other names (hard links), which may be outside of the archive: before its first change it is replaced by a copy.
+    /// The file has other names (hard links), possibly outside of the archive: it is replaced by a copy before its
+    /// first change.
     private var hasOtherNames = false
-    /// How much is copied at a time.
+    /// Bytes copied per step.
     private static let copiedBytes = 1 << 20
 
     /// Creates a file; an existing file is an error, and is never overwritten.
@@ -82,7 +83,7 @@ package final class RecordingFile {
         writebackStart = min(writebackStart, size)
     }
 
-    /// Replaces a file that has other names by a copy of it, which has one name: what has the others stays as it is.
+    /// Replaces a file with hard links by a copy, so that the other names keep the original.
     func separate() throws(ArchiveError) {
         guard hasOtherNames else { return }
         let unfinished = path + SegmentWriter.unnamedSuffix
@@ -154,7 +155,7 @@ package final class RecordingFile {
         }
     }
 
-    /// Starts to write dirty pages to the disk, and returns at once.
+    /// Starts to write dirty pages to the disk, without waiting.
     ///
     /// Called for every file before the first ``synchronize()``: the disk then works on all of them together, and one
     /// journal commit covers them.
@@ -165,14 +166,14 @@ package final class RecordingFile {
         disk.startWriteback(descriptor, from: Int64(start), count: Int64(sizeBytes - start))
     }
 
-    /// Makes later reads return what is on the disk. An earlier process may have been killed after the kernel had reported to it
-    /// alone that pages could not be written: they remain in memory as if they were on the disk.
+    /// Makes later reads return the content of the disk. An earlier process may have been killed after the kernel had
+    /// reported to it alone that pages could not be written: they remain in memory as if they were on the disk.
     package func readAnew() throws(ArchiveError) {
         try synchronize()
         disk.forget(descriptor)
     }
 
-    /// Returns when everything written is durable. After a failure, ``cutToDurable()`` has to be called first.
+    /// Returns when everything written is durable. After a failure, call ``cutToDurable()`` first.
     package func synchronize() throws(ArchiveError) {
         guard !hasLostPages else {
             throw .system(operation: "synchronise", path: path, errno: EIO)

@@ -30,7 +30,7 @@ enum SegmentFinisher {
         try file.synchronize()
     }
 
-    /// What has to be written to finish the file.
+    /// The writes that finish the file.
     private static func plan(_ source: DescriptorSource) throws(MP4Error) -> InPlaceFinish {
         var scanner = try FragmentScanner(source)
         var builder = try FinalMovieBuilder(initialMovie: scanner.layout.initialMovie)

@@ -39,7 +39,7 @@ extension Segmenter {
     mutating func takeAudio(from instant: Int64) -> [PlannedPiece] {
         var kept: [PlannedPiece] = []
         var taken: [PlannedPiece] = []
-        // The decoding order does not change, whatever the presentation times are.
+        // The decoding order is preserved.
         var hasTaken = false
         for piece in pending.pieces {
             let parts = piece.divided { track, sample in
@@ -61,8 +61,8 @@ extension Segmenter {
     /// Writes the pending fragment, if there is one.
     /// - Parameters:
     ///   - next: the piece that follows, which determines the duration of the last samples.
-    ///   - isPause: nothing follows for now. Sound that ends a little before the pictures then lasts as long as they do: at a pause,
-    ///     some players (Chromium's HLS) wait for ever for the sound of the last pictures.
+    ///   - isPause: whether no samples follow for now. Audio that ends slightly before the pictures is then extended to
+    ///     their end: at a pause, some players (Chromium's HLS) wait forever for the audio of the last pictures.
     mutating func closePending(
         next: PlannedPiece? = nil, isPause: Bool = false, into actions: inout [Action]
     ) {
@@ -101,7 +101,7 @@ extension Segmenter {
         for piece in carried { append(piece, now: since ?? 0) }
     }
 
-    /// Writes a fragment of these pieces at once, into a file other than the open one.
+    /// Writes a fragment of these pieces immediately, into a file other than the open one.
     func appendNow(
         _ pieces: [PlannedPiece], to segment: Int, into actions: inout [Action]
     ) {
@@ -113,8 +113,8 @@ extension Segmenter {
         }
     }
 
-    /// Pieces as one fragment, or as several when readers would reject one: audio that has waited for a picture arrives all at
-    /// once.
+    /// Pieces as one fragment, or as several when readers would reject one: audio that has waited for a picture arrives
+    /// all together.
     private func fragments(
         of pieces: [PlannedPiece], _ context: FragmentContext
     ) -> [FragmentPlan] {
@@ -174,8 +174,8 @@ extension Segmenter {
             })
     }
 
-    /// Encoders emit up to 2112 frames of priming (libavcodec's AAC 1024). A file reserves that much room when its audio has not
-    /// started by the time it is opened. Without it, the priming would get a file of its own.
+    /// Encoders emit up to 2112 frames of priming (libavcodec's AAC 1024). A file reserves that much time if its audio
+    /// has not started when it is opened. Otherwise the priming would get a file of its own.
     private static var primingRoomTicks: Int64 { 3 * 1024 }
 
     /// Sets each sample's duration to its distance from the next one, where that is known.
@@ -203,7 +203,7 @@ extension Segmenter {
         }
     }
 
-    /// Has the last sound last until the last picture ends, if that is within a short time.
+    /// Extends the last audio to the end of the last picture, if that is within a short time.
     private func prolongSound(of pieces: inout [PlannedPiece]) {
         guard let scale = tracks.first(where: { $0.kind == .audio })?.timescale,
             let (piece, run) = lastRun(of: .audio, in: pieces),
@@ -242,7 +242,7 @@ extension Segmenter {
         piece.runs.first { $0.track == .video }?.samples.first?.flags.contains(.keyframe) ?? false
     }
 
-    /// The length of the pending fragment with this piece: of its pictures, or of its audio where there are none.
+    /// The duration of the pending fragment with this piece: of its pictures, or of its audio without pictures.
     private func span(with piece: PlannedPiece) -> Int64 {
         for track in TrackKind.allCases {
             if let start = pending.startNanoseconds[track],

@@ -1,10 +1,10 @@
 package import Media
 
-/// How a source's samples are divided; the defaults are those of a collector.
+/// Settings for dividing a source's samples; the defaults are those of a collector.
 package struct SegmenterSettings: Hashable, Sendable {
     /// Length of a segment.
     package var segmentNanoseconds: Int64
-    /// Maximum duration of a fragment: what a power cut may cost, and the delay of a growing file.
+    /// Maximum duration of a fragment: the maximum loss at a power cut, and the delay of a growing file.
     package var fragmentNanoseconds: Int64 = 1_000_000_000
     /// Maximum size of a fragment: a quarter of the largest credit window; see ``Segmenter/roomBytes``.
     package var fragmentBytes = 2 << 20
@@ -17,12 +17,12 @@ package struct SegmenterSettings: Hashable, Sendable {
     package var soundPatienceNanoseconds: Int64 = 10_000_000_000
     /// How far audio may continue past a boundary before the segment is cut without waiting for a picture.
     package var videoPatienceNanoseconds: Int64 = 10_000_000_000
-    /// Sound that goes on this long after its last packet has paused: it need not be in the same file.
+    /// Audio that continues this long after its last packet has paused: it need not be in the same file.
     package var soundPauseNanoseconds: Int64 = 250_000_000
     /// A sample presented at most this long before a boundary counts as at the boundary: two clocks agree to within their bounds.
     package var toleranceNanoseconds: Int64 = 1_000_000
-    /// Samples presented before this time are only there to be decoded, and are hidden in the file that begins with them: the
-    /// beginning that an imported file's edit list hides. Nil: nothing is hidden.
+    /// Samples presented before this time are only decoded, and are hidden in the file that begins with them: the start
+    /// that an imported file's edit list hides. Nil: nothing is hidden.
     package var presentedFromNanoseconds: Int64?
 
     /// - Precondition: `segmentNanoseconds` is positive.

@@ -1,17 +1,17 @@
 import Media
 import MP4
 
-/// Writes one segment's file: header, fragments as they come, and at the end the index that makes it an ordinary MP4.
+/// Writes one segment's file: header, fragments, and at the end the index that makes it an ordinary MP4.
 ///
-/// Owned by one thread. The file is playable at every instant (see the module's article for the order of writes). It gets its
-/// name with its first fragment: before that, its name ends in ``unnamedSuffix``, and recovery removes it.
+/// Owned by one thread. The file is playable at every instant (see the module's article for the order of writes). It
+/// gets its name with its first fragment: before that, its name ends in ``unnamedSuffix``, and recovery removes it.
 package final class SegmentWriter {
     /// Suffix of a file without a fragment.
     static let unnamedSuffix = ".new"
 
     package let path: String
     private let disk: any Disk
-    /// None before the first fragment.
+    /// `nil` before the first fragment.
     private var file: RecordingFile?
     private let header: [UInt8]
     package let plan: SegmentPlan
@@ -100,7 +100,7 @@ package final class SegmentWriter {
         chain = Digest(of: Array(head.dropLast(Self.mediaHeaderSizeBytes)))
     }
 
-    /// Creates the file with its first fragment, and gives it its name when it is playable.
+    /// Creates the file with its first fragment, and renames it to its final name when it is playable.
     private func begin(
         with head: [UInt8], _ fragment: FragmentPlan
     ) throws(ArchiveError) -> RecordingFile {

@@ -32,14 +32,14 @@ package struct Segmenter: Sendable {
     struct Segment {
         var number: Int
         var originNanoseconds: Int64
-        /// It does not begin on the grid, but with its first presented sample.
+        /// Whether it begins with its first presented sample, not on the grid.
         var isOffGrid: Bool
         /// The instant from which the next keyframe belongs to the next segment.
         var endNanoseconds: Int64
         var isOpen = false
         /// The earliest decoding time of each track that the open file can contain: its media timeline begins there.
         var earliest = PerTrack<Int64>()
-        /// How much earlier than that an encoder's priming may begin: ticks of the audio's timescale.
+        /// Maximum lead of an encoder's priming over that: ticks of the audio's timescale.
         var primingRoom: Int64 = 0
         /// The decoding time of the last sample of each track in it: times in a file never decrease.
         private(set) var latest = PerTrack<Int64>()
@@ -130,8 +130,8 @@ package struct Segmenter: Sendable {
     }
 
     let settings: SegmenterSettings
-    /// How much may wait for its fragment to be complete, bytes. What waits holds credit back: were it all of a source's credit, no
-    /// sample could come that ends the fragment.
+    /// Maximum bytes that may wait for their fragment to be complete. They hold credit: if they were all of a source's
+    /// credit, no further sample could arrive to end the fragment.
     package var roomBytes = Int.max
     private var formats: TrackFormats
     /// Formats that apply from the next sample on.
@@ -275,7 +275,8 @@ package struct Segmenter: Sendable {
         for piece in pieces { append(piece, now: now) }
     }
 
-    /// When ``tick(now:)`` has something to do, if nothing else happens before; nil: not at all. On the caller's clock.
+    /// The next time at which ``tick(now:)`` has an effect, if nothing else happens before; nil: none. On the caller's
+    /// clock.
     package var dueNanoseconds: Int64? {
         var due: Int64?
         func add(_ since: Int64?, _ patience: Int64) {
@@ -289,7 +290,8 @@ package struct Segmenter: Sendable {
         return due
     }
 
-    /// Closes what has waited too long: an agent that has stopped sending must not leave a second of media in memory.
+    /// Writes samples that have waited too long: an agent that has stopped sending must not leave a second of media in
+    /// memory.
     package mutating func tick(now: Int64) -> [Action] {
         guard let dueNanoseconds, now >= dueNanoseconds else { return [] }
         var actions: [Action] = []
@@ -347,7 +349,7 @@ extension Segmenter {
                 || instant + settings.toleranceNanoseconds >= segment.endNanoseconds
                 ? instant : nil
         }
-        // Audio alone determines the cut where there are no pictures, or no more pictures.
+        // Audio alone determines the cut without pictures, or when pictures have stopped.
         var end = segment.endNanoseconds
         if formats.contains(.video) { end += settings.videoPatienceNanoseconds }
         for run in piece.runs {
@@ -358,10 +360,11 @@ extension Segmenter {
         return nil
     }
 
-    /// When the sound of a piece goes on after a pause, where it does, and no picture of the open file is later.
+    /// The time at which a piece's audio continues after a pause, if it does, and no picture of the open file is later.
     ///
-    /// An agent that comes back with other pictures begins with sound that is a little earlier. It is not continuous with the open
-    /// file's sound: there, the packet before it would have to last until it. It belongs to the pictures that follow.
+    /// An agent that reconnects with other pictures begins with audio that is a little earlier. It is not contiguous
+    /// with the open file's audio, whose last packet would have to be extended to it. It belongs to the following
+    /// pictures.
     private func soundAfterPause(_ piece: PlannedPiece) -> Int64? {
         guard !isChanging(.audio), var last = segment?.latest[.audio],
             let run = piece.runs.first(where: { $0.track == .audio })
@@ -398,7 +401,7 @@ extension Segmenter {
             for straggler in parts.before { append(straggler, now: now) }
             after += parts.after
         }
-        // What comes after a pause does not say how long the last samples before it last.
+        // Samples after a pause do not determine the duration of the last samples before it.
         let next = isAfterPause ? nil : after.first.flatMap(inPresentFormats)
         closePending(next: next, isPause: isAfterPause, into: &actions)
         if let closing { actions.append(.finish(segment: closing.number)) }
@@ -436,7 +439,7 @@ extension Segmenter {
         }
     }
 
-    /// Adds audio from before the cut to the previous file at once; returns the rest.
+    /// Adds audio from before the cut to the previous file immediately; returns the rest.
     private mutating func feed(
         _ closing: Closing, _ pieces: [PlannedPiece], now: Int64,
         to actions: inout [Action]
@@ -577,9 +580,9 @@ extension Segmenter {
         return (millisecond - 1...millisecond + 1).contains { usedMilliseconds.contains($0) }
     }
 
-    /// The first piece of a file, changed so that its first picture is not presented before the file begins: readers would skip
-    /// it, and every joint would lack a picture. The picture is moved by less than the tolerance; its stamp remains in the
-    /// record.
+    /// The first piece of a file, changed so that its first picture is not presented before the file begins: readers
+    /// would skip it, and every joint would lack a picture. The picture is moved by less than the tolerance; its stamp
+    /// remains in the record.
     private func settled(_ piece: PlannedPiece) -> PlannedPiece {
         guard let segment, let scale = formats.scales[.video],
             let run = piece.runs.firstIndex(where: { $0.track == .video }),
@@ -595,11 +598,11 @@ extension Segmenter {
 
     /// Puts samples that are too early for the open file into a separate file, and returns the rest.
     ///
-    /// A file's media timeline begins where its first fragment made it begin. Samples that arrive later and are before that
-    /// (audio that was delayed by more than ``SegmenterSettings/soundPatienceNanoseconds``, or by a crash) must neither be lost
-    /// nor stop the file.
-    /// - Parameter orFar: whether to include samples after a pause that the file's index cannot express: a file that only waits
-    ///   for its last audio does not continue after such a pause.
+    /// A file's media timeline begins where its first fragment made it begin. Samples that arrive later and are before
+    /// that (audio that was delayed by more than ``SegmenterSettings/soundPatienceNanoseconds``, or by a crash) must
+    /// neither be lost nor stop the file.
+    /// - Parameter orFar: whether to include samples after a pause that the file's index cannot express: a file that
+    ///   only waits for its last audio does not continue after such a pause.
     private mutating func setAside(
         _ pieces: [PlannedPiece], from file: Segment?, orFar: Bool = false, now: Int64,
         to actions: inout [Action]
@@ -674,7 +677,7 @@ extension Segmenter {
         return parts
     }
 
-    /// The first place at which a piece has to be divided.
+    /// The first position at which a piece has to be divided.
     private func firstBreak(
         in piece: PlannedPiece
     ) -> (track: TrackKind, dts: Int64)? {
@@ -699,7 +702,7 @@ extension Segmenter {
         var earliest: Int64?
         for run in piece.runs {
             guard let last = run.samples.last else { continue }
-            // A run of priming alone begins at what is presented directly after it.
+            // A run of only priming begins at the presentation directly after it.
             let first = run.samples.first { !$0.flags.contains(.priming) }
             let instant = nanoseconds(first?.pts ?? last.pts + last.duration, run.track)
             earliest = min(earliest ?? instant, instant)

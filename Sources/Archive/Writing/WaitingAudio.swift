@@ -4,7 +4,7 @@ import Media
 struct WaitingAudio: Sendable {
     /// The formats of the file that it will be in.
     let formats: TrackFormats
-    /// When its first piece arrived, on the caller's clock.
+    /// Arrival of its first piece, on the caller's clock.
     let sinceNanoseconds: Int64
     private(set) var pieces: [PlannedPiece] = []
     private(set) var sizeBytes = 0

@@ -3,17 +3,17 @@ import Synchronization
 
 /// An archive's catalog in a database that several archives share: rows of the archive's ``ArchiveIdentity``.
 ///
-/// It answers as ``SQLiteCatalog`` does. Differences are those of the database: a zero byte in a text becomes U+FFFD, and a source whose
-/// name no directory can have is left out.
+/// It behaves like ``SQLiteCatalog``, with two differences due to the database: a zero byte in a text becomes U+FFFD,
+/// and a source with an invalid directory name is omitted.
 ///
-/// Each transaction that writes has the next number of the archive (`archive.changes`). A server that has a smaller number than the last
-/// one it confirmed has lost transactions: a standby that was behind took over. The newest ones are still known here and are then
-/// written again; if they are not, the catalog is no longer believed.
+/// Each writing transaction has the next number of the archive (`archive.changes`). A server with a smaller number than
+/// the last one it confirmed has lost transactions: a lagging standby took over. The newest ones are kept here and are
+/// then written again; if they are not sufficient, the catalog is marked incomplete.
 package final class PostgreSQLCatalog: CatalogStore {
-    /// Rows that are kept to be written again: what a standby may lack, not what a backup does.
+    /// Rows kept to be written again: enough for a lagging standby, not for a restored backup.
     private static let keptRows = 16_384
 
-    /// What this program has written.
+    /// The transactions of this program.
     private struct Written {
         /// Number of the last transaction that the server confirmed; nil: none yet.
         var last: Int64?
@@ -55,7 +55,7 @@ package final class PostgreSQLCatalog: CatalogStore {
     private let place: String
     private let written = Mutex(Written())
 
-    /// - Parameter place: where the archive is, for people.
+    /// - Parameter place: the archive's location, for messages.
     package init(_ database: PostgreSQLDatabase, _ identity: ArchiveIdentity, place: String) {
         self.database = database
         self.identity = identity
@@ -64,15 +64,15 @@ package final class PostgreSQLCatalog: CatalogStore {
 
     // MARK: The archive's row
 
-    /// What is known of the archive.
+    /// The registration of an archive.
     struct Registration {
-        /// Whether its content is believed.
+        /// Whether its content is complete.
         var isComplete: Bool
-        /// Where it was when it was registered last.
+        /// Its location at the last registration.
         var previousPlace: String
     }
 
-    /// Adds the archive to the catalog, or says that it is there, and where it was.
+    /// Registers the archive in the catalog, or returns its registration.
     func register() throws(ArchiveError) -> Registration {
         let archive = try database.use { connection throws(PostgreSQLError) in
             try connection.transaction { connection throws(PostgreSQLError) in
@@ -101,7 +101,8 @@ package final class PostgreSQLCatalog: CatalogStore {
         return try ArchiveRow(row)
     }
 
-    /// The archive's row, which is made if there is none; nobody else writes its catalog until the transaction ends.
+    /// The archive's row, which is created if necessary; no other program writes its catalog until the transaction
+    /// ends.
     private func lockedArchive(
         _ connection: PostgreSQLConnection
     ) throws(PostgreSQLError) -> ArchiveRow {
@@ -141,7 +142,7 @@ package final class PostgreSQLCatalog: CatalogStore {
             }
         }
         written.withLock { written in
-            // What was there before the first transaction of this program is not known here.
+            // The transactions before the first one of this program are not kept here.
             if written.last == nil { written.forgotten = before }
             written.add(number, changes)
         }
@@ -149,7 +150,7 @@ package final class PostgreSQLCatalog: CatalogStore {
 
     // MARK: Reading
 
-    /// Asks in one snapshot. An archive that has no row, or whose content is not believed, has nothing.
+    /// Reads in one snapshot. An unregistered archive, or one with incomplete content, is empty.
     private func read<Result>(
         else nothing: Result, evenIncomplete: Bool = false,
         _ body: (PostgreSQLConnection, _ archive: String) throws(PostgreSQLError) -> Result
@@ -286,7 +287,7 @@ package final class PostgreSQLCatalog: CatalogStore {
 
     package func dump() throws(ArchiveError) -> [String] {
         var lines: [String: [String]] = [:]
-        // Session by session: an answer has a limit.
+        // Session by session, because responses are limited.
         for session in try indexedSessionNames().sorted() {
             for dump in PostgreSQLStatements.dumps {
                 lines[dump.table, default: []] += try read(else: []) {
@@ -307,7 +308,7 @@ package final class PostgreSQLCatalog: CatalogStore {
             var words = [dump.table]
             for (index, column) in dump.columns.enumerated() {
                 let value = try row.optionalText(index)
-                // As SQLite's values are written.
+                // In SQLite's notation.
                 let text = value.map { column.isText ? String(reflecting: $0) : $0 } ?? "NULL"
                 words.append("\(column.name)=\(text)")
             }
@@ -329,7 +330,7 @@ package final class PostgreSQLCatalog: CatalogStore {
 }
 
 extension CatalogChange {
-    /// About how many rows it writes.
+    /// Approximate number of rows that it writes.
     fileprivate var rows: Int {
         switch self {
         case .session(_, let sources): 1 + sources.count

@@ -1,9 +1,9 @@
 import Glibc
 
-/// Where an archive has its catalog in a database.
+/// The location of an archive's catalog in a database.
 ///
-/// To remove a catalog is to stop believing it, which must succeed while the server is away: a file in the archive's directory says so,
-/// until the rows are removed.
+/// A catalog is removed by marking it incomplete, which must succeed while the server is unavailable: a file in the
+/// archive's directory is the mark, until the rows are removed.
 package struct PostgreSQLCatalogPlace: CatalogPlace {
     private let database: PostgreSQLDatabase
     private let layout: ArchiveLayout
@@ -13,14 +13,14 @@ package struct PostgreSQLCatalogPlace: CatalogPlace {
         self.layout = layout
     }
 
-    /// While it is there, the rows on the server are not those of the files.
+    /// While it exists, the rows on the server do not match the files.
     private var mark: String { "\(layout.root)/catalog.incomplete" }
 
     private func catalog(_ identity: ArchiveIdentity) -> PostgreSQLCatalog {
         PostgreSQLCatalog(database, identity, place: ArchiveIdentity.place(layout))
     }
 
-    /// The archive's catalog if it has one that is believed. The server is not asked.
+    /// The archive's catalog if it has a complete one. Does not query the server.
     func existing() throws(ArchiveError) -> PostgreSQLCatalog? {
         guard !FileSystem.exists(mark) else { return nil }
         return try ArchiveIdentity.read(layout).map(catalog)
@@ -45,7 +45,7 @@ package struct PostgreSQLCatalogPlace: CatalogPlace {
             try FileSystem.remove(mark, on: layout.disk)
             complaint = "\(database.name) is not up to date; it is filled again from the files"
         }
-        // Nobody updates it any more.
+        // It is not updated any more.
         try SQLiteCatalog.remove(layout)
         return (catalog, complaint)
     }
@@ -56,7 +56,7 @@ package struct PostgreSQLCatalogPlace: CatalogPlace {
         do throws(ArchiveError) {
             try catalog(identity).setComplete(false)
         } catch {
-            // The file says it. The rows are removed when the catalog is opened again.
+            // The mark exists. The rows are removed when the catalog is opened again.
             guard case .system = error else { return }
             throw error
         }

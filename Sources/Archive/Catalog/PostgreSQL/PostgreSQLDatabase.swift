@@ -2,22 +2,22 @@ import Dispatch
 package import PostgreSQL
 import Synchronization
 
-/// A database with the catalogs of one or more archives, and a few connections to it. Any thread may use it; calls block, each for a
-/// bounded time.
+/// A database with the catalogs of one or more archives, and a small pool of connections. Thread-safe; calls block,
+/// each for a bounded time.
 ///
-/// A connection that broke is replaced by another one at the next use. A server that does not accept connections, or does not answer, is
-/// asked again after a pause that grows from ``firstPause`` to `longestPause`, by one of those who ask; until it has answered all others
-/// are told what was wrong with it, at once.
+/// A broken connection is replaced at the next use. A server that does not accept connections, or does not answer, is
+/// retried after a pause that grows from ``firstPause`` to `longestPause`, by one of the callers; until then, all
+/// others get its last error immediately.
 package final class PostgreSQLDatabase: Sendable {
-    /// Connections at the same time. The collector needs one; readers of a viewer take turns.
+    /// Maximum connections. The collector needs one; readers of a viewer take turns.
     private static let maximumConnections = 4
-    /// How long to wait for one that is in use.
+    /// Maximum wait for a free connection.
     private static let turnSeconds = 10.0
     private static let firstPause = Duration.milliseconds(500)
-    /// How often a reader's complaint about the same server is worth a line.
+    /// Minimum interval between log lines about the same server.
     private static let complaintPause = Duration.seconds(60)
 
-    /// Limits on the server: what was given up here must not go on there.
+    /// Limits on the server: a statement that was given up here must not continue there.
     private static let setup = """
         SET search_path = pg_catalog; SET statement_timeout = '25s'; SET lock_timeout = '10s'; \
         SET idle_in_transaction_session_timeout = '60s'; SET client_min_messages = warning; SET jit = off
@@ -25,7 +25,7 @@ package final class PostgreSQLDatabase: Sendable {
 
     private struct State {
         var idle: [PostgreSQLConnection] = []
-        /// Why the server was not reached, and when to try again.
+        /// Why the server could not be reached, and when to retry.
         var failure: (error: ArchiveError, pause: Duration, until: ContinuousClock.Instant)?
         var complained: ContinuousClock.Instant?
     }
@@ -43,7 +43,7 @@ package final class PostgreSQLDatabase: Sendable {
 
     /// Connects when it is first used.
     /// - Parameters:
-    ///   - role: who only reads is satisfied with a standby.
+    ///   - role: readers accept a standby.
     ///   - program: its name, for the server's list of connections.
     package init(
         _ address: PostgreSQLAddress, for role: PostgreSQLConnection.Role, program: String,
@@ -56,10 +56,10 @@ package final class PostgreSQLDatabase: Sendable {
         self.longestPause = longestPause
     }
 
-    /// The program ends: nothing is waited for any longer, but a connection that is being made, for as long as the address says.
+    /// The program ends: stops all waits, except for a connection attempt, which has the timeout in the address.
     package func end() { isEnding.store(true, ordering: .releasing) }
 
-    /// Whether to say again that the server cannot be used.
+    /// Whether to log again that the server cannot be used.
     package func isComplaintDue() -> Bool {
         let now = ContinuousClock.now
         return state.withLock { state in
@@ -71,12 +71,12 @@ package final class PostgreSQLDatabase: Sendable {
         }
     }
 
-    /// Creates or migrates the tables, if need be.
+    /// Creates or migrates the tables, if necessary.
     package func prepare() throws(ArchiveError) {
         _ = try use { connection throws(PostgreSQLError) in try connection.run("SELECT 1") }
     }
 
-    /// Lends a connection. The work may be done twice: a connection that has been idle may turn out to be closed.
+    /// Lends a connection. The work may be executed twice, because an idle connection may turn out to be closed.
     func use<Result>(
         _ work: (PostgreSQLConnection) throws(PostgreSQLError) -> Result
     ) throws(ArchiveError) -> Result {
@@ -86,7 +86,7 @@ package final class PostgreSQLDatabase: Sendable {
                 place: name, reason: "no connection became free within \(Int(Self.turnSeconds)) s")
         }
         defer { turns.signal() }
-        // While it was waited for, the server may have failed somebody else.
+        // The server may have failed for another caller during the wait.
         try checkReachable()
         while let connection = state.withLock({ $0.idle.popLast() }) {
             do throws(PostgreSQLError) {
@@ -95,7 +95,7 @@ package final class PostgreSQLDatabase: Sendable {
                 guard case .lost = error, !isEnding.load(ordering: .acquiring) else {
                     throw noted(error)
                 }
-                // The others have probably gone the same way.
+                // The others are probably closed, too.
             }
         }
         let connection = try connect()
@@ -106,7 +106,7 @@ package final class PostgreSQLDatabase: Sendable {
         }
     }
 
-    /// - Throws: what was wrong with the server, while it is not to be asked again. Who is let through when that time is over asks for all.
+    /// - Throws: the server's last error, until it may be retried. The caller that is let through then retries for all.
     private func checkReachable() throws(ArchiveError) {
         if isEnding.load(ordering: .acquiring) {
             throw .unavailable(place: name, reason: "the program ends")
@@ -119,7 +119,7 @@ package final class PostgreSQLDatabase: Sendable {
         if let error { throw error }
     }
 
-    /// An error of a statement; a server that did not answer is not asked again for a while.
+    /// Converts an error of a statement; a server that did not answer is not retried for a while.
     private func noted(_ error: PostgreSQLError) -> ArchiveError {
         let converted = converted(error)
         if case .timedOut = error { failed(converted) }
@@ -129,10 +129,10 @@ package final class PostgreSQLDatabase: Sendable {
     private func failed(_ error: ArchiveError) {
         let longest = longestPause
         state.withLock { state in
-            // Others that are connected would wait as long.
+            // Other connections would wait as long.
             state.idle = []
             let pause = min(state.failure.map { $0.pause * 2 } ?? Self.firstPause, longest)
-            // Programs that lost the same server do not come back together.
+            // Randomised, so that programs which lost the same server do not reconnect together.
             let spread = pause * Double.random(in: 0.8...1.2)
             state.failure = (error, pause, .now + spread)
         }
@@ -152,7 +152,7 @@ package final class PostgreSQLDatabase: Sendable {
 
     private func connect() throws(ArchiveError) -> PostgreSQLConnection {
         let longest = longestPause
-        // Others are told meanwhile what was wrong before.
+        // Meanwhile, others get the previous error.
         state.withLock { state in state.failure?.until = .now + longest }
         do throws(ArchiveError) {
             let connection = try open()

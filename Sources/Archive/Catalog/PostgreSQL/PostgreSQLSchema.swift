@@ -1,9 +1,9 @@
 import PostgreSQL
 
-/// The tables of a catalog in PostgreSQL, in the schema `tributary`, and how they come to be.
+/// The tables of a catalog in PostgreSQL, in the schema `tributary`, and their migrations.
 ///
-/// `tributary.schema_version` says which of ``migrations`` have been applied. Each is applied once, in one transaction with the
-/// number, while an advisory lock keeps other programs from doing the same. A migration never changes: another one follows it.
+/// `tributary.schema_version` is the number of applied ``migrations``. Each is applied once, in one transaction with
+/// the number, under an advisory lock against other programs. A migration never changes: another one follows it.
 enum PostgreSQLSchema {
     /// For `pg_advisory_xact_lock`: "TRIBUTAR".
     private static let lock: Int64 = 0x5452_4942_5554_4152
@@ -12,7 +12,7 @@ enum PostgreSQLSchema {
 
     /// The version of a database's tables; 0: there are none.
     static func version(of connection: PostgreSQLConnection) throws(PostgreSQLError) -> Int {
-        // Not to_regclass(): it may answer from what the connection knew before it waited for the lock.
+        // Not to_regclass(): it may use the connection's cache from before the wait for the lock.
         let table = try connection.run(
             """
             SELECT EXISTS (SELECT FROM pg_catalog.pg_class c
@@ -24,7 +24,7 @@ enum PostgreSQLSchema {
         return Int(try answer.rows.first?.optionalInteger(0) ?? 0)
     }
 
-    /// Brings the tables up to ``version``.
+    /// Migrates the tables to ``version``.
     static func migrate(_ connection: PostgreSQLConnection) throws(PostgreSQLError) {
         try connection.transaction { connection throws(PostgreSQLError) in
             try connection.run("SELECT pg_advisory_xact_lock($1::bigint)", ["\(lock)"])
@@ -42,8 +42,8 @@ enum PostgreSQLSchema {
 
     /// Times are nanoseconds since 1970, UTC. Names are compared byte by byte, as in the file system.
     ///
-    /// `segment.length` is `ends - begins`, clamped: what a damaged file says must not make a row fail. Sessions count their segments and
-    /// bytes by statement triggers, so that a list of sessions reads no segments.
+    /// `segment.length` is `ends - begins`, clamped: a damaged file's values must not make a row fail. Sessions count
+    /// their segments and bytes by statement triggers, so that a list of sessions reads no segments.
     private static let first = """
         DO $$ BEGIN
             IF to_regnamespace('tributary') IS NULL THEN CREATE SCHEMA tributary; END IF;

@@ -20,14 +20,14 @@ enum PostgreSQLStatements {
     static let changedArchive = """
         UPDATE tributary.archive SET changes = $2::bigint WHERE id = $1::integer
         """
-    /// $1 identity, $2 whether what is there is believed.
+    /// $1 identity, $2 whether the content is complete.
     static let believedArchive = """
         UPDATE tributary.archive SET is_complete = $2::boolean WHERE identity = $1::text
         """
 
     // MARK: Writing
 
-    /// $1 archive, $2 session, and what is known of it.
+    /// $1 archive, $2 session, and its columns.
     static let session = """
         INSERT INTO tributary.session (archive, session, zero, state, end_reason, segment_length, software,
             is_protected, name, tags, note, sources, segments, bytes)
@@ -148,7 +148,7 @@ enum PostgreSQLStatements {
     static let sessionNames = """
         SELECT session FROM tributary.session WHERE archive = $1::integer ORDER BY session
         """
-    /// $1 archive. From one name to the next by the key: there are a thousand files of each.
+    /// $1 archive. A loose index scan by the key: each session has about a thousand files.
     static let indexedSessionNames = """
         WITH RECURSIVE name(session) AS (
             (SELECT session FROM tributary.segment WHERE archive = $1::integer ORDER BY session LIMIT 1)
@@ -166,7 +166,7 @@ enum PostgreSQLStatements {
 
     // MARK: Everything
 
-    /// What a table has of a session ($1 archive, $2 session), in the columns of ``SQLiteCatalog``.
+    /// A table's rows of a session ($1 archive, $2 session), in the columns of ``SQLiteCatalog``.
     struct Dump {
         var table: String
         /// Names as there, and whether the column is text.

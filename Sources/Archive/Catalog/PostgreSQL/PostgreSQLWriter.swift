@@ -1,15 +1,15 @@
 import Media
 import PostgreSQL
 
-/// Writes changes within a transaction. Rows of the same kind that follow each other go in one statement, as arrays: a session of ten
-/// thousand files is ten round trips, not ten thousand.
+/// Writes changes within a transaction. Consecutive rows of the same kind are sent in one statement, as arrays: a
+/// session of ten thousand files needs ten round trips, not ten thousand.
 struct PostgreSQLWriter {
     /// Rows in one statement: about 150 kB.
     private static let rowsTogether = 1_024
 
     private let connection: PostgreSQLConnection
     private let archive: String
-    /// Rows that are not sent yet, by their keys: a statement may not have a row twice, and the last one counts.
+    /// Rows that are not sent yet, by their keys: a statement may not have a row twice, and the last one applies.
     private var segments: [[String]: CatalogSegment] = [:]
     private var events: [[String]: CatalogEvent] = [:]
 
@@ -30,7 +30,7 @@ struct PostgreSQLWriter {
         case .event(let event): return try add(event)
         case .session, .segmentRemoved, .events, .sessionRemoved, .labels, .all: break
         }
-        // What follows may concern rows that wait.
+        // The next change may concern queued rows.
         try flush()
         switch change {
         case .segment, .event: break
@@ -60,7 +60,7 @@ struct PostgreSQLWriter {
     }
 
     private func remove(_ session: String) throws(PostgreSQLError) {
-        // The session first: nothing counts what is removed of it then.
+        // The session first, so that no trigger counts the removal of its rows.
         for table in ["session", "source", "segment", "event"] {
             try connection.run(
                 PostgreSQLStatements.removedSession(from: table), [archive, session])
@@ -70,7 +70,7 @@ struct PostgreSQLWriter {
     private func insert(
         _ row: CatalogSession, _ sources: [CatalogSource]
     ) throws(PostgreSQLError) {
-        // As in a description, a later one replaces an earlier one. Names that no directory has would not fit into a key.
+        // As in a description, a later one replaces an earlier one. Invalid directory names would not fit into a key.
         var named: [String: CatalogSource] = [:]
         for source in sources where ArchiveLayout.isValidName(source.source) {
             named[source.source] = source

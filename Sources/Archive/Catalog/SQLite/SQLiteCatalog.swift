@@ -1,21 +1,21 @@
 import Glibc
 package import SQLite
 
-/// The archive's index, `tributary.sqlite`, which finds sessions and files in milliseconds. It is a copy of the files' content:
-/// if it is deleted, an equal one is rebuilt.
+/// The archive's index, `tributary.sqlite`, which finds sessions and files in milliseconds. It is a copy of the files'
+/// content: if it is deleted, an equal one is rebuilt.
 ///
-/// Any number of processes may read while one writes (SQLite's write-ahead log). Any thread may call.
+/// Any number of processes may read while one writes (SQLite's write-ahead log). Thread-safe.
 ///
-/// The file may come from a stranger (``SQLiteCatalogFiles``, ``SQLiteCatalogSchema``): it is opened for reading only, until it is known
-/// to be a catalog and something is to be written. Whatever else it is, it is not written to, but replaced.
+/// The file is untrusted (``SQLiteCatalogFiles``, ``SQLiteCatalogSchema``): it is opened read-only, until it is known
+/// to be a catalog and there is something to write. Any other file is not written to, but replaced.
 package final class SQLiteCatalog: CatalogStore {
-    /// Questions at the same time.
+    /// Maximum simultaneous queries.
     private static let maximumReaders = 4
-    /// A question. Honest ones take milliseconds.
+    /// Limits of a query. Those of an intact catalog take milliseconds.
     package static let questionLimits = SQLiteLimits(statement: .seconds(5))
-    /// A change. The largest removes all rows of a session.
+    /// Limits of a change. The largest one removes all rows of a session.
     private static let changeLimits = SQLiteLimits(statement: .seconds(60))
-    /// All of a catalog: a check, a comparison, and what is in memory.
+    /// Limits of operations on the whole catalog: an integrity check, a comparison, and a catalog in memory.
     private static let wholeLimits = SQLiteLimits(
         statement: .seconds(600), temporaryBytes: 1 << 30, answerBytes: 4 << 30)
 
@@ -36,7 +36,7 @@ package final class SQLiteCatalog: CatalogStore {
         self.whole = whole
     }
 
-    /// - Parameter isUnchanged: whether nothing is ever written.
+    /// - Parameter isUnchanged: whether it is never written to.
     private convenience init(
         _ files: SQLiteCatalogFiles, questions: SQLiteLimits, isUnchanged: Bool = false
     ) {
@@ -68,17 +68,17 @@ package final class SQLiteCatalog: CatalogStore {
         return try create(layout) { _ throws(ArchiveError) in }.catalog
     }
 
-    /// Opens the catalog; nil if there is none. It is opened for writing when something is to be written.
-    /// - Parameter limits: of each question.
+    /// Opens the catalog; nil if there is none. It is opened for writing when there is something to write.
+    /// - Parameter limits: of each query.
     package static func read(
         _ layout: ArchiveLayout, limits: SQLiteLimits = questionLimits
     ) throws(ArchiveError) -> SQLiteCatalog? {
         try existing(layout, questions: limits, isUnchanged: false)
     }
 
-    /// Opens the catalog for reading and writes nothing into it; nil if there is none.
-    /// - Throws: also where SQLite would have to create its files `-wal` and `-shm` and may not, unless the whole file system is read-only
-    ///   and the catalog complete without them.
+    /// Opens the catalog read-only; nil if there is none.
+    /// - Throws: also if SQLite would have to create its files `-wal` and `-shm` and may not, unless the whole file
+    ///   system is read-only and the catalog complete without them.
     package static func readUnchanged(
         _ layout: ArchiveLayout
     ) throws(ArchiveError) -> SQLiteCatalog? {
@@ -93,13 +93,13 @@ package final class SQLiteCatalog: CatalogStore {
         let files = SQLiteCatalogFiles(layout)
         guard try files.check() else { return nil }
         let catalog = SQLiteCatalog(files, questions: questions, isUnchanged: isUnchanged)
-        // Whether it is one is known when the first connection is there.
+        // The first connection validates the file.
         try catalog.readers.lend { _ throws(ArchiveError) in }
         return catalog
     }
 
-    /// Makes a new catalog beside the old one, which it then replaces. Readers of the old one are not disturbed; it is not opened, and
-    /// whatever it is, it is removed.
+    /// Creates a new catalog in another file, which then replaces the old one. Readers of the old one are not
+    /// disturbed; it is not opened, and is removed whatever it is.
     /// - Parameter fill: writes its content.
     package static func create<Result>(
         _ layout: ArchiveLayout, fill: (SQLiteCatalog) throws(ArchiveError) -> Result
@@ -117,7 +117,7 @@ package final class SQLiteCatalog: CatalogStore {
             }
             let catalog = SQLiteCatalog(next, questions: questionLimits)
             result = try fill(catalog)
-            // Closing the last connection that writes moves the log into the database.
+            // Closing the last writing connection moves the log into the database.
             catalog.readers.close()
             catalog.whole.close()
             try catalog.write { connection throws(SQLiteError) in
@@ -129,7 +129,7 @@ package final class SQLiteCatalog: CatalogStore {
             do throws(ArchiveError) {
                 try next.remove()
             } catch {
-                // The next attempt removes it, or says why it cannot.
+                // The next attempt removes it, or reports why it cannot.
             }
             throw error
         }
@@ -169,7 +169,7 @@ package final class SQLiteCatalog: CatalogStore {
         }
     }
 
-    /// Opens a connection to what is a catalog.
+    /// Opens a connection to a validated catalog.
     private static func connect(
         _ files: SQLiteCatalogFiles, for purpose: SQLiteConnection.Purpose, limits: SQLiteLimits
     ) throws(ArchiveError) -> SQLiteConnection {
@@ -199,12 +199,12 @@ package final class SQLiteCatalog: CatalogStore {
         return connection
     }
 
-    /// Checks that it can be written. Otherwise the first change finds out.
+    /// Checks that it is writable. Otherwise the first change would fail.
     func checkWritable() throws(ArchiveError) { try write { _ throws(SQLiteError) in } }
 
-    // MARK: Asking and changing
+    // MARK: Reading and writing
 
-    /// Asks in one snapshot.
+    /// Reads in one snapshot.
     func ask<Result>(
         _ lane: SQLiteConnectionLane,
         _ question: (SQLiteConnection) throws(SQLiteError) -> Result
@@ -216,7 +216,7 @@ package final class SQLiteCatalog: CatalogStore {
         }
     }
 
-    /// Lends the connection that writes.
+    /// Lends the writing connection.
     func write<Result>(
         _ change: (SQLiteConnection) throws(SQLiteError) -> Result
     ) throws(ArchiveError) -> Result {

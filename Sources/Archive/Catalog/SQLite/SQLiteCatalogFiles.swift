@@ -1,29 +1,29 @@
 import CLinux
 import Glibc
 
-/// The files of a catalog: SQLite's database and what SQLite keeps beside it. They are looked at before SQLite opens them, because
-/// the archive may come from a stranger.
+/// The files of a catalog: SQLite's database and its auxiliary files. They are checked before SQLite opens them,
+/// because the archive is untrusted.
 ///
-/// They are looked at by name, not opened: closing a descriptor of a database releases all locks that the process has on it
-/// (fcntl(2), "Record locks"), also those that SQLite took on another thread.
+/// They are checked by name, not opened: closing a descriptor of a database releases all locks that the process has on
+/// it (fcntl(2), "Record locks"), also those that SQLite took on another thread.
 struct SQLiteCatalogFiles: Sendable {
     private static let name = "tributary.sqlite"
-    /// Where SQLite keeps newer pages, and its index of them.
+    /// SQLite's write-ahead log, and its index.
     private static let log = "-wal"
     private static let logIndex = "-shm"
-    /// What SQLite would write back into the database, and could name other files to be deleted. A catalog has none: it is made under
-    /// another name, and has a write-ahead log from then on.
+    /// A rollback journal, which SQLite would write back into the database, and which could name other files to be
+    /// deleted. A catalog has none: it is created under another name, and has a write-ahead log from then on.
     private static let journal = "-journal"
     private static let suffixes = ["", log, logIndex, journal]
     /// Fifty million segments.
     static let maximumBytes: Int64 = 16 << 30
-    /// SQLite reads all of the log when it opens a database. Usually it has 4 MB.
+    /// SQLite reads the whole log when it opens a database. Usually it has 4 MB.
     static let maximumLogBytes: Int64 = 1 << 30
 
     private let directory: String
     private let name: String
     private let disk: any Disk
-    /// The database, as messages name it.
+    /// The database, for messages.
     var path: String { "\(directory)/\(name)" }
 
     /// An archive's catalog.
@@ -37,16 +37,16 @@ struct SQLiteCatalogFiles: Sendable {
         self.disk = disk
     }
 
-    /// The catalog that is to take its place.
+    /// The catalog that will replace it.
     var next: SQLiteCatalogFiles {
         SQLiteCatalogFiles(directory: directory, name: "\(name).new", disk: disk)
     }
 
-    // MARK: Looking
+    // MARK: Checking
 
-    /// Checks that each is a regular file of one name and of a size that a catalog can have.
+    /// Checks that each is a regular file without hard links and of a plausible size.
     /// - Returns: false: there is no catalog.
-    /// - Throws: ``ArchiveError/malformed(path:reason:)`` where something else has a name of theirs.
+    /// - Throws: ``ArchiveError/malformed(path:reason:)`` for anything else with one of the names.
     func check() throws(ArchiveError) -> Bool {
         guard let database = try status("") else { return false }
         try require(database, "", atMost: Self.maximumBytes)
@@ -76,7 +76,7 @@ struct SQLiteCatalogFiles: Sendable {
         guard file.st_mode & S_IFMT == S_IFREG else {
             throw .malformed(path: path, reason: "\(subject)is not a regular file")
         }
-        // SQLite would write into a file of another place.
+        // SQLite would write into a file at another path.
         guard file.st_nlink == 1 else {
             throw .malformed(path: path, reason: "\(subject)has another name, too (a hard link)")
         }
@@ -85,7 +85,7 @@ struct SQLiteCatalogFiles: Sendable {
         }
     }
 
-    /// Whether nobody can change the database, and all of it is in its one file.
+    /// Whether the database cannot change, and is complete without its log.
     func isImmutable() throws(ArchiveError) -> Bool {
         var system = statvfs()
         guard statvfs(directory, &system) == 0 else {
@@ -107,7 +107,7 @@ struct SQLiteCatalogFiles: Sendable {
 
     // MARK: Changing
 
-    /// Removes all of them, whatever they are. The database goes first: a log is of no use to another database.
+    /// Removes all of them. The database goes first: a log is useless without its database.
     func remove() throws(ArchiveError) {
         for suffix in Self.suffixes { try FileSystem.remove(path + suffix, on: disk) }
     }
@@ -122,7 +122,7 @@ struct SQLiteCatalogFiles: Sendable {
         close(descriptor)
     }
 
-    /// Gives a complete database, which nobody has open, the name of another one.
+    /// Renames a complete database that is not open to the name of another one.
     func replace(_ other: SQLiteCatalogFiles) throws(ArchiveError) {
         guard try status(Self.log) == nil else {
             throw .malformed(path: path, reason: "its log was not moved into it")

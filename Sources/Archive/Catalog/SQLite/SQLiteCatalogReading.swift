@@ -1,6 +1,6 @@
 import SQLite
 
-/// Questions. Every value is checked before it is used: the file may be a stranger's.
+/// Queries. Every value is checked before it is used, because the file is untrusted.
 extension SQLiteCatalog {
     /// Sessions, oldest first. With a time range (UTC, nanoseconds since 1970): those with content in it, and that content.
     package func sessions(
@@ -54,7 +54,7 @@ extension SQLiteCatalog {
             WHERE ends IS NULL AND begins < ?3
         """
 
-    /// The values of a question: `?1` is a session, `?2` and `?3` the range, `?4` the earliest beginning of a file in it.
+    /// The parameters of a query: `?1` is a session, `?2` and `?3` the range, `?4` the earliest start of a file in it.
     private static func range(
         _ session: String?, _ from: Int64?, _ until: Int64?, _ connection: SQLiteConnection
     ) throws(SQLiteError) -> [SQLiteValue] {
@@ -127,7 +127,7 @@ extension SQLiteCatalog {
         try names("SELECT session FROM session ORDER BY session")
     }
 
-    /// Sessions that have a row. Each search for the next one skips all segments of the one before.
+    /// Sessions with rows. Each search for the next one skips all segments of the previous one.
     private static let indexed = """
         SELECT session FROM session UNION SELECT session FROM (
             WITH RECURSIVE next(session) AS (
@@ -150,11 +150,11 @@ extension SQLiteCatalog {
         }
     }
 
-    /// Checks that it has about as many sessions as its archive. Bringing up to date one that is not even similar takes longer than making
-    /// it again.
+    /// Checks that it has about as many sessions as its archive. Updating a very different one takes longer than
+    /// rebuilding it.
     /// - Parameters:
-    ///   - sessions: how many the archive has.
-    ///   - isListed: count only sessions that are listed: what ``sessionNames()`` would return.
+    ///   - sessions: number of sessions in the archive.
+    ///   - isListed: whether to count only listed sessions, those of ``sessionNames()``.
     package func checkSessions(_ sessions: Int, isListed: Bool) throws(ArchiveError) {
         let most = sessions * 2 + 1_000
         let counted = isListed ? "SELECT session FROM session" : Self.indexed
@@ -183,7 +183,7 @@ extension SQLiteCatalog {
         }
     }
 
-    /// How many rows it has in all.
+    /// Total number of rows.
     package func rowCount() throws(ArchiveError) -> Int64 {
         try ask(whole) { connection throws(SQLiteError) in
             var sum: Int64 = 0
@@ -231,7 +231,7 @@ extension SQLiteCatalog {
         text.split(separator: "\n").map(String.init)
     }
 
-    /// A name that becomes a directory's.
+    /// A name that becomes a directory name.
     private static func name(_ name: String) throws(SQLiteError) -> String {
         guard ArchiveLayout.isValidName(name) else {
             throw .unexpected(reason: "a name that no session or source has")
@@ -239,7 +239,7 @@ extension SQLiteCatalog {
         return name
     }
 
-    /// A name that becomes a segment's.
+    /// A name that becomes a segment's file name.
     private static func fileName(_ name: String) throws(SQLiteError) -> String {
         guard !name.utf8.contains(UInt8(ascii: "/")), !name.utf8.contains(0),
             name.hasSuffix(ArchiveLayout.segmentSuffix)

@@ -1,6 +1,6 @@
 import SQLite
 
-/// The tables of a catalog in SQLite. A database that has anything else, or lacks anything, is not a catalog: views, triggers and
+/// The tables of a catalog in SQLite. A database with any other schema is not a catalog: views, triggers and
 /// expressions of a file are code.
 enum SQLiteCatalogSchema {
     /// Marks the SQLite file as ours: "TRIB".
@@ -99,7 +99,7 @@ enum SQLiteCatalogSchema {
     /// The tables' names.
     static let tables = items.filter { $0.type == "table" }.map(\.name)
 
-    /// Makes the tables of an empty database.
+    /// Creates the tables of an empty database.
     static func create(_ connection: SQLiteConnection) throws(SQLiteError) {
         try connection.run("PRAGMA page_size = \(pageBytes)")
         try connection.run("PRAGMA encoding = 'UTF-8'")
@@ -112,8 +112,8 @@ enum SQLiteCatalogSchema {
         }
     }
 
-    /// Compares a database with what ``create(_:)`` makes. Nothing but the schema is read.
-    /// - Parameter isImmutable: whether the connection is one that looks at no log.
+    /// Compares a database with the schema that ``create(_:)`` makes. Only the schema is read.
+    /// - Parameter isImmutable: whether the connection ignores the log.
     /// - Returns: the first difference, in words; nil: it is a catalog.
     static func difference(
         _ connection: SQLiteConnection, isImmutable: Bool
@@ -152,7 +152,7 @@ enum SQLiteCatalogSchema {
         return lack.map { "it has no \($0.type) \(quoted($0.name))" }
     }
 
-    /// A text of the file for a message.
+    /// Text from the file, for a message.
     private static func quoted(_ text: String) -> String {
         String(reflecting: String(text.unicodeScalars.prefix(40)))
     }

@@ -2,16 +2,16 @@ import Dispatch
 import SQLite
 import Synchronization
 
-/// Connections of one kind to one catalog. Each is lent to one thread at a time; any thread may ask. Who comes when all are lent waits:
-/// every statement has a limit.
+/// A pool of connections of one kind to one catalog. Thread-safe; each connection is lent to one thread at a time. If
+/// all are lent, callers wait: every statement has a time limit.
 final class SQLiteConnectionLane: Sendable {
     private let connect: @Sendable () throws(ArchiveError) -> SQLiteConnection
     private let idle: Mutex<[SQLiteConnection]>
     private let turns: DispatchSemaphore
 
     /// - Parameters:
-    ///   - most: connections at the same time.
-    ///   - connect: opens one; it is called when one is needed for the first time.
+    ///   - most: maximum number of connections.
+    ///   - connect: opens one, when it is needed for the first time.
     init(
         most: Int, connect: @escaping @Sendable () throws(ArchiveError) -> SQLiteConnection
     ) {
@@ -31,7 +31,7 @@ final class SQLiteConnectionLane: Sendable {
         } else {
             connection = try connect()
         }
-        // One whose transaction could not be undone is closed, which undoes it.
+        // A connection whose transaction could not be rolled back is closed, which rolls it back.
         defer { if connection.isIdle { idle.withLock { $0.append(connection) } } }
         return try work(connection)
     }
