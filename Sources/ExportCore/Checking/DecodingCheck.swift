@@ -8,8 +8,8 @@ import Media
 /// Checks that every picture of a recorded file decodes from each access point: `tributary verify --decode`.
 ///
 /// Each group of pictures has its own decoder, with the file's description and no earlier pictures. A picture that is
-/// presented before its group's first one, and decoded after it, refers to the previous group (open groups): that
-/// group's decoder gets it too. Hidden pictures are not expected.
+/// presented before its group's first one, and decoded after it, refers to the previous group (open groups): the
+/// decoder of that group decodes it. Hidden pictures are not expected.
 package struct DecodingCheck {
     /// The result for a file.
     package struct Result: Hashable, Sendable {

@@ -23,9 +23,9 @@ struct TransportTimeouts: Sendable {
     var connectNanoseconds: Int64 = 5_000_000_000
     /// Without a byte of the response, after the request. Stores write keep-alive bytes while they assemble an object.
     var silenceNanoseconds: Int64 = 60_000_000_000
-    /// Window for receiving at ``slowestBytesPerSecond`` while the request is sent.
+    /// Window in which the store must receive ``slowestBytesPerSecond`` while the request is sent.
     var stallNanoseconds: Int64 = 30_000_000_000
-    /// Window for sending at ``slowestBytesPerSecond`` once a response has begun.
+    /// Window in which the store must send ``slowestBytesPerSecond`` once a response has begun.
     var dripNanoseconds: Int64 = 15_000_000_000
     /// A store that is slower throughout a window is stalled, although it is not silent.
     var slowestBytesPerSecond: Int64 = 1_024

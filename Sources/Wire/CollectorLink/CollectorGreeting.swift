@@ -114,7 +114,7 @@ extension CollectorLink {
             if let other = holders.sorted().first(where: { !claim.holders.contains($0) }),
                 let connection = connections[other]
             {
-                // Another agent has claimed it in the meantime, and is alive.
+                // Another agent holds the source by now, and is alive.
                 claims.removeValue(forKey: newcomer)
                 actions += refuse(
                     newcomer, .sourceInUse, inUse(claim, by: connection), address: claim.address,

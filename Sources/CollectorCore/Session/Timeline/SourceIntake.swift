@@ -358,9 +358,9 @@ struct SourceIntake: Sendable {
         return placed
     }
 
-    /// The present on the session's timeline, for the samples of an epoch. They may be later than the clock says, until
-    /// that is slewed: no sample arrives before it was captured. A stored mapping is more accurate than the wall clock
-    /// of a restarted server.
+    /// The present on the session's timeline, for the samples of an epoch. It is later than the clock's present while a
+    /// correction is being slewed. With a stored mapping, it is at least the newest sample's time: no sample arrives
+    /// before it was captured, and a restarted server's wall clock is less accurate.
     private func present(
         of timeline: FollowedTimeline, _ samples: Samples, now: Int64
     ) -> Int64 {
