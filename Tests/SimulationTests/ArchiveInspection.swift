@@ -2,20 +2,20 @@ import Archive
 import Media
 import MP4
 
-/// What a simulated archive holds, read as any reader would.
+/// The contents of a simulated archive, read with the public readers.
 struct ArchiveInspection {
     typealias SampleID = SimulatedCamera.SampleID
 
     private(set) var samples: [SampleID: Int] = [:]
     /// Files that a reader would refuse.
     private(set) var unplayable: [String] = []
-    /// Where fragments are: path, and the bytes that digests cover.
+    /// Path of each fragment and the byte range that digests cover.
     private(set) var fragments: [(path: String, media: Range<Int64>)] = []
 
     /// Reads all files of an archive.
     /// - Parameters:
-    ///   - readsMedia: whether samples are identified, or only heads are read.
-    ///   - names: the sources that are meant; nil: all.
+    ///   - readsMedia: whether samples are identified; otherwise only heads are read.
+    ///   - names: the sources to read; nil: all.
     init(_ layout: ArchiveLayout, readsMedia: Bool, of names: Set<String>? = nil) throws {
         for session in try layout.sessionNames() {
             for source in try layout.sourceNames(session)
@@ -42,7 +42,7 @@ struct ArchiveInspection {
                 if case .damaged(let error) = scanner.stop {
                     unplayable.append("\(path): \(error)")
                 }
-                // A finished file is an ordinary one.
+                // A finished file also reads as an ordinary MP4.
                 if scanner.layout.isFinished { _ = try Movie.read(from: source) }
             } catch {
                 unplayable.append("\(path): \(error)")
@@ -50,10 +50,10 @@ struct ArchiveInspection {
         }
     }
 
-    /// What a reader would stumble over behind the last fragment.
+    /// The error a reader would report behind the last fragment.
     private static func flaw(_ stop: FragmentScanner<DescriptorSource>.Stop?) -> String? {
         guard case .damaged(let error) = stop else { return nil }
-        // A seal may be cut in two by the end of a page: a box of no known type, which readers skip.
+        // A power cut may leave a seal half-written, a box of unknown type, which readers skip.
         let halfSealed: [FourCC] = ["mree", "moee", "mooe"]
         if case .invalid(let box, _, "not a fragment") = error, halfSealed.contains(box) {
             return nil

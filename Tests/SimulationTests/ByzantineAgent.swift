@@ -3,9 +3,10 @@ import Media
 import TestSpools
 import Wire
 
-/// An agent with a key of its own that sends whatever can be said, in any order, from a seed: values at the limits of their types,
-/// formats that change with each record, gaps as wide as numbers go, names that are none, times from 1600 to 2400, other people's
-/// spools and clocks, commands answered that nobody gave, and silence. It keeps to its credit for as long as that hurts more.
+/// A hostile agent with a valid key. From a seed it sends messages in any order: values at the limits of their types,
+/// formats that change with each record, the widest gaps, invalid names, times from 1600 to 2400, other agents' spools
+/// and clocks, answers to commands never sent, and silence. It mostly keeps to its credit, because a collector closes
+/// the connection otherwise.
 struct ByzantineAgent {
     struct Message {
         var peer: PeerID
@@ -13,7 +14,7 @@ struct ByzantineAgent {
         var payload: SimulatedPayload?
     }
 
-    /// What it has learned of an honest agent.
+    /// What it knows of an honest agent.
     struct Victim {
         var spool: SpoolID
         var epoch: EpochID
@@ -33,7 +34,7 @@ struct ByzantineAgent {
         var isWelcome = false
     }
 
-    /// What it does, one of them most of the time.
+    /// Its behaviour: most of the time, one of these.
     private enum Habit: CaseIterable {
         case anything, gaps, formats, jumps, crumbs, clocks, greetings, numbers
     }
@@ -47,7 +48,7 @@ struct ByzantineAgent {
     private var count: UInt16 = 0
     private var spools: [SpoolID] = []
     private var stamp: Int64 = 0
-    /// How often each of its sources was let in.
+    /// Number of accepted greetings, by source.
     private(set) var visits: [String: Int64] = [:]
 
     init(seed: UInt64) {
@@ -62,7 +63,7 @@ struct ByzantineAgent {
     mutating func lostCollector() { connections = [:] }
     mutating func dismissed(_ peer: PeerID) { connections[peer] = nil }
 
-    /// Learns what it may do.
+    /// Learns credit and accepted sources from the collector's messages.
     mutating func received(_ header: [UInt8], over peer: PeerID) {
         guard let message = try? WireMessage(decoding: header) else { return }
         let states: [SourceState]
@@ -91,7 +92,7 @@ struct ByzantineAgent {
         values[Int.random(in: values.indices, using: &random)]
     }
 
-    /// What it sends in one moment.
+    /// The messages of one step.
     /// - Parameter now: the collector's clock.
     mutating func messages(now: Int64, victims: [Victim]) -> [Message] {
         if chance(6) { return [] }
@@ -137,7 +138,7 @@ struct ByzantineAgent {
 
     private mutating func hello(_ victims: [Victim], now: Int64) -> Message {
         let peer: PeerID
-        // As an agent that loses its connection again and again.
+        // As an agent that keeps losing its connection.
         let isComingBack = habit == .greetings && !chance(60)
         if chance(4), !isComingBack,
             let known = connections.keys.min()
@@ -200,7 +201,7 @@ struct ByzantineAgent {
         if chance(3) { formats.removeLast() }
         if chance(3), case .aac(var sound) = formats[formats.count - 1] {
             sound.sampleRate = pick([8_000, 44_100, 48_000, 1, WireLimits.sampleRate])
-            // Seldom one that its decoder would not have.
+            // Rarely a configuration that its decoder would refuse.
             if !chance(20),
                 let configuration = try? AudioSpecificConfig(
                     lowComplexityAt: sound.sampleRate, channels: 2)
@@ -214,7 +215,7 @@ struct ByzantineAgent {
 
     // MARK: Records
 
-    /// Takes numbers and credit for a record; nil when it keeps to its credit and has none.
+    /// Numbers a record and spends credit for it; nil when it keeps to its credit and has none.
     private mutating func number(
         _ count: UInt64, costing bytes: Int, of source: Int, over peer: PeerID
     ) -> UInt64? {
@@ -314,7 +315,7 @@ struct ByzantineAgent {
         return [Message(peer: peer, header: WireMessage.trackUpdate(update).encoded())]
     }
 
-    /// Sound at another rate and a picture from which decoding can start: a file.
+    /// Sound at another rate and a keyframe: together they begin a file.
     private mutating func file(over peer: PeerID, now: Int64) -> [Message] {
         let source = source(over: peer)
         let rate: UInt32 = pick([8_000, 44_100, 48_000])
@@ -363,7 +364,7 @@ struct ByzantineAgent {
                 t3: .random(in: -limit...limit, using: &random),
                 t4: .random(in: -limit...limit, using: &random), epoch: epoch)
         }
-        // A good one, of a clock that is an hour off.
+        // A plausible exchange of a clock that is an hour off.
         let sent = now - .random(in: 0...50_000_000, using: &random)
         let away: Int64 = pick([0, 3_600_000_000_000, -86_400_000_000_000])
         return ReportedExchange(

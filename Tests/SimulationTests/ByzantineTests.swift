@@ -7,16 +7,16 @@ import Wire
 
 @testable import CollectorCore
 
-/// One hostile agent beside honest ones: nothing of theirs may be other than without it.
+/// One hostile agent beside honest ones: the honest agents' recordings are the same as without it.
 @Suite struct ByzantineTests {
     private static let seeds = SimulationRun.seeds(usually: 16)
 
-    /// What clocks have learned of each other when a session begins half a second sooner or later.
+    /// How far clock estimates differ when a session begins half a second sooner or later.
     private static let learningNanoseconds: Int64 = 5_000_000
 
-    /// What is not as it has to be.
+    /// Violated invariants of a run.
     private func violations(of seed: UInt64, sabotage: Sabotage? = nil) throws -> [String] {
-        // Of eight seeds with the same habit, half have it from the first moment on, and half with crashes besides.
+        // Of eight seeds with the same behaviour, half start hostile at once, and half have crashes as well.
         let fromTheBeginning = seed / 8 % 2 == 1
         let trouble: SystemSimulation.Trouble =
             switch seed / 16 % 4 {
@@ -56,12 +56,12 @@ import Wire
         }
     }
 
-    /// What the hostile one has used up that it may not.
+    /// Limits that the hostile agent exceeded.
     private func excesses(of simulation: SystemSimulation) throws -> [String] {
         let layout = simulation.layout
         let seconds = simulation.elapsedNanoseconds / 1_000_000_000
         let budgets = SourceBudgets()
-        // Behind it, the session waits for whoever has not said goodbye.
+        // After the hostile agent, the session waits for sources that have not said goodbye.
         let busySeconds = seconds > 60 ? seconds - 55 : seconds
         let lives = Int64(simulation.crashes + 1)
         var excesses: [String] = []
@@ -70,17 +70,17 @@ import Wire
                 let paths = try layout.segmentPaths(session, source)
                 let files = Int64(paths.count)
                 let filled = try paths.reduce(0) { $0 + Int64(try FileSystem.size($1)) }
-                // A message may begin a file for each two seconds of two minutes before it is known that it has.
+                // A message may begin a file for each two seconds of two minutes before the budget counts them.
                 let allowed =
                     budgets.fileBurst * lives + busySeconds * 10 + 64 * lives + filled
                     / Int64(budgets.fileBytes)
                 if files > allowed { excesses.append("\(source) has \(files) files") }
                 let ledger = layout.ledger(session, source)
-                // A kill may have come between the directory and its first line.
+                // A kill may come between creating the directory and writing its first line.
                 let size = FileSystem.exists(ledger) ? Int64(try FileSystem.size(ledger)) : 0
                 let bytes =
                     (budgets.ledgerBurstBytes + seconds * budgets.ledgerBytesPerSecond) * lives
-                // Estimated before it is encoded, and what is said at once comes on top.
+                // Charged by an estimate before encoding; a burst comes on top.
                 if size > bytes * 2 + 100_000 {
                     excesses.append("\(source) has \(size) bytes of ledger")
                 }
@@ -97,7 +97,7 @@ import Wire
         return excesses
     }
 
-    /// What a tool cannot read of what is left.
+    /// Errors of the tools over the archive.
     private func unreadable(_ layout: ArchiveLayout) throws -> [String] {
         var flaws: [String] = []
         for session in try layout.sessionNames() {
@@ -105,8 +105,7 @@ import Wire
                 let manifest = try SessionManifest.read(layout.manifest(session))
                 _ = try SessionTotals(of: session, in: layout)
                 let report = try SessionVerifier.verify(session, in: layout)
-                // It may number its records as it likes: some may be there twice, and some never. And pictures whose times cannot
-                // be true are found for what they are.
+                // Its own sequences may repeat or be missing. Verification reports pictures with impossible times.
                 flaws += report.allFindings.filter {
                     $0.severity == .damage
                         && !($0.path.contains("/evil")
@@ -135,7 +134,7 @@ import Wire
         for seed in Self.seeds { #expect(try violations(of: seed) == [], "seed \(seed)") }
     }
 
-    /// Found among thousands: ticks of one format taken for those of another, and samples of an hour each that ran on.
+    /// Found among thousands: ticks of one format read in another's timescale, and samples of an hour each.
     @Test(arguments: [211, 228, 259] as [UInt64])
     func `what was once found stays mended`(seed: UInt64) throws {
         #expect(try violations(of: seed) == [])
@@ -144,7 +143,7 @@ import Wire
     @Test(arguments: Sabotage.trusting)
     func `a mend that is taken back is found within two hundred seeds`(sabotage: Sabotage) throws {
         var found: String?
-        // Beginning where it is found soon, so that it costs seconds as long as it is.
+        // Starts at a seed near a failing one, so that the test takes seconds.
         let first: UInt64 = sabotage == .believesAnyTime ? 9 : sabotage == .countsNoFiles ? 188 : 6
         for seed in (0..<200 as Range<UInt64>).map({ ($0 + first) % 200 }) where found == nil {
             found = try violations(of: seed, sabotage: sabotage).first

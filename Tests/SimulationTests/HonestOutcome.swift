@@ -2,13 +2,13 @@ import Archive
 import Media
 import MP4
 
-/// What some sources have in an archive, to be compared with what they have beside somebody hostile.
+/// The recordings of some sources, to compare runs with and without a hostile agent.
 struct HonestOutcome {
-    /// Bytes of each file, by its place in the sources' part of the archive.
+    /// Bytes of each file, by its path in the sources' part of the archive.
     private(set) var files: [String: [UInt8]] = [:]
-    /// When each sample is presented, nanoseconds since 1970.
+    /// Presentation time of each sample, nanoseconds since 1970.
     private(set) var times: [SimulatedCamera.SampleID: Int64] = [:]
-    /// The records of each file's fragments.
+    /// The sequences of each file's fragments.
     private(set) var fragments: [String: [[ClosedRange<UInt64>]]] = [:]
 
     init(_ layout: ArchiveLayout, of names: [String]) throws {
@@ -62,7 +62,7 @@ struct HonestOutcome {
         }
     }
 
-    /// The first difference in what is stored and what was said; nil: there is none.
+    /// The first difference in files; nil: none.
     func difference(from other: HonestOutcome) -> String? {
         let names = Set(files.keys).symmetricDifference(other.files.keys).sorted()
         if let name = names.first { return "\(name) is there beside one of them only" }
@@ -86,7 +86,7 @@ struct HonestOutcome {
         return nil
     }
 
-    /// The first sample that is not there, or is presented at another time; nil: there is none.
+    /// The first sample that is missing or presented at another time; nil: none.
     func shift(from other: HonestOutcome, toleranceNanoseconds: Int64) -> String? {
         for (id, time) in times.sorted(by: { $0.key < $1.key }) {
             guard let there = other.times[id] else { return "sample \(id) is missing" }

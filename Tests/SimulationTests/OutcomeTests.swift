@@ -2,10 +2,10 @@ import Archive
 import Foundation
 import Testing
 
-/// That a change which is to change nothing changes nothing: of each seed in `Outcomes.txt`, the recordings, ledgers and descriptions, and
-/// what each agent was told, byte for byte.
+/// Detects unintended changes: for each seed in `Outcomes.txt`, compares the recordings, ledgers, descriptions and each
+/// agent's received messages byte for byte.
 ///
-/// After a change that is to change them, `SIMULATION_OUTCOMES=write swift test --filter OutcomeTests` writes the file anew.
+/// After an intended change, `SIMULATION_OUTCOMES=write swift test --filter OutcomeTests` rewrites the file.
 @Suite struct OutcomeTests {
     private static let path = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
         .appendingPathComponent("Outcomes.txt").path

@@ -6,7 +6,7 @@ import Wire
 
 @testable import AgentCore
 
-/// A box: its camera, its clock, its disk, and the agent on it as it is.
+/// A box: simulated camera, clock and disk, with the real agent's code.
 struct SimulatedAgent {
     static let spoolBytes = 8 << 20
 
@@ -16,7 +16,7 @@ struct SimulatedAgent {
     private(set) var camera: SimulatedCamera
     private var random: SeededGenerator
     private var boot: UInt8 = 1
-    /// What the box's clock shows is the true one's, faster or slower, and this more.
+    /// Offset of the box's clock from true time, besides its skew.
     private var offsetNanoseconds: Int64
     private let skewPPM: Int64
     private var backlog: Backlog<SimulatedDisk, SimulatedPayload>
@@ -24,14 +24,14 @@ struct SimulatedAgent {
     private(set) var isFinished = false
     private(set) var failure: String?
     private(set) var hasSaidGoodbye = false
-    /// The connection is to be made then; nil while there is one.
+    /// When to connect; nil while connected.
     private(set) var reconnectAt: Int64? = 0
     private var nextExchange: Int64 = 0
-    /// The first sample of each life that came after a power cut.
+    /// The first sample of each life that followed a power cut.
     private(set) var powerCuts: [UInt32] = []
-    /// What is to be sent, in its order.
+    /// Messages to send, in order.
     private(set) var outgoing: [(header: [UInt8], payload: SimulatedPayload?)] = []
-    /// It lets go of its connection.
+    /// Whether it closes its connection.
     private(set) var hangsUp = false
 
     init(index: UInt8, seed: UInt64, now: Int64) throws {
@@ -63,12 +63,12 @@ struct SimulatedAgent {
             makeIdentity: { identities.next() })
     }
 
-    /// Which run of the box's clock it is.
+    /// The epoch of the box's clock.
     var epoch: EpochID {
         EpochID([index] + [UInt8](repeating: boot, count: 15)) ?? .random()
     }
 
-    /// What the box's clock shows.
+    /// The box's clock at a true time.
     func clock(_ now: Int64) -> Int64 {
         now + offsetNanoseconds + now / 1_000_000 * skewPPM
     }
@@ -91,7 +91,7 @@ struct SimulatedAgent {
         perform(backlog.sayGoodbye("end", now: clock(now)), now: now)
     }
 
-    /// Looks at what is due; synchronises its disk.
+    /// Runs the backlog's timers, which also synchronise its disk.
     mutating func tick(now: Int64) {
         perform(backlog.tick(now: clock(now)), now: now)
         let names = backlog.takeFilesToSynchronize(now: clock(now))
@@ -103,8 +103,8 @@ struct SimulatedAgent {
         }
     }
 
-    /// The connection is there.
-    /// - Parameter collector: what the collector's clock shows of the true one.
+    /// The connection is established.
+    /// - Parameter collector: the collector's clock as a function of true time.
     mutating func connected(now: Int64, collector: (Int64) -> Int64) {
         reconnectAt = nil
         hangsUp = false
@@ -122,7 +122,7 @@ struct SimulatedAgent {
         perform(backlog.received(header, now: clock(now)), now: now)
     }
 
-    /// Asks for the collector's time, every now and then.
+    /// Sends a clock exchange when one is due.
     mutating func measure(now: Int64, collector: (Int64) -> Int64) {
         guard now >= nextExchange else { return }
         nextExchange = now + 500_000_000
@@ -142,7 +142,7 @@ struct SimulatedAgent {
         }
     }
 
-    /// The agent is killed, or its box loses its power; it starts again at once.
+    /// Kills the agent or cuts its box's power, and restarts it immediately.
     mutating func restart(afterPowerCut: Bool, now: Int64) throws {
         lives += 1
         outgoing = []

@@ -5,10 +5,10 @@ import Wire
 
 @testable import AgentCore
 
-/// What a camera and its microphone give: ten pictures a second, a keyframe every second, and sound. Every sample says in its bytes
-/// which one it is, so that it is known again in a file.
+/// A camera and its microphone: ten pictures a second, a keyframe every second, and sound. Each sample's bytes contain
+/// its number, which identifies it in a file.
 struct SimulatedCamera {
-    /// A sample: which source's, and the how many-th of all it made.
+    /// A sample's source and its ordinal there.
     struct SampleID: Hashable, Comparable, CustomStringConvertible {
         var source: UInt8
         var number: UInt32
@@ -24,7 +24,7 @@ struct SimulatedCamera {
                 + (0..<4).map { UInt8(truncatingIfNeeded: number >> (24 - 8 * UInt32($0))) }
         }
 
-        /// Reads it back; nil when these are other bytes.
+        /// Parses the bytes of a sample; nil for other bytes.
         init?(_ bytes: ArraySlice<UInt8>) {
             guard bytes.count >= 6, bytes.first == 0xA5 else { return nil }
             source = bytes[bytes.startIndex + 1]
@@ -58,9 +58,9 @@ struct SimulatedCamera {
 
     let source: UInt8
     private(set) var made: [SampleID] = []
-    /// When each of them was captured, on the true clock.
+    /// Capture times, on the true clock.
     private(set) var captured: [Int64] = []
-    /// Since when it runs, on the true clock.
+    /// Start of capture, on the true clock.
     private var start: Int64
     private var pictures: Int64 = 0
     private var packets: Int64 = 0
@@ -70,7 +70,7 @@ struct SimulatedCamera {
         self.start = start
     }
 
-    /// The box has been started anew: pictures begin with a keyframe, sound from the present.
+    /// The box has rebooted: pictures begin with a keyframe, sound with the current sample.
     mutating func restart(at now: Int64) {
         start = now
         pictures = 0
@@ -83,8 +83,8 @@ struct SimulatedCamera {
             * Self.batchNanoseconds
     }
 
-    /// What was captured until the next batch is complete.
-    /// - Parameter clock: the box's clock of the true one.
+    /// The samples up to the next complete batch.
+    /// - Parameter clock: the box's clock as a function of true time.
     mutating func batch(
         using random: inout some RandomNumberGenerator, clock: (Int64) -> Int64
     ) -> (batch: Batch, payload: SimulatedPayload) {
@@ -146,7 +146,7 @@ struct SimulatedCamera {
         return 4 + Int(length)
     }
 
-    /// Which sample these bytes of a file are.
+    /// The sample that a file's bytes contain.
     static func identify(_ bytes: ArraySlice<UInt8>, _ track: TrackKind) -> SampleID? {
         SampleID(track == .video ? bytes.dropFirst(5) : bytes)
     }

@@ -3,7 +3,7 @@ import Glibc
 import Synchronization
 import TestSpools
 
-/// An archive's catalog in memory, which other programs lock and which breaks, as a seed says.
+/// An archive's catalog in memory. By seed, it is locked by other programs or damaged.
 final class SimulatedCatalog: CatalogPlace, CatalogStore {
     private struct State {
         var random: SeededGenerator
@@ -20,7 +20,7 @@ final class SimulatedCatalog: CatalogPlace, CatalogStore {
 
     let name = "catalog"
 
-    /// How often something could not be written or opened.
+    /// Number of failed writes and opens.
     var refusals: Int { state.withLock { $0.refusals } }
 
     func makePeace() { state.withLock { $0.isPeaceful = true } }
@@ -59,7 +59,7 @@ final class SimulatedCatalog: CatalogPlace, CatalogStore {
 
     func remove() { state.withLock { $0.catalog = nil } }
 
-    /// Everything in it.
+    /// All rows.
     func dump() throws(ArchiveError) -> [String] { try catalog().dump() }
 
     func apply(_ changes: [CatalogChange]) throws(ArchiveError) {

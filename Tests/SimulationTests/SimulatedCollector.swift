@@ -3,31 +3,31 @@ import Wire
 
 @testable import CollectorCore
 
-/// What a simulation breaks on purpose, to see that it would notice.
+/// A fault injected on purpose, to test that a simulation detects it.
 enum Sabotage: String, CaseIterable {
-    /// `fdatasync` says that it was done, and was not.
+    /// `fdatasync` succeeds without synchronising.
     case skipsSynchronization
-    /// Records count as durable when they have been written.
+    /// Records count as durable once written.
     case acknowledgesEarly
-    /// A restarted collector does not look for what it has behind the watermark.
+    /// A restarted collector ignores the records behind the watermark.
     case forgetsWhatItHas
-    /// A session's zero is whatever anybody says.
+    /// A session's zero follows any reported time.
     case believesAnyTime
-    /// A source may begin as many files as it likes, and have as many lines written.
+    /// A source may begin any number of files and write any number of ledger lines.
     case countsNoFiles
-    /// An agent may come and ask for as much as it likes.
+    /// An agent may send any number of greetings.
     case countsNoGreetings
-    /// Agents are to keep what the store does not have, and are told to forget what is durable.
+    /// Agents are asked to keep what the store lacks, but released at what is durable.
     case releasesAtPersisted
 
-    /// Those that honest agents alone are enough to find.
+    /// Faults that honest agents alone reveal.
     static let careless: [Sabotage] = [
         .skipsSynchronization, .acknowledgesEarly, .forgetsWhatItHas,
     ]
-    /// Those that it takes a hostile agent to find.
+    /// Faults that only a hostile agent reveals.
     static let trusting: [Sabotage] = [.believesAnyTime, .countsNoFiles, .countsNoGreetings]
 
-    /// What one source may have written.
+    /// Write budgets of one source.
     var budgets: SourceBudgets {
         var budgets = SourceBudgets()
         switch self {
@@ -44,10 +44,10 @@ enum Sabotage: String, CaseIterable {
     }
 }
 
-/// The collector as it is, between its socket and its disk: the engine, and the disk thread's work one thing at a time.
+/// The real collector between socket and disk: the engine, and the disk thread's jobs one at a time.
 struct SimulatedCollector {
     private static let commitNanoseconds: Int64 = 1_000_000_000
-    /// How long media waits to be handed to the disk, unless credit or something else needs it.
+    /// How long media waits before it is handed to the disk, unless credit or an urgent job requires it sooner.
     private static let submitNanoseconds: Int64 = 450_000_000
     private static let idleNanoseconds: Int64 = 60_000_000_000
 
@@ -55,18 +55,18 @@ struct SimulatedCollector {
     private let sabotage: Sabotage?
     private(set) var engine: CollectorEngine
     private var worker: DiskWorker
-    /// What the disk thread has not done yet.
+    /// Jobs that the disk thread has not done yet.
     private var jobs: [DiskJob] = []
     private var nextSubmit: Int64
     private var nextCommit: Int64
     private var nextRetry: Int64
     private(set) var sessionsFinished: [String] = []
     private var log: [String] = []
-    /// What the catalog's thread does; nil: none is kept.
+    /// The catalog thread's work; nil: no catalog.
     private var follower: CatalogFollower?
     private let listener = SpineListener([.sessions, .segments, .ledgers], capacity: 24)
     private static let clock = ContinuousClock.now
-    /// Whether what one source has on the disk is made durable when it would be without the others.
+    /// Whether each source's data becomes durable on its own schedule, independent of other sources.
     private let keepsTime: Bool
 
     init(
@@ -126,8 +126,8 @@ struct SimulatedCollector {
         follow(now)
     }
 
-    /// Ends the session, as somebody asks for it.
-    /// - Returns: its name; nil where there is none.
+    /// Ends the session on request.
+    /// - Returns: its name; nil without a session.
     mutating func stop(at now: Instant) -> String? {
         guard let name = engine.recorder.sessionName else { return nil }
         engine.end(.stopped, at: now)
@@ -135,7 +135,7 @@ struct SimulatedCollector {
         return name
     }
 
-    /// Lets the disk thread do so much, and hears what it has done.
+    /// Performs up to `most` jobs of the disk thread and handles their events.
     mutating func work(_ most: Int, at now: Instant) {
         for _ in 0..<min(most, jobs.count) {
             let job = jobs.removeFirst()
@@ -154,7 +154,7 @@ struct SimulatedCollector {
         }
         guard now.monotonic >= nextCommit else { return }
         if keepsTime {
-            // At whole seconds, whoever has something to be made durable.
+            // A commit at whole seconds, if there is anything to commit.
             nextCommit = (now.monotonic / Self.commitNanoseconds + 1) * Self.commitNanoseconds
             if worker.isDirty { worker.commit() }
         } else if worker.isDirty {
@@ -163,37 +163,37 @@ struct SimulatedCollector {
         }
     }
 
-    /// Sources of which a file has failed and is not in order yet: until then its disk shows of it what it likes.
+    /// Sources with a failed file not yet recovered; their files may be in any state until then.
     var failing: Set<String> {
         Set(
             worker.rescues.filter { !$0.value.isDone }.map { "\($0.key.session)/\($0.key.source)/" }
         )
     }
 
-    /// Whether everything is done.
+    /// Whether all work is done.
     var isIdle: Bool {
         engine.recorder.sessionName == nil && engine.jobs.isEmpty && jobs.isEmpty
             && !worker.isDirty && !worker.isStuck
     }
 
-    /// The catalog's thread gets its turn.
+    /// Runs the catalog thread once.
     mutating func followCatalog(at now: Instant) {
         guard let isReady = follower?.isReady else { return }
         let heard = isReady ? listener.take() : SpineListener.Heard()
         _ = follower?.follow(heard, now: Self.clock + .nanoseconds(now.monotonic))
     }
 
-    /// Whether the catalog has all that was said.
+    /// Whether the catalog has every change.
     var isCatalogInStep: Bool { follower?.isInStep ?? true }
 
-    /// The receiving thread hears what the disk has done.
+    /// Handles the disk's events on the receiving thread.
     mutating func hear(at now: Instant) {
         for event in worker.takeEvents() { engine.follow(event, at: now) }
         engine.returnCredit(at: now)
         follow(now)
     }
 
-    /// The receiving thread hears what the store has.
+    /// Handles the store's progress on the receiving thread.
     mutating func hear(_ records: StoredRecords) { records.set(engine.stored(records.take())) }
 
     mutating func takeOutgoing() -> [(peer: PeerID, header: [UInt8])] { engine.takeOutgoing() }
@@ -207,7 +207,7 @@ struct SimulatedCollector {
     private mutating func follow(_ now: Instant) {
         let isSubmitDue = now.monotonic >= nextSubmit
         if isSubmitDue { nextSubmit = now.monotonic + Self.submitNanoseconds }
-        // Where sources are not to hurry each other, media does not wait.
+        // Media does not wait where sources must not affect each other's timing.
         if keepsTime || isSubmitDue || engine.hasUrgentJobs { jobs += engine.takeJobs() }
         log += engine.takeLines().map(\.text)
         for notice in engine.takeNotices() {

@@ -1,8 +1,8 @@
 import TestSpools
 import Wire
 
-/// Connections between agents and a collector: each delivers in order, late, and may be lost with what is on its way; messages of
-/// two connections overtake each other.
+/// Connections between agents and a collector. Each delivers in order and late, and may be lost with the messages in
+/// flight. Messages of two connections may overtake each other.
 struct SimulatedNetwork {
     struct Message {
         var arrives: Int64
@@ -14,16 +14,16 @@ struct SimulatedNetwork {
         let agent: Int
         var toCollector: [Message] = []
         var toAgent: [Message] = []
-        /// The agent has let go of it: what it sent before still arrives, and nothing comes back.
+        /// The agent has closed it: messages in flight still arrive; replies are lost.
         var isAbandoned = false
-        /// The collector does not read it any more.
+        /// The collector no longer reads it.
         var isDismissed = false
         var delayNanoseconds: Int64
-        /// Its own chance, where what happens to one connection is not to change what happens to another.
+        /// Its own generator, where events on one connection must not affect another.
         var random: SeededGenerator?
     }
 
-    /// Whether each connection has a chance of its own.
+    /// Whether each connection has its own generator.
     var isIsolated = false
 
     private(set) var connections: [PeerID: Connection] = [:]
@@ -51,7 +51,7 @@ struct SimulatedNetwork {
         }
     }
 
-    /// Chance, of the connection's own or of everybody's.
+    /// A random number from the connection's generator or the shared one.
     private mutating func chance(
         _ range: ClosedRange<Int64>, of peer: PeerID, using random: inout SeededGenerator
     ) -> Int64 {
@@ -62,7 +62,7 @@ struct SimulatedNetwork {
         return .random(in: range, using: &own)
     }
 
-    /// The agent lets go: it hears nothing more; a part of what it sent may still arrive.
+    /// The agent closes the connection: it receives nothing more; part of what it sent may still arrive.
     mutating func abandon(_ peer: PeerID, using random: inout SeededGenerator) {
         guard var connection = connections[peer] else { return }
         connection.isAbandoned = true
@@ -74,8 +74,8 @@ struct SimulatedNetwork {
         connections[peer] = connection.toCollector.isEmpty ? nil : connection
     }
 
-    /// The collector is gone, and with it all that was on its way.
-    /// - Returns: the agents that lose their connection by it.
+    /// The collector is gone, with all messages in flight.
+    /// - Returns: the agents that lose their connection.
     mutating func loseCollector() -> [Int] {
         defer { connections = [:] }
         return peers.compactMap { connections[$0] }.filter { !$0.isAbandoned }.map(\.agent)
@@ -100,7 +100,7 @@ struct SimulatedNetwork {
         }
     }
 
-    /// - Returns: whether there was anybody to send to.
+    /// - Returns: whether the connection was open.
     mutating func answer(
         _ header: [UInt8], to peer: PeerID, now: Int64, using random: inout SeededGenerator
     ) -> Bool {
@@ -111,7 +111,7 @@ struct SimulatedNetwork {
         return true
     }
 
-    /// What has arrived at the collector, over this connection.
+    /// Messages that have arrived at the collector over this connection.
     mutating func takeArrived(at now: Int64, over peer: PeerID) -> [Message] {
         guard let connection = connections[peer] else { return [] }
         let count = connection.toCollector.prefix { $0.arrives <= now }.count
@@ -122,7 +122,7 @@ struct SimulatedNetwork {
         return Array(connection.toCollector.prefix(count))
     }
 
-    /// What has arrived at the agent.
+    /// Messages that have arrived at the agent.
     mutating func takeAnswers(at now: Int64, over peer: PeerID) -> [[UInt8]] {
         guard let connection = connections[peer] else { return [] }
         let count = connection.toAgent.prefix { $0.arrives <= now }.count

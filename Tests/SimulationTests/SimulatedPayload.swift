@@ -1,9 +1,9 @@
 import Archive
 import CollectorClient
 
-/// A message's media bytes: in the agent's spool, on the network, and until the collector has written them.
+/// A message's media bytes: in the agent's spool, on the network, and in the collector until written.
 final class SimulatedPayload: SpooledPayload, MediaPayload {
-    // Never written, only freed with the object.
+    // Written by `init` alone and freed with the object.
     nonisolated(unsafe) private let buffer: UnsafeMutableRawBufferPointer
 
     init(copying bytes: UnsafeRawBufferPointer) {

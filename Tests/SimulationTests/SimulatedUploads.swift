@@ -18,7 +18,7 @@ final class SharedTime: Sendable {
     }
 }
 
-/// What a collector's uploading threads do, one step at a time. It dies with its collector.
+/// The work of a collector's upload threads, one step at a time. It ends with its collector.
 struct SimulatedUploads {
     private let desk: UploadDesk
     private var worker: UploadWorker
@@ -38,7 +38,7 @@ struct SimulatedUploads {
             hooks: hooks)
     }
 
-    /// Does so much, and looks at the whole archive before.
+    /// Performs up to `most` steps, optionally surveying the archive first.
     mutating func work(_ most: Int, looks: Bool) {
         if looks { desk.state.withLock { _ = $0.surveys.insert(nil) } }
         for _ in 0..<most {

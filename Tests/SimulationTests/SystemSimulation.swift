@@ -9,12 +9,11 @@ import Wire
 @testable import CollectorCore
 @testable import Uploading
 
-/// Some agents, one collector, everything that is on the way of a sample from the one to the other's files, and whatever may go wrong:
-/// all from one seed.
+/// Some agents, one collector, the path of each sample from capture to file, and faults, all from one seed.
 ///
-/// Real are the backlog with its spool, both ends of the protocol, timeline, session, segments, the MP4 writer, the disk thread's work,
-/// recovery and verification. Simulated are time, the network, the boxes' disks, and what the collector's disk does to its files
-/// (which are real, so that every reader is).
+/// Real: the backlog with its spool, both ends of the protocol, timeline, session, segments, the MP4 writer, the disk
+/// thread's work, recovery and verification. Simulated: time, the network, the boxes' disks, and the faults of the
+/// collector's disk, whose files are real so that readers are too.
 struct SystemSimulation {
     struct Trouble: OptionSet {
         let rawValue: Int
@@ -26,22 +25,22 @@ struct SystemSimulation {
         static let fullDisk = Trouble(rawValue: 32)
         static let faultyDisk = Trouble(rawValue: 64)
         static let all = Trouble(rawValue: 127)
-        /// Somebody ends the session while it is recorded; the next begins with the next sample.
+        /// The session is ended while it is recorded; the next begins with the next sample.
         static let stops = Trouble(rawValue: 128)
-        /// The collector is lost with its whole disk, and another one begins with the bucket; only where there is a store.
+        /// The collector is lost with its disk, and a new one starts from the bucket; only with a store.
         static let destruction = Trouble(rawValue: 256)
-        /// The store answers late, or not at all; only where there is one.
+        /// The store answers late or not at all; only with a store.
         static let faultyStore = Trouble(rawValue: 512)
-        /// Each time the server starts, its wall clock is off by up to a minute. Times are held against the truth.
+        /// At each boot, the server's wall clock is off by up to a minute. Times are compared with true time.
         static let wrongWallClocks = Trouble(rawValue: 1_024)
     }
 
     /// How long the cameras run.
     static let captureNanoseconds: Int64 = 5_000_000_000
-    /// When all must have arrived, once nothing goes wrong any more.
+    /// By when everything must have arrived once faults have stopped.
     private static let peaceNanoseconds: Int64 = 180_000_000_000
     private static let segmentNanoseconds: Int64 = 2_000_000_000
-    /// When a session has its zero, whoever comes first.
+    /// By when every session has its zero, whichever agent connects first.
     private static let laterNanoseconds: Int64 = 1_800_000_000
     static let utc: Int64 = 1_800_000_000_000_000_000
 
@@ -57,58 +56,58 @@ struct SystemSimulation {
     private var network = SimulatedNetwork()
     private(set) var collector: SimulatedCollector?
     private var startsAt: Int64 = 0
-    /// When the server was started, on the true clock.
+    /// When the server booted, on the true clock.
     private var bootedAt: Int64 = 0
     private var boots = 1
     private var wallErrorNanoseconds: Int64 = 0
     private var clockRandom: SeededGenerator
-    /// Where each session's zero is on the true clock, if it began while a collector ran.
+    /// Each session's zero on the true clock, if it began while a collector ran.
     private var trueZeros: [String: Int64] = [:]
     private var sessionsBefore: Set<String> = []
-    /// The greatest error of a time, in files as recorded and as retimed; and what retiming refused.
+    /// The greatest error of a time, as recorded and as retimed, and what retiming refused.
     private(set) var greatestErrors = (recorded: Int64.zero, retimed: Int64.zero)
     private(set) var timedSamples = 0
     private(set) var refusedRetimings: [String] = []
     private(set) var crashes = 0
-    /// The power was cut, and what that has torn has not been put in order yet.
+    /// Power was cut, and the torn files are not yet recovered.
     private var isTorn = false
-    /// By agent and spool: what the collector has said to be durable.
+    /// By agent and spool: the sequence that the collector declared durable.
     private var acknowledged: [String: [SpoolID: UInt64]] = [:]
-    /// By agent: all headers that it was sent, chained.
+    /// By agent: digest of all headers sent to it.
     private var told: [String: Digest] = [:]
     /// The protocol's minor version when `Outcomes.txt` was begun.
     private static let firstOutcomesMinor: UInt32 = 4
     private(set) var violations: [String] = []
-    /// What happened, to be read where something is not as it should be.
+    /// Events, printed with a failure.
     private(set) var history: [String] = []
-    /// The collector is killed within this many-th change of its disk; nil: by chance.
+    /// Kills the collector within the disk change of this number; nil: at random.
     private var killAt: Int?
     private var isPeaceful = false
-    /// One that sends what it likes, from then on.
+    /// The hostile agent, and when it starts.
     private var byzantine: ByzantineAgent?
     private var byzantineBegins: Int64 = 0
-    /// How often each source of the hostile agent was let in.
+    /// Number of accepted greetings of the hostile agent, by source.
     var hostileVisits: [String: Int64] { byzantine?.visits ?? [:] }
-    /// What happens to one must not change what chance does to another.
+    /// Whether faults of one agent leave the random numbers of others unchanged.
     private let isIsolated: Bool
-    /// Outlives collectors, as their files do; nil: none is kept.
+    /// Survives collectors, as their files do; nil: no catalog.
     private let catalog: SimulatedCatalog?
     private var catalogRandom: SeededGenerator
-    /// The object store that agents wait for; nil: there is none.
+    /// The object store that releases wait for; nil: none.
     private let bucket: SimulatedBucket?
     private var uploads: SimulatedUploads?
     private let time = SharedTime()
     private var storeRandom: SeededGenerator
     private(set) var destructions = 0
     private let root: String
-    /// By agent and spool: what the collector has said that need not be kept.
+    /// By agent and spool: the sequence that the collector released.
     private var released: [String: [SpoolID: UInt64]] = [:]
 
-    /// Whether there is somebody hostile, and from when on.
+    /// Whether a hostile agent takes part, and from when.
     enum Company {
-        /// Nobody; and chance is shared by all.
+        /// No hostile agent; one random generator for all.
         case honest
-        /// Nobody; each has a chance of its own, so that the same happens beside somebody hostile.
+        /// No hostile agent; a random generator for each, so that a run compares with one beside a hostile agent.
         case alone
         case byzantine(fromTheBeginning: Bool)
     }
@@ -151,7 +150,7 @@ struct SystemSimulation {
         if let killAt { disk.stop(afterOperations: killAt) }
     }
 
-    /// What the collector's clock shows of the true one.
+    /// The collector's clock as a function of true time.
     private var collectorClock: (Int64) -> Int64 {
         let bootedAt = bootedAt
         return { $0 - bootedAt }
@@ -163,13 +162,13 @@ struct SystemSimulation {
             utc: UTCTime(nanoseconds: Self.utc + now + wallErrorNanoseconds))
     }
 
-    /// The server's clocks begin anew.
+    /// Restarts the server's clocks.
     private mutating func setWallClock() {
         guard trouble.contains(.wrongWallClocks) else { return }
         wallErrorNanoseconds = .random(in: -60_000_000_000...60_000_000_000, using: &clockRandom)
     }
 
-    /// Where a session's zero truly is, once it is known: later the collector only believes to know.
+    /// Records a session's zero on the true clock while the clock relation is exact; after a restart it is an estimate.
     private mutating func noteZero() {
         guard let recorder = collector?.engine.recorder, let name = recorder.sessionName,
             trueZeros[name] == nil, !sessionsBefore.contains(name), let zero = recorder.sessionZero
@@ -181,8 +180,8 @@ struct SystemSimulation {
         Int.random(in: 0..<oneIn, using: &random) == 0
     }
 
-    /// Runs until everything that was captured is where it belongs.
-    /// - Returns: what is not as it has to be.
+    /// Runs until all captured samples are stored.
+    /// - Returns: violated invariants.
     mutating func run() throws -> [String] {
         let end = now + Self.captureNanoseconds
         while now < end, violations.isEmpty { try step() }
@@ -213,12 +212,12 @@ struct SystemSimulation {
         history.append("\(now / 1_000_000) ms: \(text)")
     }
 
-    /// What the honest ones have in the end: see ``HonestOutcome``.
+    /// The honest agents' recordings: see ``HonestOutcome``.
     func outcome() throws -> HonestOutcome {
         try HonestOutcome(layout, of: agents.map(\.name))
     }
 
-    /// How long it has lasted, nanoseconds.
+    /// Duration of the run, nanoseconds.
     var elapsedNanoseconds: Int64 { now - 5_000_000_000 }
 
     mutating func violate(_ text: String) {
@@ -268,7 +267,7 @@ extension SystemSimulation {
         }
     }
 
-    /// Ends the session at times, and at times the collector within what has to be written of its end.
+    /// Ends the session at random, and sometimes kills the collector while it writes the end.
     private mutating func makeStops() {
         let instant = instant
         guard trouble.contains(.stops), Int.random(in: 0..<80, using: &stopRandom) == 0,
@@ -337,7 +336,7 @@ extension SystemSimulation {
         collector?.work(most, at: instant)
         if disk.isDead { return try crash() }
         if chance(25) { try checkPlayable("while it is recorded") }
-        // The receiving thread hears of it a little later, or is killed before.
+        // The receiving thread gets the event a little later, or is killed before.
         if isPeaceful || !chance(4) || isIsolated { collector?.hear(at: instant) }
         if catalog != nil, Int.random(in: 0..<6, using: &catalogRandom) == 0 {
             collector?.followCatalog(at: instant)
@@ -345,7 +344,7 @@ extension SystemSimulation {
         deliver()
     }
 
-    /// Uploads go on, and what is in the store is heard of.
+    /// Continues uploads and reports what is stored.
     private mutating func stepStore() throws {
         guard let bucket, collector != nil else { return }
         if trouble.contains(.faultyStore), !isPeaceful,
@@ -392,7 +391,7 @@ extension SystemSimulation {
         }
     }
 
-    /// Where somebody is hostile there are keys: each may write its own sources, and no others.
+    /// With a hostile agent there are keys: each agent may write only its own sources.
     private func right(of peer: PeerID) -> WritingRight? {
         guard isIsolated, let agent = network.connections[peer]?.agent else { return nil }
         let name = agents[agent].name
@@ -418,7 +417,7 @@ extension SystemSimulation {
         }
     }
 
-    /// Remembers what agents are told to be durable.
+    /// Records the acknowledgements sent to agents.
     private mutating func note(_ header: [UInt8], to peer: PeerID) {
         guard let index = network.connections[peer]?.agent,
             let spool = collector?.engine.recorder.spool(of: agents[index].name),
@@ -427,7 +426,7 @@ extension SystemSimulation {
         let before = told[agents[index].name]?.bytes ?? []
         var said = header
         if case .welcome(var welcome) = message {
-            // An addition to the protocol that is not used changes nothing else: outcomes are those of the first version that has them.
+            // Sends the earlier minor version, so that an unused protocol addition leaves outcomes unchanged.
             welcome.minor = Self.firstOutcomesMinor
             said = WireMessage.welcome(welcome).encoded()
         }
@@ -447,7 +446,7 @@ extension SystemSimulation {
 // MARK: - Crashes
 
 extension SystemSimulation {
-    /// The collector dies, and is started again in a while.
+    /// The collector dies and restarts after a while.
     private mutating func crash() throws {
         crashes += 1
         collector = nil
@@ -473,7 +472,7 @@ extension SystemSimulation {
         }
     }
 
-    /// The collector's machine is gone, with everything on it; another one, with an empty disk and another clock, takes its place.
+    /// The collector's machine is lost; another one, with an empty disk and another clock, replaces it.
     private mutating func destroy() throws {
         destructions += 1
         note("the collector's machine is destroyed")
@@ -492,8 +491,8 @@ extension SystemSimulation {
         acknowledged = released
     }
 
-    /// What a collector with an empty disk does first.
-    /// - Returns: whether it may begin.
+    /// Takes over from the store, as a collector with an empty disk does first.
+    /// - Returns: whether recording may begin.
     private mutating func takeOver() throws -> Bool {
         guard let bucket, try ArchiveTakeOver.isNeeded(layout) else { return true }
         let place = SimulatedUploads.place(layout, bucket, time: time, seed: storeRandom.next())
@@ -512,7 +511,7 @@ extension SystemSimulation {
 
     private mutating func startCollector() throws {
         disk.setFaults(oneIn: nil)
-        // Within recovery, too.
+        // Kills during recovery too.
         if !isPeaceful, killAt == nil,
             !trouble.isDisjoint(with: [.collectorKills, .collectorPowerCuts]), chance(4)
         {
@@ -529,7 +528,7 @@ extension SystemSimulation {
             recovered = try ArchiveRecovery.run(layout, now: instant.utc, idleTimeoutNanoseconds: 0)
         } catch {
             if disk.isDead { return try crash() }
-            // There is no room even for that; the operator tries again.
+            // Out of space even for the takeover; the operator tries again.
             startsAt = now + 300_000_000
             return
         }
@@ -562,12 +561,12 @@ extension SystemSimulation {
 // MARK: - What has to hold
 
 extension SystemSimulation {
-    /// What agents were told to be durable is there.
+    /// Records acknowledged as durable are in the archive.
     private mutating func check(_ recovered: RecoveredArchive) {
         for (name, spools) in acknowledged {
             for (spool, sequence) in spools {
-                // Where nothing is known of a spool, there was nothing to keep: losses that belonged to no session. Were there
-                // samples, the end would show that they are missing.
+                // A spool may be unknown if only losses outside any session were acknowledged. Missing samples would
+                // show at the end.
                 let own = recovered.spools[name]?.first { $0.spool == spool }
                 if let there = own?.sequences.watermark, there < sequence {
                     violate("\(name): \(sequence) was acknowledged, \(there) is on disk")
@@ -585,7 +584,7 @@ extension SystemSimulation {
         }
     }
 
-    /// The end: every sample is in the files, once, and verification agrees.
+    /// At the end: every sample is in the files exactly once, and verification agrees.
     private mutating func conclude() throws {
         try fetchAll()
         let honest = Set(agents.map(\.name))
@@ -598,7 +597,7 @@ extension SystemSimulation {
         for agent in agents {
             let missing = agent.camera.made.filter { inspection.samples[$0] == nil }
             var unexplained = missing.filter { !isTakenByPowerCut($0, agent) }
-            // A session that has ended is not gone back to.
+            // An ended session is not reopened.
             if unexplained.count <= (try writtenOff(agent.name)) { unexplained = [] }
             if let first = unexplained.first, let last = unexplained.last {
                 violate("\(unexplained.count) samples are missing, \(first) to \(last)")
@@ -606,7 +605,7 @@ extension SystemSimulation {
         }
         for session in try layout.sessionNames() {
             let report = try SessionVerifier.verify(session, in: layout)
-            // What a hostile one has of itself only has to be readable.
+            // The hostile agent's own files only have to be readable.
             for finding in report.allFindings
             where finding.severity.isDamage && !finding.path.contains("/evil") {
                 violate("verify: \(finding.path): \(finding.text)")
@@ -618,7 +617,7 @@ extension SystemSimulation {
         try checkCatalog()
     }
 
-    /// Times are the truth to within their bounds, as recorded and as retimed; and retiming is undone byte for byte.
+    /// Times are true to within their bounds, as recorded and as retimed, and undoing the retiming restores every byte.
     private mutating func checkTimes() throws {
         let captured = Dictionary(
             uniqueKeysWithValues: agents.map { ($0.index, $0.camera.captured) })
@@ -654,7 +653,7 @@ extension SystemSimulation {
             .map { Digest(of: try FileSystem.read($0, limit: 1 << 28)) }
     }
 
-    /// Brings what is in the bucket alone to the disk, to be looked at.
+    /// Fetches what only the bucket has to the disk, for inspection.
     private mutating func fetchAll() throws {
         guard let bucket else { return }
         let fetch = StoredSessionFetch(
@@ -662,7 +661,7 @@ extension SystemSimulation {
         do throws(UploadError) {
             for session in try fetch.sessionNames() {
                 let outcome = try fetch.run(session) { _ in }
-                // An upload that a destroyed collector did not complete is nobody's.
+                // An upload left incomplete by a lost collector belongs to no one.
                 for problem in outcome.problems where !problem.contains("was not completed") {
                     violate(problem)
                 }
@@ -672,10 +671,10 @@ extension SystemSimulation {
         }
     }
 
-    /// How often the catalog would not be written.
+    /// Number of failed catalog writes.
     var catalogRefusals: Int { catalog?.refusals ?? 0 }
 
-    /// All that is left of it: every file, and what each agent was told.
+    /// Digest of every file and of the messages sent to each agent.
     func digest() throws -> Digest {
         var bytes: [UInt8] = []
         for session in try layout.sessionNames() {
@@ -685,7 +684,7 @@ extension SystemSimulation {
                     bytes += path.dropFirst(layout.root.count).utf8
                     bytes += Digest(of: try FileSystem.read(path, limit: 1 << 28)).bytes
                 }
-                // Errors name paths, and an archive's is another one each time.
+                // Errors contain paths, and the archive's root differs between runs.
                 for var entry in try Ledger.read(layout.ledger(session, source)).entries {
                     entry.text = entry.text?.replacing(layout.root, with: "")
                     bytes += Ledger.line(entry)
@@ -698,13 +697,13 @@ extension SystemSimulation {
         return Digest(of: bytes)
     }
 
-    /// What agents were told to be durable, by agent and spool.
+    /// Acknowledged sequences, by agent and spool.
     var acknowledgements: [String: [SpoolID: UInt64]] { acknowledged }
 
-    /// In the end, the catalog says what the files say.
+    /// At the end, the catalog agrees with the files.
     private mutating func checkCatalog() throws {
         guard let catalog else { return }
-        // It has not been asked for all that was said yet.
+        // Not all changes have reached the catalog yet.
         for turn in 0..<10_000 where turn < 2 || collector?.isCatalogInStep == false {
             now += 1_000_000_000
             let instant = instant
@@ -719,7 +718,7 @@ extension SystemSimulation {
         }
     }
 
-    /// Records that the ledgers of a source name as lost by a file that failed when its session had ended.
+    /// Number of records that a source's ledgers list as lost by a file that failed after its session ended.
     private func writtenOff(_ source: String) throws -> Int {
         var count = 0
         for session in try layout.sessionNames() {
@@ -734,7 +733,7 @@ extension SystemSimulation {
         return count
     }
 
-    /// What files and ledgers say which records they hold.
+    /// The records that files and ledgers list.
     private func describe() throws -> [String] {
         var lines: [String] = []
         for session in try layout.sessionNames() {
@@ -756,7 +755,7 @@ extension SystemSimulation {
         return lines
     }
 
-    /// Whether the box lost its power within seconds after it made a sample: then it may not have been on its disk.
+    /// Whether the box lost power within seconds after making a sample, which may then not have reached its disk.
     private func isTakenByPowerCut(_ id: SimulatedCamera.SampleID, _ agent: SimulatedAgent) -> Bool
     {
         agent.powerCuts.contains { id.number < $0 }

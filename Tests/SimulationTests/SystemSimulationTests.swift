@@ -35,8 +35,8 @@ private let seeds = SimulationRun.seeds(usually: 40)
         #expect(crashes > seeds.count / 4, "the simulation has become harmless")
     }
 
-    /// Servers that start with a wall clock that is off by up to a minute, and a monotonic clock that begins anew; boxes that are
-    /// started again at the same time, or go on; collectors that are lost with their disks.
+    /// Servers boot with a wall clock off by up to a minute and a monotonic clock from zero; boxes reboot at the same
+    /// time or keep running; collectors are lost with their disks.
     @Test func `times are the truth to within their bounds, whatever the server's wall clock says`()
         throws
     {
