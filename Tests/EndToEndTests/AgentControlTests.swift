@@ -5,9 +5,9 @@ import TestMedia
 import Testing
 
 extension EndToEnd {
-    /// Agents that are commanded while they run: through their collector, and on their box.
+    /// Commands to running agents, through their collector and on their box.
     @Suite(.serialized) struct AgentControlTests {
-        /// A command to the agent through the collector.
+        /// Sends a command to the agent through the collector.
         private func ask(_ stage: Stage, _ arguments: String...) async throws -> Outcome {
             try await stage.start(
                 .archive, ["agent", "camera"] + arguments + ["--archive", stage.archive]
@@ -82,7 +82,7 @@ extension EndToEnd {
                     let probe = try await Foreign.probe(file, on: stage)
                     sizes.append(try probe.stream(.video).width ?? 0)
                     #expect(try probe.packets(.video).first?.isKeyframe == true)
-                    // Sound before a file's beginning is not heard: only an encoder's first packet of silence lies there.
+                    // Before the file's start there is only the encoder's priming packet, hidden by the edit list.
                     let hidden = try probe.packets(.audio).filter {
                         $0.ptsNanoseconds < -500_000
                     }
@@ -190,7 +190,7 @@ extension EndToEnd {
                 let keyframes = try await Foreign.probe(file, on: stage).packets(.video)
                     .enumerated()
                     .filter(\.element.isKeyframe).map(\.offset)
-                // Nobody but us has asked for the second one.
+                // The second keyframe comes from this test's request alone.
                 #expect(keyframes.count == 2 && keyframes.first == 0, "\(keyframes)")
                 let times = try await PictureCodes(of: file, on: stage).captureNanoseconds
                 let next = try #require(times.firstIndex { $0 > asked })
@@ -203,7 +203,7 @@ extension EndToEnd {
             .timeLimit(.minutes(2)))
         func `a changed bitrate is that of what is recorded from then on`() async throws {
             try await Stage.with { stage in
-                // Noise takes all the bits that it is given.
+                // Noise uses the whole bitrate.
                 let clip = try await clip(
                     "color=gray:size=320x180:rate=15:duration=4,noise=alls=60:allf=t", on: stage)
                 let collector = try await stage.collector("--once")
@@ -212,7 +212,7 @@ extension EndToEnd {
                     "--encoder-preset", "ultrafast", "--video-bitrate", "2M", "--video-max-bitrate",
                     "2M")
                 try await isKnown(agent, stage)
-                // So many pictures after a change, the new rate is reached.
+                // The new rate is reached this many pictures after a change.
                 let (settling, measured) = (20, 30)
                 var begins: [Int] = []
                 let rates = [2_000_000, 500_000, 3_000_000]
@@ -278,7 +278,7 @@ extension EndToEnd {
             }
         }
 
-        /// Waits until the collector takes commands to the agent.
+        /// Waits until the collector accepts commands to the agent.
         private func isKnown(_ agent: Running, _ stage: Stage) async throws {
             try await agent.says("connected to")
             try await eventually("the source is there") {
@@ -286,7 +286,7 @@ extension EndToEnd {
             }
         }
 
-        /// Waits until so many more pictures than `before` have been captured.
+        /// Waits until `count` more pictures than `before` have been captured.
         private func captures(_ count: Int, more before: Int, _ stage: Stage) async throws {
             let deadline = ContinuousClock.now + Running.patience
             while try await status(stage).pictures < before + count {
@@ -297,7 +297,7 @@ extension EndToEnd {
             }
         }
 
-        /// A file with what libavfilter makes.
+        /// A file encoded from a libavfilter source.
         private func clip(_ source: String, on stage: Stage) async throws -> String {
             let path = stage.directory.appending(path: "clip.mp4").path
             _ = try await Foreign.quiet(
@@ -339,7 +339,7 @@ extension EndToEnd {
                 #expect(after.isCapturing && after.videoBitsPerSecond == 1_000_000)
                 #expect(after.rotation == 180)
 
-                // Nobody but the agent's user may ask.
+                // Only the agent's user may connect.
                 let socket = stage.spool + "/camera.sock"
                 let mode = try FileManager.default.attributesOfItem(atPath: socket)[
                     .posixPermissions]
@@ -435,7 +435,7 @@ extension EndToEnd {
                 let source = try #require(shown)
                 #expect(source.isStopped)
                 #expect(source.lagSeconds == nil)
-                // The spool's file is still there; the collector has everything that is in it.
+                // The spool's file exists; the collector has all its records.
                 #expect(source.spoolBytes == 0)
                 #expect(source.persistedAgeSeconds == 0)
                 #expect(try await ask(stage, "status").output.contains("0 B kept on the box"))
@@ -479,7 +479,7 @@ extension EndToEnd {
 }
 
 extension Array {
-    /// What comes of each element, one after the other.
+    /// Results of the elements, transformed in order.
     fileprivate func asyncMap<Result>(
         _ transform: (Element) async throws -> Result
     ) async rethrows -> [Result] {

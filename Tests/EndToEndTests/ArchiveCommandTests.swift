@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd.TwoCameraTests {
-    /// What `tributary` says of an archive, to people and to programs.
+    /// Output of `tributary` over an archive, as text and as JSON.
     @Suite(.serialized) struct ArchiveCommandTests {
         private let cameras: TwoCameras
 
@@ -65,7 +65,7 @@ extension EndToEnd.TwoCameraTests {
             #expect(report["isIntact"] as? Bool == true)
         }
 
-        /// As shells complete it; the archive is not named then, and may be somewhere else.
+        /// As completed by a shell; the archive is found from the path, without `--archive`.
         @Test(arguments: ["", "/", "/door/.."])
         func `verify takes a session's directory`(_ ending: String) async throws {
             let session = try #require(
@@ -98,7 +98,7 @@ extension EndToEnd.TwoCameraTests {
                     == (try TopLevelBoxes(of: file).types))
         }
 
-        /// Nil: in the media of the last fragment, whose head is covered by no digest.
+        /// Nil: in the last fragment's media; no digest covers the head there.
         @Test(arguments: [0.02, 0.3, 0.6, nil])
         func `verify finds one flipped bit, wherever there are media`(_ place: Double?) async throws
         {

@@ -4,7 +4,7 @@ import TestMedia
 import Testing
 
 extension EndToEnd {
-    /// What the archive's commands say: true, and nothing that misleads.
+    /// The messages of the archive's commands are correct.
     @Suite(.serialized, .enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media"))
     struct ArchiveWordsTests {
         private static let clip =
@@ -22,7 +22,7 @@ extension EndToEnd {
                 try await stage.start(.archive, words + ["--archive", stage.archive]).outcome()
             }
 
-            /// What a command that succeeds prints.
+            /// The output of a command that succeeds.
             func says(_ words: String...) async throws -> String {
                 let outcome = try await stage.start(
                     .archive, words + ["--archive", stage.archive]
@@ -53,7 +53,7 @@ extension EndToEnd {
                     #expect(text.contains("\(name): export or foreign file, "), "\(text)")
                     #expect(text.contains("75 pictures + "), "\(text)")
                 }
-                // By its bare name, as it is typed beside it.
+                // By its bare name, typed in its directory.
                 let bare = try await scene.stage.start(
                     at: URL(filePath: "/usr/bin/env"),
                     [
@@ -115,7 +115,7 @@ extension EndToEnd {
                 let again = try await scene("agent", "door", "snapshot", there)
                 #expect(again.status == 1)
                 #expect(again.complaints.contains("already exists: use --overwrite to replace it"))
-                // Nobody runs that could be asked: so far it is right.
+                // No collector runs, so this refusal is right.
                 let asked = try await scene("agent", "door", "snapshot", there, "--overwrite")
                 #expect(asked.complaints.contains("no collector"), "\(asked.complaints)")
                 #expect(try Data(contentsOf: URL(filePath: there)) == Data("mine".utf8))
@@ -271,7 +271,7 @@ extension EndToEnd {
                     verdict.contains(
                         "no captured samples missing; 7.1 s were not captured (show)"),
                     "\(verdict)")
-                // What a box had in memory when it ended, nobody has counted.
+                // Samples in a box's memory at its end are uncounted.
                 var loss = LedgerEntry(kind: .gap, at: UTCTime(nanoseconds: 0))
                 loss.cause = "restart"
                 loss.startNanoseconds = 950_000_000

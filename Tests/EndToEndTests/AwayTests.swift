@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 extension EndToEnd {
-    /// A store or a database that accepts and never answers, beside sessions that are all on the disk.
+    /// A store or database that accepts connections and never answers, with sessions that are all on disk.
     @Suite(.serialized, .enabled(if: Foreign.curl != nil, "curl asks"))
     struct AwayTests {
         /// A page of the list of sessions.
@@ -13,7 +13,7 @@ extension EndToEnd {
             var sessions: [Entry]
         }
 
-        /// Longer than any program may take to end, shorter than any wait for what does not answer.
+        /// Longer than any program may need to end, shorter than any timeout for an unresponsive server.
         private static let ending = Duration.seconds(8)
 
         /// Records some seconds; the session's name.
@@ -46,7 +46,7 @@ extension EndToEnd {
                     "\(source)/picture.jpg?at=1&width=160", "/hls/\(session)/stage/index.m3u8",
                     "/api/v1/sessions/\(session)/coverage",
                 ] {
-                    // Less than one wait for the store.
+                    // Less than one timeout of the store.
                     let answer = try await served.get(path, "--max-time", "6")
                     #expect(answer.status == 200, "\(path)")
                 }
@@ -183,7 +183,7 @@ extension EndToEnd {
                 let session = try await record(on: stage)
                 let server = try MuteServer(.silent)
                 defer { server.stop() }
-                // Without an identity there is nothing to ask the server.
+                // Without an identity the server is never queried.
                 try Data((UUID().uuidString.lowercased().filter { $0 != "-" } + "\n").utf8).write(
                     to: URL(filePath: "\(stage.archive)/archive.id"))
                 let catalog =

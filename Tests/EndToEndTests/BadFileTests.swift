@@ -3,16 +3,16 @@ import TestMedia
 import Testing
 
 extension EndToEnd {
-    /// Files that cannot be played as asked.
+    /// Files that cannot be played as requested.
     @Suite(.serialized, .enabled(if: MediaFiles.canBeMade, "ffmpeg makes the files"))
     struct BadFileTests {
-        /// What is wrong with a file.
+        /// A file's defect.
         enum Flaw: String, CaseIterable, Sendable, CustomTestStringConvertible {
             case missing, directory, text, cutBeforeIndex, noAudio, notH264
 
             var testDescription: String { rawValue }
 
-            /// The line's words, behind the file's name.
+            /// The message behind the file's name.
             var text: String {
                 switch self {
                 case .missing: "no such file"

@@ -3,9 +3,9 @@ import Testing
 import Wire
 
 extension EndToEnd {
-    /// Peers that break the protocol: they are refused with a reason, and nobody else is hurt.
+    /// Peers that break the protocol are refused with a reason and do not affect other peers.
     @Suite(.serialized) struct BadPeerTests {
-        /// What a peer does wrong.
+        /// A peer's protocol error.
         enum Misdeed: String, CaseIterable, Sendable, CustomTestStringConvertible {
             case wrongMagic, garbage, helloCutShort, payloadCutShort, payloadMissing
             case oversizedHeader, unknownVersion, unknownConnection
@@ -13,7 +13,7 @@ extension EndToEnd {
 
             var testDescription: String { rawValue }
 
-            /// What it is refused for, and words of the refusal.
+            /// The expected reason and text of the refusal.
             var answer: (reason: RefusalReason, text: String) {
                 switch self {
                 case .wrongMagic: (.malformed, "this is not a tributary agent")
@@ -30,7 +30,7 @@ extension EndToEnd {
                 }
             }
 
-            /// Does it, over a connection of its own.
+            /// Commits the error on a connection of its own.
             func commit(to endpoint: String) throws -> Refusal? {
                 var stranger = try Stranger(to: endpoint)
                 let hello = Stranger.hello(source: rawValue)
@@ -57,7 +57,7 @@ extension EndToEnd {
                 return try stranger.refusal()
             }
 
-            /// What only a peer that has been let in can do: it sends records 1 and 2 first.
+            /// Errors possible only after the welcome: sends records 1 and 2 first.
             private func misbehave(_ stranger: inout Stranger, after hello: [UInt8]) throws {
                 try stranger.send(hello)
                 let welcome = try #require(try stranger.answer())
@@ -94,7 +94,7 @@ extension EndToEnd {
                 }
             }
 
-            /// `bytes` with another value at an offset into where `pattern` is.
+            /// `bytes` with another value at an offset from `pattern`.
             private func patched(
                 _ bytes: [UInt8], _ pattern: [UInt8], at offset: Int, to value: UInt8 = 0xEE
             ) throws -> [UInt8] {
@@ -129,7 +129,7 @@ extension EndToEnd {
                 let file = try await stage.holds(1, of: "camera")
                 for misdeed in Misdeed.allCases { _ = try misdeed.commit(to: stage.endpoint) }
                 do {
-                    // Past what the socket takes: libzmq ends the connection without a word.
+                    // Past the socket's limit libzmq closes the connection silently.
                     let stranger = try Stranger(to: stage.endpoint)
                     try stranger.send(
                         Stranger.hello(source: "flood"),
@@ -137,7 +137,7 @@ extension EndToEnd {
                 }
                 try await agent.succeeds()
                 collector.signal(SIGTERM)
-                // The strangers' records were not all taken: that is a failure of the whole, and it is said.
+                // Some of the strangers' records were refused, so the collector exits with an error and reports it.
                 let outcome = try await collector.outcome()
                 #expect(outcome.status == 1)
                 #expect(

@@ -7,9 +7,10 @@ import Timing
 import Wire
 
 extension EndToEnd {
-    /// Peers whose times cannot be true: every sample is kept, what was odd is in the ledger, and nobody else notices.
+    /// Peers with impossible times: every sample is kept, the ledger records the fault, and other sources are
+    /// unaffected.
     @Suite(.serialized) struct BadTimeTests {
-        /// What is wrong with a peer's times.
+        /// The fault in a peer's times.
         enum Oddity: String, CaseIterable, Sendable, CustomTestStringConvertible {
             case backwards, anHourAhead, noDuration, presentedFarAhead, answerBeforeProbe,
                 hugeOffset
@@ -18,7 +19,7 @@ extension EndToEnd {
 
             private static let second: Int64 = 1_000_000_000
 
-            /// Ten pictures, 40 ms apart but for one.
+            /// Ten pictures, 40 ms apart except one.
             func run(from now: Int64) -> SampleRun {
                 var times = (0..<10).map { now + Int64($0) * 40_000_000 }
                 var delays: [Int64] = []
@@ -39,7 +40,7 @@ extension EndToEnd {
                     flags: times.indices.map { $0 == 0 ? .keyframe : [] })
             }
 
-            /// What it reports of the clocks after eight exchanges that are right.
+            /// Its clock exchange after eight correct ones.
             func exchange(at now: Int64) -> ReportedExchange {
                 switch self {
                 case .answerBeforeProbe:
@@ -55,7 +56,7 @@ extension EndToEnd {
                 }
             }
 
-            /// What the ledger says of it.
+            /// Whether the ledger entry reports the fault.
             func isTold(by entry: LedgerEntry) -> Bool {
                 let fault: StampFault
                 switch self {
@@ -80,7 +81,7 @@ extension EndToEnd {
                 _ = try await stage.holds(1, of: "camera")
                 try send(oddity, to: stage.endpoint)
                 try await agent.succeeds()
-                // Its peer has gone without a goodbye; what it sent is written all the same.
+                // Its peer disconnected without a goodbye; its samples are still written.
                 collector.signal(SIGTERM)
                 let outcome = try await collector.outcome()
                 #expect(outcome.complaints.contains("90 pictures"), "\(outcome.complaints)")
@@ -94,7 +95,7 @@ extension EndToEnd {
                 let report = try SessionVerifier.verify(session, in: layout)
                 let odd = try #require(report.sources.first { $0.name == "odd" })
                 #expect(odd.recordedSamples == 10)
-                // An hour ahead would be an hour of file.
+                // A time an hour ahead would make the file an hour long.
                 let ends = odd.files.flatMap(\.tracks).map(\.endSeconds)
                 #expect(ends.allSatisfy { $0 < 60 }, "\(ends)")
             }

@@ -1,17 +1,17 @@
 import Foundation
 import Media
 
-/// Where the beeps of a recording's test sound begin.
+/// Start times of the beeps in a recording's test sound.
 struct Beeps {
     private static let sampleRate = 48_000
     private static let beepNanoseconds: Int64 = 20_000_000
-    /// Half the amplitude of a beep, and far above what coding leaves of silence.
+    /// Half the amplitude of a beep, far above coding noise in silence.
     private static let threshold: Float = 0.25
 
-    /// When each begins, on the file's timeline.
+    /// Start times on the file's timeline.
     private(set) var startsNanoseconds: [Int64] = []
 
-    /// Decodes a recording's sound with FFmpeg and looks for beeps.
+    /// Decodes a recording's sound with FFmpeg and finds the beeps.
     init(of file: URL, on stage: Stage) async throws {
         let first = try await Self.firstPresented(of: file, on: stage)
         let data = try await Foreign.ffmpeg(
@@ -27,13 +27,13 @@ struct Beeps {
         }
         var index = 0
         while let loud = samples[index...].firstIndex(where: { abs($0) > Self.threshold }) {
-            // What coding smears before and after a beep lies evenly around its middle, wherever it rises first.
+            // Coding smears a beep symmetrically, so its energy's centre is more stable than its rise.
             let around = max(0, loud - 2_400)..<min(samples.count, loud + 2_400)
             let energy = around.map { Double(samples[$0] * samples[$0]) }
             let weighted = zip(around, energy).reduce(0) { $0 + Double($1.0) * $1.1 }
             let middle = weighted / energy.reduce(0, +)
             let nanoseconds = Int64(middle * 1_000_000_000 / Double(Self.sampleRate))
-            // A beep that the recording's edge cuts has another middle.
+            // A beep cut by the recording's edge has another centre.
             if around.count == 4_800 {
                 startsNanoseconds.append(first + nanoseconds - Self.beepNanoseconds / 2)
             }
@@ -42,7 +42,7 @@ struct Beeps {
         }
     }
 
-    /// When the first sound that is not priming is presented.
+    /// Presentation time of the first sound after priming.
     private static func firstPresented(of file: URL, on stage: Stage) async throws -> Int64 {
         let output = try await Foreign.quiet(
             "ffprobe",

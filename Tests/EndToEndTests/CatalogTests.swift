@@ -3,7 +3,7 @@ import SQLite
 import Testing
 
 extension EndToEnd {
-    /// The catalog as the real programs keep it.
+    /// The catalog as written by the real programs.
     @Suite(.serialized) struct CatalogTests {
         private func tributary(_ stage: Stage, _ words: String...) async throws -> Outcome {
             try await stage.start(.archive, words + ["--archive", stage.archive]).outcome()
@@ -27,7 +27,7 @@ extension EndToEnd {
                                     JSONSerialization.jsonObject(with: list.outputData)
                                         as? [[String: Any]])
                                 let segments = rows.first?["segments"] as? Int ?? 0
-                                // Rows come, none goes.
+                                // Rows are only added.
                                 #expect(segments >= most)
                                 most = segments
                             }
@@ -41,7 +41,7 @@ extension EndToEnd {
             }
         }
 
-        /// Another program holds the catalog's lock for half a minute, as a backup or a script would.
+        /// Another program holds the catalog's lock for half a minute, as a backup or script would.
         @Test func `a catalog that is locked delays no acknowledgement`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector("--once", "--segment", "5s")
@@ -60,7 +60,7 @@ extension EndToEnd {
                     oldest = max(oldest, try #require(source["persistedAgeSeconds"] as? Double))
                     try await Task.sleep(for: .seconds(1))
                 }
-                // As long as a slow disk takes: not a half of the time that the lock was held.
+                // A slow disk's delay; less than half of the time that the lock was held.
                 #expect(oldest < 12)
                 try database.run("COMMIT")
                 for program in [agent, collector] { try await program.succeeds() }
@@ -74,7 +74,7 @@ extension EndToEnd {
                 let collector = try await stage.collector("--once", "--segment", "1s")
                 let agents = [try stage.testAgent("first", "--duration", "8s")]
                 try await stage.grows("first")
-                // Somebody wrote by hand what cannot be read; with the next source the description changes.
+                // Hand-edited notes are unreadable; the next source changes the description.
                 let session = try #require(try stage.sessions.first)
                 let notes = session.appending(path: "notes.json")
                 try Data("{".utf8).write(to: notes)
@@ -90,7 +90,7 @@ extension EndToEnd {
             }
         }
 
-        /// A backup, a snapshot, a disc: SQLite's files beside the catalog are not there and cannot be made.
+        /// On a read-only medium, such as a snapshot, SQLite cannot create its files beside the catalog.
         @Test(.enabled(if: geteuid() == 0, "mounts a directory again"), arguments: [true, false])
         func `a read-only file system is listed`(hasCatalog: Bool) async throws {
             try await Stage.with { stage in
@@ -128,7 +128,7 @@ extension EndToEnd {
                 let database = URL(filePath: stage.archive).appending(path: "tributary.sqlite")
                 for suffix in ["-wal", "-shm"] { unlink(database.path + suffix) }
                 var bytes = try Data(contentsOf: database)
-                // The schema's pages stay, all behind them is noise.
+                // The schema's pages stay valid; all pages behind them become noise.
                 let name = try #require(bytes.range(of: Data("camera".utf8))).lowerBound
                 for index in name / 4_096 * 4_096..<bytes.count { bytes[index] = 0xA5 }
                 try bytes.write(to: database)

@@ -3,19 +3,19 @@ import TestMedia
 import Testing
 
 extension EndToEnd {
-    /// Segments are one recording: one after the other they are what was recorded in one piece.
+    /// Segments joined in order equal a recording in one file.
     @Suite(.serialized, .enabled(if: Foreign.hasFFmpeg, "ffmpeg makes, joins and decodes"))
     struct ConcatenationTests {
         private static let seconds = 11
         private static let pictures = 25 * seconds
 
-        /// What a decoder makes of an input: the digest of each picture, and all of the sound (S16, two bytes a frame).
+        /// A decoder's output: the digest of each picture, and all sound (S16, two bytes a frame).
         private struct Decoded: Equatable {
             var pictures: [Substring]
             var sound: Data
 
             init(_ input: [String], on stage: Stage) async throws {
-                // It warns of timecode tracks that it does not know how to decode them.
+                // It warns that it has no decoder for timecode tracks.
                 let quietly = ["-nostdin", "-v", "error"] + input
                 let hashes = try await Foreign.quiet(
                     "ffmpeg",
@@ -39,7 +39,7 @@ extension EndToEnd {
             async throws
         {
             let media = try MediaFiles()
-            // A tone that never repeats itself, and pictures that refer to each other within a second only.
+            // A tone that never repeats, and pictures with references within one second only.
             let clip = try media.make(
                 "clip.mp4",
                 "-f lavfi -i testsrc2=s=320x180:r=25:d=\(Self.seconds)"
@@ -73,7 +73,7 @@ extension EndToEnd {
             }
         }
 
-        /// Opened alone, a segment has its own pictures and as much sound, which rises from silence instead of clicking.
+        /// Opened alone, a segment has its own pictures and as much sound, which fades in without a click.
         private func checkAlone(
             _ segments: [URL], _ whole: Decoded, on stage: Stage
         ) async throws {

@@ -2,14 +2,14 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Options from files: those that the packages bring, and what a running collector does with a changed one.
+    /// Options from files: the packaged ones, and changes while a collector runs.
     @Suite(.serialized) struct ConfigurationTests {
         /// `deploy/config` of this checkout.
         private static let packaged = URL(filePath: #filePath)
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
             .appending(path: "deploy/config")
 
-        /// A packaged file with everything in force that is commented out, each option once.
+        /// A packaged file's options with all commented-out ones enabled, each once.
         private func everything(of name: String) throws -> [(option: String, value: String)] {
             let text = try String(
                 contentsOf: Self.packaged.appending(path: "\(name).yaml"), encoding: .utf8)
@@ -23,7 +23,7 @@ extension EndToEnd {
             return found
         }
 
-        /// The long options that a program's help has.
+        /// The long options in a program's help.
         private func options(of program: Executable, on stage: Stage) async throws -> Set<String> {
             let help = try await stage.run(program, "--help").output
             return Set(
@@ -43,17 +43,17 @@ extension EndToEnd {
                 #expect(
                     Set(options.map(\.option))
                         == known.subtracting(["help", "version", "config", "check-config"]))
-                // A key that the box could have, and options that are for other kinds of capture.
+                // Excludes a key that the box may lack, and options of other kinds of capture.
                 let given = options.filter { $0.option != "collector-key" && $0.option != "preset" }
                 let file = stage.directory.appending(path: "options.yaml")
-                // As the package makes it: without an account.
+                // As the package creates it, without an account.
                 let users = stage.directory.appending(path: "users")
                 try Data().write(to: users)
                 chmod(users.path, 0o600)
                 try given.map { option, value in
                     switch option {
                     case "keys", "tls-certificate", "tls-key": ""
-                    // For other machines it would want a key.
+                    // On an address for other machines it would require a key.
                     case "listen" where program != .viewer: "listen: tcp://127.0.0.1:5550"
                     case "feed" where program == .collector: "feed: tcp://127.0.0.1:5560"
                     case "users": "users: \(users.path)"

@@ -2,18 +2,18 @@ import Foundation
 import TestMedia
 import Testing
 
-/// What is copied, access unit for access unit.
+/// A clip copied access unit for access unit.
 enum Clip: String, CaseIterable, Sendable, CustomTestStringConvertible {
-    /// Real footage with sound, where it is there.
+    /// Real footage with sound, if installed.
     case street
-    /// B-frames; a keyframe lets nothing refer across it.
+    /// B-frames; none refers across a keyframe.
     case closedGOP
     /// B-frames; those before a keyframe refer across it.
     case openGOP
 
     var testDescription: String { rawValue }
 
-    /// Clips made on the spot, and the footage where it is there.
+    /// Generated clips, and the footage if installed.
     static var here: [Clip] { MediaFiles.footage == nil ? made : allCases }
     static let made: [Clip] = [.closedGOP, .openGOP]
 
@@ -35,21 +35,21 @@ enum Clip: String, CaseIterable, Sendable, CustomTestStringConvertible {
     }
 }
 
-/// Clips, and what agents and collectors made of them with `--encoder copy`.
+/// Clips and their recordings with `--encoder copy`.
 struct Copies: Sendable {
     @TaskLocal static var current: Copies?
 
-    /// Files that are read while they are recorded are somewhere else.
+    /// The stage of the originals and whole files; segments are on another.
     var stage: Stage
     var originals: [Clip: URL] = [:]
-    /// In one file each.
+    /// One file per clip.
     var whole: [Clip: URL] = [:]
-    /// In segments of two seconds, oldest first; the made clips only.
+    /// In segments of two seconds, oldest first; generated clips only.
     var segments: [Clip: [URL]] = [:]
     /// The collectors' archives.
     var archives: [String] = []
 
-    /// Records all clips at once, at their own pace.
+    /// Records all clips concurrently, in real time.
     fileprivate static func record(on stage: Stage, and other: Stage) async throws -> Copies {
         let media = try MediaFiles()
         let collectors = [
@@ -94,6 +94,6 @@ struct CopiesTrait: SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == CopiesTrait {
-    /// ``Copies/current`` is there in every test of the suite.
+    /// Sets ``Copies/current`` in every test of the suite.
     static var copies: Self { Self() }
 }

@@ -33,7 +33,7 @@ extension EndToEnd {
                 try #require(copies.originals[clip]), on: copies.stage)
             let copy = try await Foreign.probe(
                 try #require(copies.whole[clip]), on: copies.stage)
-            // One zero for both tracks: an offset between them would show.
+            // One zero for both tracks, so an offset between them is detected.
             let shift =
                 try copy.firstPictureNanoseconds - original.firstPictureNanoseconds
             for kind in TrackKind.allCases {
@@ -133,11 +133,11 @@ extension EndToEnd {
                 origins.append(Int64(origin * 1_000_000_000))
                 let keyframes = try await Foreign.probe(segment, on: copies.stage)
                     .packets(.video).filter(\.isKeyframe).map { $0.ptsNanoseconds }
-                // Ticks are rounded: a keyframe a hair from the boundary may be on either side.
+                // Times are rounded to ticks, so a keyframe next to the boundary may be on either side.
                 #expect(try #require(keyframes.first) >= -1_000_000)
                 #expect(keyframes.allSatisfy { $0 <= 2_001_000_000 })
             }
-            // Seven seconds; a keyframe just before a boundary leaves the last segment to the one before.
+            // Seven seconds; a keyframe just before a boundary leaves the last segment to the previous one.
             #expect((3...4).contains(segments.count))
             #expect(origins == segments.indices.map { Int64($0) * 2_000_000_000 })
         }
@@ -156,7 +156,7 @@ extension EndToEnd {
                 }
                 let expected = try whole.packets(kind).map(\.ptsNanoseconds)
                 try #require(times.count == expected.count)
-                // Two sessions have two zeros: what lies between them is one number.
+                // Two sessions have different zeros, at a constant distance.
                 let shifts = zip(times, expected).map { $0 - $1 }
                 let spread = try #require(shifts.max()) - (try #require(shifts.min()))
                 #expect(spread <= 1_000_000, "\(kind)")

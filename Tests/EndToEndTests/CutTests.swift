@@ -3,29 +3,29 @@ import TestMedia
 import Testing
 
 extension EndToEnd {
-    /// Twenty seconds out of the middle of ten segments, as others see them.
+    /// Twenty seconds exported from the middle of ten segments, read by other software.
     @Suite(.serialized, .enabled(if: Foreign.hasFFmpeg, "ffmpeg makes and reads the clips"))
     struct CutTests {
-        /// Between two pictures, of which there are 25 a second; 8 behind a keyframe.
+        /// Between two pictures at 25 a second; 8 behind a keyframe.
         private static let start = 10.33
-        /// The picture that is shown then.
+        /// Start of the picture shown then.
         private static let shown = 10.32
         private static let seconds = 20.0
         private static let picture = 0.04
         private static let clip =
             "-f lavfi -i testsrc2=s=320x180:r=25:d=40"
-            // A tone that never repeats itself.
+            // A tone that never repeats.
             + " -f lavfi -i aevalsrc=0.3*sin(2*PI*(300+40*t)*t):s=48000:d=40"
             + " \(MediaFiles.h264) -bf 2 -c:a aac -b:a 96k -aac_pns 0"
 
-        /// Times as players count them, from where the edit list begins.
+        /// Times as players show them, from the edit list's start.
         private static let pipeline =
             "filesrc location=FILE ! qtdemux name=d d.video_0 ! queue ! h264parse ! avdec_h264 !"
             + " identity single-segment=true ! fakesink name=pictures sync=false"
             + " d.audio_0 ! queue ! aacparse ! avdec_aac !"
             + " identity single-segment=true ! fakesink name=sound sync=false"
 
-        /// Imports the clip in ten segments, and exports the part.
+        /// Imports the clip as ten segments and exports the part.
         private func cut(on stage: Stage, _ media: borrowing MediaFiles) async throws -> (
             clip: String, cut: String
         ) {
@@ -71,7 +71,7 @@ extension EndToEnd {
                 #expect(abs(heard.count - wanted.count) <= 4_096)
                 let shorter = min(heard.count, wanted.count)
                 #expect(heard.prefix(shorter) == wanted.prefix(shorter))
-                // Sound begins at T, and so does the picture that is shown then.
+                // Sound begins at T, and so does the picture shown then.
                 let streams = try await Foreign.probe(URL(filePath: cut), on: stage).streams
                 let begins = Dictionary(
                     streams.map { ($0.codecType, Double($0.startTime) ?? -1) }
@@ -86,7 +86,7 @@ extension EndToEnd {
             let media = try MediaFiles()
             try await Stage.with { stage in
                 let (_, cut) = try await cut(on: stage, media)
-                // What it prints of its sinks leaves out some on a busy machine; its log does not.
+                // On a busy machine its console output omits buffers; its log is complete.
                 let log = stage.directory.appending(path: "gst.log")
                 let words =
                     ["GST_DEBUG=basesink:6", "GST_DEBUG_NO_COLOR=1", "GST_DEBUG_FILE=\(log.path)"]
@@ -105,16 +105,17 @@ extension EndToEnd {
                 }
                 let pictures = try #require(times["pictures"])
                 let sound = try #require(times["sound"])
-                // Sound begins at T, and so does the picture that is shown then.
+                // Sound begins at T, and so does the picture shown then.
                 #expect(pictures[0] < 0.001, "\(pictures[0])")
                 #expect(sound[0] < 0.001, "\(sound[0])")
-                // Its demuxer (1.22) ends a movie by decoding times: what is hidden in front is missing at the end.
+                // Its demuxer (1.22) ends a movie by decoding times: the hidden duration in front is missing at the
+                // end.
                 #expect(pictures[pictures.count - 1] > Self.seconds - 0.5)
                 #expect(sound[sound.count - 1] > Self.seconds - 0.2)
             }
         }
 
-        /// What the page below says when it can say no more.
+        /// The final message of the page below.
         private struct Played: Decodable {
             var event: String
             var duration: Double
@@ -126,7 +127,7 @@ extension EndToEnd {
             var error: String?
         }
 
-        /// Plays the cut beside it, four times as fast, and tells on the console what came of it.
+        /// Plays the cut beside it at four times the speed and logs the result on the console.
         private static let page = """
             <!doctype html><video id=v src="cut.mp4"></video><script>
             const v = document.getElementById('v'); v.playbackRate = 4
@@ -164,12 +165,12 @@ extension EndToEnd {
                 let played = try JSONDecoder().decode(
                     Played.self, from: Data(said.output.1.replacing("'", with: "\"").utf8))
                 #expect(played.event == "ended" && played.error == nil)
-                // It heeds where an edit list begins, not where it ends: what is only there to be decoded it shows.
+                // Chromium applies an edit list's start but not its end, and shows pictures that are only for decoding.
                 let later = played.duration - Self.seconds
                 #expect((-0.05..<4.5 * Self.picture).contains(later), "\(later)")
                 #expect(abs(played.currentTime - played.duration) < 0.05)
                 #expect(played.width == 320 && played.corrupted == 0)
-                // A busy machine leaves out some, at four times the speed.
+                // A busy machine drops some at four times the speed.
                 #expect(played.pictures > 250)
                 #expect(played.soundBytes > 200_000)
             }

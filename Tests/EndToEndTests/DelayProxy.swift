@@ -3,15 +3,16 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A TCP proxy on loopback that holds every piece of data back for a random time, each way by itself; order is kept.
+/// A TCP proxy on loopback that delays each piece of data at random, in each direction independently, keeping its
+/// order.
 ///
-/// Threads, because they may block: one that reads and one that writes per direction. They end with their connections.
+/// Two blocking threads per direction, a reader and a writer, which end with their connection.
 final class DelayProxy: Sendable {
-    /// Where it listens.
+    /// Its port on loopback.
     let port: UInt16
     private let listener: Int32
 
-    /// Passes on to `port` of this machine.
+    /// Forwards to `port` of this machine.
     init(to target: UInt16, atMost delay: Duration, seed: UInt64) throws {
         listener = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         port = try Self.bindToLoopback(listener)
@@ -25,7 +26,7 @@ final class DelayProxy: Sendable {
                     close(client)
                     continue
                 }
-                // Like the network that it stands for, it does not collect small pieces into larger ones (Nagle, RFC 1122 §4.2.3.4).
+                // No Nagle algorithm (RFC 1122 §4.2.3.4), as on the network it simulates.
                 Self.sendAtOnce(client)
                 Self.sendAtOnce(server)
                 // The last of the two directions to end closes both.
@@ -43,7 +44,7 @@ final class DelayProxy: Sendable {
         close(listener)
     }
 
-    /// A port of loopback that nobody listens on at this moment.
+    /// A free port of loopback.
     static func freePort() throws -> UInt16 {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }
@@ -110,7 +111,7 @@ private final class Ends: Sendable {
 private final class Direction: Sendable {
     private struct Piece: Sendable {
         var due: ContinuousClock.Instant
-        /// Empty: the end.
+        /// Empty: end of stream.
         var bytes: [UInt8]
     }
 
@@ -131,7 +132,7 @@ private final class Direction: Sendable {
         random = Mutex(SplitMix(state: seed))
     }
 
-    /// Both threads; they keep this object and the sockets.
+    /// Starts both threads, which retain this object and the sockets.
     func run() {
         Thread.detachNewThread { self.read() }
         Thread.detachNewThread { self.write() }
@@ -167,7 +168,7 @@ private final class Direction: Sendable {
                 let count = piece.bytes[sent...].withUnsafeBytes {
                     send(sink, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
                 }
-                // The reader of the other side sees the end, and says so.
+                // The other direction's reader sees the end and reports it.
                 guard count > 0 else { return }
                 sent += count
             }
@@ -175,7 +176,7 @@ private final class Direction: Sendable {
     }
 }
 
-/// Numbers from a seed (Steele, Lea and Flood: SplitMix64).
+/// Random numbers from a seed (Steele, Lea and Flood: SplitMix64).
 private struct SplitMix: RandomNumberGenerator {
     var state: UInt64
 

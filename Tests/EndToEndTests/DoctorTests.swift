@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// `tributary-agent doctor` finds what an agent would stumble over.
+    /// `tributary-agent doctor` finds conditions under which an agent would fail.
     @Suite(.serialized) struct DoctorTests {
         private struct Finding: Decodable {
             var subject: String

@@ -1,23 +1,22 @@
 import Testing
 
-/// The real programs against each other, against hostile peers and against foreign readers.
-///
-/// Most of their time they wait: so several suites run at once (``Turns``), and within each one test after another. Each test has a
+/// The real programs with each other, with hostile peers and with other software.
+/// They mostly wait, so several suites run concurrently (``Turns``), each with one test at a time. Each test has a
 /// directory of its own.
 @Suite(.sharingCores)
 enum EndToEnd {}
 
 extension Trait where Self == Turns {
-    /// Each suite within this one runs beside a few others.
+    /// The suite runs beside a few others.
     static var sharingCores: Turns { Turns(share: 1) }
-    /// The suite runs while no other does: for what measures memory, or needs every core.
+    /// The suite runs alone: it measures memory or uses every core.
     static var alone: Turns { Turns(share: Turns.all) }
 }
 
-/// Bounds how many suites run at once, and has those wait that would be too many. Tests cannot wait themselves: that would count
-/// against their time limits.
+/// Limits how many suites run concurrently. Tests cannot wait for it themselves, since waiting counts against their
+/// time limits.
 struct Turns: SuiteTrait, TestTrait, TestScoping {
-    /// How many suites run at once on the two cores that a test machine has.
+    /// Suites that run concurrently on a test machine's two cores.
     static let all = 3
 
     let share: Int
@@ -31,9 +30,9 @@ struct Turns: SuiteTrait, TestTrait, TestScoping {
         for test: Test, testCase: Test.Case?,
         performing function: @Sendable () async throws -> Void
     ) async throws {
-        // The turn of a suite is that of the suites within it.
+        // An inner suite uses its outer suite's share.
         guard !Self.isTaken else { return try await function() }
-        // All that is asked for at once: whoever asked for more later could wait for one that does the same.
+        // The whole share is acquired in one step; acquiring more later could deadlock.
         let share = test.traits.compactMap { ($0 as? Turns)?.share }.max() ?? share
         await Gate.shared.take(share)
         do {
@@ -48,7 +47,7 @@ struct Turns: SuiteTrait, TestTrait, TestScoping {
     @TaskLocal private static var isTaken = false
 }
 
-/// Who waits gets its turn in the order of coming.
+/// First come, first served.
 private actor Gate {
     static let shared = Gate()
 

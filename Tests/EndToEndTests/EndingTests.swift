@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Sessions that end while the collector goes on.
+    /// Sessions that end while the collector runs on.
     @Suite(.serialized) struct EndingTests {
         @Test func `tributary stop ends the session, and what comes next begins another`()
             async throws
@@ -21,7 +21,7 @@ extension EndToEnd {
                     JSONSerialization.jsonObject(with: stopped.outputData) as? [String: Any])
                 #expect(report["session"] as? String == first)
                 #expect((report["sources"] as? [Any])?.count == 2)
-                // At the moment of the answer everything is final.
+                // When the answer arrives, all files are final.
                 for name in ["door", "stage"] {
                     let files = try stage.recordings(name).filter { $0.path.contains(first) }
                     #expect(try files.allSatisfy { try TopLevelBoxes(of: $0).areOrdinary })

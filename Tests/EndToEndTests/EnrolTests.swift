@@ -2,9 +2,9 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Boxes that come with a line from the server.
+    /// Boxes enrolled with a line from the server.
     @Suite(.serialized) struct EnrolTests {
-        /// A box: its files, on a stage.
+        /// A box's files on a stage.
         private struct Box {
             let stage: Stage
             let name: String
@@ -58,7 +58,7 @@ extension EndToEnd {
                 let secret = try #require(line.split(separator: "/").last)
                 #expect(try !String(contentsOfFile: box.file, encoding: .utf8).contains(secret))
 
-                // Another box has no use for it; the same one may repeat itself.
+                // Another box cannot use it; the same one may repeat it.
                 let thief = Box(stage: stage, name: "thief")
                 let refused = try await thief.enrol(line)
                 #expect(refused.status == 1)
@@ -90,7 +90,7 @@ extension EndToEnd {
             }
         }
 
-        /// As seen from the directory in which programs are started.
+        /// Relative to the programs' working directory.
         private func relativePath(to path: String) -> String {
             let depth = FileManager.default.currentDirectoryPath.split(separator: "/").count
             return String(repeating: "../", count: depth) + path.dropFirst()
@@ -137,7 +137,7 @@ extension EndToEnd {
                 let site = try await Site.open(on: stage)
                 let line = try await line(site, "camera1")
                 let secret = try #require(line.split(separator: "/").last)
-                // Nobody listens there: it waits.
+                // No server listens there: it keeps trying.
                 let elsewhere = line.replacing(/tcp:\/\/[^\/]*/, with: "tcp://127.0.0.1:1")
                 let box = Box(stage: stage, name: "box")
                 let waiting = try stage.start(

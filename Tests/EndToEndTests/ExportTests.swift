@@ -3,7 +3,7 @@ import TestMedia
 import Testing
 
 extension EndToEnd {
-    /// Into the archive and out of it, with the real program.
+    /// Import and export with the real program.
     @Suite(.serialized, .enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media"))
     struct ExportTests {
         private static let clip =

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Watching live from another machine: the feed over TCP, and whose keys may receive it.
+    /// Live viewing from another machine: the feed over TCP and the keys that may receive it.
     @Suite(
         .serialized,
         .enabled(if: Foreign.curl != nil, "curl asks the viewer"))
@@ -19,7 +19,7 @@ extension EndToEnd {
                 site.stage.directory.appending(path: keys).path)
         }
 
-        /// The public key that a viewer said it has made.
+        /// The public key that a viewer reports having created.
         private func key(saidBy viewer: Running) async throws -> String {
             try await viewer.says("tributary keys authorize")
             return String(
@@ -36,14 +36,14 @@ extension EndToEnd {
                 let site = try await Site.open(on: stage, "--once", "--feed", "tcp://127.0.0.1:*")
                 let agent = try site.agent("stage", keys: "box")
                 try await site.keys("authorize", "stage", try await site.key(saidBy: agent))
-                // A stranger.
+                // An unauthorised viewer.
                 let served = try await viewer(of: site, keys: "viewer")
                 let key = try await key(saidBy: served.viewer)
                 try await served.viewer.says("does not admit this viewer's key")
                 try await site.collector.says(
                     "refused: its key is not authorised (use 'tributary keys authorize NAME KEY --watch')"
                 )
-                // A box that may write the very source.
+                // A box that may write this source.
                 let other = try await viewer(of: site, keys: "box")
                 try await other.viewer.says("does not admit this viewer's key")
                 try await site.collector.says("refused: the key of stage may not watch")
@@ -52,7 +52,7 @@ extension EndToEnd {
                     $0.status == 200 && $0.text.contains("#EXT-X-PART")
                 }
                 #expect(try await site.keys("list").contains("every source"))
-                // A viewer's key is none for agents.
+                // A viewer's key does not authorise an agent.
                 let writer = try site.agent("door", keys: "viewer")
                 try await site.collector.says(
                     "refused: the key of viewer may watch, and write no source")
@@ -60,7 +60,7 @@ extension EndToEnd {
                 try await site.keys("authorize", "viewer", "--no-watch")
                 try await site.collector.says("its key may not watch any more")
                 try await served.viewer.says("does not admit this viewer's key", times: 2)
-                // Nobody who watches, or may not, costs the recording anything.
+                // Viewers, authorised or not, do not affect the recording.
                 agent.signal(SIGINT)
                 for program in [agent, site.collector] { try await program.succeeds() }
                 let session = try #require(try stage.sessions.first).lastPathComponent

@@ -4,15 +4,15 @@ import Testing
 import Wire
 
 extension EndToEnd {
-    /// Peers that do not even greet: what they can make a collector hold is bounded, and agents do not notice.
+    /// Peers that flood a collector before greeting it: its memory stays bounded, and agents are unaffected.
     @Suite(.serialized, .alone) struct FloodTests {
-        /// How much memory a collector may take for whatever one peer does.
+        /// Bound on a collector's memory growth under one peer's attack.
         private static let memoryBytes = 64 << 20
-        /// `RUN_LONG_TESTS=1` floods for ten seconds, and as fast as the machine carries it: how much comes between two looks of the
-        /// collector then depends on what else the machine does.
+        /// `RUN_LONG_TESTS=1` floods for ten seconds at the machine's full speed, where the data received between two
+        /// checks depends on the machine's load.
         private static let isLong = ProcessInfo.processInfo.environment["RUN_LONG_TESTS"] == "1"
         private static let floodSeconds = isLong ? 10 : 2
-        /// A gigabit; nil: all that the machine carries.
+        /// One gigabit a second; nil: unlimited.
         private static let bytesPerSecond: Double? = isLong ? nil : 125_000_000
 
         /// A collector on a port of this machine, with a camera that sends to it.
@@ -42,14 +42,14 @@ extension EndToEnd {
                     memoryBefore: try collector.status("VmHWM"))
             }
 
-            /// The camera's recording is whole, and memory has stayed within its bound.
+            /// Checks that the camera's recording is complete and memory stayed within its bound.
             func close() async throws {
                 let growth = try await end()
                 #expect(growth < memoryBytes, "memory grew by \(growth) bytes")
             }
 
-            /// The camera's recording is whole.
-            /// - Returns: by how many bytes memory grew at most.
+            /// Checks that the camera's recording is complete.
+            /// - Returns: the greatest growth of memory, bytes.
             func end() async throws -> Int {
                 try await agent.succeeds()
                 let memory = try collector.status("VmHWM")
@@ -73,7 +73,7 @@ extension EndToEnd {
                 try await eventually("most of them have been ended") {
                     peers.count { $0.isEnded() } >= 700
                 }
-                // A connection that was ended keeps its descriptor for a moment.
+                // A closed connection keeps its descriptor briefly.
                 try await eventually("the descriptors of most are free") {
                     try scene.collector.descriptors() - before <= 300
                 }
@@ -136,7 +136,7 @@ extension EndToEnd {
                 }
                 #expect(taken < 64 << 20, "\(taken) bytes were taken")
                 try await eventually("the peer has been put out") { peer.isEnded() }
-                // Who notices first, libzmq or the collector, says so.
+                // Either libzmq or the collector reports it first.
                 try await scene.collector.says("before it ")
                 try await scene.close()
             }
@@ -156,7 +156,7 @@ extension EndToEnd {
                     holder.send(RawPeer.part(Stranger.hello(source: "mine")))
                     try await scene.collector.says("mine: connected from")
                 }
-                // libzmq refuses an identity until it has seen its former holder go.
+                // libzmq refuses an identity until it has noticed that its previous holder disconnected.
                 var isAnswered = false
                 for _ in 0..<20 where !isAnswered {
                     let thief = try RawPeer(to: scene.endpoint)
@@ -179,14 +179,14 @@ extension EndToEnd {
                 let scene = try await Scene.open(on: stage, seconds: 6)
                 let peer = try RawPeer(to: scene.endpoint)
                 try await peer.greet()
-                // The largest message that is taken: no header of the protocol, and as long as one may be.
+                // The largest message accepted: no header of the protocol, and of the maximum length.
                 let size = WireLimits.payloadBytes
                 let message: [UInt8] =
                     [2, 0, 0, 0, 0] + (0..<4).reversed().map { UInt8(size >> ($0 * 8) & 255) }
                     + [UInt8](repeating: 0xFF, count: size)
                 var taken = 0
                 var isEnded = false
-                // Forty gigabytes: nothing here moves as much in two seconds.
+                // Forty gigabytes, more than loopback transfers in two seconds.
                 for _ in 0..<10_000 where !isEnded {
                     let count = peer.send(message)
                     taken += count
@@ -199,18 +199,19 @@ extension EndToEnd {
             }
         }
 
-        /// What a peer does for some seconds, over as many connections as it takes, one at a time.
+        /// A peer's attack for some seconds, over successive connections.
         enum Attack: String, CaseIterable, Sendable, CustomTestStringConvertible {
-            /// Parts of a message that never ends: two bytes of the wire each; as long as one may be; each in a segment of its own.
+            /// Parts of an endless message: two bytes each on the wire; of the maximum length; each in a TCP segment of
+            /// its own.
             case emptyParts, largeParts, crumbs
-            /// Whole messages, as many as fit.
+            /// Complete messages, as many as fit.
             case probes, hellos, samples, garbage
-            /// What libzmq answers itself.
+            /// Answered by libzmq itself.
             case pings
 
             var testDescription: String { rawValue }
 
-            /// Sent again and again.
+            /// The bytes sent repeatedly.
             var block: [UInt8] {
                 switch self {
                 case .emptyParts:
@@ -234,17 +235,18 @@ extension EndToEnd {
                 case .garbage:
                     return RawPeer.part([UInt8](repeating: 0xFF, count: 100_000))
                 case .pings:
-                    // ZMTP 3.1 §4.4: a command, its name, and how long it is good for.
+                    // ZMTP 3.1 §4.4: a command, its name, and its time to live.
                     return Array(
                         (0..<1_000).map { _ in [4, 7, 4] + Array("PING".utf8) + [0, 100] }.joined())
                 }
             }
         }
 
-        /// How often an attack is tried whose memory passed the bound while the machine let others wait. A collector looks every two
-        /// milliseconds, if it gets a processor; on a busy machine 65 MiB were seen once. On a calm one, the first counts.
+        /// Attempts for an attack whose memory exceeded the bound while the machine was busy. A collector checks every
+        /// two milliseconds if it is scheduled; 65 MiB were measured once on a busy machine. On an idle machine the
+        /// first attempt counts.
         private static let attempts = 3
-        /// How late a thread is woken on a machine that lets others wait: five of a collector's looks.
+        /// Wake-up latency on a busy machine: five of a collector's checks.
         private static let busySeconds = 0.01
 
         @Test(arguments: Attack.allCases)
@@ -263,7 +265,8 @@ extension EndToEnd {
             #expect(growths.last! < Self.memoryBytes, "memory grew by \(growths) bytes")
         }
 
-        /// How late a thread was woken that wants to run every two milliseconds, as the one of a collector that looks at connections.
+        /// Measures the wake-up latency of a thread with a period of two milliseconds, like the collector's thread that
+        /// checks connections.
         private final class Lateness: Sendable {
             private struct State {
                 var latestSeconds = 0.0
@@ -293,7 +296,7 @@ extension EndToEnd {
             }
         }
 
-        /// By how many bytes a collector's memory grows at most while a peer does that.
+        /// The greatest growth of a collector's memory under the attack, bytes.
         private func growth(by attack: Attack) async throws -> Int {
             try await Stage.with { stage in
                 let scene = try await Scene.open(on: stage, seconds: Self.floodSeconds + 4)
@@ -312,7 +315,7 @@ extension EndToEnd {
                         guard let rate = Self.bytesPerSecond else { continue }
                         try await Task.sleep(until: begin + .seconds(Double(taken) / rate))
                     }
-                    // The last one, too, although it does not go on.
+                    // The last one is disconnected too, although it stopped sending.
                     try await eventually("the peer has been put out") { peer.isEnded() }
                     ends += 1
                 }
@@ -377,7 +380,7 @@ extension EndToEnd {
             try await Stage.with { stage in
                 let scene = try await Scene.open(on: stage, seconds: 12)
                 scene.collector.signal(SIGSTOP)
-                // Its agent gives the connection up after five seconds, and has sent all of its credit by then.
+                // Its agent drops the connection after five seconds, having used all its credit by then.
                 try await Task.sleep(for: .seconds(6))
                 scene.collector.signal(SIGCONT)
                 try await scene.agent.succeeds()

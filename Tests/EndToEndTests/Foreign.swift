@@ -1,14 +1,14 @@
 import Foundation
 import Media
 
-/// Programs of other makers that judge recordings; a test that needs one is skipped where it is missing.
+/// Other software that checks recordings. Tests that need a missing program are skipped.
 enum Foreign {
     static let hasFFmpeg = path(of: "ffmpeg") != nil && path(of: "ffprobe") != nil
     static let hasGStreamer = path(of: "gst-launch-1.0") != nil
     static let hasMediaInfo = path(of: "mediainfo") != nil
-    /// Asks over HTTP.
+    /// HTTP client.
     static let curl = path(of: "curl")
-    /// Makes certificates.
+    /// Creates certificates.
     static let openSSL = path(of: "openssl")
 
     /// Chromium, by one of its names.
@@ -21,7 +21,7 @@ enum Foreign {
             .first { FileManager.default.isExecutableFile(atPath: $0.path) }
     }
 
-    /// Runs a program that must succeed without a word on standard error, but for lines with the one given; what it wrote.
+    /// The output of a program that must succeed and write nothing to standard error except lines with `remark`.
     static func quiet(
         _ name: String, _ arguments: [String], ignoring remark: String? = nil, on stage: Stage
     ) async throws -> Data {
@@ -39,15 +39,14 @@ enum Foreign {
         return outcome.outputData
     }
 
-    /// Runs `ffmpeg` with an input and an output; it must not warn of anything; what comes out.
+    /// The output of `ffmpeg`, which must not warn.
     static func ffmpeg(_ file: URL, _ arguments: String..., on stage: Stage) async throws -> Data {
         try await quiet(
             "ffmpeg", ["-nostdin", "-v", "warning", "-i", file.path] + arguments, on: stage)
     }
 
-    /// Everything in a file, decoded and thrown away.
-    ///
-    /// Times stay in the file's own ticks: rounded to a guessed picture rate, two pictures may fall on one.
+    /// Decodes a file and discards the result.
+    /// Times stay in the file's own ticks; rounded to a guessed frame rate, two pictures could get the same one.
     static func decode(
         _ file: URL, ignoring remark: String? = nil, on stage: Stage
     ) async throws {
@@ -71,7 +70,7 @@ enum Foreign {
         let output = try await quiet(
             "ffprobe",
             [
-                // It warns of every timecode track that it has no decoder for it.
+                // It warns that it has no decoder for each timecode track.
                 "-v", "error", "-of", "json", "-show_data_hash", "md5", "-show_entries",
                 "packet=stream_index,pts,dts,flags,data_hash:format=start_time"
                     + ":stream=index,codec_type,codec_name,time_base,start_time,width,height",
@@ -81,7 +80,7 @@ enum Foreign {
     }
 }
 
-/// What `ffprobe` says of a file.
+/// Output of `ffprobe`.
 struct Probe: Decodable, Sendable {
     struct Stream: Decodable, Sendable {
         var index: Int
@@ -101,7 +100,7 @@ struct Probe: Decodable, Sendable {
         }
     }
 
-    /// A packet as `ffprobe` shows it, times in ticks of its stream.
+    /// A packet in `ffprobe`'s output, times in ticks of its stream.
     struct Entry: Decodable, Sendable {
         var streamIndex: Int
         var pts: Int64
@@ -159,7 +158,7 @@ struct Probe: Decodable, Sendable {
         }
     }
 
-    /// When the first picture is presented.
+    /// Presentation time of the first picture.
     var firstPictureNanoseconds: Int64 {
         get throws { try packets(.video).map(\.ptsNanoseconds).min() ?? 0 }
     }

@@ -4,7 +4,7 @@ import TestMedia
 import Testing
 
 extension EndToEnd {
-    /// A recording whose pictures change their size on the way.
+    /// A recording whose picture size changes.
     @Suite(
         .serialized, .enabled(if: Foreign.hasFFmpeg, "ffmpeg and ffprobe make and read the clips"))
     struct FormatChangeTests {
@@ -23,7 +23,7 @@ extension EndToEnd {
             return whole.path
         }
 
-        /// The width of every picture that a decoder makes.
+        /// The width of every decoded picture.
         private static func widths(_ file: URL, on stage: Stage) async throws -> [Int] {
             let output = try await Foreign.quiet(
                 "ffprobe",
@@ -71,7 +71,7 @@ extension EndToEnd {
                 #expect(
                     try await Self.widths(file("out-2.mkv"), on: stage)
                         == Array(Self.both.suffix(50)))
-                // The second file's own time begins with it.
+                // The second file's own time starts at zero.
                 let begin = try await Foreign.probe(file("out-2.mkv"), on: stage)
                 #expect(try begin.firstPictureNanoseconds < 100_000_000)
 
@@ -96,7 +96,7 @@ extension EndToEnd {
                     .archive, ["export", "latest", "-o", out.path] + place
                 ).succeeds()
                 #expect(try await Self.widths(out, on: stage) == Self.both)
-                // Its second format is found again.
+                // Import detects its second format again.
                 try await stage.start(
                     .archive, ["import", out.path, "--at", "2026-11-20T22:40:00Z"] + place
                 ).succeeds()

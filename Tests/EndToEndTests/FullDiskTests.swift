@@ -5,7 +5,7 @@ import TestMetrics
 import Testing
 
 extension EndToEnd {
-    /// What becomes of recordings when the disk has no room for them.
+    /// Recordings on a full disk.
     @Suite(.serialized) struct FullDiskTests {
         @Test(.enabled(if: SmallDisk.canBeMade, "no root here, so no disk of a given size"))
         func `a full disk stops recording until there is room, and nothing is lost`() async throws {
@@ -14,7 +14,7 @@ extension EndToEnd {
                     megabytes: 20, on: stage,
                     collector: ["--reserve", "3MB", "--segment", "3s", "--http", "0"])
                 let site = try await Watcher(of: disk.collector, on: stage)
-                // A megabyte may be written.
+                // One megabyte remains.
                 try disk.fill(megabytes: 16)
                 let agent = try stage.testAgent(
                     "camera", "--size", "640x360", "--video-bitrate", "8M", "--encoder-preset",
@@ -30,7 +30,7 @@ extension EndToEnd {
                     try #require(
                         await site.metrics().value("tributary_disk_files_without_room")) > 0)
                 try await agent.says("capture ended")
-                // It plays as far as there was room.
+                // It plays up to the point where space ran out.
                 let archive = "\(stage.directory.path)/seen"
                 try disk.copyArchive(to: archive)
                 let seen = try FileManager.default.subpathsOfDirectory(atPath: archive)
@@ -38,7 +38,7 @@ extension EndToEnd {
                 #expect(!seen.isEmpty)
                 for path in seen where Foreign.hasFFmpeg {
                     let file = URL(filePath: "\(archive)/\(path)")
-                    // The newest may have been begun when there was no room for its first fragment.
+                    // The newest file may have no fragment if space ran out before its first.
                     guard try Data(contentsOf: file).count(of: "moof") > 0 else { continue }
                     try await Foreign.decode(file, on: stage)
                 }
@@ -73,7 +73,7 @@ extension EndToEnd {
                 let limit = try #require(newest[.size] as? Int) + 1
                 let limits = ["--keep-bytes", "\(limit)"]
 
-                // A protected session stays.
+                // A protected session is kept.
                 let careful = try await stage.collector(limits[0], limits[1])
                 careful.signal(SIGTERM)
                 try await careful.succeeds()
@@ -96,12 +96,12 @@ extension EndToEnd {
     }
 }
 
-/// A collector whose archive is on a disk of a few megabytes, in a mount namespace of its own.
+/// A collector whose archive is on a disk of a few megabytes, in its own mount namespace.
 private struct SmallDisk {
     static var canBeMade: Bool { geteuid() == 0 }
 
     let collector: Running
-    /// The archive, as the collector sees it.
+    /// The archive's path in the collector's namespace.
     private let archive: String
 
     init(megabytes: Int, on stage: Stage, collector arguments: [String]) async throws {
@@ -130,12 +130,12 @@ private struct SmallDisk {
         }
     }
 
-    /// Takes room away.
+    /// Fills the disk.
     func fill(megabytes: Int) throws {
         try Data(count: megabytes << 20).write(to: URL(filePath: "\(archive)/filler"))
     }
 
-    /// Gives it back.
+    /// Frees the space again.
     func empty() throws { try FileManager.default.removeItem(atPath: "\(archive)/filler") }
 
     func copyArchive(to path: String) throws {

@@ -3,10 +3,10 @@ import TestMedia
 import Testing
 
 extension EndToEnd {
-    /// What `--json` prints, against `proto/json/schema.json`.
+    /// Output of `--json`, validated with `proto/json/schema.json`.
     @Suite(.serialized, .enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media"))
     struct JSONOutputTests {
-        /// A command line and what its answer is called in the schema.
+        /// A command line and its answer's definition in the schema.
         private struct Question {
             var definition: String
             var program: Executable
@@ -30,7 +30,7 @@ extension EndToEnd {
                 for question in try await questions(on: stage, clip: clip) {
                     asked.insert(question.definition)
                     let outcome = try await stage.start(question.program, question.words).outcome()
-                    // A doctor may well find something wrong with this machine.
+                    // A doctor may report problems of this machine.
                     guard outcome.status == 0 || question.definition.hasSuffix("doctor") else {
                         Issue.record("\(question.definition): \(outcome.complaints)")
                         continue
@@ -45,13 +45,14 @@ extension EndToEnd {
                 }
             }
             let answers = schema.definitions.keys.filter { $0.hasPrefix("tributary") }
-            // The test pattern has no controls, machines that build seldom have a camera, and these tests have no object store.
+            // The test pattern has no controls, build machines rarely have a camera, and these tests have no object
+            // store.
             #expect(
                 asked.union(["tributary agent controls", "tributary store verify"])
                     == Set(answers))
         }
 
-        /// With a collector, an agent and a stopped session to ask about.
+        /// Needs a collector, an agent and a stopped session.
         private func questions(on stage: Stage, clip: String) async throws -> [Question] {
             let first = try await stage.collector(
                 "--once", "--record-wire", path(stage, "first.wire"))
@@ -165,7 +166,7 @@ extension EndToEnd {
             }
             let answers = try JSONSchema().definitions.keys
             try await Stage.with { stage in
-                // The agent is several programs in one.
+                // The agent program contains several commands.
                 let roots = program == .agent ? [["devices"], ["doctor"], ["control"]] : [[]]
                 var found: [String] = []
                 for words in roots {
@@ -177,7 +178,7 @@ extension EndToEnd {
                 }
                 #expect(found.count > 2)
                 for path in found {
-                    // The same commands and the same answers, by another way.
+                    // The same commands and answers as through the collector.
                     let known = path.replacing("tributary-agent control", with: "tributary agent")
                     #expect(
                         answers.contains { $0 == known || $0.hasPrefix("\(known) ") }, "\(path)")

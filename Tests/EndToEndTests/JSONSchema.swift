@@ -47,11 +47,11 @@ enum AnyJSON: Decodable, Hashable {
     }
 }
 
-/// The part of JSON Schema (draft 2020-12) that `proto/json/schema.json` uses; a word that is not known here is an error.
+/// The part of JSON Schema (draft 2020-12) that `proto/json/schema.json` uses; other keywords are an error.
 struct JSONSchema {
     let root: AnyJSON
 
-    /// The repository's own.
+    /// The repository's schema.
     init() throws {
         let file = URL(filePath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
@@ -61,7 +61,7 @@ struct JSONSchema {
 
     var definitions: [String: AnyJSON] { root["$defs"]?.members ?? [:] }
 
-    /// What of a value is not as the definition says, a line each.
+    /// Violations of the definition, a line each.
     func flaws(_ value: AnyJSON, as definition: String) -> [String] {
         guard let schema = definitions[definition] else { return ["no definition \(definition)"] }
         return flaws(value, schema, at: "")

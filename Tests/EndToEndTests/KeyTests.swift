@@ -4,7 +4,7 @@ import Testing
 import Trust
 import Wire
 
-/// A server with keys on a stage, and the words of a box's user.
+/// A server with keys on a stage, and the commands of its operator.
 struct Site {
     let stage: Stage
     let collector: Running
@@ -16,7 +16,7 @@ struct Site {
         stage.directory.appending(path: "server-keys").path
     }
 
-    /// A collector that wants keys, on a port of this machine.
+    /// A collector that requires keys, on a port of this machine.
     static func open(on stage: Stage, _ arguments: String...) async throws -> Site {
         let made = try await stage.run(.archive, "keys", "generate", "--keys", serverKeys(stage))
         #expect(made.status == 0)
@@ -54,7 +54,7 @@ struct Site {
         return outcome.output
     }
 
-    /// The public key that an agent said it has made.
+    /// The public key that an agent reports having created.
     func key(saidBy agent: Running) async throws -> String {
         try await agent.says("tributary keys authorize")
         return String(
@@ -62,7 +62,7 @@ struct Site {
                 agent.complaints.firstMatch(of: /keys authorize [\w.-]+ ([a-z2-7]{56})/)?.1))
     }
 
-    /// A peer that speaks as it likes, with a key that is authorised for `sources`.
+    /// A raw peer with a key authorised for `sources`.
     func stranger(authorizedFor sources: String) async throws -> Stranger {
         let key = try SecretKey.generate()
         let server = try PublicKey(text: self.key)
@@ -74,7 +74,7 @@ struct Site {
 }
 
 extension EndToEnd {
-    /// Keys: who may connect, and who may write what.
+    /// Keys: which peers may connect, and which sources they may write.
     @Suite(.serialized) struct KeyTests {
         @Test func `an agent whose key is authorised later loses nothing`() async throws {
             try await Stage.with { stage in
@@ -209,7 +209,7 @@ extension EndToEnd {
                 try stranger.send(Stranger.hello(source: "yours"))
                 let refusal = try #require(try stranger.refusal())
                 #expect(refusal.reason == .unauthorized)
-                // What it says from then on is not heard, and it is cut off.
+                // Its later messages are ignored, and it is disconnected.
                 try stranger.send(Stranger.hello(source: "mine"))
                 #expect(try stranger.answer() == nil)
             }

@@ -3,11 +3,11 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Whatever is killed, whenever: what was handed over is recorded once, and what was not is in the ledger.
+    /// Programs killed at random: delivered samples are recorded once, and missing ones are in the ledger.
     @Suite(.serialized) struct KillTests {
         private static let names = ["door", "hall", "stage"]
 
-        /// How often: a few times, hundreds with `KILLS=200`.
+        /// Number of kills: a few, or hundreds with `KILLS=200`.
         private static let kills =
             ProcessInfo.processInfo.environment["KILLS"].flatMap(Int.init) ?? 5
 
@@ -61,11 +61,11 @@ extension EndToEnd {
         }
 
         private func agent(_ name: String, on stage: Stage) throws -> Running {
-            // A machine that has other work may keep an encoder from its own for a second: that is no kill's doing.
+            // Late pictures are kept: on a busy machine an encoder may stall for a second, independent of any kill.
             try stage.testAgent(name, "--fps", "10", "--late", "keep")
         }
 
-        /// Every file of the archive that a collector was killed at plays.
+        /// Every file of an archive plays after its collector was killed.
         private func expectPlayable(_ stage: Stage, decoding: Bool) async throws {
             for name in Self.names {
                 let files = try stage.recordings(name)
@@ -76,13 +76,13 @@ extension EndToEnd {
                         report.findings.allSatisfy { $0.severity == .note }, "\(report.findings)")
                 }
                 if decoding, Foreign.hasFFmpeg, let newest = files.last {
-                    // At the instant at which a file is finished it has its final index behind the first one: both are right.
+                    // While a file is being finished, both its first index and the final one exist; both are right.
                     try await Foreign.decode(newest, ignoring: "duplicated MOOV", on: stage)
                 }
             }
         }
 
-        /// Where pictures are missing, the ledger says that the agent was not running; and nothing else is missing.
+        /// Where pictures are missing, the ledger says that the agent was not running; nothing else is missing.
         private func expectExplained(_ name: String, kills: Int, on stage: Stage) async throws {
             let layout = ArchiveLayout(root: stage.archive)
             let session = try #require(try layout.sessionNames().first)
@@ -90,7 +90,7 @@ extension EndToEnd {
                 $0.kind == .gap
             }
             #expect(gaps.allSatisfy { $0.cause == "restart" }, "\(gaps)")
-            // An agent that was killed before its first sample has nothing to say of the one before.
+            // An agent killed before its first sample leaves no gap to report.
             #expect(gaps.count <= kills, "\(name)")
             #expect(kills == 0 || !gaps.isEmpty, "\(name)")
             guard Foreign.hasFFmpeg else { return }
@@ -106,7 +106,7 @@ extension EndToEnd {
                 let isExplained = gaps.contains { gap in
                     guard let start = gap.startNanoseconds else { return false }
                     let end = start + Int64(gap.durationNanoseconds ?? 0)
-                    // Times of the ledger are of the measured clock.
+                    // The ledger's times are of the estimated clock.
                     return start - 150_000_000 <= before - zero && after - zero <= end + 150_000_000
                 }
                 #expect(isExplained, "\(name): nothing from \(before - zero) to \(after - zero) ns")

@@ -4,11 +4,11 @@ import Testing
 import Wire
 
 extension EndToEnd {
-    /// Agents that are gone without a goodbye.
+    /// Agents that disconnect without a goodbye.
     @Suite(.serialized) struct LeavingPeerTests {
         private static let rounds = 12
 
-        /// A killed agent without a spool on disk cannot send anything again, so what has arrived must not be discarded.
+        /// A killed agent without a spool on disk cannot resend, so received records must be kept.
         @Test func `what a peer sent before it left is recorded, whenever that is noticed`()
             async throws
         {
@@ -19,7 +19,7 @@ extension EndToEnd {
                     let received = try visit(
                         stage.endpoint, last: &last, tenthsOfSeconds: 3 + round)
                     #expect(received.before == received.sent, "round \(round)")
-                    // The collector notices with the next thing that it has to say.
+                    // The collector notices when it sends next.
                     try await Task.sleep(for: .milliseconds(round * 60))
                 }
                 collector.signal(SIGTERM)
@@ -32,8 +32,8 @@ extension EndToEnd {
             }
         }
 
-        /// Sends for a while, and leaves without a word.
-        /// - Returns: the last record that the collector has of the visits before, and the last that was sent in them.
+        /// Sends for a while and disconnects without a goodbye.
+        /// - Returns: the last record that the collector has of earlier visits, and the last that was sent in them.
         private func visit(
             _ endpoint: String, last: inout UInt64, tenthsOfSeconds: Int
         ) throws -> (before: UInt64, sent: UInt64) {
@@ -47,7 +47,7 @@ extension EndToEnd {
                 last += 1
                 let (header, payload) = Stranger.samples([Stranger.picture], from: last)
                 try stranger.send(header, payload)
-                // The first visit waits until the session has begun: samples wait from then on.
+                // The first visit waits until the session has begun, since samples are buffered until then.
                 if last == 1 { try stranger.waitUntilPersisted(1) }
                 if tenth < tenthsOfSeconds - 1 { usleep(100_000) }
             }

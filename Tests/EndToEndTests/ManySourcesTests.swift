@@ -3,7 +3,7 @@ import TestMedia
 import Testing
 
 extension EndToEnd {
-    /// More sources than one agent may have, played again at once.
+    /// More sources than one agent may have, replayed concurrently.
     @Suite(
         .serialized, .alone,
         .enabled(if: Foreign.hasFFmpeg, "ffmpeg and ffprobe make and read the clips"))

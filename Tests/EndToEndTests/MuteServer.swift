@@ -2,12 +2,12 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A TCP server on loopback that accepts and then does not do what it is there for.
+/// A TCP server on loopback that accepts and does not answer properly.
 final class MuteServer: Sendable {
     enum Manner: Sendable {
         /// Never answers.
         case silent
-        /// Begins a listing as a store would, and goes on with a byte now and then.
+        /// Begins a listing as a store would and continues with single bytes, slowly.
         case dripping
         /// Answers each listing with the same page, and says that there is more.
         case looping
@@ -15,7 +15,7 @@ final class MuteServer: Sendable {
         case endless
     }
 
-    /// Where it listens.
+    /// Its port on loopback.
     let port: UInt16
     private let listener: Int32
     private let accepted = Atomic(0)
@@ -45,13 +45,13 @@ final class MuteServer: Sendable {
         }
     }
 
-    /// Ends it; connections that it has go on.
+    /// Stops listening; open connections remain.
     func stop() {
         shutdown(listener, Int32(SHUT_RDWR))
         close(listener)
     }
 
-    /// How often somebody has connected.
+    /// Number of accepted connections.
     var connections: Int { accepted.load(ordering: .relaxed) }
 
     /// Until the client has had enough of it.

@@ -2,7 +2,7 @@ import Archive
 import Foundation
 import Media
 
-/// The numbers of a source's records, from all of an archive's files and ledgers.
+/// The sequences of a source's records, from all of an archive's files and ledgers.
 struct Numbers {
     private var bySpool: [String: SequenceSet] = [:]
 
@@ -27,9 +27,9 @@ struct Numbers {
         bySpool[spool, default: SequenceSet()].insert(range)
     }
 
-    /// How many spools the records came from.
+    /// Number of spools that the records came from.
     var spools: Int { bySpool.count }
 
-    /// Numbers between the first, 1, and the last that are nowhere.
+    /// Missing sequences between 1 and the last.
     var missing: [ClosedRange<UInt64>] { bySpool.values.flatMap(\.holes) }
 }

@@ -1,21 +1,21 @@
 import Foundation
 import SyncCheck
 
-/// A clock that an agent is run with: another zero by a time namespace, another rate by `faketime`.
+/// An agent's clock: offset by a time namespace, skewed by `faketime`.
 struct OddClock: Sendable {
     let name: String
     /// Seconds that the time namespace adds to `CLOCK_MONOTONIC`.
     let offsetSeconds: Int64
     let skewPPM: Int64
 
-    /// What the issue asks for.
+    /// The clocks that the requirements name.
     static let all = [
         OddClock(name: "behind", offsetSeconds: -500, skewPPM: -200),
         OddClock(name: "same", offsetSeconds: 0, skewPPM: 0),
         OddClock(name: "ahead", offsetSeconds: 100_000, skewPPM: 200),
     ]
 
-    /// Whether this machine lets a process have such clocks, and its test read them.
+    /// Whether this machine allows such clocks and the test can read them.
     static let areThere: Bool = {
         let words = [
             "-T", "--monotonic", "-1", "faketime", "-f", "+0 x1.0002", "python3", "-c", "",
@@ -33,9 +33,9 @@ struct OddClock: Sendable {
         return process.terminationStatus == 0
     }()
 
-    /// Starts an agent with this clock; `collector` is what it connects to.
+    /// Starts an agent with this clock, connected to `collector`.
     func startAgent(to collector: String, for duration: String, on stage: Stage) throws -> Running {
-        // What the clock shows is read in the agent's own place, right before it begins.
+        // The clock is read in the agent's own namespace, right before it starts.
         let script = """
             python3 -c "$2" > "$1" && shift 2 && exec timeout -s KILL 150 "$@"
             """
@@ -59,7 +59,7 @@ struct OddClock: Sendable {
         stage.directory.appending(path: "\(name).clock")
     }
 
-    /// Reads the kernel's clock past every library, and the clock as programs see it, as close together as it gets.
+    /// Reads the kernel's clock directly and the clock as programs see it, as close together as possible.
     private static let reader = """
         import ctypes, platform, time
         class Time(ctypes.Structure): _fields_ = [("s", ctypes.c_long), ("n", ctypes.c_long)]
@@ -76,7 +76,7 @@ struct OddClock: Sendable {
         print(best[1], best[2])
         """
 
-    /// How the agent's clock relates to this machine's own, as it was read when the agent began.
+    /// The relation of the agent's clock to this machine's, read at the agent's start.
     func truth(on stage: Stage) throws -> ReferenceClock {
         let text = try String(contentsOf: readingFile(on: stage), encoding: .utf8)
         let numbers = text.split(whereSeparator: \.isWhitespace).compactMap { Int64($0) }

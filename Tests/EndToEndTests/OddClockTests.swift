@@ -4,10 +4,8 @@ import SyncCheck
 import Testing
 
 extension EndToEnd {
-    /// Agents whose clocks are days and hundreds of ppm apart, on real processes: their recordings lie together, and say
-    /// truly how sure that is.
-    ///
-    /// `RUN_LONG_TESTS=1` records for a minute, as the figures in SyncCheck's article are made.
+    /// Real agents whose clocks are days and hundreds of ppm apart: their recordings align within the stated bounds.
+    /// `RUN_LONG_TESTS=1` records for a minute, as for the figures in SyncCheck's article.
     @Suite(
         .serialized, .alone,
         .enabled(
@@ -17,7 +15,7 @@ extension EndToEnd {
         private static let isLong = ProcessInfo.processInfo.environment["RUN_LONG_TESTS"] == "1"
         private static let duration = isLong ? "60s" : "12s"
 
-        /// What `tributary verify --sync --json` prints.
+        /// Output of `tributary verify --sync --json`.
         private struct Verdict: Decodable {
             struct Measured: Decodable {
                 struct Report: Decodable {
@@ -52,12 +50,12 @@ extension EndToEnd {
         }
 
         @Test func `recordings of odd clocks lie together on a quiet link`() async throws {
-            // Two cores are shared with whatever else tests run: the goal itself is for the long run.
+            // Other tests share the two cores: the target itself applies to the long run.
             try await record(delay: nil, p99: Self.isLong ? 250_000 : 1_000_000)
         }
 
         @Test func `recordings of odd clocks lie together through random delay`() async throws {
-            // In the first seconds nothing can be known better: see Timing's article.
+            // Estimates cannot be better in the first seconds: see Timing's article.
             try await record(delay: .milliseconds(20), p99: Self.isLong ? 1_000_000 : 4_000_000)
         }
 
@@ -79,7 +77,7 @@ extension EndToEnd {
             }
         }
 
-        /// By the tool: no source is told from another by more than that.
+        /// Checks with the tool that no two sources differ by more.
         private func checkAlignment(on stage: Stage, p99: Int64) async throws {
             let clocks = try OddClock.all.flatMap { try $0.option(on: stage) }
             let outcome = try await stage.start(
@@ -100,7 +98,8 @@ extension EndToEnd {
             }
         }
 
-        /// By the machine's own clock, which is the collector's: no picture is further from its place than its recording says.
+        /// Checks with the machine's own clock, which is the collector's: each picture is within its recording's bound
+        /// of its time.
         private func checkBounds(on stage: Stage) throws {
             let layout = ArchiveLayout(root: stage.archive)
             let session = try #require(try layout.sessionNames().first)

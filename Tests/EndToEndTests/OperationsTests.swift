@@ -4,7 +4,7 @@ import TestMetrics
 import Testing
 
 extension EndToEnd {
-    /// What a running collector tells those who watch over it.
+    /// The operational interfaces of a running collector.
     @Suite(.serialized) struct OperationsTests {
         @Test func `metrics, probes and top say what a collector does`() async throws {
             try await Stage.with { stage in
@@ -33,7 +33,7 @@ extension EndToEnd {
                 #expect(try #require(before.value("tributary_disk_free_bytes")) > 1_000_000)
                 #expect(before.value("tributary_ready") == 1)
 
-                // Over HTTP and over the archive's socket it is the same.
+                // HTTP and the archive's socket give the same.
                 for way in [["--http", "\(site.port)"], ["--archive", stage.archive]] {
                     let shown = try await stage.start(.archive, ["top"] + way).succeeds()
                     #expect(shown.output.contains("\ncamera  "), "\(shown.output)")
@@ -54,7 +54,7 @@ extension EndToEnd {
                         && $0.of("camera", "segments_finished_total") == 1
                 }
                 let after = try await site.metrics()
-                // The session has ended with its only source; what was counted stays.
+                // The session has ended with its only source; counters remain.
                 #expect(after.value("tributary_session_active") == 0)
                 #expect(after.value("tributary_sessions_ended_total") == 1)
                 for name in before.names where name.hasSuffix("_total") {
@@ -96,7 +96,7 @@ extension EndToEnd {
                 var peers: [RawPeer] = []
                 for number in 0..<500 {
                     let peer = try RawPeer(to: endpoint)
-                    // Some say nothing, some begin, some go on for ever.
+                    // Some send nothing, some a partial request, some an endless one.
                     if number % 3 > 0 {
                         peer.send(Array("GET /metrics HTTP/1.1\r\nHost: x\r\n".utf8))
                     }
@@ -141,7 +141,7 @@ extension EndToEnd {
             }
         }
 
-        /// What records links no server package, and needs none to be compiled.
+        /// Recording programs link no server package and build without one.
         @Test(arguments: [Executable.agent, .archive, .collector])
         func `only the viewer has a server package inside`(program: Executable) throws {
             func holds(_ program: Executable) throws -> Bool {
@@ -158,7 +158,7 @@ extension EndToEnd {
     }
 }
 
-/// A collector's HTTP, as a program sees it.
+/// An HTTP client of a collector.
 struct Watcher {
     let port: Int
     private let stage: Stage
@@ -174,7 +174,7 @@ struct Watcher {
         self.stage = stage
     }
 
-    /// What it answers, by a shell's own hand: no library is between.
+    /// The reply, requested with the shell's `/dev/tcp` and no HTTP library.
     func get(_ path: String) async throws -> HTTPReply {
         let script =
             "exec 3<>/dev/tcp/127.0.0.1/\(port); printf 'GET \(path) HTTP/1.0\\r\\nConnection: close\\r\\n\\r\\n' >&3; cat <&3"
@@ -192,7 +192,7 @@ struct Watcher {
         return try MetricReading(reply.body)
     }
 
-    /// Waits until metrics say something.
+    /// Waits until metrics satisfy a condition.
     func eventually(_ what: String, _ isSo: (MetricReading) throws -> Bool) async throws {
         let deadline = ContinuousClock.now + Running.patience
         while !(try isSo(try await metrics())) {

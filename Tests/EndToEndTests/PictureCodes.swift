@@ -2,16 +2,16 @@ import Devices
 import Foundation
 import Media
 
-/// What the pictures of a recording say of when they were captured.
+/// Capture times coded in a recording's pictures.
 struct PictureCodes {
     /// One picture.
     struct Code: Hashable {
         var presentationNanoseconds: Int64
-        /// Of the agent's `CLOCK_MONOTONIC`; nil where it cannot be read.
+        /// `CLOCK_MONOTONIC` of the agent; nil if unreadable.
         var captureNanoseconds: Int64?
     }
 
-    /// In the order of presentation.
+    /// In presentation order.
     private(set) var codes: [Code] = []
 
     /// Decodes a recording of the test pattern with FFmpeg, and reads every picture's top eighth.
@@ -41,10 +41,10 @@ struct PictureCodes {
         }
     }
 
-    /// Reads the code out of the luma of a picture's top eighth.
+    /// Reads the code from the luma of a picture's top eighth.
     static func read(_ luma: Data, width: Int, pictureHeight: Int) -> Int64? {
         let band = LumaBand(luma)
-        // Of the picture's height only the top eighth is there, and read.
+        // Only the top eighth of the picture is present and read.
         let frame = RawFrame(
             format: .yuv420p, width: width, height: pictureHeight,
             planes: [RawFrame.Plane(baseAddress: band.start, bytesPerRow: width)],
@@ -52,19 +52,19 @@ struct PictureCodes {
         return TimeCode(readingLumaOf: frame).map { Int64($0.captureNanoseconds) }
     }
 
-    /// Capture less presentation time of each picture that can be read: one number, if time is honest.
+    /// Capture less presentation time of each readable picture; constant if times are right.
     var offsetsNanoseconds: [Int64] {
         codes.compactMap { code in
             code.captureNanoseconds.map { $0 - code.presentationNanoseconds }
         }
     }
 
-    /// When the readable pictures were captured.
+    /// Capture times of the readable pictures.
     var captureNanoseconds: [Int64] { codes.compactMap(\.captureNanoseconds) }
 }
 
 /// The luma of a picture's top.
-// @unchecked: written before anyone else sees it, only read from then on.
+// @unchecked: written before it is shared, read-only afterwards.
 private final class LumaBand: @unchecked Sendable {
     let start: UnsafeMutableRawPointer
 

@@ -2,7 +2,7 @@ import Foundation
 import Glibc
 import Synchronization
 
-/// A terminal that a program believes to be somebody's: keys go in, what is shown comes out.
+/// A controlling terminal for a program: writes keys and reads the screen output.
 final class PseudoTerminal: Sendable {
     private let master: Int32
     private let process: Process
@@ -11,16 +11,16 @@ final class PseudoTerminal: Sendable {
     /// Whether programs can be given a controlling terminal here.
     static let canBeMade = FileManager.default.isExecutableFile(atPath: "/usr/bin/setsid")
 
-    /// Starts a program with the terminal as its input and for its complaints.
+    /// Starts a program with the terminal as standard input and standard error.
     init(_ executable: URL, _ arguments: [String], in directory: URL) throws {
-        // What posix_openpt(3), unlockpt(3) and ptsname(3) do, which Swift's Glibc leaves out.
+        // posix_openpt(3), unlockpt(3) and ptsname(3), which Swift's Glibc lacks.
         master = open("/dev/ptmx", O_RDWR | O_NOCTTY)
         var (isLocked, number): (Int32, Int32) = (0, 0)
         let (setLock, getNumber): (UInt, UInt) = (0x4004_5431, 0x8004_5430)
         guard master >= 0, ioctl(master, setLock, &isLocked) == 0,
             ioctl(master, getNumber, &number) == 0
         else { throw StageFailure(description: "no pseudo terminal: errno \(errno)") }
-        // A `winsize`: rows, columns, and nothing of pixels.
+        // A `winsize`: rows, columns, no pixel sizes.
         var size: [UInt16] = [24, 80, 0, 0]
         _ = ioctl(master, UInt(TIOCSWINSZ), &size)
         _ = fcntl(master, F_SETFL, O_NONBLOCK)
@@ -29,7 +29,7 @@ final class PseudoTerminal: Sendable {
             throw StageFailure(description: "no pseudo terminal: errno \(errno)")
         }
         process = Process()
-        // Only a session's leader can be given one.
+        // Only a session leader can have one.
         process.executableURL = URL(filePath: "/usr/bin/setsid")
         process.arguments = ["--ctty", "--wait", executable.path] + arguments
         process.currentDirectoryURL = directory
@@ -45,13 +45,13 @@ final class PseudoTerminal: Sendable {
         close(master)
     }
 
-    /// Types something.
+    /// Types keys.
     func type(_ keys: String) {
         let bytes = Array(keys.utf8)
         _ = write(master, bytes, bytes.count)
     }
 
-    /// All that has been shown so far.
+    /// All output so far.
     var text: String {
         var bytes = [UInt8](repeating: 0, count: 4_096)
         while true {
@@ -63,12 +63,12 @@ final class PseudoTerminal: Sendable {
         return shown.withLock { $0 }
     }
 
-    /// The line that stands there now.
+    /// The current line.
     var lastLine: String {
         text.components(separatedBy: "\u{1B}[K").last ?? ""
     }
 
-    /// Waits until the line that stands there is as wanted.
+    /// Waits until the current line satisfies a condition.
     func shows(_ what: String, _ isSo: (String) -> Bool) async throws {
         do {
             try await eventually("the terminal shows \(what)") { isSo(lastLine) }
@@ -77,7 +77,7 @@ final class PseudoTerminal: Sendable {
         }
     }
 
-    /// Waits for the program's end; its exit status.
+    /// Waits for the program's exit status.
     func status() async throws -> Int32 {
         try await eventually("the program ends") {
             _ = text

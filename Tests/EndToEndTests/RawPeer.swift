@@ -1,12 +1,12 @@
 import Glibc
 
-/// A TCP connection without any protocol.
+/// A bare TCP connection.
 final class RawPeer {
     /// ZMTP 3.1 §3.2: signature, version, mechanism NULL, client.
     static let greeting: [UInt8] =
         [0xFF, 0, 0, 0, 0, 0, 0, 0, 1, 0x7F, 3, 1] + Array("NULL".utf8)
         + [UInt8](repeating: 0, count: 48)
-    /// ZMTP 3.1 §4.2: the READY command of a DEALER that wants to be called something, or does not care.
+    /// ZMTP 3.1 §4.2: the READY command of a DEALER, with or without an identity.
     static func ready(identity: String, others: [(String, String)] = []) -> [UInt8] {
         func property(_ name: String, _ value: String) -> [UInt8] {
             [UInt8(name.utf8.count)] + Array(name.utf8) + [0, 0, 0, UInt8(value.utf8.count)]
@@ -18,7 +18,7 @@ final class RawPeer {
         return [4, UInt8(body.count)] + body
     }
 
-    /// A part of a message; the last one unless said otherwise (ZMTP 3.1 §4.1).
+    /// A part of a message, by default the last (ZMTP 3.1 §4.1).
     static func part(_ bytes: [UInt8], hasMore: Bool = false) -> [UInt8] {
         let size = (0..<8).reversed().map { UInt8(bytes.count >> ($0 * 8) & 255) }
         return [hasMore ? 3 : 2] + size + bytes
@@ -42,11 +42,11 @@ final class RawPeer {
         guard descriptor >= 0, result == 0 else {
             throw StageFailure(description: "cannot connect to \(endpoint): errno \(errno)")
         }
-        // What is sent in one call is one segment, or the beginning of one.
+        // Each call's bytes go in a TCP segment of their own.
         var yes: Int32 = 1
         setsockopt(
             descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &yes, socklen_t(MemoryLayout<Int32>.size))
-        // Nobody waits for ever for a peer that reads nothing.
+        // Limits the wait for a peer that does not read.
         var patience = timeval(tv_sec: 5, tv_usec: 0)
         for option in [SO_SNDTIMEO, SO_RCVTIMEO] {
             setsockopt(
@@ -58,7 +58,7 @@ final class RawPeer {
         close(descriptor)
     }
 
-    /// Sends bytes; how many the other end has taken, or would have, before it ended the connection.
+    /// Sends bytes; returns how many were written before the other end closed.
     @discardableResult
     func send(_ bytes: [UInt8]) -> Int {
         var sent = 0
@@ -74,7 +74,7 @@ final class RawPeer {
         return sent
     }
 
-    /// Greets as a DEALER, and waits for the other end to do so: libzmq takes no message before it has greeted.
+    /// Greets as a DEALER and waits for the other end's greeting, before which libzmq accepts no message.
     /// - Parameter others: properties that no DEALER of libzmq sends.
     func greet(identity: String = "", others: [(String, String)] = []) async throws {
         send(Self.greeting + Self.ready(identity: identity, others: others))
@@ -85,7 +85,7 @@ final class RawPeer {
         }
     }
 
-    /// What has come since the last look.
+    /// Bytes received since the last call.
     func received() -> [UInt8] {
         var bytes: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 4_096)
@@ -96,7 +96,7 @@ final class RawPeer {
         }
     }
 
-    /// Whether the other end has ended the connection, after what it had to say.
+    /// Whether the other end has closed, after its remaining data.
     func isEnded() -> Bool {
         var block = [UInt8](repeating: 0, count: 4_096)
         while true {

@@ -4,11 +4,11 @@ import TestMedia
 import Testing
 
 extension EndToEnd {
-    /// Collectors that are killed while they record, and started again.
+    /// Collectors killed while recording and restarted.
     @Suite(.serialized, .enabled(if: Foreign.hasFFmpeg, "ffmpeg makes and reads the clips"))
     struct RecoveryTests {
-        /// Twelve seconds with B-frames and sound; decoding can start every two seconds only, so that most restarts fall
-        /// between two keyframes.
+        /// Twelve seconds with B-frames and sound, with keyframes two seconds apart, so that most restarts fall between
+        /// two.
         private func clip(_ media: borrowing MediaFiles) throws -> URL {
             URL(
                 filePath: try media.make(
@@ -79,7 +79,7 @@ extension EndToEnd {
                 let errors = zip(try original.packets(kind), try copy.packets(kind)).map {
                     abs($1.ptsNanoseconds - shift - $0.ptsNanoseconds)
                 }
-                // Each collector measures the agent's clock anew.
+                // Each collector estimates the agent's clock again.
                 #expect(try #require(errors.max()) <= 5_000_000, "\(kind)")
             }
         }
@@ -98,7 +98,7 @@ extension EndToEnd {
                 }
                 collector.signal(SIGKILL)
                 _ = try await collector.outcome()
-                // Another length is for the next session.
+                // Another segment length applies to the next session.
                 let next = try await stage.collector("--once", "--segment", "600s")
                 for program in [agent, next] { try await program.succeeds() }
                 // Keyframes every 2 s, segments every 3 s from zero.
@@ -156,7 +156,7 @@ extension EndToEnd {
                 let collector = try await stage.collector()
                 let agent = try stage.testAgent("camera", "--duration", "2s")
                 _ = try await stage.holds(1, of: "camera")
-                // Stopped, it gets everything and says nothing.
+                // When stopped, it receives everything and logs nothing.
                 try await agent.says("capture ended")
                 collector.signal(SIGKILL)
                 _ = try await collector.outcome()
@@ -172,7 +172,7 @@ extension EndToEnd {
     }
 }
 
-/// Every file of a copied archive opens and decodes without a word; files that hold nothing yet are passed over.
+/// Every file of a copied archive decodes without warnings; files without samples are skipped.
 private func expectPlayable(_ archive: URL, on stage: Stage) async throws {
     let files =
         FileManager.default.enumerator(at: archive, includingPropertiesForKeys: nil)?

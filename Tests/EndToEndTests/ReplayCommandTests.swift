@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Commands for a source that is only played again.
+    /// Commands for a replayed source.
     @Suite(.serialized) struct ReplayCommandTests {
         @Test func `a source that is played again refuses commands in a line`() async throws {
             try await Stage.with { stage in

@@ -4,7 +4,7 @@ import TestMedia
 import Testing
 
 extension EndToEnd {
-    /// A replay that somebody watches and steers.
+    /// An interactive replay.
     @Suite(
         .serialized, .enabled(if: Foreign.hasFFmpeg, "ffmpeg makes the clip"),
         .enabled(if: PseudoTerminal.canBeMade, "setsid gives programs a terminal"))
@@ -21,7 +21,7 @@ extension EndToEnd {
                     Executable.archive.url,
                     ["replay", "latest", "--to", out.path, "--speed", "1", "--paused"] + place,
                     in: stage.directory)
-                // Nothing goes before somebody says so; a step is a picture.
+                // Playback starts paused; a step is one picture.
                 try await terminal.shows("that it waits") { !$0.isEmpty && !$0.contains("▶") }
                 terminal.type("s")
                 try await terminal.shows("the first picture") { $0.contains("⏸ 0:00.000") }
@@ -39,7 +39,7 @@ extension EndToEnd {
                 #expect(terminal.lastLine == paused)
                 terminal.type("q")
                 #expect(try await terminal.status() == 0)
-                // What was played is a whole file.
+                // The replayed part is a complete file.
                 let packets = try await Foreign.probe(out, on: stage).packets(.video)
                 #expect((25..<250).contains(packets.count), "\(packets.count)")
             }

@@ -4,7 +4,7 @@ import TestMedia
 import Testing
 
 extension EndToEnd {
-    /// Recordings that are played again, by the real programs.
+    /// Recordings replayed by the real programs.
     @Suite(
         .serialized, .enabled(if: Foreign.hasFFmpeg, "ffmpeg and ffprobe make and read the clips"))
     struct ReplayTests {
@@ -26,7 +26,7 @@ extension EndToEnd {
             for program in agents + [collector] { try await program.succeeds() }
         }
 
-        /// Plays something into a collector of its own.
+        /// Replays an input into its own collector.
         private func replay(_ input: String, on stage: Stage, _ options: String...) async throws {
             let collector = try await stage.collector("--once", "--segment", "2s")
             let replay = try stage.start(
@@ -37,7 +37,7 @@ extension EndToEnd {
             ).succeeds()
         }
 
-        /// The payloads of all files of a source, as FFmpeg sees them.
+        /// The payloads of all files of a source, as read by FFmpeg.
         private func payloads(_ source: String, on stage: Stage) async throws -> [String] {
             var digests: [String] = []
             for file in try stage.recordings(source) {
@@ -65,7 +65,7 @@ extension EndToEnd {
                         "max", "--keep-time",
                     ])
                 try await replay.succeeds()
-                // Of a connection that had said nothing the collector would say so now.
+                // The collector would report a connection that never sent now.
                 try await collector.says("is finished")
                 collector.signal(SIGTERM)
                 let told = try await collector.succeeds()
@@ -132,7 +132,7 @@ extension EndToEnd {
                     let files = try FileManager.default.contentsOfDirectory(atPath: part.path)
                         .filter { $0.hasSuffix(".mp4") }.sorted()
                     let probe = try await Foreign.probe(part.appending(path: files[0]), on: other)
-                    // From the keyframe before 1.5 s on.
+                    // From the keyframe before 1.5 s.
                     #expect(try probe.packets(.video).first?.isKeyframe == true)
                     #expect(try (35...55).contains(probe.packets(.video).count))
                 }
@@ -153,7 +153,7 @@ extension EndToEnd {
                                 == (try await payloads(source, on: stage)))
                     }
                 }
-                // An agent without a collector, and then without life.
+                // An agent that has no collector and is then killed.
                 let agent = try stage.testAgent("lonely", "--collector", "ipc:///nowhere/collector")
                 let spool = "\(stage.spool)/lonely"
                 try await eventually("the spool holds something") {

@@ -3,7 +3,7 @@ import SyncCheck
 import Testing
 
 extension EndToEnd.TwoCameraTests {
-    /// `tributary retime` on a real recording, judged by `tributary verify` and by FFmpeg.
+    /// `tributary retime` on a real recording, checked with `tributary verify` and FFmpeg.
     @Suite(.serialized) struct RetimeTests {
         private let cameras: TwoCameras
 
@@ -18,7 +18,7 @@ extension EndToEnd.TwoCameraTests {
                 })
         }
 
-        /// The digests of all pictures that a player shows, and of all sound that it plays.
+        /// The digests of all presented pictures and all sound.
         private func decoded(_ stage: Stage) async throws -> [String] {
             guard Foreign.hasFFmpeg else { return [] }
             var digests: [String] = []

@@ -1,29 +1,29 @@
 import Foundation
 
-/// What a test could not do, and what the programs said meanwhile.
+/// A failed wait or setup, with the programs' output.
 struct StageFailure: Error, CustomStringConvertible {
     let description: String
 }
 
-/// How a program ended.
+/// A program's exit.
 struct Outcome: Sendable {
-    /// The exit status; the signal's number less 256 when a signal ended it.
+    /// The exit status; the signal's number less 256 if a signal ended it.
     var status: Int32
-    /// What it wrote to standard output.
+    /// Standard output.
     var outputData: Data
-    /// What it wrote to standard error.
+    /// Standard error.
     var complaints: String
 
-    /// The same as text.
+    /// Standard output as text.
     var output: String { String(decoding: outputData, as: UTF8.self) }
 
-    /// Lines on standard error.
+    /// Lines of standard error.
     var complaintLines: [Substring] { complaints.split(separator: "\n") }
 }
 
-/// A program, while it runs and afterwards.
+/// A running or ended program.
 final class Running: Sendable {
-    /// Nothing here takes that long: it only keeps a broken program from hanging the tests.
+    /// Longer than any wait here; it keeps a broken program from hanging the tests.
     static let patience = Duration.seconds(60)
 
     let name: String
@@ -31,7 +31,7 @@ final class Running: Sendable {
     private let complaintsFile: URL
     private let process: Process
 
-    /// Starts `executable`; what it writes goes to files in `directory`.
+    /// Starts `executable` with its output in files in `directory`.
     init(_ executable: URL, _ arguments: [String], in directory: URL) throws {
         name = executable.lastPathComponent
         outputFile = directory.appending(path: "\(name)-\(UUID().uuidString).out")
@@ -39,13 +39,13 @@ final class Running: Sendable {
         process = Process()
         process.executableURL = executable
         process.arguments = arguments
-        // Options that whoever runs the tests has in the environment are not for these programs.
+        // Excludes the tester's own options from the environment.
         var environment = ProcessInfo.processInfo.environment.filter {
             !$0.key.hasPrefix("TRIBUTARY_")
         }
-        // What agents keep stays here, too.
+        // Agents' state stays in the directory too.
         environment["STATE_DIRECTORY"] = directory.appending(path: "state").path
-        // For stores of tests, which take any.
+        // For test stores, which accept any.
         environment["AWS_ACCESS_KEY_ID"] = "key"
         environment["AWS_SECRET_ACCESS_KEY"] = "secret"
         process.environment = environment
@@ -55,7 +55,7 @@ final class Running: Sendable {
         let complaints = try FileHandle(forWritingTo: complaintsFile)
         process.standardOutput = output
         process.standardError = complaints
-        // Foundation reads beyond its buffer when it starts a program while some 1,360 descriptors are open, and it keeps these.
+        // Foundation reads beyond its buffer and leaks descriptors when it starts a program with about 1,360 open ones.
         defer {
             for file in [output, complaints] { try? file.close() }
         }
@@ -65,7 +65,7 @@ final class Running: Sendable {
     var isRunning: Bool { process.isRunning }
     var processIdentifier: Int32 { process.processIdentifier }
 
-    /// A line of the kernel's account of it, such as `VmHWM` (most memory it had in use), in bytes or as it stands.
+    /// A value of the process's `/proc` status, such as `VmHWM` (peak resident memory), in bytes or as is.
     func status(_ name: String) throws -> Int {
         let path = "/proc/\(process.processIdentifier)/status"
         let text = try String(contentsOfFile: path, encoding: .utf8)
@@ -77,24 +77,24 @@ final class Running: Sendable {
         throw StageFailure(description: "\(path) has no \(name)")
     }
 
-    /// How many descriptors it has open.
+    /// Number of open descriptors.
     func descriptors() throws -> Int {
         try FileManager.default.contentsOfDirectory(
             atPath: "/proc/\(process.processIdentifier)/fd"
         ).count
     }
 
-    /// What it has written to standard error so far.
+    /// Standard error so far.
     var complaints: String {
         get throws { String(decoding: try Data(contentsOf: complaintsFile), as: UTF8.self) }
     }
 
-    /// Sends it a signal.
+    /// Sends a signal.
     func signal(_ number: Int32) {
         kill(process.processIdentifier, number)
     }
 
-    /// Waits until it has written `text` to standard error, so many times.
+    /// Waits until it has written `text` to standard error `times` times.
     func says(_ text: String, times: Int = 1) async throws {
         try await eventually("\(name) says \"\(text)\"") {
             let said = try complaints.components(separatedBy: text).count - 1
@@ -107,7 +107,7 @@ final class Running: Sendable {
         }
     }
 
-    /// Waits until it has ended.
+    /// Waits for its exit.
     func outcome(within patience: Duration = patience) async throws -> Outcome {
         do {
             try await eventually("\(name) ends", within: patience) { !process.isRunning }
@@ -120,7 +120,7 @@ final class Running: Sendable {
             outputData: try Data(contentsOf: outputFile), complaints: try complaints)
     }
 
-    /// Waits until it has ended, which it must do with success.
+    /// Waits for its exit, which must be successful.
     @discardableResult
     func succeeds(within patience: Duration = patience) async throws -> Outcome {
         let outcome = try await outcome(within: patience)
@@ -132,7 +132,7 @@ final class Running: Sendable {
     }
 }
 
-/// Looks again and again until something is so.
+/// Polls until a condition holds.
 func eventually(
     _ what: String, within patience: Duration = Running.patience, _ isSo: () throws -> Bool
 ) async throws {

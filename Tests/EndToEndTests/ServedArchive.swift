@@ -1,6 +1,6 @@
 import Foundation
 
-/// A stage's archive that a viewer serves, as curl sees it.
+/// A stage's archive served by a viewer, accessed with curl.
 struct ServedArchive: Sendable {
     /// What was answered.
     struct Answer: Sendable {
@@ -17,7 +17,7 @@ struct ServedArchive: Sendable {
     let address: String
     private let stage: Stage
 
-    /// Starts a viewer, at any port that is free.
+    /// Starts a viewer on a free port.
     init(on stage: Stage, _ arguments: String...) async throws {
         viewer = try stage.start(
             .viewer, ["--archive", stage.archive, "--listen", "127.0.0.1:0"] + arguments)
@@ -31,14 +31,14 @@ struct ServedArchive: Sendable {
         self.stage = stage
     }
 
-    /// Asks for something; options are curl's.
+    /// Sends a request with curl's options.
     func get(_ path: String, _ options: String...) async throws -> Answer {
         try await ask(path, options)
     }
 
-    /// Asks for something; options are curl's.
+    /// Sends a request with curl's options.
     func ask(_ path: String, _ options: [String]) async throws -> Answer {
-        // Behind the body comes a line with the status.
+        // The status is on a line behind the body.
         let outcome = try await start(
             path, ["--max-time", "60", "--write-out", "\n%{http_code}"] + options
         ).succeeds()
@@ -51,7 +51,7 @@ struct ServedArchive: Sendable {
         return Answer(status: status, body: Data(output[..<end]))
     }
 
-    /// Sends JSON, as a page of the viewer's own does.
+    /// Sends JSON as the viewer's page does.
     func post(_ path: String, _ json: String, _ options: String...) async throws -> Answer {
         try await ask(
             path,
@@ -59,14 +59,14 @@ struct ServedArchive: Sendable {
                 + ["--data", json] + options)
     }
 
-    /// Sends a request of another kind, as a page of the viewer's own does.
+    /// Sends a request with another method as the viewer's page does.
     func send(_ method: String, _ path: String, _ json: String? = nil) async throws -> Answer {
         let body = json.map { ["--header", "Content-Type: application/json", "--data", $0] } ?? []
         return try await ask(
             path, ["--request", method, "--header", "Origin: \(address)"] + body)
     }
 
-    /// What is answered, which must be JSON.
+    /// The answer, decoded from JSON.
     func json<Value: Decodable & Sendable>(
         _ type: Value.Type, at path: String
     ) async throws -> Value {
@@ -77,12 +77,12 @@ struct ServedArchive: Sendable {
         return try JSONDecoder().decode(type, from: answer.body)
     }
 
-    /// Begins to write an answer that does not end into a file.
+    /// Starts writing an endless answer to a file.
     func follow(_ path: String, into file: URL) throws -> Running {
         try start(path, ["--no-buffer", "--output", file.path])
     }
 
-    /// Asks again and again until the answer is as it should be.
+    /// Repeats the request until the answer satisfies a condition.
     @discardableResult
     func eventually(
         _ what: String, _ path: String, _ options: String..., isSo: (Answer) -> Bool

@@ -1,6 +1,6 @@
 import Foundation
 
-/// The socket on which systemd hears what a service says.
+/// The socket for systemd's service notifications (sd_notify(3)).
 final class ServiceListener: Sendable {
     let path: String
     private let descriptor: Int32
@@ -22,14 +22,14 @@ final class ServiceListener: Sendable {
 
     deinit { close(descriptor) }
 
-    /// Starts a program as a service whose watchdog waits for ten seconds.
+    /// Starts a program as a service with a watchdog timeout of ten seconds.
     func start(_ program: Executable, _ arguments: [String], on stage: Stage) throws -> Running {
         try stage.start(
             at: URL(filePath: "/usr/bin/env"),
             ["NOTIFY_SOCKET=\(path)", "WATCHDOG_USEC=10000000", program.url.path] + arguments)
     }
 
-    /// Waits until it says something that begins so and has that in it; what it says before is passed over.
+    /// Waits for a notification with this beginning that contains `text`, skipping others.
     @discardableResult
     func hears(_ beginning: String, _ text: String = "") async throws -> String {
         var found = ""

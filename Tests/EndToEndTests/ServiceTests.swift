@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Programs that a service manager runs: what they tell it, and what they take from it.
+    /// Programs run by a service manager: notifications and signals.
     @Suite(.serialized) struct ServiceTests {
         private func agent(of manager: ServiceListener, on stage: Stage) throws -> Running {
             try manager.start(
@@ -79,7 +79,7 @@ extension EndToEnd {
                 let said = try await manager.hears("STATUS=", text)
                 let outcome = try await agent.outcome()
                 #expect(outcome.status == status)
-                // The same words, for those who read the log.
+                // The log has the same text.
                 #expect("STATUS=\(outcome.complaintLines.last ?? "")" == said)
             }
         }
@@ -100,14 +100,14 @@ extension EndToEnd {
                 let wrong = try manager.start(.collector, ["--segment", "0s"] + archive, on: stage)
                 try await manager.hears("STATUS=", "--segment 0s is too short")
                 #expect(try await wrong.outcome().status == 64)
-                // No disk has so much.
+                // No disk has this size.
                 let impossible = try manager.start(
                     .collector, ["--listen", stage.endpoint, "--reserve", "9000000TB"] + archive,
                     on: stage)
                 try await manager.hears(
                     "STATUS=", "--reserve 9000000 TB is larger than the disk of")
                 #expect(try await impossible.outcome().status == 1)
-                // Nor has one all of it free.
+                // Nor is the whole disk free.
                 let size = try FileSystem.freeBytes(stage.directory.path).of
                 let full = try manager.start(
                     .collector, ["--listen", stage.endpoint, "--reserve", "\(size - 1)"] + archive,

@@ -1,9 +1,9 @@
 import Foundation
 import Testing
 
-/// What FFmpeg shows of recordings that are played side by side: `ffmpeg -i a.mp4 -i b.mp4`.
+/// FFmpeg's pictures of recordings played side by side: `ffmpeg -i a.mp4 -i b.mp4`.
 enum SideBySide {
-    /// The capture times of both files' pictures at the same instants.
+    /// The capture times of both files' pictures at the same times.
     static func codes(
         _ files: [URL], _ options: [String] = [], size: (width: Int, height: Int),
         on stage: Stage
@@ -27,7 +27,8 @@ enum SideBySide {
         }
     }
 
-    /// No two are further apart than a picture lasts: of a picture that came late on a busy machine, the one before.
+    /// Each pair differs by one picture at most, since a picture that was late on a busy machine repeats the previous
+    /// one.
     static func expectEqualCodes(
         _ pairs: [[Int64?]], picturesPerSecond: Int64,
         sourceLocation: SourceLocation = #_sourceLocation

@@ -4,14 +4,14 @@ import Media
 import Testing
 
 extension EndToEnd {
-    /// What an agent's spool saves, and what it says of what it could not.
+    /// Samples saved by an agent's spool, and the reports of lost ones.
     @Suite(.serialized) struct SpoolTests {
-        /// How long the collector is away; `TRIBUTARY_LONG_TESTS=1` takes the two minutes of a real outage.
+        /// Length of the collector's outage; `TRIBUTARY_LONG_TESTS=1` uses two minutes.
         private static let outage: Int =
             ProcessInfo.processInfo.environment["TRIBUTARY_LONG_TESTS"] == "1" ? 120 : 20
 
-        /// When the pictures of all of a source's files were captured, in order. None may be in a file twice; two files may
-        /// share what a killed collector had written and not acknowledged.
+        /// Capture times of the pictures of all of a source's files, in order. No file has a picture twice; two files
+        /// may share pictures that a killed collector had written and not acknowledged.
         private func captures(_ stage: Stage) async throws -> [Int64] {
             var all: Set<Int64> = []
             for file in try stage.recordings("camera") {
@@ -22,7 +22,7 @@ extension EndToEnd {
             return all.sorted()
         }
 
-        /// The losses that a source's ledgers name.
+        /// The losses in a source's ledgers.
         private func losses(_ stage: Stage) throws -> [LedgerEntry] {
             let layout = ArchiveLayout(root: stage.archive)
             return try layout.sessionNames().flatMap { session in
@@ -78,7 +78,7 @@ extension EndToEnd {
                 #expect(try Numbers(of: "camera", on: stage).missing == [])
                 let captures = try await captures(stage)
                 #expect(captures.count >= 75 + 75)
-                // One hole: from the last batch before the kill to the next agent's first picture.
+                // One gap: from the last batch before the kill to the next agent's first picture.
                 let steps = zip(captures, captures.dropFirst()).map { $1 - $0 }
                 #expect(steps.filter { $0 > 60_000_000 }.count == 1)
             }
@@ -91,7 +91,7 @@ extension EndToEnd {
                 let collector = try await stage.collector()
                 let agent = try stage.testAgent(
                     "camera", "--fps", "25", "--duration", "\(seconds)s")
-                // Some of it must be acknowledged: the next collector's session must not begin at the same instant.
+                // Some records must be acknowledged, so that the next collector's session begins at another time.
                 _ = try await stage.holds(6, of: "camera")
                 collector.signal(SIGKILL)
                 _ = try await collector.outcome()
@@ -125,7 +125,7 @@ extension EndToEnd {
                 #expect(losses.allSatisfy { $0.cause == "spool full" } && !losses.isEmpty)
                 let lost = losses.reduce(0) { $0 + Int($1.samples ?? 0) }
                 #expect(captures.count + lost == seconds * 25)
-                // The newest are there, one behind the other.
+                // The newest pictures are present without gaps.
                 #expect(captures.count > 50)
                 let steps = zip(captures, captures.dropFirst()).map { $1 - $0 }
                 #expect(steps.allSatisfy { $0 < 60_000_000 })

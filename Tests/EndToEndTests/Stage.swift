@@ -1,12 +1,12 @@
 import Foundation
 import Synchronization
 
-/// A directory of its own with an archive and a place to listen, and the programs that run there.
+/// A directory with an archive and an endpoint, and the programs that run there.
 final class Stage: Sendable {
     let directory: URL
     private let running = Mutex<[Running]>([])
 
-    /// Where the collector listens, unless a test says otherwise.
+    /// The collector's endpoint by default.
     var endpoint: String { "ipc://\(directory.path)/collector" }
     var archive: String { directory.appending(path: "archive").path }
 
@@ -16,7 +16,7 @@ final class Stage: Sendable {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
     }
 
-    /// Sets a stage up, and takes it down again with everything that still runs there.
+    /// Creates a stage and removes it with its running programs.
     static func with<Result>(_ body: (Stage) async throws -> Result) async throws -> Result {
         let stage = try Stage()
         defer { stage.clear() }
@@ -41,24 +41,24 @@ final class Stage: Sendable {
         try start(at: program.url, arguments)
     }
 
-    /// Starts a program that stands somewhere.
+    /// Starts a program by its path.
     func start(at executable: URL, _ arguments: [String]) throws -> Running {
         let started = try Running(executable, arguments, in: directory)
         running.withLock { $0.append(started) }
         return started
     }
 
-    /// Runs one of this package's programs to its end.
+    /// Runs one of this package's programs until it exits.
     func run(_ program: Executable, _ arguments: String...) async throws -> Outcome {
         try await start(program, arguments).outcome()
     }
 
-    /// A collector that listens and records here.
+    /// Starts a collector that listens and records here.
     func collector(_ arguments: String...) async throws -> Running {
         try await collector(arguments)
     }
 
-    /// A collector that listens and records here.
+    /// Starts a collector that listens and records here.
     func collector(_ arguments: [String]) async throws -> Running {
         let collector = try start(
             .collector, ["--listen", endpoint, "--archive", archive] + arguments)
@@ -66,23 +66,23 @@ final class Stage: Sendable {
         return collector
     }
 
-    /// An agent that sends to this stage's collector, with its spool here unless it is told another.
+    /// Starts an agent that sends to this stage's collector, by default with its spool here.
     func agent(_ source: String, _ arguments: String...) throws -> Running {
         try start(
             .agent,
             ["--collector", endpoint, "--source", source] + spoolArguments(arguments) + arguments)
     }
 
-    /// Where agents keep what the collector does not have.
+    /// The agents' spool directory.
     var spool: String { directory.appending(path: "spool").path }
 
     private func spoolArguments(_ others: [String]) -> [String] {
         (others.contains("--spool") ? [] : ["--spool", spool])
-            // A machine that is busy with tests may need longer than a box.
+            // A machine busy with tests may need longer than a box.
             + (others.contains("--linger") ? [] : ["--linger", "60s"])
     }
 
-    /// An agent with a small test pattern and test sound.
+    /// Starts an agent with a small test pattern and test sound.
     func testAgent(_ source: String, _ arguments: String...) throws -> Running {
         try start(
             .agent,
@@ -116,7 +116,7 @@ final class Stage: Sendable {
         return file
     }
 
-    /// Waits until a source's first file holds so many fragments.
+    /// Waits until a source's first file has this many fragments.
     func holds(_ fragments: Int, of source: String) async throws -> URL {
         try await eventually("\(source)'s file holds \(fragments) fragments") {
             guard FileManager.default.fileExists(atPath: archive + "/sessions"),
@@ -127,7 +127,7 @@ final class Stage: Sendable {
         return try recordings(source)[0]
     }
 
-    /// Waits until more of a source is on disk than now.
+    /// Waits until a source's files on disk grow.
     func grows(_ source: String) async throws {
         func size() throws -> Int {
             guard FileManager.default.fileExists(atPath: archive + "/sessions") else { return 0 }
@@ -137,7 +137,7 @@ final class Stage: Sendable {
         try await eventually("\(source)'s recording grows") { try size() > before }
     }
 
-    /// The archive as it is at this moment, somewhere else.
+    /// A copy of the archive's current state.
     func copyArchive(_ name: String) throws -> URL {
         let copy = directory.appending(path: name)
         // Sockets cannot be copied.
@@ -146,7 +146,7 @@ final class Stage: Sendable {
         return copy
     }
 
-    /// The archive as it is at this moment, as another stage's.
+    /// Copies the archive's current state to another stage.
     func copyArchive(to other: Stage) throws {
         try FileManager.default.createDirectory(
             atPath: other.archive, withIntermediateDirectories: true)
@@ -169,7 +169,7 @@ enum Executable: String, Sendable {
     case archive = "tributary"
     case viewer = "tributary-viewer"
 
-    /// Where the programs are: `TRIBUTARY_BIN`, or beside the tests.
+    /// The programs' directory: `TRIBUTARY_BIN`, or the tests' own.
     private static let directory =
         ProcessInfo.processInfo.environment["TRIBUTARY_BIN"].map { URL(filePath: $0) }
         ?? URL(filePath: CommandLine.arguments[0]).resolvingSymlinksInPath()
@@ -179,7 +179,7 @@ enum Executable: String, Sendable {
 }
 
 extension Data {
-    /// How often a word of ASCII letters occurs.
+    /// Number of occurrences of an ASCII word.
     func count(of word: String) -> Int {
         var count = 0
         var rest = startIndex..<endIndex

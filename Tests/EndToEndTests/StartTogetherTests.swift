@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// Files of one name begin together in FFmpeg, which begins every input with the first track that it has.
+    /// Files of one name start together in FFmpeg, which starts every input at its first track.
     @Suite(.serialized, .enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
     struct StartTogetherTests {
         private static let size = (width: 320, height: 180)
@@ -38,9 +38,9 @@ extension EndToEnd {
                         let first =
                             probe.streams.filter { $0.codecType != "data" }
                             .compactMap { Double($0.startTime) }.min() ?? 0
-                        // FFmpeg's limit: further away, it begins with picture or sound all the same.
+                        // FFmpeg's limit: from a greater distance, it starts with either picture or sound.
                         areNear = areNear && first < 1
-                        // What is so near its beginning needs no track for it.
+                        // Within the limit no further track is needed.
                         let expected = first < 1 ? 0 : first
                         #expect(abs(start - expected) <= 0.001, "\(file.path)")
                     }

@@ -3,7 +3,7 @@ import Media
 import Testing
 
 extension EndToEnd {
-    /// What becomes of recordings when programs end before their time.
+    /// Recordings when programs end early.
     @Suite(.serialized) struct StopTests {
         @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
         func `a growing file plays, and a collector that is asked to end finishes it`() async throws
@@ -22,7 +22,7 @@ extension EndToEnd {
                 try await Foreign.decode(file, on: stage)
                 try await expectAudio(stage)
 
-                // Nobody is there any more: the agent waits for its linger, or until it is told twice not to.
+                // Without a collector the agent lingers, or ends at the second interrupt.
                 try await agent.says("keeping samples, trying again")
                 agent.signal(SIGINT)
                 try await agent.says("capture ended (stopped)")
@@ -88,7 +88,7 @@ extension EndToEnd {
         {
             try await Stage.with { stage in
                 let collector = try await stage.collector("--once")
-                // The other one tries three times more, with pauses of up to a second and a half.
+                // The second agent makes three more attempts, with pauses of up to a second and a half.
                 let first = try stage.testAgent("camera", "--duration", "10s")
                 _ = try await stage.holds(1, of: "camera")
                 let second = try await stage.testAgent("camera", "--spool", "none").outcome()
@@ -104,7 +104,7 @@ extension EndToEnd {
     }
 }
 
-/// `tributary verify` finds nothing wrong with a stage's archive.
+/// Checks with `tributary verify` that a stage's archive is intact.
 func expectAudio(_ stage: Stage, sourceLocation: SourceLocation = #_sourceLocation) async throws {
     let outcome = try await stage.run(.archive, "verify", "--archive", stage.archive)
     #expect(

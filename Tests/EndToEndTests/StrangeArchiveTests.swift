@@ -3,14 +3,15 @@ import Glibc
 import Testing
 
 extension EndToEnd {
-    /// An archive as hostile as can be made, beside an honest session: every command, the viewer and a collector end, or serve the others.
+    /// A maximally hostile archive beside an honest session: every command, the viewer and a collector exit or serve
+    /// the honest one.
     @Suite(.serialized) struct StrangeArchiveTests {
         private static let honest = "2026-11-21T22-26-29.924Z"
         private static let model = "2026-11-21T22-26-34.191Z"
-        /// What a program must never say: it is outside.
+        /// Content outside the archive, which no program may print.
         private static let secret = "canary"
 
-        /// What is in the place of a file or directory.
+        /// The kind of entry that replaces a file or directory.
         private enum Kind: String, CaseIterable {
             case pipe, socket, directory, file, linkToFile, linkToDirectory, linkToItself
 
@@ -36,11 +37,11 @@ extension EndToEnd {
             ".stored",
         ]
 
-        /// The archive, and what is outside of it.
+        /// The archive and its surroundings.
         private final class Scene {
             let stage: Stage
             let outside: String
-            /// The sessions with something wrong in them.
+            /// The damaged sessions.
             private(set) var sessions: [String] = []
             private var before: [String: String] = [:]
 
@@ -55,13 +56,14 @@ extension EndToEnd {
                     atPath: "\(stage.archive)/sessions", withIntermediateDirectories: true)
                 try files.copyItem(
                     atPath: stored.appending(path: honest).path, toPath: path(honest))
-                // What a followed link would show: a session with a source of that name.
+                // The target of a followed link: a session with a source of that name.
                 try files.copyItem(
                     atPath: stored.appending(path: model).path, toPath: outside)
                 try files.moveItem(
                     atPath: "\(outside)/camera1", toPath: "\(outside)/\(secret)")
                 try add(stored.appending(path: model).path)
-                // A file that was read longer ago than it was changed gets another time when it is read (mount(8), "relatime").
+                // With "relatime" (mount(8)), reading updates the access time of a file that was changed after its last
+                // access.
                 let longAgo = [
                     timespec(tv_sec: 1, tv_nsec: 0), timespec(tv_sec: 1_000, tv_nsec: 0),
                 ]
@@ -81,7 +83,7 @@ extension EndToEnd {
                     sessions.append(name)
                     return path(name)
                 }
-                // The module's own tests have every kind in every place.
+                // The module's own tests cover every combination.
                 for (index, place) in places.enumerated() {
                     for kind in [.pipe, [.linkToFile, .linkToDirectory][index % 2]] as [Kind] {
                         let session = next()
@@ -95,7 +97,7 @@ extension EndToEnd {
                 for kind in Kind.allCases { kind.make(at: next(), outside: outside) }
                 Kind.linkToDirectory.make(
                     at: "\(stage.archive)/sessions/.removing-\(honest)", outside: outside)
-                // Sizes that are not there.
+                // Sparse files larger than the disk.
                 for (place, bytes) in [
                     ("session.json", 10 << 30), ("camera1/ledger.jsonl", 10 << 30),
                     ("notes.json", 10 << 30), ("camera1/2026-11-21T22-26-34.191Z.mp4", 1 << 42),
@@ -178,7 +180,7 @@ extension EndToEnd {
                     let path = "\(outside)/\(name)"
                     var status = stat()
                     precondition(lstat(path, &status) == 0)
-                    // Listing it for this test reads a directory.
+                    // This test's own listing reads directories.
                     let read = status.st_mode & S_IFMT == S_IFREG ? status.st_atim.tv_sec : 0
                     found[name] =
                         "\(status.st_ino) \(status.st_size) \(read) \(status.st_mtim) \(status.st_ctim)"
@@ -190,7 +192,7 @@ extension EndToEnd {
                 #expect(try state() == before, sourceLocation: sourceLocation)
             }
 
-            /// Runs a command, which has to end by itself; it may fail, in one line.
+            /// Runs a command, which must exit by itself, at most with a one-line error.
             @discardableResult
             func run(
                 _ words: [String], sourceLocation: SourceLocation = #_sourceLocation
@@ -274,7 +276,7 @@ extension EndToEnd {
         @Test func `a collector records there, and nothing outside`() async throws {
             try await Stage.with { stage in
                 let scene = try Scene(stage)
-                // Whichever session goes on: a source's place in it leads elsewhere.
+                // In any continued session, the source's path leads outside.
                 for session in scene.sessions {
                     let path = scene.path(session)
                     let type = try FileManager.default.attributesOfItem(atPath: path)[.type]
@@ -286,7 +288,7 @@ extension EndToEnd {
                 let bad = try stage.testAgent("bad", "--duration", "3s", "--linger", "3s")
                 let good = try stage.testAgent("good", "--duration", "3s")
                 try await good.succeeds()
-                // Its samples cannot be written anywhere: it keeps them.
+                // Its samples cannot be written, so it keeps them.
                 bad.signal(SIGKILL)
                 collector.signal(SIGTERM)
                 _ = try await collector.outcome()

@@ -4,11 +4,11 @@ import Media
 import Messaging
 import Wire
 
-/// A peer that speaks to a collector as it likes.
+/// A raw peer of a collector, which may violate the protocol.
 struct Stranger: ~Copyable {
     private static let spool = SpoolID.random()
     private static let epoch = Epoch(number: 1, identity: .random())
-    /// How often, and for how long, an answer is looked for before there is none.
+    /// Polls for an answer, and the timeout of each.
     private static let looks = (count: 500, milliseconds: 10)
 
     private let socket: Socket
@@ -28,9 +28,9 @@ struct Stranger: ~Copyable {
         _ = try socket.send(parts.map { .bytes($0) })
     }
 
-    /// The next thing that the collector says, Acks aside; nil when it keeps silent.
+    /// The collector's next message, ignoring Acks; nil after the timeout.
     mutating func answer() throws -> WireMessage? {
-        // A wait may end early with nothing to show for it.
+        // A wait may return early without a message.
         for _ in 0..<Self.looks.count {
             _ = try poller.wait(milliseconds: Self.looks.milliseconds)
             guard let part = try socket.receive(maximumParts: 1)?.parts.first else { continue }
@@ -41,7 +41,7 @@ struct Stranger: ~Copyable {
         return nil
     }
 
-    /// The refusal that comes sooner or later; nil when none does.
+    /// The next refusal; nil if none arrives.
     mutating func refusal() throws -> Refusal? {
         while let message = try answer() {
             if case .refusal(let refusal) = message { return refusal }
@@ -49,7 +49,7 @@ struct Stranger: ~Copyable {
         return nil
     }
 
-    /// Waits until its only source's records up to that number are durable.
+    /// Waits until its only source's records up to `sequence` are durable.
     mutating func waitUntilPersisted(_ sequence: UInt64) throws {
         for _ in 0..<Self.looks.count {
             _ = try poller.wait(milliseconds: Self.looks.milliseconds)
@@ -63,9 +63,9 @@ struct Stranger: ~Copyable {
         throw StageFailure(description: "record \(sequence) never became durable")
     }
 
-    // MARK: What an agent would say
+    // MARK: Well-formed messages
 
-    /// A greeting that is right in every field.
+    /// A valid greeting.
     static func hello(source: String) -> [UInt8] {
         let track = TrackFormat.h264(
             H264Format(
@@ -85,7 +85,7 @@ struct Stranger: ~Copyable {
         ).encoded()
     }
 
-    /// Pictures with these bytes, from this number on.
+    /// Pictures with these bytes, numbered from `sequence`.
     static func samples(_ pictures: [[UInt8]], from sequence: UInt64) -> (
         header: [UInt8], payload: [UInt8]
     ) {
@@ -104,7 +104,7 @@ struct Stranger: ~Copyable {
         return (WireMessage.samples(samples).encoded(), payload)
     }
 
-    /// Pictures of a run that is whatever it is, from record 1 on.
+    /// A run's pictures, valid or not, from record 1.
     static func samples(_ run: SampleRun) -> (header: [UInt8], payload: [UInt8]) {
         let payload = Array(repeatElement(picture, count: run.count).joined())
         let samples = Samples(
@@ -113,6 +113,6 @@ struct Stranger: ~Copyable {
         return (WireMessage.samples(samples).encoded(), payload)
     }
 
-    /// An access unit of one NAL unit, an IDR slice that nobody decodes.
+    /// An access unit of one NAL unit: an IDR slice that is never decoded.
     static let picture: [UInt8] = [0, 0, 0, 4, 0x65, 0x88, 0x84, 0x00]
 }

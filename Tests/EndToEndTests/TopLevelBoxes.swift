@@ -1,11 +1,11 @@
 import Foundation
 
-/// A file's boxes at the top, read without help from the code under test (ISO/IEC 14496-12 §4.2).
+/// A file's top-level boxes, parsed independently of the code under test (ISO/IEC 14496-12 §4.2).
 struct TopLevelBoxes {
     private(set) var types: [String] = []
     private var contents: [Data] = []
 
-    /// - Parameter grows: whether it is being written: its last box may not be whole yet.
+    /// - Parameter grows: whether it is being written, so that its last box may be partial.
     init(of file: URL, grows: Bool = false) throws {
         let data = try Data(contentsOf: file)
         var offset = 0
@@ -27,7 +27,7 @@ struct TopLevelBoxes {
         }
     }
 
-    /// Whether the file is an ordinary MP4: media data and full tables, nothing that announces fragments.
+    /// Whether the file is an ordinary MP4: media data and full tables, without `mvex`.
     var areOrdinary: Bool {
         types == ["ftyp", "mdat", "moov"] && contents[2].count(of: "mvex") == 0
     }

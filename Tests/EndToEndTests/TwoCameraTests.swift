@@ -3,7 +3,7 @@ import Media
 import Testing
 
 extension EndToEnd {
-    /// The test pattern's promise: a recording says of itself whether its times are right.
+    /// The test pattern shows whether a recording's times are right.
     @Suite(.serialized, .alone, .twoCameras)
     struct TwoCameraTests {
         private let cameras: TwoCameras
@@ -63,7 +63,7 @@ extension EndToEnd {
                 let codes = try await PictureCodes(of: file, on: cameras.stage)
                 offsets.append(try #require(codes.offsetsNanoseconds.first))
             }
-            // Both agents read one clock: where its zero lies in one file, it lies in the other.
+            // Both agents read the same clock, so both files have the same zero.
             #expect(abs(offsets[0] - offsets[1]) <= 1_000_000)
         }
 

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// The contract's recording: test pictures of 1280×720 at 30 per second and test sound, ten seconds of two cameras.
+/// A reference recording: test pictures of 1280×720 at 30 per second and test sound, ten seconds of two cameras.
 struct TwoCameras: Sendable {
     @TaskLocal static var current: TwoCameras?
 
@@ -39,6 +39,6 @@ struct TwoCamerasTrait: SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == TwoCamerasTrait {
-    /// ``TwoCameras/current`` is there in every test of the suite.
+    /// Sets ``TwoCameras/current`` in every test of the suite.
     static var twoCameras: Self { Self() }
 }

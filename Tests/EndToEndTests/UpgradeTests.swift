@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// What earlier versions have left on disks: today's programs go on with it. `Tests/Upgrade/make` makes it.
+    /// Files of earlier versions with the current programs. `Tests/Upgrade/make` creates the files.
     @Suite(.serialized) struct UpgradeTests {
         private static let place = URL(filePath: #filePath)
             .deletingLastPathComponent().deletingLastPathComponent().appending(path: "Upgrade")
@@ -16,7 +16,7 @@ extension EndToEnd {
             }
         }()
 
-        /// A version's files, to work on.
+        /// A working copy of a version's files.
         private func leave(_ part: String, of version: String, on stage: Stage) throws -> String {
             let copy = stage.directory.appending(path: part)
             try FileManager.default.copyItem(
@@ -39,7 +39,7 @@ extension EndToEnd {
         func `an archive is read, verified and indexed`(version: String) async throws {
             try await Stage.with { stage in
                 let archive = try leave("archive", of: version, on: stage)
-                // With the index that the version made, and with one of today.
+                // With that version's index and with a current one.
                 let before = try await names(archive, on: stage)
                 let found = try await report(archive, on: stage)
                 #expect(found.isIntact && found.sessions.count == 2)
@@ -94,7 +94,7 @@ extension EndToEnd {
                 #expect(after.sessions.map(\.session) == before.sessions.map(\.session))
                 let session = try #require(after.sessions.last?.sources.first)
                 let pictures = try #require(before.sessions.last?.sources.first).pictures
-                // Two seconds that the agent had kept, and two of today.
+                // Two seconds from the agent's spool and two new ones.
                 #expect(session.pictures >= pictures + 35, "\(pictures), then \(session.pictures)")
                 #expect(session.gaps.allSatisfy { $0.cause == "restart" }, "\(session.gaps)")
             }
@@ -104,7 +104,7 @@ extension EndToEnd {
         func `configuration and keys are still right`(version: String) async throws {
             try await Stage.with { stage in
                 let config = try leave("config", of: version, on: stage)
-                // On this machine alone, where no key is needed, and without a camera.
+                // On loopback, where no key is needed, and without a camera.
                 for (program, name, more) in [
                     (Executable.collector, "collector", ["--listen", "tcp://127.0.0.1:5550"]),
                     (.agent, "agent", ["--video", "test"]),
@@ -126,7 +126,7 @@ extension EndToEnd {
     }
 }
 
-/// What `tributary verify --json` says, as far as it is looked at here.
+/// Parts of `tributary verify --json`.
 private struct VerifiedArchive: Decodable {
     struct Session: Decodable {
         var session: String

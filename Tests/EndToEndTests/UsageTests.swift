@@ -2,14 +2,14 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// What is asked for and cannot be: one line that says so, and a true exit status.
+    /// Impossible requests fail with one line and the right exit status.
     @Suite(.serialized) struct UsageTests {
-        /// A command line that cannot be granted.
+        /// A command line that must fail.
         struct Wish: Sendable, CustomTestStringConvertible {
             var program: Executable
             var arguments: String
             var status: Int32
-            /// What the line must say.
+            /// Text that the line must contain.
             var text: String
 
             init(_ program: Executable, _ arguments: String, _ status: Int32, _ text: String) {
@@ -32,7 +32,7 @@ extension EndToEnd {
             Wish(.agent, "--video test --fps 1/2147483647", 64, "'1/2147483647'"),
             Wish(.agent, "--video test --duration soon", 64, "'soon'"),
             Wish(.agent, "--video test --source ../etc", 64, "'../etc' is not a valid name"),
-            // The archive's own files are called so.
+            // The archive's own files have this name.
             Wish(
                 .agent, "--video test --source session.json", 64,
                 "'session.json' is not a valid name"),
@@ -287,7 +287,7 @@ extension EndToEnd {
                 let last = try #require(outcome.complaintLines.last)
                 #expect(last.contains("had not reached the collector's disk (no collector at"))
                 #expect(last.contains("they stay in \(stage.spool)/camera and are sent"))
-                // What it says is so.
+                // The samples are sent later, as it says.
                 let collector = try await stage.collector()
                 try await stage.testAgent("camera", "--duration", "1s").succeeds()
                 collector.signal(SIGTERM)

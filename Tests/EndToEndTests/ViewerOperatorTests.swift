@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// What operators change through the viewer, and who does not.
+    /// Changes by operators through the viewer, refused to other accounts.
     @Suite(.serialized, .enabled(if: Foreign.curl != nil, "curl asks"))
     struct ViewerOperatorTests {
         private struct Overview: Decodable, Sendable {

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// The viewer with a certificate of its own.
+    /// The viewer with a TLS certificate.
     @Suite(.serialized, .enabled(if: Foreign.curl != nil, "curl asks")) struct ViewerTLSTests {
         /// A certificate for `viewer.test`, and its key.
         private func certificate(on stage: Stage) async throws -> (chain: String, key: String) {

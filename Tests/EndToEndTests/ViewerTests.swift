@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// What a viewer answers: recordings and live pictures over HTTP, and to whom.
+    /// The viewer's answers: recordings and live pictures over HTTP, by account.
     @Suite(
         .serialized,
         .enabled(
@@ -19,7 +19,7 @@ extension EndToEnd {
             var sessions: [Entry]
         }
 
-        /// What a timeline shows of a source.
+        /// A source's lane on a timeline.
         private struct Lane: Decodable, Sendable {
             struct Span: Decodable, Sendable {
                 var startSeconds: Double
@@ -50,7 +50,7 @@ extension EndToEnd {
             return try #require(try stage.sessions.first).lastPathComponent
         }
 
-        /// What `tributary export` makes of a source.
+        /// The output of `tributary export` for a source.
         private func export(
             _ session: String, _ source: String, on stage: Stage, _ options: String...
         ) async throws -> URL {
@@ -292,7 +292,7 @@ extension EndToEnd {
         @Test func `live pictures of two sources come in one answer, and play`() async throws {
             try await Stage.with { stage in
                 _ = try await stage.collector()
-                // The first regular keyframe after the beginning would be too late: whoever begins to watch has one made.
+                // The next regular keyframe would come too late, so a new viewer requests one.
                 for source in Self.sources {
                     _ = try stage.testAgent(source, "--keyframe-interval", "60s")
                 }
@@ -313,7 +313,7 @@ extension EndToEnd {
                 for source in Self.sources {
                     let own = frames.filter { $0.header.source == source }
                     #expect(own.first?.header.type == "begin")
-                    // There is another one when the format changes.
+                    // Another one follows a format change.
                     let start = try #require(
                         own.lastIndex(where: { $0.header.type == "begin" }))
                     let begin = own[start]
@@ -384,7 +384,7 @@ extension EndToEnd {
             }
         }
 
-        // MARK: Who may look
+        // MARK: Access
 
         @Test func `tokens open what their accounts may see, until they are removed`() async throws
         {
@@ -417,7 +417,7 @@ extension EndToEnd {
                 let page = try JSONDecoder().decode(Page.self, from: seen.body)
                 #expect(page.sessions.map(\.sources) == [["door"]])
                 #expect(try await served.get("/healthz").status == 200)
-                // The viewer's own numbers are for operators.
+                // The viewer's own metrics are for operators.
                 #expect(try await served.get("/metrics").status == 401)
                 #expect(try await status("/metrics", all) == 403)
                 let keeper = try await token("keeper", "--role", "operator")
@@ -465,7 +465,7 @@ extension EndToEnd {
                 #expect(try await served.get(list, "--cookie", jar).status == 200)
                 #expect(try await served.get(list).status == 401)
 
-                // A change needs an origin, and that has to be the viewer's own.
+                // A change requires the viewer's own origin.
                 let change = ["--cookie", jar, "--request", "POST"]
                 func logOut(_ options: String...) async throws -> Int {
                     try await served.ask("/api/v1/logout", change + options).status
@@ -587,7 +587,7 @@ private struct LiveStreamFrame: Sendable {
     var header: Header
     var body: Data
 
-    /// The whole frames that have come so far.
+    /// The complete frames received so far.
     static func frames(in data: Data) throws -> [LiveStreamFrame] {
         var frames: [LiveStreamFrame] = []
         var rest = data[...]
