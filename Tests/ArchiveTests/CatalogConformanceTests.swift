@@ -6,14 +6,14 @@ import Testing
 
 @testable import Archive
 
-/// What every catalog does, wherever it is kept.
+/// The behaviour required of every catalog.
 @Suite struct CatalogConformanceTests {
     enum Kind: CaseIterable {
         case sqlite
         case postgreSQL
     }
 
-    /// Those that can be tried here; `PostgreSQLCatalogTests` says why one cannot.
+    /// The kinds available here; `PostgreSQLCatalogTests` reports why one is not.
     static let kinds = Kind.allCases.filter {
         $0 == .sqlite || PostgreSQLServer.absence == nil
     }
@@ -166,7 +166,7 @@ import Testing
         #expect(try catalog.dump().filter { $0.contains("line=3") }.isEmpty)
         try catalog.apply([.sessionRemoved("s")])
         #expect(try catalog.dump() == [] && catalog.indexedSessionNames() == [])
-        // Totals count what was there before the session's row.
+        // Totals count rows added before the session's row.
         try catalog.apply([.segment(Self.segment("t", "a", 0, end: 10, bytes: 5))])
         #expect(try catalog.sessions() == [] && catalog.indexedSessionNames() == ["t"])
         try catalog.apply([.session(Self.session("t"), [Self.source("a")])])

@@ -3,7 +3,7 @@ import Foundation
 import TestRecordings
 import Testing
 
-/// The archive's index: a copy of what the files say.
+/// The archive's index, a copy of its files' contents.
 @Suite struct CatalogTests {
     private func indexed(_ layout: ArchiveLayout) throws -> (catalog: SQLiteCatalog, dump: [String])
     {
@@ -32,7 +32,7 @@ import Testing
         #expect(after == before)
         let listing = try #require(try catalog.sessions().first)
         #expect(listing.notes == notes && listing.isProtected && listing.segments == 2)
-        // Labels that are gone from the files go from the catalog.
+        // Labels removed from the files are removed from the catalog.
         unlink(file)
         try CatalogIndexing.noteLabels(of: WrittenSession.name, layout)
         #expect(try catalog.sessions().first?.notes == SessionNotes())

@@ -6,14 +6,14 @@ import Testing
 
 @testable import Archive
 
-/// Catalogs that a stranger made, or nobody: what an archive's `tributary.sqlite` may be.
+/// Malicious and damaged catalogs in an archive's `tributary.sqlite`.
 @Suite struct HostileCatalogTests {
     /// An archive with one session, and its catalog.
     private struct Scene {
         let written: WrittenSession
         let layout: ArchiveLayout
         let path: String
-        /// What the catalog has to say.
+        /// The rows that the catalog must have.
         let rows: [String]
 
         init() throws {
@@ -120,7 +120,7 @@ import Testing
         #expect(try reader.dump() == scene.rows)
         try scene.expectRebuilt()
         #expect(try reader.dump() == scene.rows)
-        // Its end takes nothing of the new one away.
+        // Closing it removes nothing of the new one.
         withExtendedLifetime(reader) {}
         let next = try #require(try SQLiteCatalog.read(scene.layout))
         try next.apply([.sessionRemoved(WrittenSession.name)])
@@ -297,7 +297,7 @@ import Testing
         #expect(path == scene.path)
     }
 
-    /// Pages that refer to each other, tables that end in the middle, numbers that are too large: as a seed says.
+    /// Random damage: pages in cycles, truncated tables, excessive numbers.
     @Test func `damaged at any place, it answers or says so, and is made again`() throws {
         let scene = try Scene()
         try scene.change("PRAGMA user_version = 4")
@@ -308,7 +308,7 @@ import Testing
             var bytes = whole
             for _ in 0..<Int.random(in: 1...8, using: &random) {
                 let place = Int.random(in: 16..<bytes.count, using: &random)
-                // Most of a page is empty: its head is what counts.
+                // Most of a page is empty, so damage concentrates on its head.
                 let head = place / 4_096 * 4_096 + place % 64
                 let target = Bool.random(using: &random) ? place : max(16, head)
                 bytes[target] = UInt8.random(in: .min ... .max, using: &random)

@@ -4,7 +4,7 @@ import Media
 import TestRecordings
 import Testing
 
-/// A session whose files say numbers that nobody can have.
+/// A session whose files contain impossible numbers.
 @Suite struct HostileNumberTests {
     private let archive = SmallArchive()
     private let session = "2026-09-21T12-26-40.000Z"

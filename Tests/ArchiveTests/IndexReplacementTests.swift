@@ -11,7 +11,7 @@ private struct FragileFile {
 
     init(_ bytes: [UInt8]) { durable = bytes }
 
-    /// What may be on the disk now: each write since the last synchronisation there, half there, or not.
+    /// Possible contents of the disk: each write since the last synchronisation is complete, partial or missing.
     var possibilities: [[UInt8]] {
         var all = [durable]
         for step in unsynchronised {
@@ -49,7 +49,7 @@ private struct FragileFile {
         }
     }
 
-    /// A write whose place is not there (the longer size was lost) makes the file longer.
+    /// A write past the end (the longer size was lost) extends the file.
     private static func writing(_ new: [UInt8], at offset: Int64, to bytes: [UInt8]) -> [UInt8] {
         guard !new.isEmpty else { return bytes }
         var bytes = resized(bytes, to: max(Int64(bytes.count), offset + Int64(new.count)))
@@ -122,7 +122,7 @@ private struct FragileFile {
     @Test func `a file never has more than two indices`() throws {
         let (_, _, after, movie) = try retimed()
         var other = movie
-        // Another index of another length: one more byte of a box that nobody reads.
+        // Another index of another length: one byte more, in a box that readers skip.
         other += [0, 0, 0, 8] + "free".utf8
         let size = UInt32(other.count)
         other.replaceSubrange(0..<4, with: withUnsafeBytes(of: size.bigEndian) { Array($0) })

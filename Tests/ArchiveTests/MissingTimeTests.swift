@@ -11,7 +11,7 @@ import Testing
     }
 
     @Test func `what is missing twice at one time is missing once`() {
-        // Picture and sound of one time, then one that begins within another and ends behind it.
+        // Picture and sound of the same time, then a gap that overlaps another.
         let gaps = [
             gap(from: 10, for: 5), gap(from: 0, for: 7), gap(from: 0, for: 7),
             gap(from: 12, for: 8),

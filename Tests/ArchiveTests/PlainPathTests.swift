@@ -5,7 +5,7 @@ import Testing
 
 @testable import Archive
 
-/// What is below an archive's directory may come from a stranger.
+/// Entries below an archive's directory may be hostile.
 @Suite struct PlainPathTests {
     private let scene: StrangeDirectory
 

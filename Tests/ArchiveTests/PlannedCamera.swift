@@ -27,7 +27,7 @@ struct PlannedCamera {
     var keyframeEvery = 10
     /// How much later than its instant sound arrives, in batches of 100 ms (negative: pictures are late).
     var soundLagMilliseconds: Int64 = 0
-    /// Of a packet: tells sound in the other format from the rest.
+    /// Bytes of a packet; distinguishes sound in the other format.
     var soundBytes: UInt32 = 4
     private(set) var sequence: UInt64 = 1
     private var nextAudioPacket: Int64?
@@ -40,7 +40,7 @@ struct PlannedCamera {
         self.soundLagMilliseconds = soundLagMilliseconds
     }
 
-    /// Sound goes on with the packet at this time.
+    /// Sound continues with the packet at this time.
     mutating func skip(untilMilliseconds time: Int64) { nextAudioPacket = time * 48 / 1024 }
 
     /// Batch number `index`: one picture at index × 100 ms, and the sound that has arrived until then.
@@ -88,7 +88,7 @@ extension PlannedPiece {
     }
 }
 
-/// What a segmenter asked for, per file.
+/// A segmenter's plans, by file.
 struct PlannedFiles {
     var plans: [Int: SegmentPlan] = [:]
     var fragments: [Int: [FragmentPlan]] = [:]
@@ -127,7 +127,7 @@ struct PlannedFiles {
             .filter { $0.track == track }.flatMap(\.samples)
     }
 
-    /// An edit list hides what is presented before a file begins, unless it is only decoded; and a file describes one format.
+    /// An edit list hides only samples needed for decoding, and a file describes one format.
     func expectNothingHidden() {
         for (segment, plan) in plans {
             for track in plan.tracks {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Archive
 
-/// What a catalog on a server has to stand.
+/// Failures of a catalog on a server.
 @Suite(
     .enabled(if: PostgreSQLServer.absence == nil, "\(PostgreSQLServer.absence ?? "")"))
 struct PostgreSQLCatalogTests {
@@ -93,7 +93,7 @@ struct PostgreSQLCatalogTests {
         #expect(try catalog.sessionNames() == ["a", "b", "c", "d"])
         try catalog.apply([change("e")])
         #expect(try catalog.sessionNames().count == 5)
-        // Older than what this program has written: nobody knows what is missing.
+        // Older than this program's last write, so its missing rows are unknown.
         let later = try PostgreSQLCatalogPlace(database(server), layout).open().catalog
         try later.apply([change("f")])
         try server.execute(
@@ -226,7 +226,7 @@ struct PostgreSQLCatalogTests {
             try PostgreSQLAddress("postgresql://u@127.0.0.1:1/d"), for: .reading, program: "tests")
         let error = try #require(throws: ArchiveError.self) { try database.prepare() }
         #expect(error.isForServer && !"\(error)".contains("\n"))
-        // Asked again at once, nobody waits for it.
+        // A second call fails immediately instead of waiting.
         #expect(throws: error) { try database.prepare() }
     }
 }

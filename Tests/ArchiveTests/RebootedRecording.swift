@@ -5,8 +5,8 @@ import Media
 import TestRecordings
 import Timing
 
-/// A finished session whose server was restarted while agents went on: each boot has another collector's clock, which was placed
-/// on the timeline with an error. Pictures only, ten a second, in segments of ten seconds; the truth is known.
+/// A finished session whose server rebooted while agents kept recording: each boot has another collector clock, placed
+/// on the timeline with a known error. Pictures only, ten a second, in segments of ten seconds.
 final class RebootedRecording {
     static let name = "2026-11-20T22-40-00.000Z"
     static let second: Int64 = 1_000_000_000
@@ -15,7 +15,7 @@ final class RebootedRecording {
     /// A box.
     struct Box {
         var name: String
-        /// The boots in which the box's clock begins anew.
+        /// The boots in which the box's clock restarts.
         var restarts: Set<Int> = []
     }
 
@@ -31,12 +31,12 @@ final class RebootedRecording {
     private let boxes: [Box]
     /// How much later than they are times were recorded, by boot.
     private let errors: [Int64]
-    /// What the recording says of that.
+    /// The bound of the error, as recorded.
     private let boundNanoseconds: [UInt64]
 
     /// - Parameters:
-    ///   - errors: how much later than they are times were recorded in each boot.
-    ///   - steps: that times step by each error in the middle of a file, as early versions let them.
+    ///   - errors: the delay of the recorded times in each boot.
+    ///   - steps: whether times step by each error in the middle of a file, as in early versions.
     init(
         _ boxes: [Box], errors: [Int64], bounds: [UInt64], steps: Bool = false
     ) throws {

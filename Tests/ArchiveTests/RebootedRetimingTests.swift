@@ -27,7 +27,7 @@ struct RebootedRetimingTests {
         #expect(report.sources.flatMap(\.files).allSatisfy { $0.outcome == .retimed })
         for source in ["steady", "restarted"] {
             for (boot, times) in try recording.times(source).enumerated() {
-                // What would come before its file is delayed, and approaches its place within 20 times the delay.
+                // Times before their file's start are delayed, and converge within 20 times the delay.
                 for (time, truth) in zip(times, RebootedRecording.truth(boot)).dropFirst(10) {
                     #expect(abs(time - truth) < 300_000, "\(source) \(boot) \(truth)")
                 }
@@ -37,7 +37,7 @@ struct RebootedRetimingTests {
                 let before = try #require(file.boundBefore)
                 let after = try #require(file.boundAfter)
                 #expect(after.greatestNanoseconds <= before.greatestNanoseconds)
-                // Two clocks may run apart by what is not known of their skew while the server is away.
+                // Two clocks may drift apart by their skews' uncertainty while the server is down.
                 #expect(after.medianNanoseconds < 3_000_000)
             }
         }
@@ -63,7 +63,7 @@ struct RebootedRetimingTests {
             #expect(abs(one - other) < 300_000)
         }
         let bound = try #require(report.sources[0].files[1].boundAfter)
-        // Nothing new is known of the wall clock.
+        // The wall clock's error stays unknown.
         #expect(bound.leastNanoseconds > 40_000_000)
         #expect(bound.greatestNanoseconds <= 50_000_000)
     }

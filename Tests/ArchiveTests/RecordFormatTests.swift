@@ -31,7 +31,7 @@ import Timing
             ClockExchange(
                 t1Nanoseconds: 1_000_000, t2Nanoseconds: 6_050_000, t3Nanoseconds: 6_051_000,
                 t4Nanoseconds: 1_101_000),
-            // A lie is kept as it was told.
+            // Impossible values are stored unchanged.
             ClockExchange(
                 t1Nanoseconds: .max, t2Nanoseconds: .min, t3Nanoseconds: -1, t4Nanoseconds: 0),
             ClockExchange(
@@ -48,7 +48,7 @@ import Timing
         0007ffffffffffffffff020100000005000000000000000a0000000000000005
         """
 
-    /// What is in the text as hexadecimal digits.
+    /// Bytes of hexadecimal digits in the text.
     private static func bytes(_ text: String) -> [UInt8] {
         let digits = text.compactMap(\.hexDigitValue)
         return stride(from: 0, to: digits.count, by: 2).map {
@@ -261,7 +261,7 @@ import Timing
 }
 
 @Suite struct DescriptionTests {
-    /// Reads a description that says this.
+    /// Reads a description with these changes.
     private func reading(
         _ change: (inout SessionManifest) -> Void
     ) throws -> Result<SessionManifest, ArchiveError> {
@@ -280,7 +280,7 @@ import Timing
 
     @Test func `what a collector and an import write is read`() throws {
         _ = try reading { _ in }.get()
-        // What a crash has left no description of has no grid; an import may want one file.
+        // Without a description, after a crash, there is no grid; an import may use a single file.
         for segment in [0, Int64.max] {
             let manifest = try reading {
                 $0.state = .finished

@@ -97,7 +97,7 @@ final class RecoveryScene {
         if finished { try writer.finish() }
     }
 
-    /// Says of a segment that it was last written to some minutes ago.
+    /// Sets a segment's modification time to some minutes ago.
     func age(segment: Int, minutes: Int) {
         var times = [timespec](repeating: timespec(), count: 2)
         clock_gettime(CLOCK_REALTIME, &times[1])

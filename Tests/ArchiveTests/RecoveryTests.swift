@@ -317,7 +317,7 @@ private typealias Scene = RecoveryScene
         try scene.writeManifest()
         try scene.ledger(Scene.line(.opened, after: 3))
         try scene.write(segment: 0, fragments: 1..<2, finished: false)
-        // 4 to 10 were never durable: perhaps a gap whose line was lost.
+        // 4 to 10 were never durable; they may be a gap whose line was lost.
         #expect(scene.watermark(try scene.recover()) == 3)
     }
 
@@ -361,7 +361,7 @@ private typealias Scene = RecoveryScene
             #expect(report.isIntact && report.state == "finished")
             #expect(report.sources.first?.recordedSamples == 20)
         }
-        // Somebody's own directory is left alone.
+        // A foreign directory is left unchanged.
         for suffix in ["-1", "-", "-copy", "x"] {
             let scene = try Scene(suffix: suffix)
             try scene.write(segment: 0, fragments: 0..<2, finished: false)
@@ -463,7 +463,7 @@ private typealias Scene = RecoveryScene
         let scene = try Scene()
         try scene.writeManifest()
         try scene.ledger(Scene.line(.opened, after: 0))
-        // Numbers 1 to 20 are long settled; the long file holds 21 to 30 and what came late, 91 to 100.
+        // Sequences 1 to 20 are complete; the long file holds 21 to 30 and the late records 91 to 100.
         try scene.write(segment: 0, fragments: 0..<2, finished: true, first: 1)
         scene.age(segment: 0, minutes: 5)
         try scene.write(
@@ -529,7 +529,7 @@ private typealias Scene = RecoveryScene
         #expect(scene.watermark(try scene.recover()) == 41)
     }
 
-    /// Not a check: prints what the module's article says. `TRIBUTARY_MEASURE=1 swift test --filter gigabyte`.
+    /// Not a check: prints the figures of the module's article. `TRIBUTARY_MEASURE=1 swift test --filter gigabyte`.
     @Test(.enabled(if: getenv("TRIBUTARY_MEASURE") != nil, "TRIBUTARY_MEASURE is not set"))
     func `a gigabyte that was left open is measured`() throws {
         let scene = try Scene()

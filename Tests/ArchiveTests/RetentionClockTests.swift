@@ -22,8 +22,8 @@ private struct Machine {
         }
     }
 
-    /// Time passes, and the retention looks.
-    /// - Parameter ahead: how much further the wall clock goes than the other one.
+    /// Advances the clocks and runs retention.
+    /// - Parameter ahead: how much further the wall clock advances than the monotonic one.
     @discardableResult
     mutating func look(after elapsed: Int64 = 30 * second, ahead: Int64 = 0) -> Bool {
         boot += elapsed
@@ -90,7 +90,7 @@ private struct Machine {
         expect(machine.look(), false)
         expect(machine.look(), false)
         #expect(machine.lines.count == 1 && machine.lines[0].contains("not set"))
-        // The network's time comes.
+        // The wall clock is set from the network.
         expect(machine.look(ahead: today - machine.wall), true)
     }
 
@@ -135,7 +135,7 @@ private struct Machine {
         }
         #expect(dated(ended).nanoseconds == ended + 60 * day)
         #expect(dated(today - 90 * day).nanoseconds == today - 90 * day)
-        // What was wrong was where it had gone to.
+        // The error was in the time that the clock had stepped to.
         machine.look(ahead: -60 * day)
         #expect(dated(ended).nanoseconds == ended)
     }
@@ -155,7 +155,7 @@ private struct Machine {
                 of: clock.dated([old, other], now: now), freeBytes: 0, now: now
             ).map(\.segment.path)
         }
-        // Nobody knows yet what time it is: it is the last to go for want of room.
+        // Without a known time, it is the last to be removed for space.
         let undated = clock.dated([old, other], now: nil)
         #expect(undated[0].ended > undated[1].ended)
         #expect(expired(0) == ["b"])

@@ -55,7 +55,7 @@ import Testing
         _ = try retime(session)
         for (path, (old, new)) in zip(try session.paths, zip(before, try session.bytes())) {
             #expect(new.count > old.count)
-            // All but the 16 bytes that say where the big mdat ends.
+            // All bytes except the 16 of the large `mdat`'s size.
             #expect(new[..<32] == old[..<32])
             #expect(new[48..<old.count] == old[48...])
             let report = FileVerifier.verify(path).report
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func `sound that was end to end stays so, also across the cut`() throws {
-        // Wrong by what sound cannot show: both clocks agree, live and afterwards.
+        // Wrong by an amount that sound cannot show: both clocks agree, live and afterwards.
         let session = try WrittenSession(skewPPB: 0) { _ in 400_000 }
         _ = try retime(session)
         var ends: [Int64] = []
@@ -145,7 +145,7 @@ import Testing
                     let grid = 3 * Self.second / ticks
                     #expect(error <= Int64(knot.boundNanoseconds) + grid, "\(kind) \(sample)")
                 }
-                // Back to where it belongs after two seconds, and known as well as anything.
+                // Correct again after two seconds, with an ordinary bound.
                 #expect(abs(times[90] - (recorded[90] - lead)) < 200_000)
                 #expect(try #require(knots.last).boundNanoseconds < 200_000)
             }

@@ -5,7 +5,7 @@ import MP4
 import TestRecordings
 import Testing
 
-/// What a segmenter asks for, written into files.
+/// Writes a segmenter's plans into files.
 private final class Recorder {
     let archive = SmallArchive()
     let session = "2026-09-21T12-26-40.000Z"
@@ -148,7 +148,7 @@ private final class Recorder {
         let recorder = try Recorder(
             segmentSeconds: 86_400, formats: [Recorder.video, Recorder.audio])
         try recorder.add(pictures: [0, 3_000], packets: [0, 1_024])
-        // Sound goes on; an hour stands for what lies between two packets.
+        // Sound continues, with an hour between two packets.
         for hour in 1..<14 as Range<Int64> {
             let start = hour * 3_600 * 48_000
             try recorder.add(packets: [start, start + 1_024])

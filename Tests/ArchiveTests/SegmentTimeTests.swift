@@ -5,7 +5,7 @@ import Testing
 
 @testable import Archive
 
-/// When a segment says that it was recorded, and from when to when it holds something.
+/// A segment's creation time and the time range of its samples.
 @Suite struct SegmentTimeTests {
     @Test func `a segment was created when it begins, not when its session did`() throws {
         let archive = SmallArchive()

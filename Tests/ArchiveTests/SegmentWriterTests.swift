@@ -85,8 +85,8 @@ import Testing
             try FileSystem.replace(copy, with: damaged)
             if FileVerifier.verify(copy).report.isIntact { unnoticed.append(position) }
         }
-        // Nothing follows the last fragment's head that could vouch for it, but its digests and the index do for all that
-        // matters: what is left is the record's own account of clocks.
+        // No later digest covers the last fragment's head, but its own digests and the index cover everything except
+        // the record's clock data.
         let lastMoof = try DescriptorSource.withFile(path) { source in
             var scanner = try FragmentScanner(source)
             var last = 0..<Int64(0)

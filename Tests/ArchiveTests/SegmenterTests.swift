@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    /// In the message that ends the first fragment, in the one that ends the first file, and long after that.
+    /// In the message that ends the first fragment, in the one that ends the first file, and long afterwards.
     @Test(arguments: [850, 950, 1_050, 1_850, 1_950, 2_050, 2_500] as [Int64])
     func `sound that begins late has a place, its priming too`(lag: Int64) {
         var camera = PlannedCamera(soundLagMilliseconds: lag, firstAudioPacket: -1)
@@ -175,7 +175,8 @@ import Testing
         #expect(files.sequences == Array(1..<camera.sequence))
     }
 
-    /// Sound that is late at the cut, as sound is; more than the patience for it; and so late that another cut comes first.
+    /// Sound that is late at the cut by a usual delay; by more than the patience; and so late that another cut comes
+    /// first.
     @Test(arguments: [-150, 30, 150, 350, 950, 2_500] as [Int64])
     func `sound from before a picture's new format is heard, however late it comes`(lag: Int64) {
         var camera = PlannedCamera(soundLagMilliseconds: lag)
@@ -192,7 +193,7 @@ import Testing
         if lag < 950 {
             #expect(files.plans.count == 3)
             let ends = [2_000, 2_500, 6_500] as [Int64]
-            // What is ahead of the picture may be in the file before already.
+            // Sound ahead of the picture may already be in the previous file.
             for (segment, end) in zip(1...3, ends) where lag > 0 {
                 #expect(files.samples(segment, .audio).allSatisfy { $0.pts < end * 48 })
             }
@@ -242,7 +243,8 @@ import Testing
         #expect(files.plans[2]?.tracks.last?.originTicks == sound?.pts)
     }
 
-    /// An agent comes back with other pictures after two seconds: its sound is a little earlier, in the same message or in one before.
+    /// An agent resumes with other pictures after two seconds; its sound is slightly earlier, in the same message or
+    /// the one before.
     @Test(arguments: [0, 30, 150, 350] as [Int64])
     func `sound after a pause is in the file of the pictures that follow`(lead: Int64) {
         var camera = PlannedCamera()
@@ -260,7 +262,7 @@ import Testing
         segmenter.setFormats([PlannedCamera.otherPicture, PlannedCamera.formats[1]])
         for index in 40..<60 {
             let piece = camera.batch(index)
-            // What is earlier than the message's picture by more than a message came before it.
+            // Sound earlier than the picture by more than a message arrived before it.
             for part in index == 40 && lead > 100 ? piece.byTrack : [piece] { add(part, at: index) }
         }
         files.apply(segmenter.end())
@@ -278,7 +280,7 @@ import Testing
         #expect(abs(origin - min(first * 1_000_000 / 48, 4_000_000_000)) < 1_000_000)
     }
 
-    /// What follows late decides how long samples last; a file's index goes by decoding times alone.
+    /// A late following sample determines durations; a file's index uses decoding times alone.
     @Test(arguments: [50, 150, 400] as [Int64])
     func `sound that ends before the pictures lasts as long where nothing follows`(lag: Int64) {
         var camera = PlannedCamera(soundLagMilliseconds: lag)
@@ -485,7 +487,7 @@ import Testing
             addPicture(second)
             add(second, 16_000)
         }
-        // It has come late, and has a file of its own.
+        // It was late and has its own file.
         add(50, 16_000)
         segmenter.setFormats([PlannedCamera.formats[0], sound(48_000)])
         add(103, 48_000)
@@ -506,8 +508,8 @@ import Testing
         #expect(files.sequences.filter { $0 < 10_000 }.sorted() == Array(1..<sequence))
     }
 
-    /// Sound whose stamps went back is placed a tick apart, whatever it says of its length: in the file that is open, in the one
-    /// that waits for it, and in one of its own.
+    /// Late sound with backward stamps is placed one tick apart regardless of its stated duration: in the open file, in
+    /// the file waiting for it, and in one of its own.
     @Test(arguments: [0, 150, 2_500] as [Int64])
     func `how long late sound lasts is told by its places`(lag: Int64) {
         var camera = PlannedCamera(soundLagMilliseconds: lag)
@@ -561,7 +563,7 @@ import Testing
         let pictures = files.samples(2, .video)
         #expect(pictures.prefix(2).map(\.pts) == [180_000, 189_000 - 2])
         #expect(pictures.first?.dts == Int64(179_998))
-        // Packets are 1024 ticks: the one that begins at 96,255 is the first at or after 2 s.
+        // Packets are 1024 ticks; the one at 96,255 is the first at or after 2 s.
         #expect(files.samples(2, .audio).first?.pts == Int64(96_255))
         #expect(files.sequences == Array(1...UInt64(files.sequences.count)))
     }

@@ -97,7 +97,7 @@ import Testing
         #expect(survey.segments.count { $0.place == .disk } == 2)
         let report = try SessionVerifier.verify("s", in: archive.layout)
         #expect(report.isIntact && report.findings.count == 1)
-        // Whoever lost the proof, too, has lost the segment.
+        // Without its proof, too, the segment is lost.
         try FileSystem.remove(archive.layout.proof(segment), on: archive.layout.disk)
         #expect(try !SessionVerifier.verify("s", in: archive.layout).isIntact)
     }
@@ -117,7 +117,7 @@ import Testing
         let spool = try #require(recovered.spools["camera"]?.first)
         #expect(spool.sequences.watermark == 30)
         let source = try #require(recovered.session?.sources.first)
-        // No later file takes a name that the store has.
+        // No later file uses a name that the store has.
         #expect(Set(source.origins) == [0, 10_000_000_000, 20_000_000_000])
     }
 

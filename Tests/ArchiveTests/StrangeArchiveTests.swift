@@ -4,7 +4,7 @@ import Testing
 
 @testable import Archive
 
-/// An honest session beside one in which a stranger has put something else in the place of a file or a directory.
+/// An honest session beside one with a file or directory replaced by another kind of entry.
 @Suite struct StrangeArchiveTests {
     private static let zero = SmallArchive.zero
     private static let honest = "2026-09-21T14-13-20.000Z"
@@ -49,7 +49,7 @@ import Testing
     ) throws {
         try put(entry, place)
         let honest = try bytes()
-        // Everything that goes through an archive.
+        // All operations that traverse an archive.
         _ = try SessionVerifier.verify(Self.honest, in: layout)
         do throws(ArchiveError) {
             _ = try SessionVerifier.verify(Self.strange, in: layout)
@@ -62,7 +62,7 @@ import Testing
         _ = try CatalogIndexing.update(catalog, layout)
         #expect(try catalog.sessionNames().contains(Self.honest))
         #expect(try bytes() == honest)
-        // A collector that starts: the newest of its sessions goes on.
+        // A starting collector continues the newest session.
         let recovered = try ArchiveRecovery.run(layout, now: Self.zero, idleTimeoutNanoseconds: 0)
         let isOpen = recovered.session.map {
             [Self.honest, Self.strange].contains($0.manifest.session)
@@ -72,7 +72,7 @@ import Testing
         // And removes it.
         if FileSystem.exists(layout.session(Self.strange)) {
             try SessionRemoval.remove(Self.strange, from: layout)
-            // Without a store, the record of what one has is removed, too.
+            // Without a store, the upload record is removed too.
             try SessionRemoval.complete(in: layout)
         }
         #expect(try FileSystem.names(in: layout.sessions) == [Self.honest])

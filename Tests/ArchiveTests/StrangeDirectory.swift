@@ -4,7 +4,7 @@ import Glibc
 import TestRecordings
 import Testing
 
-/// What a stranger can put where an archive has a file or a directory.
+/// Entries that may replace an archive's file or directory.
 enum StrangeEntry: CaseIterable {
     case file, directory, linkToFile, linkToDirectory, linkToNothing, linkToItself, pipe, socket
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Archive
 
-/// What ledgers and proofs say of records that other collectors have recorded.
+/// Ledger lines and proofs of records that other collectors recorded.
 @Suite struct TakenOverLineTests {
     private let spool = SmallArchive.spool
 
@@ -34,7 +34,7 @@ import Testing
         #expect(line(.resumed, cause: LedgerEntry.takenOver).isTakenOver)
         #expect(!line(.gap, cause: LedgerEntry.takenOver).isTakenOver)
         #expect(!line(.resumed, cause: "crash").isTakenOver)
-        // So what was durable here before it still counts.
+        // Records that were durable here before still count.
         let archive = SmallArchive()
         try archive.addSession("s", segments: 0, state: .recording)
         for line in [
@@ -43,7 +43,7 @@ import Testing
         let recovered = try ArchiveRecovery.run(
             archive.layout, now: SmallArchive.zero, idleTimeoutNanoseconds: 0)
         #expect(recovered.spools["camera"]?.first?.sequences == SequenceSet(upTo: 42))
-        // Nor does it take away what verify is told of other sessions.
+        // Nor does it remove what verify knows of other sessions.
         let other = SmallArchive()
         let paths = try other.addSession("s", segments: 3)
         try FileSystem.remove(paths[1], on: other.layout.disk)

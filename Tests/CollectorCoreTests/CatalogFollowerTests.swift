@@ -4,9 +4,9 @@ import Testing
 
 @testable import CollectorCore
 
-/// The catalog of a collector, as it follows what happens.
+/// A collector's catalog follows its events.
 @Suite struct CatalogFollowerTests {
-    /// What the files say, as the catalog would.
+    /// The catalog rows that the files imply.
     private func wanted(_ scene: DiskScene) throws -> [String] {
         let fresh = try SQLiteCatalog.inMemory()
         _ = try CatalogIndexing.update(fresh, scene.layout, everything: true)
@@ -107,7 +107,7 @@ import Testing
         scene.hear()
         #expect(scene.catalogNews == (lost: 1, made: made))
         #expect(try kept(scene) == nil)
-        // What happens meanwhile is in the files.
+        // Changes meanwhile are in the files.
         scene.worker.perform(.note(one, line(9), records: nil))
         scene.hear()
         scene.pass(CatalogFollower.firstPause - .nanoseconds(1))
@@ -216,7 +216,7 @@ import Testing
         scene.follower = CatalogFollower(catalog, scene.layout)
         scene.hear()
         #expect(try kept(scene) == wanted(scene))
-        // What people have changed of a session is in no name of a file: the catalog is not believed then.
+        // An edit changes no file's name, so the catalog is not trusted afterwards.
         catalog.setAway()
         scene.spine.publish([.sessionChanged("session")])
         scene.hear()

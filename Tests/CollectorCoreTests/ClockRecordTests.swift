@@ -9,7 +9,7 @@ import Wire
 private let second: Int64 = 1_000_000_000
 private let millisecond: Int64 = 1_000_000
 
-/// A box whose clock is off, with one source that sends single pictures.
+/// A box with a wrong clock and one source that sends single pictures.
 private struct Box {
     let name: String
     let epoch = EpochID.random()

@@ -36,7 +36,7 @@ private let second: Int64 = 1_000_000_000
             payloadSizeBytes: payloadBytes)
     }
 
-    /// What is answered to whoever asked.
+    /// The answers to requests.
     private func reports(
         _ engine: inout CollectorEngine
     ) -> [(reply: CommandReply, payload: [UInt8])] {
@@ -137,7 +137,7 @@ private let second: Int64 = 1_000_000_000
         _ = watched.take([1] + FeedTopic.wish(40, for: "camera"))
         engine.watched = watched
         #expect(try wishes() == [40])
-        // Who watches something else changes nothing.
+        // A subscription to another source changes nothing.
         _ = watched.take([1] + FeedTopic.source("other"))
         engine.watched = watched
         #expect(try wishes() == [])
@@ -180,7 +180,8 @@ private let second: Int64 = 1_000_000_000
         }
         try hear()
         #expect(creditBytes == WireLimits.smallestCreditWindowBytes)
-        // What has waited: a picture each 100 ms, up to 10 MB a second, one keyframe each ten seconds. No time passes meanwhile.
+        // A backlog: a picture each 100 ms, up to 10 MB a second, a keyframe each ten seconds. No time passes
+        // meanwhile.
         let payload = TestPayload(count: sizeBytes)
         payload.buffer.storeBytes(of: UInt32(sizeBytes - 4).bigEndian, as: UInt32.self)
         var present = SessionHarness.instant(60 * second)

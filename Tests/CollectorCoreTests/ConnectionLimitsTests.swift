@@ -22,11 +22,11 @@ struct `A limits` {
         #expect(ending?.connection == 0)
         #expect(ending?.reason == .strangersOfOrigin(256))
         #expect(keeper.accepted(501, 501, from: "b", origin: "b", now: 900) == nil)
-        // The next one, although the first has not gone yet.
+        // The second one, although the first has not closed yet.
         #expect(keeper.accepted(502, 502, from: "a", origin: "a", now: 901)?.connection == 1)
         #expect(keeper.closed(0)?.wasSilent == false)
         _ = keeper.closed(1)
-        // One that is welcomed leaves its place to another stranger.
+        // A welcomed connection frees its place for an unwelcomed one.
         keeper.spoke(502, now: 902)
         keeper.welcomed(502)
         #expect(keeper.accepted(503, 503, from: "a", origin: "a", now: 903) == nil)
@@ -56,7 +56,7 @@ struct `A limits` {
         come(1_000, from: "an agent")
         for descriptor in 0..<Int32(999) { come(descriptor, from: "10.0.0.\(descriptor % 34)") }
         #expect(keeper.count == 250)
-        // Room is made where there are most, so that who has one connection keeps it.
+        // The address with the most connections loses one, so that an address with one keeps it.
         #expect(here.contains(1_000))
         come(1_001, from: "another agent")
         #expect(here.contains(1_001))
@@ -144,7 +144,7 @@ struct `A limits` {
             keeper.welcomed(descriptor)
         }
         #expect(clocks(2_000..<2_300, from: "b") == Keeper.spareClocksPerOrigin + 100)
-        // And of those who are about to be: a site comes back at once.
+        // Connections still greeting too, when a whole site reconnects.
         for descriptor in Int32(3_000)..<3_200 {
             _ = keeper.accepted(descriptor, descriptor, from: "c", origin: "c", now: 0)
         }
@@ -196,7 +196,7 @@ struct `A limits` {
         var keeper = Keeper(maximumConnections: 10)
         _ = keeper.accepted(1, 10, from: "a", origin: "a", now: 0)
         keeper.welcomed(1)
-        // Its end has not been heard of, but it must have ended.
+        // Its disconnect event was lost, but it must have ended.
         _ = keeper.accepted(1, 11, from: "b", origin: "b", now: 0)
         #expect(keeper.count == 1)
         #expect(overdue(&keeper, seconds: 1...10) == [11])

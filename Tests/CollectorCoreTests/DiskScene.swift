@@ -24,7 +24,7 @@ final class DiskScene {
     let listener = SpineListener([.sessions, .segments, .ledgers], capacity: 64)
     var follower: CatalogFollower?
     private(set) var reports: [CatalogReport] = []
-    /// What the follower takes for the time.
+    /// The follower's clock.
     var now = ContinuousClock.now
 
     /// - Parameter keepsCatalog: and a session's description, without which there is nothing to index.
@@ -152,7 +152,7 @@ final class DiskScene {
         }
     }
 
-    /// What is said to be stuck, and not to be free again.
+    /// Paths reported stuck and not yet recovered.
     var stuckPaths: Set<String> {
         events.reduce(into: []) { paths, event in
             if case .stuck(let path, _) = event { paths.insert(path) }
@@ -160,7 +160,7 @@ final class DiskScene {
         }
     }
 
-    /// What is durable of a source.
+    /// A source's durable sequences.
     func persisted(_ source: String) -> [ClosedRange<UInt64>] {
         events.flatMap { event -> [ClosedRange<UInt64>] in
             guard case .persisted(let records) = event, records.source == source else {

@@ -73,7 +73,7 @@ import Testing
         for record in UInt64(3)...9 {
             scene.append(record...record, to: 1, of: "one", bytesEach: 2 * megabyte)
         }
-        // Two files, each with less: what counts is what lies behind one file's tear.
+        // Two files, each below the limit, which applies to one file's unsynchronised bytes.
         scene.append(3...3, to: 1, of: "two", bytesEach: 8 * megabyte)
         #expect(!scene.worker.mustCommit)
         scene.append(10...10, to: 1, of: "one", bytesEach: 2 * megabyte)
@@ -84,7 +84,7 @@ import Testing
         #expect(!scene.worker.mustCommit)
     }
 
-    /// Where a source begins, its ledger says what is not expected here.
+    /// A source's ledger says which earlier records this archive lacks.
     @Test func `nothing of a source is called durable before its ledger is`() throws {
         let scene = try DiskScene()
         let one = SourceKey(session: "session", source: "one")
@@ -113,14 +113,14 @@ import Testing
         scene.worker.commit()
         scene.hear()
         #expect(scene.persisted("two") == [1...2, 3...3])
-        // The source goes on in a directory of its own.
+        // The source continues in another directory.
         for _ in 0..<3 {
             scene.worker.retry()
             scene.hear()
         }
         #expect(FileSystem.isDirectory(directory))
         #expect(!scene.worker.rescues.values.contains { !$0.isDone })
-        // What was in the file that is gone is not called durable.
+        // Records of the lost file are not reported durable.
         #expect(scene.persisted("one") == [1...2])
     }
 

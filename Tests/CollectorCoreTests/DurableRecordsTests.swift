@@ -33,10 +33,10 @@ import Wire
         #expect(durable.persisted(source: "camera", spool: spool) == 0)
         #expect(insert([1...1], &durable) == 3)
         #expect(durable.persisted(source: "camera", spool: spool) == 3)
-        // Of another spool, or source, that says nothing.
+        // It has no effect on another spool or source.
         #expect(durable.persisted(source: "camera", spool: SpoolID(high: 2, low: 2)) == 0)
         #expect(durable.persisted(source: "other", spool: spool) == 0)
-        // What comes again changes nothing.
+        // Repeated records change nothing.
         #expect(insert([1...3], &durable) == nil)
     }
 
@@ -52,7 +52,7 @@ import Wire
         }
         var durable = DurableRecords(policy: .stored)
         #expect(released(durable) == 0)
-        // Of a spool that is not known here nothing is noted.
+        // Records of an unknown spool are ignored.
         #expect(!stored(1...4, in: &durable))
         #expect(insert([1...9], &durable) == 9)
         #expect(released(durable) == 0)
@@ -61,7 +61,7 @@ import Wire
         #expect(!stored(2...3, in: &durable))
         #expect(stored(5...6, in: &durable))
         #expect(released(durable) == 8)
-        // What the store has before it is durable here, after a rescue, waits.
+        // Records stored before they are durable here, after a rescue, wait.
         #expect(stored(9...20, in: &durable))
         #expect(released(durable) == 9)
         #expect(durable.stored(source: "camera", spool: spool) == 20)
@@ -78,7 +78,7 @@ import Wire
         #expect(durable.released(source: "camera", spool: spool, keptFrom: 1) == 0)
         #expect(durable.released(source: "camera", spool: spool, keptFrom: 12) == 20)
         #expect(durable.released(source: "camera", spool: spool, keptFrom: 31) == 30)
-        // But it is not said to be there.
+        // But it is not reported as stored.
         #expect(durable.stored(source: "camera", spool: spool) == 0)
     }
 
@@ -90,7 +90,7 @@ import Wire
             _ = insert([1...5], &durable, spool: spool)
         }
         for spool in spools {
-            // A box that comes back with it is told to keep it, and does not have to send it again.
+            // A reconnecting box is asked to keep it but need not send it again.
             durable.begin(source: "camera", spool: spool, received: 5)
             #expect(durable.persisted(source: "camera", spool: spool) == 5)
             #expect(durable.released(source: "camera", spool: spool, keptFrom: 1) == 0)
@@ -108,7 +108,7 @@ import Wire
         durable.begin(source: "camera", spool: spool, received: 7)
         #expect(durable.persisted(source: "camera", spool: spool) == 7)
         #expect(durable.released(source: "camera", spool: spool, keptFrom: 1) == 0)
-        // What the box itself has no more is not waited for.
+        // Records that the box no longer has are not awaited.
         let other = SpoolID(high: 2, low: 2)
         durable.begin(source: "camera", spool: other, received: 7, missing: 1...7)
         #expect(durable.released(source: "camera", spool: other, keptFrom: 8) == 7)
@@ -188,7 +188,7 @@ import Wire
         var durable = DurableRecords()
         _ = insert([1...4], &durable)
         durable.writeOff(5...6, of: "camera", spool: spool)
-        // No ledger says so yet, so the agent keeps it.
+        // No ledger records it yet, so the agent keeps it.
         #expect(durable.persisted(source: "camera", spool: spool) == 4)
         durable.restart(
             "camera", recorded: [RecordedSpool(spool: spool, sequences: SequenceSet(upTo: 3))])

@@ -21,7 +21,7 @@ final class FaultyCatalog: CatalogPlace, CatalogStore {
     /// How often something was to be written.
     var attempts: Int { state.withLock { $0.attempts } }
 
-    /// What opening and writing fails with; nil: they do not.
+    /// The error of opening and writing; nil: they succeed.
     func setFault(_ code: Int32?) {
         state.withLock {
             $0.fault = code.map {

@@ -9,7 +9,7 @@ import Wire
 
 @testable import CollectorCore
 
-/// What those receive who watch live.
+/// The messages that live viewers receive.
 @Suite struct FeedTests {
     @Test func `a subscription is for a source, or for all whose names begin so`() {
         var watched = WatchedSources()
@@ -41,7 +41,7 @@ import Wire
         var watched = WatchedSources()
         func take(_ message: [UInt8]) { _ = watched.take(message) }
         #expect(watched.wishMilliseconds(of: "stage") == 0)
-        // A wish is for those who receive the source.
+        // A wish applies to those who receive the source.
         take([1] + FeedTopic.wish(33, for: "stage"))
         #expect(watched.wishMilliseconds(of: "stage") == 0 && !watched.wantsMedia)
         take([1] + FeedTopic.source("stage"))
@@ -147,7 +147,7 @@ import Wire
         #expect(placed.source.source == "camera")
         #expect(placed.source.session == harness.started.first)
         #expect(placed.formats == [SteadyCamera.format])
-        // What is told is what is recorded.
+        // The feed carries the recorded samples.
         harness.goodbye(&camera, at: 2_000_000_000)
         let recorded = harness.fragments("camera").flatMap(\.pieces).flatMap(\.runs)
             .flatMap(\.samples)
@@ -208,7 +208,7 @@ import Wire
         while try !publisher.followSubscriptions(), ContinuousClock.now < deadline {}
         let media = try received(Array(repeating: 7, count: 3_000))
         func publish(_ count: Int, _ flags: SampleFlags = []) throws {
-            // What was sent before is not held any more: only this message counts.
+            // Earlier messages have been sent, so only this one counts.
             while publisher.heldBytes > 0, ContinuousClock.now < deadline {}
             try publisher.publish(placed("camera", media, 0..<count, pts: 1, flags: flags))
         }
@@ -225,7 +225,7 @@ import Wire
         try publish(100, .keyframe)
         try publish(100)
         try receive(upTo: 2)
-        // Too much at once; and what follows could not be decoded.
+        // Too many bytes; the following pictures could not be decoded.
         try publish(3_000)
         try publish(100)
         try publish(100, .keyframe)

@@ -29,7 +29,7 @@ import Testing
         #expect(
             throws: ArchiveError.noRoom(path: "file", freeBytes: 400, reserveBytes: 400)
         ) { try space.claim(1, for: "file") }
-        // Somebody makes room.
+        // Space is freed.
         disk.free.withLock { $0 = 500 }
         try space.claim(100, for: "file")
     }

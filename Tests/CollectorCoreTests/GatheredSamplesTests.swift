@@ -6,15 +6,15 @@ import Wire
 
 @testable import CollectorCore
 
-/// What an agent sends together is recorded as if each record had come alone.
+/// Records sent together are recorded as if each had arrived alone.
 @Suite struct GatheredSamplesTests {
     private static let batch: Int64 = 100_000_000
 
     /// Records a camera for twelve seconds.
     /// - Parameters:
-    ///   - batchTicks: how many ticks apart what has arrived is processed.
-    ///   - arrival: when a record that is complete at some time is there.
-    /// - Returns: the numbers of the records in each fragment.
+    ///   - batchTicks: how many ticks apart received records are processed.
+    ///   - arrival: the arrival time of a record that is complete at a given time.
+    /// - Returns: the sequences of each fragment's records.
     private func record(every batchTicks: Int = 0, arrival: (Int64) -> Int64) -> [[UInt64]] {
         var harness = SessionHarness(
             idleFragmentNanoseconds: CollectorLoop.idleFragmentNanoseconds)
@@ -59,8 +59,8 @@ import Wire
                 ? complete : (complete + 499_999_999) / 500_000_000 * 500_000_000
         }
         #expect(gathered == prompt)
-        // The worst: a fragment's first record comes at once, because there were many bytes before it, and the record that ends it after
-        // half a second and the network's delay.
+        // The worst case: a fragment's first record is sent immediately, after many bytes, and the record that ends it
+        // half a second and the network's delay later.
         let worst = record { complete in
             switch complete {
             case 2_200_000_000...3_000_000_000: complete + 50_000_000

@@ -3,7 +3,7 @@ import Wire
 
 @testable import CollectorCore
 
-/// What a program of the archive's group may not ask, whatever the viewer would ask for it.
+/// Commands refused to programs of the archive's group, even through the viewer.
 @Suite struct GroupCommandsTests {
     private func command(_ change: (inout CaptureChange) -> Void) -> ControlRequest.Request {
         var wish = CaptureChange()

@@ -30,7 +30,7 @@ import Wire
             }
         }
 
-        /// A message as the collector takes it in.
+        /// A received message.
         mutating func message(
             of agent: Int, _ message: WireMessage, payloadBytes: Int? = nil
         ) throws -> AgentMessage {
@@ -119,7 +119,7 @@ import Wire
         #expect(looks().isEmpty)
         inbox.append(more)
         #expect(looks(isShort: true) == [more.sender.id] && inbox.isUrgent)
-        // What was processed does not count any more.
+        // Processed messages no longer count.
         _ = inbox.take()
         inbox.append(try scene.message(of: 1, Self.samples(3), payloadBytes: 90_000))
         #expect(looks(isShort: true).isEmpty && !inbox.isUrgent)

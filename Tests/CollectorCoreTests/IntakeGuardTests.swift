@@ -81,7 +81,8 @@ struct `An intake's guard` {
         // Empty parts: two bytes of the wire, 64 of memory.
         #expect(scene.look(read: Self.mebibyte, grown: 32 << 20, isDrained: false) == nil)
         #expect(scene.intake.isSuspicious)
-        // Only an empty socket proves that nothing of it is a whole message; one that was found empty just now may have been counted late.
+        // Only an empty socket proves that its bytes are part of an incomplete message; one just found empty may have
+        // been counted late.
         #expect(scene.look(isDrained: false) == nil)
         #expect(scene.look() == nil)
         #expect(scene.look() == .unfinished(Self.mebibyte))
@@ -90,7 +91,7 @@ struct `An intake's guard` {
     @Test
     func `leaves an agent alone whose long message comes slowly while memory grows for others`() {
         var scene = Scene(sources: 1)
-        // A second of pictures over an uplink of a megabit: what it has sent so far cannot be what memory grew by.
+        // A second of pictures over a one-megabit uplink cannot account for the memory's growth.
         for _ in 0..<50 { #expect(scene.look(read: 10_000, grown: 1 << 20) == nil) }
         #expect(scene.look(read: 8 << 20, grown: 16 << 20) == nil)
         let excesses = (0..<3).compactMap { _ in scene.look() }

@@ -10,7 +10,8 @@ import Wire
 
 private let second: Int64 = 1_000_000_000
 
-/// Files that fail when their session has ended, while others go on: each record is in one session, or a ledger says why in none.
+/// Files that fail after their session ended, while others continue: each record is in one session, or a ledger
+/// explains its absence.
 @Suite struct LostLineTests {
     @Test func `a later session does not name what an earlier one has lost`() throws {
         let scene = try SessionsScene()
@@ -168,7 +169,7 @@ private let second: Int64 = 1_000_000_000
         var harness = SessionHarness()
         harness.apply(harness.recorder.resume(archive, at: SessionHarness.instant(second)))
         if comesBack {
-            // With another spool: it has lost that one, or would have come with it first.
+            // With another spool, because it lost the first one or would have reconnected with it.
             harness.open(SteadyCamera("camera"), at: 2 * second)
         }
         harness.apply(harness.recorder.end(.stopped, at: SessionHarness.instant(3 * second)))
@@ -292,7 +293,7 @@ private let second: Int64 = 1_000_000_000
         let found = try ArchiveRecovery.run(
             scene.layout, now: DiskScene.zero, idleTimeoutNanoseconds: 0)
         #expect(found.session?.manifest.session == "session")
-        // Those before it come again, and go into the session that goes on.
+        // The records before it are sent again and recorded in the current session.
         var durable = DurableRecords(found.spools, session: found.session)
         #expect(durable.missing(20...26, of: "three", spool: DiskScene.spool) == [20...23])
         #expect(durable.takeUntold(20...26, of: "three", spool: DiskScene.spool) == [24...24])
@@ -313,7 +314,7 @@ private let second: Int64 = 1_000_000_000
         #expect(report.allFindings.filter { $0.severity == .damage } == [])
     }
 
-    /// A source of whose session nothing is on disk.
+    /// A source without any durable record of the session.
     private static func rescued(_ session: String, _ spool: SpoolID) -> RescuedSource {
         RescuedSource(
             id: SourceKey(session: session, source: "camera"),
@@ -323,7 +324,7 @@ private let second: Int64 = 1_000_000_000
     }
 }
 
-/// One camera, what is decided of its samples, and the disk thread's work, step by step.
+/// One camera, its samples' placement, and the disk thread's work, step by step.
 private final class SessionsScene {
     let disk: FaultyDisk
     let layout: ArchiveLayout
@@ -360,7 +361,7 @@ private final class SessionsScene {
         harness.jobs.compactMap { if case .open(let id, _, _) = $0 { id } else { nil } }
     }
 
-    /// A second passes, and a keyframe comes; the fragment before it is complete.
+    /// A second passes, and a keyframe completes the previous fragment.
     func picture() {
         time += 2 * second
         harness.picture(&camera, capturedAt: time, arriving: time)
@@ -390,7 +391,7 @@ private final class SessionsScene {
     /// - Parameter whereNewFilesFail: no file gets its first fragment.
     func work(whereNewFilesFail fails: Bool = false) {
         if fails {
-            // What is collected is written now.
+            // Collected samples are written now.
             time += 10 * second
             harness.tick(time)
         }
@@ -447,7 +448,7 @@ private final class SessionsScene {
         }
     }
 
-    /// What is in the files of each session.
+    /// Records in each session's files.
     func recorded() throws -> [[ClosedRange<UInt64>]] {
         try sessions.map { session in
             try layout.segmentPaths(session, camera.name).flatMap {
@@ -463,7 +464,7 @@ private final class SessionsScene {
         }
     }
 
-    /// What verification says of records.
+    /// Findings of verification.
     func flaws() throws -> [String] {
         try sessions.flatMap { session in
             try SessionVerifier.verify(session, in: layout).findings.map(\.text).filter {

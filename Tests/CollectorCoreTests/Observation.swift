@@ -5,12 +5,12 @@ import Wire
 
 @testable import CollectorCore
 
-/// Media bytes that nobody looks at.
+/// Placeholder media bytes.
 final class NoPayload: MediaPayload {
     var memory: UnsafeRawBufferPointer { UnsafeRawBufferPointer(start: nil, count: 0) }
 }
 
-/// A session recorder, and what it has asked of the disk.
+/// A session recorder and its disk jobs.
 struct Observation {
     /// A fragment, and the segment that it went to.
     struct Fragment {
@@ -57,7 +57,7 @@ struct Observation {
         }
     }
 
-    /// Fragments of which no more is to be known.
+    /// Discards the fragments seen so far.
     mutating func forgetFragments() { fragments.removeAll(keepingCapacity: true) }
 
     mutating func samples(_ samples: Samples, of source: String, at now: Int64) {

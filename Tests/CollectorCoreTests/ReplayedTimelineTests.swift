@@ -17,7 +17,7 @@ private let second: Int64 = 1_000_000_000
         var camera = SteadyCamera("camera")
         camera.zeroUTCNanoseconds = Self.zero
         harness.open(camera, at: 10 * second)
-        // Stamps count from zero: an hour of it comes within a second, and begins late.
+        // Stamps count from zero: an hour of pictures arrives within a second, and late.
         for minute in 0..<60 {
             harness.picture(
                 &camera, capturedAt: Int64(minute) * 60 * second + 500_000_000,

@@ -11,7 +11,7 @@ import Testing
         let scene = try DiskScene()
         scene.disk.setFault(EIO, at: scene.path(1, of: "one"))
         for source in ["one", "two"] { scene.append(3...3, to: 1, of: source) }
-        // What comes before anybody has heard of it is in vain.
+        // Records before the failure is handled are lost.
         scene.append(4...4, to: 1, of: "one")
         scene.worker.commit()
         scene.hear()
@@ -35,7 +35,7 @@ import Testing
         #expect(ledger.entries.map(\.kind) == [.failed])
         #expect(ledger.entries[0].text?.contains("Input/output error") == true)
 
-        // It goes on in another file, when it is told to.
+        // It continues in another file on request.
         scene.append(5...5, to: 1, of: "one")
         scene.worker.perform(.goOn(rescued.id))
         scene.open(2, of: "one")
@@ -62,7 +62,7 @@ import Testing
         scene.worker.retry()
         scene.hear()
         let rescued = try #require(scene.rescued.first)
-        // Were it finished now, nobody would ever look for the third record.
+        // A finished session would hide the missing third record.
         #expect(!FileSystem.exists(manifest) && scene.worker.isStuck)
 
         var entry = LedgerEntry(kind: .gap, at: DiskScene.zero)
@@ -84,7 +84,7 @@ import Testing
     @Test func `the catalog is told where a file that failed has ended`() throws {
         let scene = try DiskScene(keepsCatalog: true)
         scene.disk.setFault(EIO, at: scene.path(1, of: "one"))
-        // This one never gets a fragment, and goes.
+        // This file has no fragment and is removed.
         scene.open(2, of: "one")
         scene.append(3...3, to: 1, of: "one")
         scene.worker.commit()
@@ -106,7 +106,7 @@ import Testing
         scene.disk.setFault(EIO, at: scene.path(1, of: "one"))
         scene.worker.commit()
         scene.disk.setFault(nil, at: scene.path(1, of: "one"))
-        // Linux says yes to the second one, and has lost the pages all the same.
+        // Linux reports success for the second one although the pages are lost.
         scene.worker.commit()
         scene.worker.retry()
         scene.hear()

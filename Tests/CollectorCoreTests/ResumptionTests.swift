@@ -10,8 +10,8 @@ import Wire
 
 private let second: Int64 = 1_000_000_000
 
-/// A collector that finds an open session, with one source whose records 1 to 20 and 23 are on disk: pictures every 100 ms,
-/// and a line of the ledger.
+/// A collector with an open session: one source with records 1 to 20 and 23 on disk, pictures every 100 ms, and a
+/// ledger line.
 private struct Left {
     static let zero: Int64 = 5 * second
     var camera = SteadyCamera("camera")
@@ -102,7 +102,7 @@ private struct Left {
             if case .reopen(_, let segment) = job { segment == left.source.open } else { false }
         }
         #expect(reopened)
-        // Pictures 21 and 22 of a clock that nobody has measured anew; 23, the goodbye, was on disk.
+        // Pictures 21 and 22, whose clock was not measured again; 23, the goodbye, was on disk.
         #expect(harness.starts("camera") == [20 * 9_000, 21 * 9_000])
         #expect(
             harness.lines("camera").filter { $0.kind == .goodbye }.map(\.firstSequence) == [nil])
@@ -142,7 +142,7 @@ private struct Left {
         #expect(harness.releasedBytes == 1 + 2 + 16 + 32)
     }
 
-    /// Their stamps do not say where: they went back by more than is believed.
+    /// Their stamps went back by more than the tolerance, so they give no position.
     @Test func `what comes again goes on behind what came again before it`() {
         var left = Left()
         var harness = resumed(left)
@@ -184,7 +184,7 @@ private struct Left {
     @Test func `records that an earlier session has are no hole in the next one`() throws {
         var left = Left()
         left.spool.sequences.insert(24...24)
-        // The session has ended: records 21 and 22 come into the next one, and 23 and 24 are known.
+        // The session has ended: records 21 and 22 go into the next one; 23 and 24 are known.
         var archive = left.archive
         archive.session = nil
         var harness = SessionHarness()
@@ -223,7 +223,7 @@ private struct Left {
         let source = try #require(manifest.sources.first)
         #expect(source.spools?.first?.beyond == [[23, 23], [25, 26]])
         #expect(!source.isComplete)
-        // All of it comes, into the next session; of what is known, that has a line.
+        // All of it goes into the next session, with a ledger line for the known records.
         for number in UInt64(22)...27 {
             harness.picture(&left.camera, capturedAt: Left.time(number), arriving: 63 * second)
         }
@@ -255,7 +255,7 @@ private struct Left {
 
     @Test func `after a reboot, zero is found by the wall clock, and the error is said`() throws {
         var left = Left()
-        // The server's monotonic clock has begun anew: 2 s for what would have been 60.
+        // The server's monotonic clock has restarted: 2 s instead of 60.
         let host = HostClock(boot: "another", wallErrorNanoseconds: 3_000_000)
         var harness = SessionHarness(host: host)
         let shift: Int64 = 58 * second
@@ -272,7 +272,7 @@ private struct Left {
             harness.recorder.samples(
                 left.camera.picture(at: Left.time(21)), payload: TestPayload(count: 10),
                 of: "camera", at: instant(61 * second)))
-        // A box that was restarted, too: its clock does not say where zero is.
+        // The box has rebooted too, so its clock does not relate to zero.
         var other = SteadyCamera("other", clockNanoseconds: -40 * second)
         harness.recorder.exchanges(
             other.exchange(at: 61 * second - shift),
@@ -285,7 +285,7 @@ private struct Left {
                 of: "other", at: instant(61 * second)))
         harness.apply(harness.recorder.end(.stopped, at: instant(62 * second)))
         #expect(harness.starts("camera") == [20 * 9_000])
-        // A stored place does not depend on the wall clock.
+        // A stored position does not depend on the wall clock.
         let stored = try #require(harness.fragments("camera").first?.context.clock.boundNanoseconds)
         #expect(stored < 2_000_000)
         let bound = try #require(harness.fragments("other").first?.context.clock.boundNanoseconds)
@@ -294,7 +294,7 @@ private struct Left {
         #expect(line?.text?.contains("to within 24 ms") == true)
     }
 
-    /// A server whose monotonic clock has begun anew: 2 s for what would have been 60. Its wall clock is off.
+    /// A server whose monotonic clock restarted, at 2 s instead of 60, with a wrong wall clock.
     private struct Rebooted {
         static let shift: Int64 = 58 * second
         var harness = SessionHarness(
@@ -306,7 +306,7 @@ private struct Left {
             harness.apply(harness.recorder.resume(left.archive, at: instant(60 * second)))
         }
 
-        /// What the server's clocks show at a time of the clock before.
+        /// The server's clocks at a time of the previous clock.
         func instant(_ time: Int64) -> Instant {
             Instant(
                 monotonic: time - Self.shift,
@@ -326,7 +326,7 @@ private struct Left {
                     camera.introduction, received: camera.sequence - 1, at: instant(time)))
         }
 
-        /// - Parameter arriving: nil: at once.
+        /// - Parameter arriving: nil: immediately.
         mutating func picture(
             _ camera: inout SteadyCamera, at time: Int64, arriving: Int64? = nil
         ) {
@@ -369,10 +369,10 @@ private struct Left {
         var left = Left()
         left.spool.sequences = SequenceSet(upTo: 20)
         var camera = left.camera
-        // The agent's clock is as it was: the server's begins anew.
+        // The agent's clock is unchanged; the server's restarts.
         camera.clockNanoseconds = Rebooted.shift
         var server = Rebooted(left, wallErrorNanoseconds: wallError)
-        // What was captured while the server was away comes before anything is known of the agent's clock.
+        // Pictures captured while the server was down arrive before its clock is measured.
         server.open(camera, at: 61 * second, measured: false)
         for number in UInt64(21)...40 {
             server.picture(&camera, at: Left.time(number), arriving: 61 * second)
@@ -395,7 +395,7 @@ private struct Left {
             #expect(abs(time - truth) < 100_000, "\(number)")
         }
         let bounds = server.harness.fragments("camera").map(\.context.clock.boundNanoseconds)
-        // What is not measured may have run 550 ppm off for a minute.
+        // An unmeasured clock may have drifted by 550 ppm for a minute.
         #expect(try #require(bounds.max()) < 70_000_000)
         let lines = server.harness.lines("camera")
         #expect(!lines.contains { $0.kind == .discontinuity || $0.kind == .time })
@@ -452,7 +452,7 @@ private struct Left {
             let sample = try #require(fragment.pieces.first?.runs.first?.samples.first)
             let truth = sample.agentDTSNanoseconds + Rebooted.shift - Left.zero
             let error = abs(sample.dts * 100_000 / 9 - truth)
-            // The wall clock was further off than it said.
+            // The wall clock's error exceeded its bound.
             guard truth >= 67 * second else { continue }
             #expect(error <= Int64(fragment.context.clock.boundNanoseconds) + 12_000)
         }
@@ -460,7 +460,7 @@ private struct Left {
 
     @Test func `after a reboot with a clock that is hours behind, everything is recorded`() throws {
         var left = Left()
-        // The session had lasted for three hours, and the clock says that it began a minute ago.
+        // After three hours of session, the clock claims that it began a minute ago.
         let hours = 3 * 3_600 * second
         let end = TrackEnd(dtsTicks: hours / second * 90_000, durationTicks: 9_000)
         left.source.ends = [.video: end]
@@ -533,7 +533,7 @@ private struct Left {
         harness.tick(51 * second)
         #expect(harness.reasons == [.idle])
         #expect(harness.lastManifest?.end?.reason == .idle)
-        // It is still connected: what it sends next begins a session.
+        // It is still connected; its next samples begin a session.
         harness.picture(&camera, capturedAt: 60 * second, arriving: 60 * second)
         harness.tick(61 * second)
         #expect(harness.started.count == 2)
@@ -558,7 +558,7 @@ private struct Left {
         for (source, expected) in [("one", [0, 0]), ("two", [0, 90_000])] as [(String, [Int64])] {
             let starts = harness.starts(source)
             #expect(starts.count == 2)
-            // To within what the clock exchanges leave open.
+            // Within the clock exchanges' uncertainty.
             #expect(zip(starts, expected).allSatisfy { abs($0 - $1) <= 2 }, "\(starts)")
         }
         // The second session's records begin where the first one's ended.

@@ -54,7 +54,7 @@ struct SteadyCamera {
             ], tracks: tracks)
     }
 
-    /// A quick exchange that tells the collector the clock's offset.
+    /// A short exchange, which gives the collector the clock's offset.
     func exchange(at collector: Int64) -> [ReportedExchange] {
         let agent = collector + clockNanoseconds
         return (0..<8).map { (index: Int64) in
@@ -218,7 +218,7 @@ struct SessionHarness {
         }
     }
 
-    /// What has been written into a source's ledger.
+    /// Lines written into a source's ledger.
     func lines(_ source: String) -> [LedgerEntry] {
         jobs.compactMap { job in
             guard case .note(let owner, let entry, _) = job, owner.source == source else {

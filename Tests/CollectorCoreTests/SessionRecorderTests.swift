@@ -24,7 +24,7 @@ private let second: Int64 = 1_000_000_000
         harness.goodbye(&late, at: 11 * second)
         harness.goodbye(&early, at: 11 * second)
         #expect(harness.starts("early").first == 0)
-        // 150 ms later, to within what the exchanges leave open.
+        // 150 ms later, within the exchanges' uncertainty.
         let lateStart = harness.starts("late").first ?? 0
         #expect(abs(lateStart - 13_500) <= 2, "\(lateStart)")
         #expect(Set(harness.openedPaths.map { $0.split(separator: "/").last }).count == 1)
@@ -155,7 +155,7 @@ private let second: Int64 = 1_000_000_000
         harness.goodbye(&camera, at: second)
         #expect(harness.started.isEmpty && harness.jobs.isEmpty)
         #expect(harness.unrecorded.map(\.sequences) == [[1...1], [2...2]])
-        // No ledger can tell of it.
+        // No ledger can record it.
         #expect(harness.notes.count { $0.contains("samples missing (") } == 1)
     }
 
@@ -255,7 +255,7 @@ private let second: Int64 = 1_000_000_000
         #expect(isAt(harness.recorder.sessionZero, 100_000_000))
     }
 
-    /// As exactly as a clock's rate is known after a moment.
+    /// Within a clock rate's uncertainty after a short time.
     private func isAt(_ zero: Int64?, _ wanted: Int64) -> Bool {
         zero.map { abs($0 - wanted) < 1_000 } ?? false
     }

@@ -24,8 +24,8 @@ struct SeededGenerator: RandomNumberGenerator {
     mutating func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
 }
 
-/// A box with a camera and a microphone, whose clock wanders, jumps and begins anew. Times without a name are seconds of the
-/// collector's clock, which is the truth.
+/// A box with a camera and a microphone, whose clock drifts, steps and restarts. Times are seconds of the collector's
+/// clock, the reference, unless named.
 struct SimulatedBox {
     let name: String
     var skewPPM = 0.0
@@ -40,7 +40,7 @@ struct SimulatedBox {
     /// Each way's shortest time.
     var there = 0.000_2
     var back = 0.000_2
-    /// How much longer sound takes than it says: the sound card's crystal.
+    /// Sound's actual duration over its nominal one: the sound card's crystal error.
     var soundPPM = 0.0
 
     private(set) var epochs: [Epoch] = [Epoch(number: 1, identity: .random())]
@@ -51,7 +51,7 @@ struct SimulatedBox {
 
     init(_ name: String) { self.name = name }
 
-    /// What the box's clock shows, nanoseconds.
+    /// The box's clock, nanoseconds.
     func clock(_ time: Double) -> Int64 {
         let turn = 2 * Double.pi / wanderPeriod
         var ahead = skewPPM * 1e-6 * time + wanderPPM * 1e-6 / turn * (1 - cos(turn * time))
@@ -113,17 +113,17 @@ struct SimulatedBox {
     }
 }
 
-/// A day of a site: boxes that send to one collector, whose own wall clock is stepped meanwhile.
+/// A day of a site: boxes that send to one collector, whose wall clock steps meanwhile.
 struct SimulatedSite {
     var boxes: [SimulatedBox]
     var hours = 24.0
     var step = 30.0
     /// The collector's wall clock is stepped by so many seconds then.
     var wallSteps: [(at: Double, seconds: Double)] = []
-    /// Pictures whose stamps lie, by how much, nanoseconds, every so many steps.
+    /// Pictures with wrong stamps: their period in steps and their error, nanoseconds.
     var lie: (every: Int, nanoseconds: Int64)?
 
-    /// What is expected of every sample that was written.
+    /// Results over all written samples.
     struct Outcome {
         var samples = 0
         var outsideBound: [String] = []
@@ -190,7 +190,7 @@ struct SimulatedSite {
         return check.outcome
     }
 
-    /// A box (re)connects: its exchanges come with its greeting.
+    /// A box connects or reconnects; its exchanges follow its greeting.
     private func open(
         _ box: SimulatedBox, at time: Double, _ session: inout Observation,
         _ random: inout SeededGenerator
@@ -208,7 +208,7 @@ struct SimulatedSite {
     }
 }
 
-/// Holds what was written against what was captured.
+/// Compares written times with capture times.
 private struct SampleCheck {
     var outcome = SimulatedSite.Outcome()
     var zero: Int64?
@@ -262,7 +262,7 @@ private struct SampleCheck {
         }
         guard let zero else { return }
         let time = box.captured[number]
-        // Between a jump and the fourth exchange after it, nobody can know.
+        // Between a step and the fourth exchange after it, the clock is unknown.
         if let jump = box.jump, time >= jump.at, time < jump.at + 200 { return }
         let error = placed - (time - Double(zero) * 1e-9)
         let ticks = (track == .video ? 1.0 : 3.0) / scale

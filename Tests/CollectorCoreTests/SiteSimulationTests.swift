@@ -15,7 +15,7 @@ struct SiteSimulationTests {
         return first...max(first, number("SITE_SEEDS") ?? 2)
     }()
 
-    /// A box at the limits of what clocks may do, and a calm one beside it.
+    /// A box at the limits of clock drift beside one with a steady clock.
     private func site(seed: UInt64) -> SimulatedSite {
         var random = SeededGenerator(seed: seed ^ 0x517E)
         var rough = SimulatedBox("rough")

@@ -5,7 +5,7 @@ import Testing
 @testable import CollectorCore
 @testable import Wire
 
-/// What one source may do to a session that others are in.
+/// Limits of one source's effect on a shared session.
 @Suite struct SourceBudgetTests {
     private static let second: Int64 = 1_000_000_000
     private static let start: Int64 = 1_000 * second
@@ -156,7 +156,7 @@ import Testing
         session.open(camera, at: Self.start)
         for index in 0..<100 as Range<Int64> {
             let now = Self.start + index * 100_000_000
-            // Whoever knows what the box's boot is called says that its clock is a minute off.
+            // A source that knows the box's epoch claims that its clock is a minute off.
             var liar = camera
             liar.clockNanoseconds += 60 * Self.second
             session.recorder.exchanges(

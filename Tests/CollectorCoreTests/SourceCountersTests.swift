@@ -61,7 +61,7 @@ import Testing
         #expect(sourceCounters["camera7"] != nil)
         sourceCounters.forget(at: 1_002 + SourceCounters.forgottenAfterNanoseconds)
         #expect(sourceCounters["camera7"] == nil)
-        // Who is connected is not forgotten, however silent.
+        // Connected sources are kept, however long they are silent.
         #expect(sourceCounters.names.count == SourceCounters.maximumSources - 1)
     }
 
@@ -84,12 +84,12 @@ import Testing
         #expect(sourceCounters["stage"]?.receivedBytes == 20)
         sourceCounters.persisted("stage", spool: stage.spool, upTo: 1, at: 7 * Self.second)
         #expect(since() == 7 * Self.second)
-        // Another spool's numbers say nothing.
+        // Another spool's sequences have no effect.
         sourceCounters.persisted("stage", spool: .random(), upTo: 99, at: 8 * Self.second)
         #expect(since() == 7 * Self.second)
         sourceCounters.persisted("stage", spool: stage.spool, upTo: 2, at: 9 * Self.second)
         #expect(since() == nil)
-        // The box comes back with nothing: its numbers begin anew.
+        // The box returns without its spool, and its sequences restart.
         sourceCounters.took(samples, of: "stage", at: 10 * Self.second)
         sourceCounters.opened(try source("stage", spool: 2), at: 11 * Self.second)
         #expect(since() == nil)

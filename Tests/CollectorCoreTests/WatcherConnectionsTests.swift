@@ -2,7 +2,7 @@ import Testing
 
 @testable import CollectorCore
 
-/// What viewers on other machines may cost.
+/// Limits on viewers from other machines.
 @Suite struct WatcherConnectionsTests {
     private typealias Connections = WatcherConnections<String>
     private let second: Int64 = 1_000_000_000
@@ -16,7 +16,7 @@ import Testing
                     number, "\(number)", from: "\(number / 4)", now: Int64(number)) == nil)
         }
         #expect(connections.sent(0, key: "a", subscription, now: 0) == nil)
-        // Of a place with four of them.
+        // At an address with four of them.
         let ending = connections.accepted(100, "new", from: "there", now: 200)
         #expect(ending?.connection == "4")
         #expect(ending?.reason == .full(Connections.maximumConnections))
@@ -24,7 +24,7 @@ import Testing
             _ = connections.sent(number, key: "\(number)", subscription, now: 0)
         }
         _ = connections.sent(100, key: "b", subscription, now: 0)
-        // Nobody has to go for somebody who has not shown a right.
+        // An unauthorised connection displaces no other.
         #expect(
             connections.accepted(101, "stranger", from: "there", now: 300)?.connection
                 == "stranger")
@@ -131,7 +131,7 @@ import Testing
         let ending = connections.sent(60, key: "a", subscription, now: 0)
         #expect(ending?.connection == "0")
         #expect(ending?.reason == .connectionsOfKey(Connections.connectionsPerKey))
-        // Without keys there is nobody to count for.
+        // Without keys there is no viewer to count by.
         for number in 70..<80 as Range<Int32> {
             _ = connections.accepted(number, "plain", from: "there", now: 101)
             #expect(connections.sent(number, key: nil, subscription, now: 0) == nil)

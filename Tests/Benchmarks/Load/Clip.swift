@@ -5,10 +5,10 @@ import Media
 import Messaging
 import Wire
 
-/// A media file in memory, cut into the messages that an agent would send of it.
+/// A media file in memory, divided into an agent's messages.
 ///
-/// The payloads are made once and sent again and again from where they lie: what the load costs is the protocol, so that
-/// one machine can carry the load and what it measures.
+/// The payloads are built once and sent repeatedly without copying, so that most of the load is the protocol's own and
+/// one machine can run both the load and the collector.
 struct Clip {
     /// A message: samples of at most 100 ms, times counted from the clip's start.
     struct Batch {
@@ -57,7 +57,7 @@ struct Clip {
         lengthNanoseconds = end
     }
 
-    /// Whether a sample belongs into the batch after the one that `first` began.
+    /// Whether a sample belongs to the batch after the one that `first` began.
     private static func parts(_ first: EncodedSample, _ sample: EncodedSample) -> Bool {
         sample.dtsNanoseconds >= first.dtsNanoseconds + batchNanoseconds
             || sample.track == .video && sample.flags.contains(.keyframe)

@@ -1,6 +1,6 @@
 /// How long samples took, as counts of milliseconds: memory does not grow with their number.
 struct Delays {
-    /// Longer ones count as that: ten minutes.
+    /// Longer delays count as ten minutes.
     private static let mostMilliseconds = 600_000
 
     private var counts: [UInt32] = []

@@ -5,7 +5,7 @@ import Operations
 import Terminal
 import Trust
 
-/// Plays many cameras at once into a collector, to measure it.
+/// Plays many cameras concurrently into a collector, to measure it.
 @main
 struct LoadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -81,7 +81,7 @@ struct LoadCommand: ParsableCommand {
         }
     }
 
-    /// Sends everything; returns what is to be printed.
+    /// Sends everything; returns the output.
     private func play() throws -> String {
         let clip = try Clip(path: media)
         DescriptorLimit.raise(to: LoadSource.descriptors * sources + 64)
@@ -94,7 +94,7 @@ struct LoadCommand: ParsableCommand {
         let securities = try chooseSecurities()
         let start = now()
         let boxes = (0..<sources).map { number in
-            // Boxes do not speak all at the same moment. What is sent fast has been captured before.
+            // Sources are staggered over a batch. In fast mode, samples were captured earlier.
             let phase = Clip.batchNanoseconds * Int64(number) / Int64(sources)
             let origin = fast ? start - Int64(seconds) * 1_000_000_000 : start + phase
             return LoadSource(
@@ -124,7 +124,7 @@ struct LoadCommand: ParsableCommand {
         return report.finish(boxes)
     }
 
-    /// Reads what is on the standard input; false at its end.
+    /// Reads a line of standard input; false at its end.
     private static func takeLine() -> Bool {
         withUnsafeTemporaryAllocation(byteCount: 256, alignment: 1) {
             read(STDIN_FILENO, $0.baseAddress, $0.count) > 0

@@ -1,4 +1,4 @@
-/// What a load has done, as lines of JSON.
+/// A load's results, as lines of JSON.
 struct LoadReport {
     private var since: Int64
     private var all = Delays()
@@ -6,7 +6,7 @@ struct LoadReport {
     /// - Parameter since: when the load began.
     init(since: Int64) { self.since = since }
 
-    /// What was done since the last line.
+    /// Results since the last line.
     mutating func take(_ boxes: [LoadSource]) -> String {
         var delays = Delays()
         for box in boxes { delays.add(box.takeDelays()) }
@@ -16,7 +16,7 @@ struct LoadReport {
         return line(boxes, delays, seconds: Double(now - since) / 1e9)
     }
 
-    /// What was done in all.
+    /// Total results.
     mutating func finish(_ boxes: [LoadSource]) -> String {
         for box in boxes { all.add(box.takeDelays()) }
         return line(boxes, all, seconds: Double(now() - since) / 1e9)

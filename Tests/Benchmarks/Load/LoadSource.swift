@@ -9,7 +9,7 @@ import Wire
 ///
 /// Belongs to one thread. The box's boot, its spool and its clock exchanges are its own, as if there were as many machines.
 final class LoadSource {
-    /// How often the collector's clock is asked for, as an agent does once it knows the clocks' rates; and at the start.
+    /// Interval of clock probes once the clocks' rates are known, as an agent's; and the initial one.
     private static let probeNanoseconds: Int64 = 2_000_000_000
     private static let firstProbesNanoseconds: Int64 = 2_000_000
     private static let firstProbes = 8
@@ -21,10 +21,10 @@ final class LoadSource {
     private static let patienceNanoseconds: Int64 = 5_000_000_000
     /// Heartbeats and silence are looked at so often.
     private static let tickNanoseconds: Int64 = 200_000_000
-    /// What is handed to the link ahead of the credit: enough that the credit is always the limit.
+    /// Bytes handed to the link ahead of the credit, so that credit is always the limit.
     private static let keptBytes = 2 * Int(WireLimits.creditWindowBytes)
 
-    /// What all sources of a load have in common.
+    /// Values shared by all sources of a load.
     struct Surroundings {
         var clip: Clip
         var endpoint: String
@@ -32,14 +32,14 @@ final class LoadSource {
         var seconds: Int
         /// Whether samples wait for others, as with an agent's `--batch auto`.
         var gathers: Bool
-        /// Whether a collector that goes away at the goodbye has taken everything: it cannot finish its files.
+        /// Whether a collector that exits at the goodbye may keep everything unfinished.
         var unfinishable: Bool
-        /// Whether a source comes back to a collector that went away.
+        /// Whether a source reconnects to a collector that exited.
         var returns: Bool
         var context: Context
         /// Where its sockets are waited for.
         var ready: ReadySet
-        /// Nothing signals it: a connection wants one.
+        /// Required by a connection; never signalled.
         var wakeUp: WakeUp
     }
 
@@ -77,7 +77,7 @@ final class LoadSource {
     /// Batches that are not durable: their last numbers, and when they were captured.
     private var unpersisted: [(through: UInt64, batch: Int, origin: Int64)] = []
     private var firstUnpersisted = 0
-    /// From capture until the collector says that it is durable, of each sample since they were taken last.
+    /// Time from capture until durable, of each sample since the last call.
     private var delays = Delays()
     /// When ``turn()`` should be called, on the monotonic clock, if nothing becomes readable before.
     private(set) var nextTurn: Int64 = 0
@@ -118,7 +118,7 @@ final class LoadSource {
             ? nil : origin + batchOrigin + batch.endNanoseconds
     }
 
-    /// Does what has become due: connection, answers, clock, samples.
+    /// Does all due work: connection, answers, clock, samples.
     func turn() throws {
         if case .pausing(let until) = phase, now() >= until { try connect() }
         try read()
@@ -134,7 +134,7 @@ final class LoadSource {
                 break
             }
         }
-        // Sending takes libzmq's signals away: what has come meanwhile is read now.
+        // Sending consumes libzmq's signals, so messages that arrived meanwhile are read now.
         while try send() { try read() }
         nextTurn = dueNanoseconds
     }
@@ -155,8 +155,8 @@ final class LoadSource {
 
     // MARK: The connection
 
-    /// On one machine each box has an address of its own, as boxes have: the collector limits what comes from one address. libzmq's
-    /// form is `tcp://SOURCE:PORT;DESTINATION:PORT`, and all of 127.0.0.0/8 is this machine.
+    /// On one machine each box has its own address, since the collector limits connections per address. libzmq's form
+    /// is `tcp://SOURCE:PORT;DESTINATION:PORT`, and all of 127.0.0.0/8 is this machine.
     private static func endpoint(_ collector: String, of number: Int) -> String {
         let loopback = "tcp://127.0.0.1:"
         guard collector.hasPrefix(loopback) else { return collector }
@@ -176,7 +176,7 @@ final class LoadSource {
         phase = .connecting(since: now())
     }
 
-    /// Takes in events, messages and answers.
+    /// Reads events, messages and answers.
     private func read() throws {
         while let event = try connection?.nextEvent() { try follow(event) }
         try readMessages()
@@ -204,7 +204,7 @@ final class LoadSource {
         case .disconnected:
             // Before the first success libzmq tries again by itself.
             if case .connecting = phase { return }
-            // What the collector said last, perhaps that everything is on disk, came before the end.
+            // The collector's last messages, which may acknowledge everything, precede the disconnection.
             try readMessages()
             if case .pausing = phase { return }
             guard !isFinished else { return }
@@ -220,7 +220,7 @@ final class LoadSource {
         }
     }
 
-    /// Asks for the time; greets when it is known well enough.
+    /// Probes the clock; greets when its offset is known well enough.
     private func probe() throws {
         let now = now()
         switch phase {
@@ -246,8 +246,8 @@ final class LoadSource {
         _ = try connection?.sendProbe(WireMessage.clockProbe(ClockProbe(t1: now)).encoded())
     }
 
-    /// Sends what is to be sent at this moment.
-    /// - Returns: whether there was anything.
+    /// Sends due messages.
+    /// - Returns: whether any were sent.
     private func send() throws -> Bool {
         guard !outgoing.isEmpty else { return false }
         try connection?.send(outgoing, takesSeveral: link.takesSeveralRecords)
@@ -301,7 +301,7 @@ final class LoadSource {
         }
     }
 
-    /// Counts how long what has become durable took.
+    /// Records the delays of samples that became durable.
     private func notePersisted() {
         let persisted = link.persisted(of: 0)
         let now = now()

@@ -1,10 +1,10 @@
 import CLinux
 import Glibc
 
-/// Descriptors of many connections, and which of them are readable (epoll(7)): waiting costs as much as what is ready, however
-/// many there are. A descriptor that is closed leaves the set by itself.
+/// Descriptors of many connections and their readiness (epoll(7)): a wait's cost depends on the ready ones alone. A
+/// closed descriptor leaves the set.
 final class ReadySet {
-    /// What is read per call; the rest is ready the next time.
+    /// Events read per call; the rest is ready at the next one.
     private static let most = 256
 
     private let descriptor: Int32
@@ -22,8 +22,8 @@ final class ReadySet {
     }
 
     /// Adds a descriptor.
-    /// - Parameter number: what ``wait(milliseconds:)`` reports for it.
-    /// - Returns: false for a file for which there is nothing to wait, such as `/dev/null`.
+    /// - Parameter number: reported by ``wait(milliseconds:)``.
+    /// - Returns: false for a file that cannot be waited for, such as `/dev/null`.
     @discardableResult
     func add(_ other: Int32, number: Int) throws -> Bool {
         if CLinux_epoll_add(descriptor, other, UInt32(number)) == 0 { return true }

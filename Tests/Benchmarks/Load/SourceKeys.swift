@@ -8,7 +8,7 @@ enum SourceKeys {
     private static let settlingMicroseconds: UInt32 = 3_000_000
 
     /// - Parameter directory: the collector's keys; its agents' files are written there.
-    /// - Returns: what the sockets of each source use.
+    /// - Returns: each source's socket security.
     static func make(_ sources: Int, in directory: String, of collector: PublicKey) throws
         -> [SocketSecurity]
     {
