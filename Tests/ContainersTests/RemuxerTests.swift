@@ -25,7 +25,7 @@ import Testing
         return String(decoding: try media.run(arguments), as: UTF8.self)
     }
 
-    /// A kind of file, and what of it is compared.
+    /// A container and the properties compared.
     struct Case: Sendable, CustomTestStringConvertible {
         var name: String
         var arguments: String

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Containers
 
-/// Files that are not what their names say, and files that name other files.
+/// Files whose content does not match their names, and files that reference other files.
 @Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media")) struct StrangeInputTests {
-    /// What reading a file was refused for; nil: it was read.
+    /// The error of reading a file; nil: none.
     private static func refusal(_ path: String) -> String? {
         do throws(ContainerError) {
             _ = try ContainerProbe(path)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Containers
 
-/// Bytes as they come.
+/// Collects the written bytes.
 private final class Collector: ContainerSink {
     let bytes = Mutex<[UInt8]>([])
 
@@ -52,7 +52,7 @@ private final class Full: ContainerSink {
         try writer.finish()
     }
 
-    /// What FFmpeg makes of a stream: decoded pictures, or packets as they are.
+    /// FFmpeg's hash of a stream: decoded pictures, or unchanged packets.
     private static func hash(_ media: borrowing MediaFiles, _ words: String) throws -> String {
         let arguments = words.split(separator: " ").map(String.init) + ["-f", "streamhash", "-"]
         return String(decoding: try media.run(arguments), as: UTF8.self)

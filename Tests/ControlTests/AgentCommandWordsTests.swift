@@ -22,7 +22,7 @@ import Testing
         // On the box the source is an option.
         ("--source stage snapshot a.jpg", "snapshot --source stage a.jpg"),
         ("status --json", "status --json"),
-        // What is no command stays as it is: the parser says what is wrong.
+        // Other words are unchanged, so that the parser reports the error.
         ("stage record", "stage record"),
         ("--help", "--help"),
         ("help set", "help set"),

@@ -5,11 +5,11 @@ import Testing
 import Wire
 
 @Suite struct ControlServerTests {
-    /// Whoever asks has its answer, even if it is that there is no room for the question.
+    /// Every request is answered, if only with the refusal that the queue is full.
     @Test func `one question too many is answered at once`() throws {
         let path = FileManager.default.temporaryDirectory
             .appending(path: "c-\(UUID().uuidString.prefix(8))").path
-        // Nobody answers what is asked.
+        // No thread answers the requests.
         let server = try ControlServer(notify: {})
         try server.start(at: path)
         defer { server.stop() }
@@ -23,7 +23,7 @@ import Wire
         var poller = Poller()
         _ = poller.add(socket)
         var replies: [ControlReply] = []
-        // As many looks as a minute has: whoever never answers fails this, and does not hang it.
+        // A minute of polls, so that a missing answer fails instead of hanging.
         for _ in 0..<600 where replies.isEmpty {
             _ = try poller.wait(milliseconds: 100)
             while let message = try socket.receive(maximumParts: 1) {

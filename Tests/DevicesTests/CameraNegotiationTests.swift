@@ -2,7 +2,7 @@ import Devices
 import Media
 import Testing
 
-/// What is picked of what a camera can do.
+/// The format chosen from a camera's capabilities.
 @Suite struct CameraNegotiationTests {
     private static let needs = CameraRequest.H264Needs(
         bitrate: 4_000_000, keyframeIntervalNanoseconds: 2_000_000_000)
@@ -105,7 +105,7 @@ import Testing
         #expect(choice.notes.count == 2)
         #expect(choice.notes[0].contains("high, 1280×720, at no more than 12 fps"))
         #expect(choice.notes[1].contains("medium is 960×540, which the camera does not support"))
-        // At that rate, the first level is what was asked for.
+        // At that rate, the first level is the requested format.
         #expect(try choose(slow, levels, rate: 12).size == PictureSize(width: 1280, height: 720))
     }
 
@@ -142,7 +142,7 @@ import Testing
         let choice = try choose(abilities, exactly(1280, 720))
         #expect(choice.code == .mjpeg)
         #expect(choice.reason.contains(reason), "\(choice.reason)")
-        // Who asks for it, gets it.
+        // An explicit request is granted.
         #expect(
             try choose(abilities, exactly(1280, 720), own: .always(Self.needs)).code == .h264)
     }

@@ -3,11 +3,11 @@ import Testing
 
 @testable import Devices
 
-/// What is made of a driver's count.
+/// Missing pictures, from a driver's sequence numbers.
 @Suite struct CameraSequenceTests {
     private static let interval: Int64 = 66_666_666
 
-    /// What is missing before each picture; they come with these numbers, so many intervals apart.
+    /// Number of missing pictures before each picture, given its number and interval.
     private func missing(_ pictures: [(number: UInt32, intervals: Int64)]) -> [Int] {
         var sequence = CameraSequence(rate: FrameRate(15))
         var time: Int64 = 1_000_000_000
@@ -47,7 +47,7 @@ import Testing
     }
 }
 
-/// What is made of a driver's stamps.
+/// Capture times, from a driver's timestamps.
 @Suite struct CameraStampsTests {
     private let interval: Int64 = 66_666_667
 

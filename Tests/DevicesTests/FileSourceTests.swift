@@ -57,7 +57,7 @@ struct FileSourceTests {
         let packets = try all(path)
         #expect(packets.first { $0.track == .video }?.ptsNanoseconds == 0)
         #expect(packets.first { $0.track == .audio }?.ptsNanoseconds == 500_000_000)
-        // Alone it keeps its place, too: the file has one zero.
+        // Alone it keeps its time too, since the file has one zero.
         #expect(try all(path, [.audio]).first?.ptsNanoseconds == 500_000_000)
     }
 
@@ -144,7 +144,7 @@ struct FileSourceTests {
         #expect(video.map(\.dtsNanoseconds) == (0..<50).map { Int64($0) * 40_000_000 })
     }
 
-    // MARK: What cannot be used
+    // MARK: Unusable files
 
     @Test func `a file that is not there is named`() {
         #expect(

@@ -24,7 +24,7 @@ import Testing
             row += [hue, [0, 7].contains(index) ? 0 : 255, index == 7 ? 0 : 191]
         }
         let padding: [UInt8] = [9, 9, 9, 9]
-        // The last row may lack what is behind its pixels.
+        // The last row may lack its padding.
         return (row + padding + row, row.count + padding.count)
     }
 

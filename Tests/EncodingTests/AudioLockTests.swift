@@ -3,11 +3,11 @@ import Glibc
 import Media
 import Testing
 
-/// What resampling does to sound, with a clock that is known exactly.
+/// The effect of resampling, with an exactly known clock.
 @Suite struct AudioLockTests {
     private static let start: Int64 = 1_000_000_000_000
 
-    /// A tone of 1 kHz, as a device captures it whose frames take so much longer than it says.
+    /// A tone of 1 kHz, captured by a device whose frames are longer than nominal.
     private func tone(_ index: Int, rate: Int, stretchPPB: Double) -> RawAudio {
         let frames = rate / 50
         let period = 1 / Double(rate) * (1 + stretchPPB * 1e-9)
@@ -48,7 +48,8 @@ import Testing
                     count: sound.frameCount)
             }
         }
-        // Libswresample's steps are a millionth: what they leave is closed, and never more than a few microseconds.
+        // Libswresample's steps are a millionth; the remaining error is compensated and stays within a few
+        // microseconds.
         #expect(lock.lagNanoseconds.magnitude < 10_000)
         for second in 1..<9 {
             var (sine, cosine) = (0.0, 0.0)

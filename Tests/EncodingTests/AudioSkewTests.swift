@@ -3,15 +3,15 @@ import Encoding
 import TestMedia
 import Testing
 
-/// A device's clock and the servo in one loop, with a resampler that does exactly as it is told, in steps as coarse as the
-/// real one's.
+/// A device's clock and the servo in a closed loop, with an ideal resampler whose steps are as coarse as the real
+/// one's.
 @Suite struct AudioSkewTests {
-    /// The loop, from the driver's readings to where each frame comes out.
+    /// The loop, from the driver's readings to each frame's output time.
     private struct Loop {
         var card: SimulatedAudioCard
         var clock = AudioClock(sampleRate: 48_000)
         var servo = AudioServo()
-        /// Where the next period's first frame comes out; nil before the first.
+        /// Output time of the next period's first frame; nil before the first.
         var outNanoseconds: Double?
         var worstSkew = 0.0
         var largestStep = 0.0
@@ -42,8 +42,8 @@ import Testing
             return event
         }
 
-        /// Loses frames that the driver counts: silence stands for them, and what comes next is put where the clock has it.
-        /// How much longer that gap is than what was lost, nanoseconds.
+        /// Loses frames that the driver counts; silence replaces them, and the following sound is placed by the clock.
+        /// - Returns: the gap's length less the lost duration, nanoseconds.
         mutating func overrun(frames: Int64) -> Double {
             let first = card.capturedFrames
             let length = Double(frames) * card.nanosecondsPerFrame

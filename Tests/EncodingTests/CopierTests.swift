@@ -82,7 +82,7 @@ import Testing
         #expect(output.newFormat == nil)
     }
 
-    /// `avc3`, and an `avc1` whose `avcC` is empty.
+    /// `avc3`, and an `avc1` with an empty `avcC`.
     @Test(arguments: [2, 4])
     func `parameter sets that only come with the pictures are the format`(
         lengthSize: Int
@@ -168,7 +168,7 @@ import Testing
         #expect(
             try copy(next, &copier).sample?.data
                 == lengthPrefixed([next[0], second.nalUnit, later, next[1]]))
-        // The first one again: a reader may come from where the second was in force.
+        // The first one again, for a decoder that starts where the second applied.
         _ = try copy([first.nalUnit] + picture(.repeated), &copier)
         #expect(
             try copy(start, &copier).sample?.data
@@ -187,7 +187,7 @@ import Testing
         #expect(try copy(recovery, &copier).sample?.flags == [.keyframe, .priming])
         #expect(try copy(picture(.refreshed(row: 1), 3), &copier).sample?.flags == .priming)
         #expect(try copy(picture(.repeated, 4), &copier).sample?.flags == [])
-        // Recovery goes on all the time; nothing can be cut there.
+        // Refresh continues throughout the stream, so it cannot be cut there.
         #expect(try copy(recovery, &copier).sample?.flags == [])
         #expect(try copy(picture(.idr(id: 0), 0), &copier).sample?.flags == .keyframe)
     }

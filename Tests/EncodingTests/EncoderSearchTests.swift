@@ -115,7 +115,7 @@ import Testing
         let after = bitsPerSecond(90..<180)
         #expect(abs(before - 4e6) < 1e6, "\(before) bit/s")
         #expect(abs(after - 1e6) < 0.3e6, "\(after) bit/s")
-        // The stream goes on: no keyframe but those of its interval.
+        // The stream continues without keyframes outside the interval.
         let keyframes = samples.indices.filter { samples[$0].flags.contains(.keyframe) }
         #expect(keyframes == [0, 60, 120])
     }

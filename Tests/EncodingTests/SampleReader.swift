@@ -1,7 +1,7 @@
 import Encoding
 import Media
 
-/// Encoded samples as a decoder wants them.
+/// Encoded samples in a decoder's input format.
 enum SampleReader {
     static func track(_ format: H264Format) throws -> CodedTrack {
         CodedTrack(

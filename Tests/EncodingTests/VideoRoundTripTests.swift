@@ -138,7 +138,7 @@ import Testing
         }
         let announced = try bits(33_333_333)
         let third = try bits(100_000_000)
-        // Who counts pictures would give a third of the bits per second.
+        // Rate control by picture count would give a third of the bit rate.
         #expect(third > announced * 0.6, "\(announced) and \(third) bit/s")
     }
 

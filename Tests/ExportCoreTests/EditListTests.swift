@@ -8,7 +8,7 @@ import Media
 import TestMedia
 import Testing
 
-/// Foreign files of which a player does not show everything, or not at once.
+/// Foreign files whose edit lists hide or delay samples.
 @Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media")) final class EditListTests {
     private let media: MediaFiles
     private var directory: URL { media.directory }
@@ -63,7 +63,7 @@ import Testing
         try data.write(to: URL(filePath: path))
     }
 
-    /// What a player shows: each picture's time and hash; and the sound's bytes, which priming and cuts have their part in.
+    /// A player's output: each picture's time and hash, and the sound after priming and cuts.
     private func shown(_ path: String) throws -> (pictures: [String], sound: Data) {
         let pictures = try media.run(
             "-copyts -i \(path) -map 0:v -fps_mode passthrough -enc_time_base 1/90000 -f framemd5 -"
@@ -140,7 +140,7 @@ import Testing
         }
         let (movie, result) = try remux("out.mp4", .mp4)
         #expect(result.earlierNanoseconds == 0)
-        // A file that begins late begins at once: counted from its earliest time.
+        // A file with a late start starts at zero: times count from the earliest one.
         let own = try shown(movie)
         #expect(own.pictures.map(Self.hash) == expected.pictures.map(Self.hash))
         #expect(own.sound.count == expected.sound.count)
@@ -165,7 +165,7 @@ import Testing
         #expect(error?.description.contains("changes the speed") == true)
     }
 
-    /// A file whose parameter sets are only in its pictures.
+    /// A file with parameter sets in its pictures only.
     private func makeInBand(_ type: String) throws -> String {
         let stream = try media.make(
             "stream.ts", "\(MediaFiles.inputs) \(MediaFiles.h264) -bf 2 \(MediaFiles.aac)")
@@ -217,7 +217,7 @@ import Testing
 
     @Test func `pictures that nobody can decode are refused in a line`() throws {
         let path = try makeInBand("avc1")
-        // The first parameter set becomes something that nobody knows.
+        // The first parameter set becomes an unknown one.
         var data = try Data(contentsOf: URL(filePath: path))
         let content = try #require(data.range(of: Data("mdat".utf8))).upperBound
         // Its first four bytes are also those of the record.

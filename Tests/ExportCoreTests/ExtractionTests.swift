@@ -33,7 +33,7 @@ import Testing
         #expect(count(7) == 6)
         #expect(count(8) == 6)
         #expect(count(5) == 6)
-        // Times are not in it: FFmpeg is told the rate, and puts it into MP4 without decoding anything.
+        // The stream has no times: FFmpeg gets the rate as an option and remuxes to MP4 without decoding.
         let back = try archive.media.make("back.mp4", "-r 25 -i \(path) -c copy")
         let words = "-map 0:v -c copy -bsf:v filter_units=remove_types=7-8"
         #expect(try archive.hash(back, words) == archive.hash(archive.clips[0], words))
@@ -103,7 +103,7 @@ import Testing
         #expect(distance(other) > 2 * distance(wanted))
     }
 
-    /// So it is at every end of a file that grows: sound is ahead of the picture that comes next.
+    /// As at every end of a growing file, sound is ahead of the next picture.
     @Test(arguments: [5.99, 6.02, 6.4])
     func `while sound goes on, the last picture is shown`(_ time: Double) throws {
         let clip = ImportedArchive.clip.replacing("s=48000:d=6 ", with: "s=48000:d=6.5 ")

@@ -16,7 +16,7 @@ import Testing
         return try SessionVerifier.verify(result.session, in: layout)
     }
 
-    /// What can come from elsewhere, by the name that decides the container.
+    /// Foreign files, by the name that selects the container.
     private static let files = [
         "b-frames.mkv": "\(MediaFiles.inputs) \(MediaFiles.h264) -bf 3 \(MediaFiles.aac)",
         "stream.ts": "\(MediaFiles.inputs) \(MediaFiles.h264) -bf 2 \(MediaFiles.aac)",
@@ -108,7 +108,7 @@ import Testing
             ).run()
         }
         try remux(path)
-        // The same edit twice: the free space behind it has to go, so the file is made of its parts anew.
+        // The same edit twice: the free space behind it must go, so the file is rebuilt.
         var bytes = Array(try Data(contentsOf: URL(filePath: path)))
         let place = try #require(Data(bytes).range(of: Data("elst".utf8))).lowerBound
         func number(_ offset: Int) -> Int {

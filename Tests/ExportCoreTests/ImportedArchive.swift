@@ -9,9 +9,9 @@ import Media
 import TestMedia
 import Testing
 
-/// An archive with one session, imported from clips that ffmpeg made; gone when the test is over.
+/// A temporary archive with one session imported from ffmpeg's clips.
 final class ImportedArchive {
-    /// Six seconds at 25 pictures a second with B-frames, a keyframe every second, a tone whose pitch climbs.
+    /// Six seconds at 25 pictures a second with B-frames, a keyframe every second, and a tone of rising pitch.
     static let clip =
         "-f lavfi -i testsrc2=s=320x180:r=25:d=6 "
         + "-f lavfi -i aevalsrc=0.4*sin(2*PI*(200+150*t)*t):s=48000:d=6 "
@@ -69,14 +69,14 @@ final class ImportedArchive {
         return try export.run()
     }
 
-    /// A hash of what FFmpeg makes of a file's streams.
+    /// FFmpeg's hash of a file's streams.
     func hash(_ path: String, _ words: String) throws -> String {
         let arguments =
             ["-i", path] + words.split(separator: " ").map(String.init) + ["-f", "streamhash", "-"]
         return String(decoding: try media.run(arguments), as: UTF8.self)
     }
 
-    /// What FFmpeg decodes of a file's sound: 16 bits, two bytes a frame.
+    /// A file's sound decoded by FFmpeg: 16 bits, two bytes a frame.
     func sound(_ path: String, _ words: String = "") throws -> Data {
         try media.run(
             ["-i", path] + words.split(separator: " ").map(String.init)

@@ -7,7 +7,7 @@ import Media
 import TestMedia
 import Testing
 
-/// Tests/MediaTests/README.md says what the streams are and what is right.
+/// Tests/MediaTests/README.md describes the streams and the expected results.
 struct OddStreamImportTests {
     /// A stream's recording in segments of two seconds.
     private static func record(
@@ -72,7 +72,7 @@ struct OddStreamImportTests {
         let picture = fragment.samples[1]
         var bytes = [UInt8](try Data(contentsOf: URL(filePath: file.path)))
         let start = Int(picture.offset)
-        // Delimiter and message come first: the slice is the last NAL unit.
+        // After a delimiter and an SEI message, the slice is the last NAL unit.
         let slice = start + 4 + 2 + 4 + H264Writer.userData.count + 4
         #expect(bytes[slice] & 0x1F == 1)
         // first_mb_in_slice 0, slice_type 5, pic_parameter_set_id 22

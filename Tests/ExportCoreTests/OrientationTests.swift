@@ -23,7 +23,7 @@ struct OrientationTests {
         let archive = try archive()
         let path = try archive.media.make(
             "stage.mp4", "-i \(archive.clips[0]) -c copy -metadata:s:v rotate=270")
-        // FFmpeg counts the other way round; what it shows is what counts.
+        // FFmpeg measures the angle the other way; the decoded picture decides.
         let seen = try corners(path, archive, width: 180, height: 320)
         try #require(seen.left < 40 && seen.right > 200)
         let layout = ArchiveLayout(root: archive.path("turned"))
@@ -39,7 +39,7 @@ struct OrientationTests {
             startNanoseconds: nil, endNanoseconds: nil)
     }
 
-    /// How bright the upper corners are of what FFmpeg shows of the file's first picture.
+    /// Brightness of the upper corners of FFmpeg's first picture of the file.
     private static func corners(
         _ path: String, _ archive: ImportedArchive, width: Int, height: Int, _ before: [String] = []
     ) throws -> (left: UInt8, right: UInt8) {

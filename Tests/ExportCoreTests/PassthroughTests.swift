@@ -37,7 +37,7 @@ import Testing
                 try archive.hash(archive.path(name), words)
                     == archive.hash(archive.clips[0], words))
         }
-        // What the encoder put before the sound is neither heard here nor there.
+        // The encoder's priming is audible in neither.
         let sounds = try [archive.path(name), archive.clips[0]].map { try archive.sound($0) }
         #expect(sounds[0].prefix(500_000) == sounds[1].prefix(500_000))
         #expect(abs(sounds[0].count - sounds[1].count) <= 2_048)
@@ -69,7 +69,7 @@ import Testing
         #expect(report.isIntact, "\(report.findings)")
         #expect(report.state == .foreign)
         #expect(report.tracks.first?.samples == 150)
-        // What is damaged in it is found.
+        // Damage in it is detected.
         var bytes = try Data(contentsOf: URL(filePath: archive.path(name)))
         let place = try #require(bytes.range(of: Data("stsz".utf8))).upperBound + 4
         bytes[place + 7] ^= 0x10
@@ -115,7 +115,7 @@ import Testing
             if !packet.isDiscarded { first = min(first, packet.ptsNanoseconds ?? .max) }
         }
         #expect(abs(first) < 100_000)
-        // That of 3.32 until 3.36, and what follows where it was.
+        // The picture of 3.32 until 3.36, and the following ones unchanged.
         let trimmed = "trim=start=3.32:end=5.33,setpts=N/25/TB"
         #expect(
             try archive.hash(archive.path("cut.mp4"), "-map 0:v -vf setpts=N/25/TB")
@@ -218,7 +218,7 @@ import Testing
     }
 }
 
-/// A directory's files as an object store has them: they are read by asking, and have paths that no disk knows.
+/// A directory's files as in an object store: remote reads, and paths that do not exist on disk.
 private struct DistantStore: SegmentStore {
     let near: DirectoryStore
 

@@ -13,7 +13,7 @@ import Testing
 
     init() throws { archive = try ImportedArchive() }
 
-    /// A copy of the session whose last file is cut somewhere.
+    /// A copy of the session with its last file truncated.
     private func cut(
         to size: (_ whole: Int, _ index: Int, _ fragment: Int) -> Int
     ) throws -> (session: String, file: String) {

@@ -19,7 +19,7 @@ import Testing
         #expect(Set(folders) == Set(FuzzTargets.all.keys))
     }
 
-    /// A broken promise ends the whole run with a trap. The input is kept in a file, whose name is printed before.
+    /// A violated invariant ends the whole run with a trap. The input is kept in a file whose name is printed before.
     @Test(arguments: FuzzTargets.all.keys.sorted())
     func `a target withstands its corpus and mutations of it`(name: String) throws {
         let target = try #require(FuzzTargets.all[name])

@@ -62,7 +62,7 @@ import Testing
         let key = Scrypt.derive(
             from: [1], salt: [2], rounds: 1 << 17, blockSize: 16, parallelism: 1, byteCount: 32)
         #expect(key?.count == 32)
-        // N has to be a power of two.
+        // N must be a power of two.
         #expect(
             Scrypt.derive(
                 from: [1], salt: [2], rounds: 1_000, blockSize: 1, parallelism: 1, byteCount: 32)

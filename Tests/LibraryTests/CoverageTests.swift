@@ -7,7 +7,7 @@ import Testing
 
 @testable import Library
 
-/// What a timeline shows of a session.
+/// A timeline's coverage of a session.
 @Suite struct CoverageTests {
     private static let second: Int64 = 1_000_000_000
     private static let session = "2026-09-21T14-13-20.000Z"
@@ -147,7 +147,7 @@ import Testing
         }
         try expectFirstPicture()
         _ = try CatalogIndexing.update(SQLiteCatalog.open(archive.layout), archive.layout)
-        // What was changed lately is read from the files.
+        // Recently changed files are read.
         for path in paths {
             try FileManager.default.setAttributes(
                 [.modificationDate: Date(timeIntervalSinceNow: -3_600)], ofItemAtPath: path)
@@ -182,7 +182,7 @@ import Testing
 
     // MARK: Asked again
 
-    /// The answer of a program that was asked before, which must be that of one that was not.
+    /// The coverage from a warm cache, which must equal that of a cold one.
     private func rememberedCoverage(_ memory: CoverageMemory) throws -> [SourceCoverage] {
         func ask(_ memory: CoverageMemory?) throws -> [SourceCoverage] {
             try library().coverage(
@@ -276,7 +276,7 @@ import Testing
                     $0.track == .video && !$0.isHidden && $0.ptsNanoseconds <= start
                         && $0.endNanoseconds > start
                 }
-                // The first picture of reordered ones is presented later than the recording begins.
+                // With reordering, the first picture is presented after the recording's start.
                 #expect(shown || start < 100_000_000, "\(start)")
             }
         }

@@ -66,7 +66,7 @@ import Testing
         #expect(try library.segments(of: "one").count == 2)
         #expect(complaints.all.count == 1)
         #expect(complaints.all.first?.contains("only what is in") == true)
-        // What cannot be asked for is not missing.
+        // A store that cannot be queried does not make its files missing.
         #expect(throws: ArchiveError.self) { try library.verification(of: "one") }
     }
 

@@ -5,7 +5,7 @@ import Synchronization
 import TestRecordings
 import Testing
 
-/// What is found, and by which words.
+/// Lookups by word, ID and time.
 @Suite struct LibraryTests {
     private let archive = SmallArchive()
 
@@ -24,7 +24,7 @@ import Testing
 
     private func library() throws -> RecordingLibrary { try finder.library() }
 
-    /// What a word stands for, in one line.
+    /// The meaning of a word, in one line.
     private func meaning(_ word: String) -> String {
         do {
             switch try finder.subject(word) {
@@ -65,7 +65,7 @@ import Testing
         #expect(meaning("latest") == "session two")
         #expect(meaning("rehearsal") == "session one")
         #expect(meaning("blue") == "session two")
-        // An ID comes before a name.
+        // An ID takes precedence over a name.
         #expect(meaning("three") == "session three")
         #expect(
             meaning("red")
@@ -216,7 +216,7 @@ import Testing
         #expect(own.map(\.sources) == [["door"]] && own.map(\.segments) == [1])
         let size = try FileSystem.size("\(door)/\(first)")
         #expect(own.map(\.sizeBytes) == [size])
-        // The session is found by what the other source has then; what is said of it is of all of it.
+        // The session matches through the other source, and its description covers all of it.
         let late = zero + 12_000_000_000
         #expect(try listed(from: late) { $0 == "camera" }.map(\.segments) == [3])
         #expect(try listed(from: late) { $0 == "door" }.isEmpty)

@@ -4,7 +4,7 @@ import Library
 import ObjectStore
 import Synchronization
 
-/// A bucket in memory that counts what is asked of it, and fails when a test says so.
+/// A bucket in memory that counts requests and fails on request.
 final class MemoryBucket: ObjectBucket {
     private struct State {
         var objects: [String: [UInt8]] = [:]
@@ -31,7 +31,7 @@ final class MemoryBucket: ObjectBucket {
 
     func add(_ bytes: [UInt8], at key: String) { state.withLock { $0.objects[key] = bytes } }
 
-    /// Puts what is in the directory of an archive's sessions.
+    /// Adds the files of an archive's sessions.
     func add(_ layout: ArchiveLayout) throws {
         let root = URL(filePath: layout.sessions).resolvingSymlinksInPath().path + "/"
         let files = FileManager.default.enumerator(atPath: root)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Library
 
-/// What is listed of segments whose media is in an object store alone, where that store is not read.
+/// Listings of segments whose media is only in an object store that is not read.
 @Suite struct MovedSegmentTests {
     @Test func `a segment without its media is listed with what its proof says`() throws {
         let archive = SmallArchive()

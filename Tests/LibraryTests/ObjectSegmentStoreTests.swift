@@ -13,7 +13,7 @@ import Testing
     private let clock = Clock()
     private static let second: Int64 = 1_000_000_000
 
-    /// A clock that stands, and the pauses that were made.
+    /// A stopped clock that records pauses.
     private final class Clock: Sendable {
         let now = Mutex<Int64>(0)
         let pauses = Mutex<[Int64]>([])
@@ -115,7 +115,7 @@ import Testing
         let found = try library.segments(of: "one", from: range.from, until: range.until)
         #expect(found.map(\.startNanoseconds) == [150 * Self.second, 160 * Self.second])
         #expect(bucket.traffic.requests < 15)
-        // A range chooses sessions; what is said of them is said of the whole.
+        // A range selects sessions; their descriptions cover the whole session.
         let sessions = try library.sessions(from: range.from, until: range.until)
         #expect(sessions.map(\.segments) == [40])
         #expect(bucket.traffic.requests < 30)
@@ -135,7 +135,7 @@ import Testing
                 == ["a.mp4"])
     }
 
-    /// A decoder's first packet of sound comes before the first picture.
+    /// The first packet of sound precedes the first picture.
     @Test(arguments: [false, true])
     func `a clip of a long file costs little more than its bytes`(beginsWithSound: Bool) throws {
         let recorded = try LongRecording(seconds: 400, beginsWithSound: beginsWithSound)
@@ -165,7 +165,7 @@ import Testing
         #expect(found.map(\.isHidden) == expected.map(\.isHidden))
     }
 
-    /// What a walk through a file says of its fragments.
+    /// The fragments found by scanning a file.
     private func walked(_ file: RecordedFile) throws -> [FragmentOutline] {
         let main: TrackKind = file.format(.video) == nil ? .audio : .video
         var cursor = try FileCursor(file)
@@ -253,7 +253,7 @@ import Testing
         let error = #expect(throws: ArchiveError.self) { try opened.read(at: 0, count: 3) }
         #expect(error?.isForStore == true)
         #expect(opened.failure == error)
-        // What is denied stays denied.
+        // Denied requests are not repeated.
         let pauses = clock.pauses.withLock { $0.count }
         bucket.fail([.denied])
         #expect(throws: ArchiveError.self) { try opened.read(at: 0, count: 3) }

@@ -2,7 +2,7 @@ import Archive
 import Library
 import Testing
 
-/// What people may write about a session.
+/// Users' edits of a session.
 @Suite struct SessionEditTests {
     @Test func `an edit changes what it names, and leaves the rest`() throws {
         let before = SessionNotes(name: "Rehearsal", tags: ["a", "b"], note: "of Monday")

@@ -14,7 +14,7 @@ import Testing
         #expect(availability.refusal(nowNanoseconds: 10) == silence)
         #expect(availability.refusal(nowNanoseconds: 9 + Self.absence) == silence)
         #expect(availability.refusal(nowNanoseconds: 10 + Self.absence) == nil)
-        // Others do not wait for what comes of that.
+        // Other requests do not wait for its result.
         #expect(availability.refusal(nowNanoseconds: 11 + Self.absence) == silence)
     }
 

@@ -19,7 +19,7 @@ struct ClipTrack {
     var priming = 0
 }
 
-/// Media to record, out of an MP4 that somebody else made or made up on the spot.
+/// Media to record, from a foreign MP4 or synthesised.
 struct Clip {
     var tracks: [ClipTrack]
 
@@ -27,7 +27,7 @@ struct Clip {
         self.tracks = tracks
     }
 
-    /// Takes a file apart with ``Movie``; a track's times become those of our timescale.
+    /// Parses a file with ``Movie`` and converts each track's times to our timescale.
     init(contentsOf path: String) throws {
         let source = MemorySource([UInt8](try Data(contentsOf: URL(fileURLWithPath: path))))
         let movie = try Movie.read(from: source)

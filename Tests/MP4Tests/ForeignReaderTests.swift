@@ -4,7 +4,7 @@ import Testing
 
 @testable import MP4
 
-/// FFmpeg, GStreamer and mediainfo judge what we write: growing, between the two last writes, and finished.
+/// FFmpeg, GStreamer and mediainfo read our files: growing, between the last two writes, and finished.
 @Suite(.enabled(if: Tools.hasFFmpeg))
 struct ForeignReaderTests {
     /// Encoder settings that stress different parts of the timeline.
@@ -18,7 +18,7 @@ struct ForeignReaderTests {
         var testDescription: String { rawValue }
     }
 
-    /// A clip of three seconds, encoded as `material` says.
+    /// A clip of three seconds of `material`, encoded.
     private func make(
         _ material: Material, sampleRate: Int = 48_000, in scratch: Scratch
     ) throws -> String {
@@ -36,7 +36,7 @@ struct ForeignReaderTests {
 
     /// Every packet as FFmpeg sees it: track, times, flags, checksum.
     private func packets(_ path: String, complaints: String = "warning") throws -> [String] {
-        // Where a packet has side data, its checksum comes on a line of its own.
+        // The checksum of a packet's side data is on a line of its own.
         try Tools.quiet(
             "ffprobe",
             [
@@ -46,7 +46,7 @@ struct ForeignReaderTests {
         ).replacing(",\n,MD5", with: ",MD5").split(separator: "\n").map(String.init).sorted()
     }
 
-    /// Checksums of the elementary streams, decoded: what a viewer gets to see and hear, and when.
+    /// Checksums of the decoded streams, with their times.
     private func decoded(_ path: String) throws -> String {
         let text = try Tools.quiet(
             "ffmpeg", ["-v", "warning", "-i", path, "-f", "framemd5", "-"])
@@ -71,7 +71,7 @@ struct ForeignReaderTests {
 
         let expected = try packets(original)
         #expect(try packets(finished) == expected)
-        // Before the end, nothing tells a player which sound is priming, hence that flag is left out.
+        // Before the end, priming is not signalled to players, so that flag is omitted.
         let unflagged = expected.map(Self.withoutDiscard).sorted()
         #expect(try packets(growing).map(Self.withoutDiscard).sorted() == unflagged)
         // For the moment between the two writes FFmpeg warns of the second moov, and skips it.
@@ -101,7 +101,7 @@ struct ForeignReaderTests {
             let found = try packets(try scratch.write(bytes, to: "cut.mp4"))
             #expect(found == whole, "\(cut) bytes of the next fragment")
         }
-        // The final moov grows as well; until it is whole and the placeholder has become mdat, nobody minds it.
+        // The final moov grows too; until it is complete and the placeholder has become mdat, readers ignore it.
         let all = try packets(try scratch.write(recorder.bytes, to: "all.mp4"))
         let half = try recorder.halfFinished()
         for missing in [1, 500, half.count - recorder.bytes.count - 9] {
@@ -231,7 +231,7 @@ struct ForeignReaderTests {
     func `a file that starts within an open group hides the pictures it cannot show`() throws {
         let scratch = try Scratch()
         var clip = try Clip(contentsOf: try make(.openGroups, in: scratch))
-        // Begin at the second keyframe, whose leading pictures refer to what came before.
+        // Starts at the second keyframe, whose leading pictures refer to earlier ones.
         for index in clip.tracks.indices where clip.tracks[index].format.kind == .video {
             let samples = clip.tracks[index].samples
             let keyframe = try #require(
@@ -245,7 +245,7 @@ struct ForeignReaderTests {
             #expect(clip.tracks[index].samples.contains { $0.pts < 0 })
         }
         let path = try scratch.write(try Recorder(clip).finished(), to: "open.mp4")
-        // The decoder may well complain of what the hidden pictures refer to.
+        // The decoder may report the missing references of hidden pictures.
         let frames = try Tools.run(
             "ffprobe",
             [

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MP4
 
-/// Readers meet files that nobody wrote on purpose: they may refuse them, never trap, hang or take the memory.
+/// Corrupt files: readers may refuse them, and never trap, hang or exhaust memory.
 struct HostileInputTests {
     /// Everything that reads, on one file.
     private func readAll(_ bytes: [UInt8]) {

@@ -9,7 +9,7 @@ import Testing
         [false, true].map { PictureOrientation(rotation: rotation, isMirrored: $0) }
     }
 
-    /// Where a pixel of a picture of 4×2 comes to lie.
+    /// The display position of a pixel of a 4×2 picture.
     private func place(_ p: Int64, _ q: Int64, _ values: [UInt32]) -> [Int64] {
         let signed = values.map { Int64(Int32(bitPattern: $0)) }
         return [

@@ -2,7 +2,7 @@ import Media
 
 @testable import MP4
 
-/// Records a clip as the collector does: a header, then fragments of batches, then the finish in place.
+/// Records a clip as the collector does: a header, fragments of batches, and finishing in place.
 struct Recorder {
     /// The growing file.
     private(set) var bytes: [UInt8]

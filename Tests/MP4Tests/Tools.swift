@@ -1,6 +1,6 @@
 import Foundation
 
-/// Programs that judge what we write; a test that needs one is skipped where it is missing.
+/// Programs that read our files. Tests that need a missing one are skipped.
 enum Tools {
     struct Failure: Error, CustomStringConvertible {
         let description: String
@@ -16,7 +16,7 @@ enum Tools {
     static let hasGStreamer = path(of: "gst-launch-1.0") != nil
     static let hasMediaInfo = path(of: "mediainfo") != nil
 
-    /// Runs a program to its end; what it wrote to both outputs.
+    /// Runs a program until it exits; returns both outputs.
     static func run(
         _ name: String, _ arguments: [String]
     ) throws -> (status: Int32, output: String, complaints: String) {
@@ -56,7 +56,7 @@ enum Tools {
     }
 }
 
-/// A directory for one test, gone when the test is over.
+/// A temporary directory of one test.
 final class Scratch {
     let directory: URL
 

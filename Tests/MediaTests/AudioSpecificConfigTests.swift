@@ -135,7 +135,7 @@ struct ADTSHeaderTests {
     }
 
     @Test func `a program config element moves from a packet into the configuration`() throws {
-        // 6.1 channels as FFmpeg's encoder packs them; the expected bytes are what its aac_adtstoasc makes of them.
+        // 6.1 channels as packed by FFmpeg's encoder; the expected bytes are aac_adtstoasc's output.
         let comment = Array("Lavc59.37.100".utf8)
         let header: [UInt8] = [0xFF, 0xF1, 0x4C, 0x00, 0x5B, 0xDF, 0xFC]
         let element: [UInt8] = [0xA0, 0x99, 0x09, 0x00, 0x04, 0x00, 0x18, 0x88, 0x0D]

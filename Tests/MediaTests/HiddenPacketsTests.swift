@@ -2,7 +2,7 @@ import Media
 import Testing
 
 @Suite struct HiddenPacketsTests {
-    /// What becomes of a track: small letters are hidden, K and k are keyframes.
+    /// The needed part of a track: lowercase packets are hidden, K and k are keyframes.
     private func needed(_ track: String, keepsStart: Bool = true) -> String {
         var hidden = HiddenPackets<Character>(keepsStart: keepsStart)
         var result = ""

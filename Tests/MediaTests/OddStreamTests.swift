@@ -2,7 +2,7 @@ import Media
 import TestMedia
 import Testing
 
-/// README.md beside this file says what the streams are and what is right.
+/// README.md in this directory describes the streams and the expected results.
 struct OddStreamTests {
     /// A stream's access units, with all NAL units of each.
     private func units(
@@ -31,7 +31,7 @@ struct OddStreamTests {
         #expect(units.allSatisfy { $0.picture.slices > 0 })
         let all = stream.packets.flatMap(\.nalUnits)
         let taken = units.flatMap(\.nalUnits)
-        // Only what stands in front of a picture that never came is missing.
+        // Only NAL units in front of a missing picture are dropped.
         #expect(taken == Array(all.prefix(taken.count)))
         #expect(all.count - taken.count <= 2)
     }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Media
 
-/// Times of inputs, without any container: what comes in, and what is right.
+/// Packet times without a container: inputs and expected results.
 @Suite struct PacketTimelineTests {
     private typealias Timeline = PacketTimeline<Int>
 

@@ -31,7 +31,7 @@ struct SequenceParameterSetTests {
         for list in 0..<8 {
             writer.u(list == 0 || list == 6 ? 1 : 0, 1)
             if list == 0 { for _ in 0..<16 { writer.se(1) } }
-            // Falls to zero at once: the rest of the list is inferred.
+            // Drops to zero immediately: the rest of the list is inferred.
             if list == 6 { writer.se(-8) }
         }
         writer.ue(4)

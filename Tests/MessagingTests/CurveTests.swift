@@ -2,7 +2,7 @@ import Glibc
 import Messaging
 import Testing
 
-/// A router that wants keys, and who is asked about them.
+/// A router that requires keys, and its authenticator.
 private struct Server: ~Copyable {
     let context: Context
     let authenticator: Authenticator
@@ -131,7 +131,7 @@ struct `A connection with keys` {
     @Test func `without keys gets nowhere, and hears why`() throws {
         let server = try Server()
         let client = try Client(to: try server.router.lastEndpoint(), .plain)
-        // Who notices first ends the connection.
+        // Either end may close the connection first.
         switch try client.failure() {
         case .securityMismatch, .brokenOff: break
         case let other: Issue.record("\(String(describing: other))")

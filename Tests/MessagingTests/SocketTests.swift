@@ -282,7 +282,7 @@ struct `A poller` {
         let (full, events) = (poller.add(pair.router), poller.add(monitor))
         let wishes = poller.add(descriptor: wakeUp.descriptor)
         #expect(try pair.dealer.send(.bytes([1])) == .sent)
-        // Until only the message that nobody takes is left to be told of.
+        // Until only the unreceived message's event remains.
         repeat {
             _ = try poller.wait(milliseconds: 10_000)
             while try monitor.nextEvent() != nil {}

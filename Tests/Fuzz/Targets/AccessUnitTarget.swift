@@ -49,7 +49,7 @@ enum AccessUnitTarget {
             take(assembler.add(packet, packet.memory))
         }
         take(assembler.finish())
-        // What stands in front of a picture that never came is left out.
+        // NAL units in front of a missing picture are dropped.
         var rest = given[...]
         for unit in taken {
             guard let place = rest.firstIndex(of: unit) else {
@@ -62,7 +62,7 @@ enum AccessUnitTarget {
             taken.count { NALUnitType(header: $0[0]).isSlice } == slices, "a slice is lost")
     }
 
-    /// The NAL units of a packet; nil for one that cannot be divided.
+    /// The NAL units of a packet; nil if malformed.
     private static func units(_ bytes: [UInt8], _ framing: NALUnitFraming) -> [[UInt8]]? {
         do throws(BitstreamError) {
             return try framing.units(in: bytes.span).map { Array(bytes[$0.range]) }
@@ -71,7 +71,7 @@ enum AccessUnitTarget {
         }
     }
 
-    /// Whoever records or describes a picture reads it once more.
+    /// Every recorded or described picture is parsed a second time.
     private static func look(at units: [[UInt8]], _ start: inout DecodingStart) {
         var accessUnit: [UInt8] = []
         for unit in units { appendLengthPrefixed(unit.span, to: &accessUnit) }
@@ -105,7 +105,7 @@ enum H264Seeds {
         return writer.bytes
     }
 
-    /// A delimiter alone, an IDR picture, a picture whose slices are in two packets.
+    /// A delimiter alone, an IDR picture, and a picture with slices in two packets.
     static var pictures: [UInt8] {
         func stream(_ nalUnits: [[UInt8]]) -> [UInt8] { nalUnits.flatMap { [0, 0, 0, 1] + $0 } }
         var writer = InputWriter()

@@ -2,7 +2,7 @@ import Media
 
 @testable import Wire
 
-/// The agent's end of the protocol, under a collector that says what it likes while the camera goes on.
+/// The agent's end of the protocol with an arbitrary collector, while the camera runs.
 enum AgentTarget {
     enum Step: UInt8 {
         case message, sample, keyframe, tick, connect, disconnect, loss, goodbye

@@ -1,6 +1,6 @@
 @testable import ObjectStore
 
-/// What an object store answers, and a file of credentials: it is refused, or read within its limits.
+/// An object store's answers and a credentials file: each is refused or parsed within its limits.
 enum AnswersTarget {
     static func run(_ bytes: [UInt8]) {
         _ = CredentialsFile.credentials(of: "default", in: bytes)
@@ -19,7 +19,7 @@ enum AnswersTarget {
         check(root, depth: 1, &elements)
         do throws(StoreAnswers.Broken) {
             let (parts, _) = try StoreAnswers.parts(root)
-            // What is sent back is read as it was written.
+            // A sent document parses to the same content.
             let sent = try StoreAnswers.document(StoreAnswers.completion(parts))
             precondition(
                 parts.isEmpty || sent.children.map { $0.text(of: "ETag") } == parts.map(\.tag))

@@ -3,10 +3,10 @@ import Glibc
 import Library
 import Media
 
-/// A session's directory, as somebody may have left or made it: everything that reads archives, and the recovery that mends them.
+/// An arbitrary session directory with every reader of archives and recovery.
 ///
-/// The input: a byte that says what is made of it, then description, notes, ledger and a list of files, each a block. Ledger lines
-/// get the checksums that make them whole, so that what they say is read.
+/// The input: a byte of flags, then description, notes, ledger and a list of files, each a block. Ledger lines get
+/// valid checksums, so that their content is parsed.
 enum ArchiveTarget {
     static let session = "2026-11-20T22-40-00.000Z"
     static let source = "camera"
@@ -20,7 +20,7 @@ enum ArchiveTarget {
     /// After this many files a directory is like one with fewer.
     private static let maximumFiles = 4
 
-    /// What an input is made of.
+    /// The parts of an input.
     struct Content {
         var sealsLedger = true
         var manifest: [UInt8] = []
@@ -99,7 +99,7 @@ enum ArchiveTarget {
         bytes.split(separator: UInt8(ascii: "\n")).flatMap { LedgerTarget.sealed(Array($0)) }
     }
 
-    /// What `ls`, `show`, `verify`, `stop`, `export`, `index`, retention and `retime` do.
+    /// The operations of `ls`, `show`, `verify`, `stop`, `export`, `index`, retention and `retime`.
     private static func read(_ layout: ArchiveLayout) {
         attempt { () throws(ArchiveError) in
             let catalog = try SQLiteCatalog.inMemory()
@@ -132,7 +132,7 @@ enum ArchiveTarget {
         }
     }
 
-    /// Whatever is there may be refused, with a line that says why.
+    /// Any content may be refused, with an error of one line.
     private static func attempt(_ body: () throws(ArchiveError) -> Void) {
         do throws(ArchiveError) {
             try body()

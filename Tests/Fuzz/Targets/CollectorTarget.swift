@@ -2,9 +2,9 @@ import Media
 
 @testable import Wire
 
-/// The collector's end of the protocol, under three peers that say what they like while time passes and the disk writes.
+/// The collector's end of the protocol with three arbitrary peers, while time passes and the disk writes.
 ///
-/// A step is a byte: its low three bits say what happens, the next two to which peer.
+/// A step is a byte: its low three bits select the event, the next two the peer.
 enum CollectorTarget {
     enum Step: UInt8 {
         case message, messageWithPayload, tick, persist, release, peerGone, rights, sessionBegan
@@ -22,7 +22,7 @@ enum CollectorTarget {
     }
 }
 
-/// All that was said to be durable, by source and spool.
+/// Records reported durable, by source and spool.
 private struct Durable: DurabilityLookup {
     var records: [String: [SpoolID: UInt64]] = [:]
 
@@ -31,7 +31,7 @@ private struct Durable: DurabilityLookup {
     }
 }
 
-/// A collector's link, and what the rest of a collector would know of it.
+/// A collector's link and the state that the rest of a collector keeps for it.
 private struct CollectorBed {
     private var link = CollectorLink(settings: CollectorLinkSettings(software: "fuzz"))
     private var durable = Durable()
@@ -78,7 +78,7 @@ private struct CollectorBed {
     private static let right = WritingRight(
         name: "box", sources: SourcePattern("stage").map { [$0] } ?? [])
 
-    /// Mostly what the header promises: anything else is refused, and no state is found behind it.
+    /// Mostly the header's size; any other is refused and leaves no state.
     private func payloadSize(of header: [UInt8], _ input: inout InputReader) -> Int? {
         let other = input.byte()
         if other > 0 { return Int(other) * 1_000 }

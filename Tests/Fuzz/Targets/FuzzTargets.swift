@@ -1,4 +1,4 @@
-/// The readers of bytes from strangers, by name: each takes any input, and traps where a promise is broken.
+/// The readers of untrusted bytes, by name: each accepts any input and traps if an invariant is violated.
 package enum FuzzTargets {
     package static let all: [String: @Sendable ([UInt8]) -> Void] = [
         "wire": { WireTarget.run($0) },

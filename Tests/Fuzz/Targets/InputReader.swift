@@ -1,4 +1,4 @@
-/// Takes a fuzzer's bytes apart: whatever they are, they mean something, and small changes of them mean small changes.
+/// Decodes a fuzzer's bytes: every input is valid, and small changes have small effects.
 struct InputReader {
     private var rest: ArraySlice<UInt8>
 
@@ -25,7 +25,7 @@ struct InputReader {
     }
 }
 
-/// Puts together what an ``InputReader`` takes apart.
+/// Encodes the input of an ``InputReader``.
 struct InputWriter {
     private(set) var bytes: [UInt8] = []
 

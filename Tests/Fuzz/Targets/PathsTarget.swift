@@ -1,8 +1,9 @@
 import Archive
 import Glibc
 
-/// What is below an archive's directory, as a script: files, directories, links and pipes come and go, and paths through them are opened,
-/// listed, renamed and removed. A model says what each call does, and nothing outside the archive changes.
+/// A script of entries below an archive's directory: files, directories, links and pipes are created and removed, and
+/// paths through them are opened, listed, renamed and removed. A model predicts each call's result, and nothing outside
+/// the archive changes.
 enum PathsTarget {
     static func run(_ bytes: [UInt8]) {
         var script = PathsScript(bytes)
@@ -10,14 +11,14 @@ enum PathsTarget {
     }
 }
 
-/// What a name stands for.
+/// The entry of a name.
 private enum Node: Equatable {
     case directory([String: Node])
     case file
     case link
     case pipe
 
-    /// What opening it as a file fails with; 0: nothing.
+    /// The error of opening it as a file; 0: none.
     var codeAsFile: Int32 {
         switch self {
         case .file: 0
@@ -27,7 +28,7 @@ private enum Node: Equatable {
         }
     }
 
-    /// What using it as a directory fails with; 0: nothing.
+    /// The error of using it as a directory; 0: none.
     var codeAsDirectory: Int32 {
         switch self {
         case .directory: 0
@@ -48,7 +49,7 @@ private enum Node: Equatable {
         return (node, 0)
     }
 
-    /// Puts a node at a path whose directory is there, or removes what is there.
+    /// Puts a node at a path whose directory exists, or removes the existing one.
     mutating func set(_ parts: ArraySlice<String>, _ new: Node?) {
         guard case .directory(var children) = self, let first = parts.first else { return }
         if parts.count == 1 {
@@ -99,7 +100,7 @@ private struct PathsScript {
         Self.clear(Self.place)
     }
 
-    // MARK: The truth, without what is tried here
+    // MARK: The actual state, read independently
 
     private static func names(_ path: String) -> [String] {
         guard let handle = opendir(path) else { return [] }
@@ -174,7 +175,7 @@ private struct PathsScript {
         precondition(code == expected, "errno \(code), not \(expected)")
     }
 
-    /// Puts something there as a stranger would, where the model knows that no link is in the way.
+    /// Creates an entry by direct calls, where the model knows that no link is in the path.
     private mutating func make(
         _ node: Node, at place: Place, by call: (_ path: String, _ number: Int) -> Int32
     ) {
@@ -225,10 +226,10 @@ private struct PathsScript {
     private mutating func rename(_ place: Place, to other: Place) {
         let code = code(of: Self.disk.rename(place.path, to: other.path))
         if let expected = place.code(in: tree) ?? other.code(in: tree) {
-            // Which of the two directories is opened first is not what matters here.
+            // The two directories may be opened in either order.
             return precondition(code == expected || code == other.code(in: tree))
         }
-        // The kernel's rules of what may replace what are its own.
+        // The model does not reproduce the kernel's rules for replacement.
         if code == 0 { tree = Self.read(Self.root) }
     }
 
@@ -280,7 +281,7 @@ private struct PathsScript {
 
         func node(in tree: Node) -> Node? { tree.find(parts).node }
 
-        /// What fails before the last name is looked at; nil: nothing.
+        /// The error before the last name is looked up; nil: none.
         func code(in tree: Node) -> Int32? {
             if parts.contains(where: Self.isRefused) { return EINVAL }
             let holder = tree.find(parts.dropLast())

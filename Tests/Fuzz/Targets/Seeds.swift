@@ -8,7 +8,7 @@ import TestRecordings
 @testable import Trust
 @testable import Wire
 
-/// Inputs that are right in every field: what a fuzzer starts from.
+/// Valid inputs from which a fuzzer starts.
 enum Seeds {
     static let identity = SpoolID([UInt8](repeating: 1, count: 16)) ?? .random()
     static let epoch = EpochID([UInt8](repeating: 1, count: 16)) ?? .random()
@@ -198,7 +198,7 @@ enum Seeds {
         messages.first { $0.0 == name }?.1 ?? []
     }
 
-    /// A camera greets, sends, is acknowledged and says goodbye; another claims its source meanwhile.
+    /// A camera greets, sends, is acknowledged and says goodbye; another peer claims its source meanwhile.
     private static var collectorScript: [UInt8] {
         var script = InputWriter()
         func step(_ step: CollectorTarget.Step, peer: UInt8 = 0) {

@@ -2,8 +2,8 @@ import Glibc
 import Spooling
 import TestSpools
 
-/// A spool's life as a script: records come and go, the disk rots, fills up and fails, the process is killed, the power is cut. What is
-/// read is what was written, or it is reported missing; numbers have no holes.
+/// A spool's operations as a script: records are added and removed, the disk rots, fills up and fails, the process is
+/// killed, the power is cut. Read records equal the written ones or are reported missing; sequences have no holes.
 enum SpoolTarget {
     static func run(_ bytes: [UInt8]) {
         scan(bytes)
@@ -40,7 +40,7 @@ private struct SpoolScript {
     /// The generation that is written.
     private var generation: UInt32 = 0
     private var identities: UInt8 = 0
-    /// What was written, by identity and first number.
+    /// Written records, by identity and first sequence.
     private var written: [[UInt8]: [UInt64: [UInt8]]] = [:]
     private var now: Int64 = 0
 
@@ -76,7 +76,7 @@ private struct SpoolScript {
         }
     }
 
-    /// The disk may say no to everything; what it said yes to counts.
+    /// The disk may fail any operation; successful ones count.
     @discardableResult
     private func attempt(_ body: () throws(SpoolError) -> Void) -> Bool {
         do throws(SpoolError) {
@@ -130,7 +130,7 @@ private struct SpoolScript {
         if isDone {
             written[spool.identity]?[spool.nextNumber] = body
         } else {
-            // As an agent does: what comes next is another spool's.
+            // Later records belong to another spool, as in an agent.
             begin()
         }
     }

@@ -1,6 +1,6 @@
 @testable import Wire
 
-/// A header part: it is a message, or an error that says why not; a message survives being written and read again.
+/// A header part: it decodes to a message or an error, and a message survives a round trip.
 enum WireTarget {
     static func run(_ bytes: [UInt8]) {
         _ = bytes.withUnsafeBytes { ClockReply.bytes(answering: $0, receivedAt: 1) { 2 } }
