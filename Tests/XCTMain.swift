@@ -1,7 +1,7 @@
 import Testing
 
-/// Runs the tests. SwiftPM takes this file as the test program's entry point, and then searches no index of the sources for tests
-/// of XCTest: there are none, and an index costs each compilation a tenth of its time.
+/// Runs the tests. SwiftPM uses this file as the test program's entry point instead of searching an index of the
+/// sources for XCTest tests: there are none, and the index costs a tenth of each compilation.
 @main struct Runner {
     static func main() async { await Testing.__swiftPMEntryPoint() as Never }
 }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ObjectStore
 
-/// Answers what a test has written down, and keeps what was asked.
+/// Gives prepared answers and records the requests.
 private final class WrittenTransport: StoreTransport {
     private let answers: Mutex<[Result<StoreAnswer, TransportFailure>]>
     private let asked = Mutex<[StoreRequest]>([])
@@ -59,7 +59,7 @@ extension StoreRequest {
             utcNow: { 1_369_353_600_000_000_000 })
     }
 
-    /// What a bucket with one answer makes of it.
+    /// The error that a bucket returns for the answers.
     private func failure(
         _ answers: [Result<StoreAnswer, TransportFailure>],
         _ work: (S3Bucket) throws(ObjectStoreError) -> Void
@@ -114,7 +114,7 @@ extension StoreRequest {
         }
         try put()
         try put()
-        // Without a word of what the store has computed, nothing says that it has checked.
+        // Without the store's digest, there is no evidence of its check.
         let error = #expect(throws: ObjectStoreError.self) { try put() }
         #expect(error?.kind == .digest)
         try put()

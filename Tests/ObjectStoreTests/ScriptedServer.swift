@@ -38,7 +38,7 @@ final class ScriptedServer: Sendable {
     /// Heads and bodies, as they came.
     var requests: [String] { shared.requests }
 
-    /// What connections share.
+    /// State shared by connections.
     fileprivate final class Shared: Sendable {
         private let state: Mutex<(steps: [Step], requests: [String])>
 

@@ -21,7 +21,7 @@ import Threads
             transport: try HTTPTransport(timeouts: timeouts, shutdown: shutdown))
     }
 
-    /// The kind of what goes wrong with the first read.
+    /// The kind of the first read's error.
     private func kind(
         _ steps: [ScriptedServer.Step],
         timeouts: TransportTimeouts = TransportTimeouts()
@@ -54,7 +54,7 @@ import Threads
         let server = try ScriptedServer([
             .send("HTTP/1.1 200 OK\r\nETag: \"t\"\r\nContent-Length: 0\r\n\r\n")
         ])
-        // More than is handed to a connection at once.
+        // More than a connection's buffer takes in one write.
         let bytes = [UInt8](repeating: 0x61, count: 700_000)
         _ = try bucket(server).put(
             bytes, at: "a", digest: ObjectDigest(sha256: HashFunction.sha256.hash(bytes)),
@@ -140,7 +140,7 @@ import Threads
     }
 
     @Test func `a request is not sent again when its connection closes without an answer`() throws {
-        // The second request finds the connection kept, and is the one that nothing answers.
+        // The second request reuses the connection and is not answered.
         let server = try ScriptedServer([
             .send(Self.partial + "abcde"), .sendAndClose(""), .send(Self.partial + "abcde"),
         ])
@@ -169,7 +169,7 @@ import Threads
         #expect(requests.map { $0.prefix { $0 != " " } } == ["PUT", "HEAD", "DELETE", "GET"])
         #expect(requests.filter { $0.contains("If-None-Match: *\r\n") }.count == 1)
         #expect(requests.filter { $0.lowercased().contains("content-length: 3\r\n") }.count == 1)
-        // What was not signed is not sent.
+        // Unsigned headers are not sent.
         #expect(!requests.contains { $0.contains("\r\nAccept:") || $0.contains("\r\nExpect:") })
     }
 

@@ -19,7 +19,7 @@ struct `A budget of HTTP connections` {
         #expect(budget.opened(now: 600).displaced == ids[2])
         #expect(budget.opened(now: 601).displaced == ids[3])
         #expect(budget.count == ConnectionLimits.statusPages.maximumConnections)
-        // Whose request is being answered goes last.
+        // Connections with a pending answer are displaced last.
         var displaced: [Int] = []
         for now in Int64(700)..<900 { displaced += [budget.opened(now: now).displaced ?? 0] }
         #expect(displaced.contains(ids[1]))

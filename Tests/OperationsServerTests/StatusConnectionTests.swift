@@ -29,7 +29,7 @@ import Testing
                 + "GET http://server/none HTTP/1.1\r\nHost: server\r\nConnection: Close\r\n\r\n"
                 + "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n",
             pieces: pieces)
-        // The last one comes behind the end of the connection.
+        // The last request follows the connection's end.
         #expect(texts.count == 3)
         #expect(texts[0].hasPrefix("HTTP/1.1 200 OK\r\n"))
         #expect(texts[0].contains("\r\n\r\n") && !texts[0].hasSuffix("\r\n\r\n"))
@@ -44,7 +44,7 @@ import Testing
             to: "POST /metrics HTTP/1.1\r\nHost: a\r\nContent-Length: 3\r\n\r\nabc")
         #expect(texts.first?.hasPrefix("HTTP/1.1 405 Method Not Allowed\r\n") == true)
         #expect(texts.first?.contains("Allow: GET, HEAD\r\n") == true)
-        // What follows is a body, not a request.
+        // A body follows, not a request.
         #expect(texts.count == 1 && isClosing)
     }
 

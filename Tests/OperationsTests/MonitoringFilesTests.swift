@@ -3,7 +3,7 @@ import Testing
 
 @testable import Operations
 
-/// What is in `deploy/` for those who watch, held against what a collector says.
+/// Compares the monitoring files in `deploy/` with a collector's metrics.
 @Suite struct MonitoringFilesTests {
     private static let deploy = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().appending(path: "deploy")
@@ -12,7 +12,7 @@ import Testing
         try String(contentsOf: Self.deploy.appending(path: path), encoding: .utf8)
     }
 
-    /// All metrics that there are, without what histograms put behind their names.
+    /// All metrics, without the suffixes of histograms.
     private var exported: Set<String> {
         let board = StatusBoard(version: "1")
         board.publish(.full)

@@ -57,7 +57,7 @@ extension CollectorStatus {
 }
 
 extension StatusBoard {
-    /// A board with a clock that stands where a test puts it.
+    /// A board whose clock the test sets.
     static func at(_ seconds: @escaping @Sendable () -> Int64) -> StatusBoard {
         StatusBoard(version: "1.2.3") { seconds() * 1_000_000_000 }
     }

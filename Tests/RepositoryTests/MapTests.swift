@@ -90,7 +90,7 @@ struct ModuleMap {
             .filter { $0.hasSuffix(".md") }
         for path in documents {
             let folder = path.split(separator: "/").dropLast().joined(separator: "/")
-            // `[text](target#part)`: what follows "](" up to ")".
+            // `[text](target#part)`: the text from "](" up to ")".
             for piece in try Repository.text(path).components(separatedBy: "](").dropFirst() {
                 let target = String(piece.prefix { $0 != ")" && $0 != "#" })
                 if target.isEmpty || target.contains(" ") { continue }

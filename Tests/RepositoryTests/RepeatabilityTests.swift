@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What is built tomorrow is what was tested: nothing that is fetched may be another thing then.
+/// Later builds equal tested ones: every fetched dependency is pinned.
 @Suite struct RepeatabilityTests {
     @Test func `Package_swift names exact versions, and Package_resolved has the same`() throws {
         let manifest = try Repository.text("Package.swift")

@@ -5,7 +5,7 @@ enum Repository {
     static let root = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent()
 
-    /// Paths of all files below a folder, relative to the root, without what is built or hidden.
+    /// Paths of all files below a folder, relative to the root, except built and hidden ones.
     static func files(below folder: String) -> [String] {
         let base = root.appending(path: folder)
         guard let walk = FileManager.default.enumerator(atPath: base.path) else { return [] }

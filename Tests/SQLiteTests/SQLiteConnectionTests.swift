@@ -4,9 +4,9 @@ import Testing
 
 @testable import SQLite
 
-/// A connection, and what a database may cost who asks it.
+/// A connection and the limits on a query's cost.
 @Suite struct SQLiteConnectionTests {
-    /// A directory that is gone when the test is.
+    /// A temporary directory.
     private final class Folder {
         let path = "/tmp/tributary-sqlite-\(UUID().uuidString)"
 

@@ -40,7 +40,7 @@ import Testing
         let pair = try #require(report.pairs.first)
         #expect(pair.alignment.medianNanoseconds == 300_000)
         #expect(pair.alignment.p99Nanoseconds == 300_000)
-        // Against what they share, each is half of it off.
+        // Relative to their mean, each is half of the difference off.
         let errors = report.sources.compactMap(\.error?.medianNanoseconds)
         try #require(errors.count == 2)
         #expect(abs(errors[0] - 150_000) < 100 && abs(errors[1] + 150_000) < 100)
@@ -64,7 +64,7 @@ import Testing
     @Test func `clocks of other zeros and rates are compared on the one they are said to follow`()
         throws
     {
-        // 200 ppm fast: what it calls 40 ms are 8 µs less.
+        // 200 ppm fast: its 40 ms are 8 µs shorter.
         let clock = ReferenceClock(offsetNanoseconds: 500 * Self.second, skewPPB: 200_000)
         let start: Int64 = 100 * Self.second
         let zero = clock.nanoseconds(at: start)

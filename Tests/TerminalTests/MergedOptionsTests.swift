@@ -139,7 +139,7 @@ import Testing
         #expect(throws: ConfigurationError.empty("once", where: "TRIBUTARY_ONCE")) {
             try merged([], ["TRIBUTARY_ONCE": value])
         }
-        // What the command line gives, it need not.
+        // An option on the command line replaces the variable.
         let given = ["--start-at", "z"]
         #expect(try merged(given, ["TRIBUTARY_START_AT": value]).arguments == given)
     }

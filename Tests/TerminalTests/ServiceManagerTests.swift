@@ -4,7 +4,7 @@ import Testing
 @testable import Terminal
 
 @Suite struct ServiceManagerTests {
-    /// A socket that hears what services say.
+    /// A socket that receives services' notifications.
     private struct Listener: ~Copyable {
         let path = NSTemporaryDirectory() + "n\(UInt32.random(in: 0...UInt32.max))"
         let descriptor: Int32

@@ -4,12 +4,12 @@ import Glibc
 import Synchronization
 import TestSpools
 
-/// A disk under real files that tears, forgets, fills up and fails, from a seed: what an archive must live with.
+/// A disk of real files with faults from a seed: torn writes, lost writes, lack of space and errors.
 ///
-/// Every change goes to the real file at once, where every reader sees it: that is what the page cache does. Beside it, the disk
-/// remembers what is durable. A power cut leaves in the real directory what was synchronised; of the rest, any page in any state it
-/// had since, and of the changes of names a beginning, as journalling file systems do. A killed process loses nothing but what it
-/// was just writing.
+/// Every change is applied to the real file immediately, where readers see it, as in the page cache. The disk also
+/// records the durable state. A power cut keeps in the real directory whatever was synchronised; each other page has
+/// any of its states since then, and a prefix of the name changes survives, as on journalling file systems. A killed
+/// process loses only its current write.
 package final class FaultyDisk: Disk {
     struct State {
         var random: SeededGenerator
@@ -60,7 +60,7 @@ package final class FaultyDisk: Disk {
     /// No more than this fits; nil: no end.
     package func setCapacity(_ bytes: Int?) { state.withLock { $0.capacityBytes = bytes } }
 
-    /// What may still be written, bytes.
+    /// Remaining space, bytes.
     package var freeBytes: Int {
         state.withLock { max(0, ($0.capacityBytes ?? 1 << 40) - $0.usedBytes) }
     }
@@ -68,12 +68,12 @@ package final class FaultyDisk: Disk {
     /// Every so many-th change fails with EIO, by chance; nil: none.
     package func setFaults(oneIn: Int?) { state.withLock { $0.faultOneIn = oneIn } }
 
-    /// Changes of what is at a path fail; nil: they do not any more.
+    /// Changes of the entry at a path fail; nil: they succeed again.
     package func setFault(_ errno: Int32?, at path: String) {
         state.withLock { $0.badPaths[path] = errno }
     }
 
-    /// Whether `fdatasync` only says that it was done.
+    /// Whether `fdatasync` reports success without synchronising.
     package func setIgnoresSynchronization(_ ignores: Bool) {
         state.withLock { $0.ignoresSynchronization = ignores }
     }
@@ -90,7 +90,7 @@ package final class FaultyDisk: Disk {
         Glibc.close(descriptor)
     }
 
-    /// The process is killed: a new one finds what was written.
+    /// The process is killed: a new one finds its writes.
     package func restart() {
         state.withLock { state in
             state.stopsAt = nil
@@ -99,7 +99,7 @@ package final class FaultyDisk: Disk {
         }
     }
 
-    /// The power goes and comes back: the real directory holds what survived.
+    /// Cuts the power: the real directory has what survived.
     package func cutPower() {
         let (names, files) = state.withLock { state in
             state.stopsAt = nil
@@ -160,7 +160,7 @@ package final class FaultyDisk: Disk {
 // MARK: - Calls
 
 extension FaultyDisk {
-    /// What becomes of a change.
+    /// A change's outcome.
     private enum Fate {
         case done
         /// The process dies within it.
@@ -168,7 +168,7 @@ extension FaultyDisk {
         case failed(Int32)
     }
 
-    /// Decides about a change of what is at these paths.
+    /// Decides the outcome of a change of these paths.
     private func fate(_ paths: [String]) -> Fate {
         state.withLock { state in
             if state.isDead { return .failed(ESRCH) }
@@ -313,8 +313,8 @@ extension FaultyDisk {
                 errno = ESRCH
                 return -1
             case .failed(let code):
-                // Linux: what could not be written counts as clean from now on, and the next one succeeds. A process that is dead
-                // asks for nothing, though, and what it wrote is in the page cache.
+                // On Linux, pages that failed to be written count as clean afterwards, and the next call succeeds. A
+                // dead process makes no call, and its writes are in the page cache.
                 if !state.isDead { state.files[number]?.losePages() }
                 errno = code
                 return -1

@@ -1,13 +1,13 @@
 import TestSpools
 
-/// What a file is for those who read it, and what of it is on the disk.
+/// A file as readers see it, and its durable state.
 struct FaultyFile {
     private enum Change {
         case write(offset: Int, [UInt8])
         case truncate(Int)
     }
 
-    /// Of a file: what survives a power cut or not, as one.
+    /// The unit that survives a power cut or is lost.
     static let pageBytes = 4_096
 
     /// As every process sees it.
@@ -37,10 +37,10 @@ struct FaultyFile {
         changes = []
     }
 
-    /// What was not durable never will be, unless it is written again.
+    /// Changes that were not durable are lost unless written again.
     mutating func losePages() { changes = [] }
 
-    /// What is not waiting to be written is read from the disk again; the size stays.
+    /// Clean pages are read from the disk again; the size stays.
     mutating func forget() {
         var bytes = synced
         for change in changes { Self.apply(change, to: &bytes) }
@@ -48,7 +48,7 @@ struct FaultyFile {
         cached = bytes
     }
 
-    /// - Returns: what the byte is then; nil where there is none.
+    /// - Returns: the new byte; nil past the end.
     mutating func flip(_ byte: Int, _ bit: Int) -> UInt8? {
         guard cached.indices.contains(byte) else { return nil }
         cached[byte] ^= 1 << bit
@@ -56,7 +56,8 @@ struct FaultyFile {
         return cached[byte]
     }
 
-    /// What a power cut leaves: a size that it had since it was synchronised, and each page as it was at some time since.
+    /// The state after a power cut: any size since the last synchronisation, and each page in any of its states since
+    /// then.
     func afterPowerCut(using random: inout SeededGenerator) -> [UInt8] {
         guard !changes.isEmpty else { return synced }
         var versions = [synced]

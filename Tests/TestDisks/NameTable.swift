@@ -16,7 +16,7 @@ struct NameTable {
 
     subscript(path: String) -> Node? { nodes[path] }
 
-    /// Directories before what is in them.
+    /// Directories before their entries.
     var paths: [String] { nodes.keys.sorted() }
 
     /// The numbers of all files.

@@ -1,9 +1,9 @@
-/// A video file of any packets (Adobe's FLV specification, annex E): what a camera or a muxer could have put into it.
+/// A video file with arbitrary packets (Adobe's FLV specification, annex E).
 package struct FLVFile {
     /// One packet.
     package struct Packet: Sendable {
         package var milliseconds: UInt32
-        /// What the container says; nothing needs to be true of it.
+        /// The container's flag, right or wrong.
         package var isKeyframe: Bool
         package var nalUnits: [[UInt8]]
 

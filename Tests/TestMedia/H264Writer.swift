@@ -1,7 +1,7 @@
 /// Writes H.264 by hand (ISO/IEC 14496-10 §7.3): whole pictures of uncompressed macroblocks (I_PCM), pictures that repeat others
 /// (P_Skip), and the parameter sets and messages that they need. So a test has any stream that the standard allows.
 package enum H264Writer {
-    /// What a sequence parameter set says.
+    /// The fields of a sequence parameter set.
     package struct Sequence: Sendable {
         package var id: UInt32 = 0
         /// Macroblocks along a side.

@@ -2,7 +2,7 @@ package import Foundation
 
 /// Media for tests: made with the `ffmpeg` program where it is installed, and removed afterwards.
 package struct MediaFiles: ~Copyable {
-    /// `ffmpeg` did not do as it was told.
+    /// `ffmpeg` failed.
     package struct Failure: Error {
         package let arguments: [String]
     }
@@ -47,7 +47,7 @@ package struct MediaFiles: ~Copyable {
         return path
     }
 
-    /// Runs `ffmpeg` and gives what it writes.
+    /// The output of `ffmpeg`.
     package func run(_ arguments: [String]) throws -> Data {
         guard let tool = Self.tool else { throw Failure(arguments: arguments) }
         let process = Process()
@@ -63,7 +63,7 @@ package struct MediaFiles: ~Copyable {
         return data
     }
 
-    /// The first bytes of a file as a file of their own: as many as `keeping` says of how many there are.
+    /// A file's first bytes as a file; `keeping` maps the size to the number kept.
     package func cut(
         _ path: String, to name: String, keeping: (Int) -> Int
     ) throws -> String {

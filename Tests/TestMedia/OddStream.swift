@@ -1,6 +1,6 @@
-/// A stream that cameras and files have and encoders' tests have not: what it is made of, and what is right.
+/// An unusual stream as produced by some cameras and files, its structure and the expected result.
 ///
-/// Six seconds, ten pictures a second, a group of pictures per second. Tests/MediaTests/README.md is the table of them.
+/// Six seconds, ten pictures a second, a group of pictures per second. Tests/MediaTests/README.md lists them.
 package struct OddStream: Sendable {
     package var name: String
     /// avcC's sets.
@@ -177,7 +177,7 @@ package struct OddStream: Sendable {
         }
     }
 
-    /// Access points: what decoding can start with.
+    /// Access points, at which decoding can start.
     package static let accessPoints: [OddStream] = [
         OddStream("pictures that are only flagged as keyframes") { stream in
             stream.add { group, picture in
@@ -231,7 +231,7 @@ package struct OddStream: Sendable {
         },
     ]
 
-    /// Adds pictures whose numbers go on over the groups.
+    /// Adds pictures whose numbers continue across groups.
     private mutating func addContinuous(
         _ make: (_ group: UInt32, _ place: UInt32) -> (kind: Picture.Kind, recovery: UInt32?)
     ) {

@@ -1,22 +1,22 @@
 /// A sound card with a crystal of its own, seen through late and coarse readings; everything follows from the seed.
 package struct SimulatedAudioCard {
-    /// What the driver says after a period, and what is true.
+    /// The driver's report after a period, and the true values.
     package struct Period {
         /// The first frame's number among all that were captured.
         package var firstFrame: Int64
         package var frames: Int64
         /// When the first frame was really captured, nanoseconds.
         package var trueNanoseconds: Double
-        /// What the driver says: so many frames had been captured …
+        /// The driver's count of captured frames …
         package var readingFrames: Int64
         /// … at this time.
         package var readingNanoseconds: Int64
     }
 
     package let sampleRate: Int
-    /// How much faster the card is than it says.
+    /// The card's true rate over its nominal one.
     package var skewPPM = 300.0
-    /// The room's temperature: the skew goes up and down by this much …
+    /// Room temperature: the skew varies by this much …
     package var wanderPPM = 5.0
     /// … in this time.
     package var wanderPeriodSeconds = 5_400.0
@@ -46,7 +46,7 @@ package struct SimulatedAudioCard {
         return 1e9 / Double(sampleRate) / (1 + (skewPPM + wanderPPM * turn) * 1e-6)
     }
 
-    /// Captures so many frames that nobody will ever see.
+    /// Captures frames that are never read.
     package mutating func lose(_ count: Int64) {
         elapsedNanoseconds += Double(count) * nanosecondsPerFrame
         capturedFrames += count

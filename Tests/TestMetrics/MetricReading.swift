@@ -1,7 +1,7 @@
-/// Values read from Prometheus' text exposition format. What is read comes from a program that may be of another version: metrics that nobody
-/// here knows are kept by name like all others.
+/// Values parsed from Prometheus' text exposition format. The program may be of another version, so unknown metrics are
+/// kept by name as well.
 package struct MetricReading: Sendable {
-    /// A value and what tells it from others of its metric.
+    /// A value and its labels.
     package struct Sample: Hashable, Sendable {
         package var labels: [String: String]
         package var value: Double

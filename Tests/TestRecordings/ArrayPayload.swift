@@ -2,7 +2,7 @@ import Archive
 
 /// Media bytes for tests, at an address that stays.
 package final class ArrayPayload: MediaPayload {
-    // Filled before anybody else sees it, only read afterwards.
+    // Filled before it is shared, read-only afterwards.
     nonisolated(unsafe) private let buffer: UnsafeMutableRawBufferPointer
 
     package init(_ bytes: [UInt8]) {

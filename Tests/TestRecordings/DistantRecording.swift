@@ -4,12 +4,12 @@ import MP4
 
 /// Recordings of more than four gigabytes that take no time to write and no room on the disk: a hole behind their first bytes.
 package enum DistantRecording {
-    /// Just past what 32 bits count.
+    /// Just beyond 32 bits.
     package static let hole: UInt64 = (1 << 32) + 64
 
-    /// Moves all that follows the first box of a recording that still grows behind the fourth gigabyte.
+    /// Moves everything after the first box of a growing recording behind the fourth gigabyte.
     ///
-    /// That box, `ftyp`, is as much longer; nothing else in a growing recording says where in the file it is.
+    /// That box, `ftyp`, is extended accordingly; nothing else in a growing recording depends on its file offset.
     package static func push(_ path: String) throws {
         let bytes = try Data(contentsOf: URL(filePath: path))
         let size = Int(bytes.prefix(4).reduce(0) { $0 << 8 | UInt64($1) })
@@ -24,7 +24,7 @@ package enum DistantRecording {
         try file.close()
     }
 
-    /// Makes a finished recording one that still grows: what it was before it was finished.
+    /// Makes a finished recording a growing one, as it was before finishing.
     package static func reopen(_ path: String) throws {
         let (start, end) = try DescriptorSource.withFile(path) { source in
             let layout = try RecordingLayout(of: source)

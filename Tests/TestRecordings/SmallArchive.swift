@@ -2,7 +2,7 @@ package import Archive
 package import Media
 import MP4
 
-/// An archive on disk with sessions of one source, whose segments have one picture for each second.
+/// An archive on disk with sessions of one source, whose segments have one picture a second.
 package struct SmallArchive: Sendable {
     package static let zero = UTCTime(nanoseconds: 1_790_000_000_000_000_000)
     package static let spool = SpoolID(high: 1, low: 1)

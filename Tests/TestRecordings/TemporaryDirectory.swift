@@ -1,7 +1,7 @@
 import Archive
 import Glibc
 
-/// A directory that is gone when the test is.
+/// A directory that is removed with this object.
 package final class TemporaryDirectory: Sendable {
     package let path: String
 

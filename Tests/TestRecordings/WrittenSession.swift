@@ -4,8 +4,8 @@ package import Media
 import MP4
 import Timing
 
-/// A finished session of one camera on disk, whose clock was known badly while it was recorded: what was applied was wrong by
-/// `errorNanoseconds`, and the truth is known.
+/// A finished session of one camera on disk with a poor clock estimate: its times were wrong by `errorNanoseconds`, and
+/// the true ones are known.
 package final class WrittenSession {
     package static let name = "2026-11-20T22-40-00.000Z"
     package static let second: Int64 = 1_000_000_000
@@ -18,13 +18,13 @@ package final class WrittenSession {
 
     /// Collector − agent, truly.
     package let trueOffset: @Sendable (_ agent: Int64) -> Int64
-    /// What was added to that when a moment was mapped live.
+    /// The error of times mapped while recording.
     package let error: @Sendable (_ session: Int64) -> Int64
     /// How much before its grid everything was truly captured.
     private let lead: Int64
-    /// What was recorded as the bound of the error.
+    /// The recorded bound of the error.
     private let boundNanoseconds: UInt64
-    /// Whether two pictures of three refer to one that is presented after them.
+    /// Whether two pictures of three refer to one presented after them.
     private let isReordered: Bool
     /// Whether sound begins with a packet that is only decoded.
     private let isPrimed: Bool
@@ -113,7 +113,7 @@ package final class WrittenSession {
         if finished { try writer.finish() }
     }
 
-    /// The agent's stamp of what truly happened at a moment of the session.
+    /// The agent's stamp at a true time of the session.
     package func stamp(_ session: Int64) -> Int64 {
         var stamp = Self.agentZero + session
         for _ in 0..<4 { stamp = session + Self.collectorZero - trueOffset(stamp) }
@@ -205,7 +205,7 @@ package final class WrittenSession {
         return times
     }
 
-    /// Presentation times of a track of a file on the file's timeline, nanoseconds, as its index and edit list say.
+    /// Presentation times of a file's track on the file's timeline, nanoseconds, from its index and edit list.
     package static func times(_ bytes: [UInt8], _ kind: TrackKind) throws -> [Int64] {
         let movie = try Movie.read(from: MemorySource(bytes))
         guard let track = movie.track(kind), let edit = track.edits.last else { return [] }

@@ -2,10 +2,10 @@ import Glibc
 package import Spooling
 import Synchronization
 
-/// A disk that forgets, tears, fills and rots, all from one seed: what a spool must live with.
+/// A spool's disk with faults from a seed: lost and torn writes, lack of space, and decay.
 ///
-/// Data and names are cached until they are synchronised. A power cut keeps what was synchronised; of the rest, each page
-/// is kept or not, and of the changes of names a beginning, as journalling file systems do. A killed process loses nothing.
+/// Data and names are cached until synchronised. A power cut keeps whatever was synchronised; each other page survives
+/// or not, and a prefix of the name changes survives, as on journalling file systems. A killed process loses nothing.
 package final class SimulatedDisk: SpoolStorage {
     fileprivate struct File {
         var synced: [UInt8] = []
@@ -32,7 +32,7 @@ package final class SimulatedDisk: SpoolStorage {
         var unreadable: Set<String> = []
     }
 
-    /// Of a page: what survives or not, as one.
+    /// The unit that survives or is lost.
     private static let pageBytes = 4_096
 
     package let path = "disk"
@@ -52,10 +52,10 @@ package final class SimulatedDisk: SpoolStorage {
         state.withLock { $0.stopsAt = $0.operations + count }
     }
 
-    /// A new process finds what was written.
+    /// Restarts the process, which finds its writes.
     package func restart() { state.withLock { $0.stopsAt = nil } }
 
-    /// The power goes and comes back.
+    /// Cuts the power and restores it.
     package func cutPower() {
         state.withLock { state in
             state.stopsAt = nil
@@ -89,7 +89,7 @@ package final class SimulatedDisk: SpoolStorage {
         return kept
     }
 
-    /// What is on a disk at some moment: of a machine that is put back to it later.
+    /// A disk's state, for restoring a machine's snapshot later.
     package struct Snapshot: Sendable {
         fileprivate let files: [Int: File]
         fileprivate let names: [String: Int]
@@ -100,7 +100,7 @@ package final class SimulatedDisk: SpoolStorage {
         state.withLock { Snapshot(files: $0.files, names: $0.names) }
     }
 
-    /// Puts the disk back to what it was.
+    /// Restores the disk's state.
     package func restore(_ snapshot: Snapshot) {
         state.withLock { state in
             state.stopsAt = nil

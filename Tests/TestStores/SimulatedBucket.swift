@@ -4,9 +4,9 @@ package import ObjectStore
 import Synchronization
 import TestSpools
 
-/// A store in memory that does what an S3-compatible one does, and fails as one does: by a script, or from a seed.
+/// An S3-compatible store in memory, with faults from a script or a seed.
 package final class SimulatedBucket: ObjectBucket {
-    /// What goes wrong with one request.
+    /// The fault of one request.
     package enum Fault: Hashable, Sendable, CaseIterable {
         /// 500: nothing was done.
         case serverError
@@ -69,7 +69,7 @@ package final class SimulatedBucket: ObjectBucket {
 
     package let name = "s3://test/archive"
     private let state = Mutex(State())
-    /// Whether it tells the digests of parts that it has computed, as not all stores do.
+    /// Whether it returns the digests of parts, as not all stores do.
     private let tellsDigests: Bool
     private let beforePart: @Sendable (Int) -> Void
 
@@ -81,7 +81,7 @@ package final class SimulatedBucket: ObjectBucket {
         self.beforePart = beforePart
     }
 
-    // MARK: What a test wants and sees
+    // MARK: Access for tests
 
     package var objects: [String: Object] { state.withLock { $0.objects } }
     package var requests: Int { state.withLock { $0.requests } }
@@ -90,7 +90,7 @@ package final class SimulatedBucket: ObjectBucket {
     package var uploads: Int { state.withLock { $0.uploads.count } }
     /// Parts that were sent.
     package var sentParts: Int { state.withLock { $0.parts } }
-    /// The most that was sent at once.
+    /// The largest request, bytes.
     package var largestBytes: Int { state.withLock { $0.largestBytes } }
 
     /// Lets the `count`th request from now fail.
@@ -118,10 +118,10 @@ package final class SimulatedBucket: ObjectBucket {
         }
     }
 
-    /// Somebody else deletes an object.
+    /// Deletes an object as another client would.
     package func lose(_ key: String) { state.withLock { _ = $0.objects.removeValue(forKey: key) } }
 
-    /// Somebody else writes an object.
+    /// Writes an object as another client would.
     package func replace(_ key: String, with bytes: [UInt8]) {
         state.withLock { state in
             state.latest += 1
@@ -130,7 +130,7 @@ package final class SimulatedBucket: ObjectBucket {
         }
     }
 
-    /// Somebody flips a bit of an object, and its tag stays.
+    /// Flips a bit of an object and keeps its tag.
     package func rot(_ key: String) {
         state.withLock { state in
             guard var object = state.objects[key], !object.bytes.isEmpty else { return }
@@ -288,7 +288,7 @@ package final class SimulatedBucket: ObjectBucket {
 
     // MARK: Requests and their faults
 
-    /// One request: its fault, if it has one, before or after what it does.
+    /// One request, with its fault before or after its effect.
     private func request<Answer>(
         bytes: Int = 0,
         _ body: (inout State, Fault?) throws(ObjectStoreError) -> Answer

@@ -63,7 +63,7 @@ struct RetrospectTests {
         run.clock.jumps = [(2_400, 3_000_000_000)]
         let outcome = run.run(seed: seed)
         #expect(outcome.violations.prefix(3) == [])
-        // In the middle of the outage both ends are known: far less than growing from one.
+        // In the middle of the outage both ends constrain the clock, much better than one.
         let greatest = Outcome.rank(
             outcome.boundsNanoseconds.filter { $0 < 1_000_000_000 }, permille: 1_000)
         #expect(greatest < 60_000_000, "\(greatest)")

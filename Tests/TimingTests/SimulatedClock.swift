@@ -23,7 +23,7 @@ struct SeededGenerator: RandomNumberGenerator {
 struct SimulatedClock {
     var baseOffsetNanoseconds: Int64 = 0
     var skewPPB = 0.0
-    /// The room's temperature: the skew goes up and down by this much …
+    /// Room temperature: the skew varies by this much …
     var wanderPPB = 5_000.0
     /// … in this time.
     var wanderPeriodSeconds = 5_400.0
@@ -48,7 +48,7 @@ struct SimulatedClock {
         return baseOffsetNanoseconds + jumped + Int64(drift.rounded())
     }
 
-    /// An exchange that begins at `t1Nanoseconds` and takes so long each way.
+    /// An exchange that begins at `t1Nanoseconds`, with these delays each way.
     func exchange(
         at t1Nanoseconds: Int64, thereNanoseconds: Int64, backNanoseconds: Int64,
         processingNanoseconds: Int64 = 20_000

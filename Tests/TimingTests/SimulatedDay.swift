@@ -1,6 +1,6 @@
 import Timing
 
-/// A day of a box, seen through its link: what the estimator and the timeline make of it against the truth.
+/// A day of a box's clock seen through its link: compares the estimator and the timeline with the true clock.
 struct SimulatedDay {
     var clock = SimulatedClock()
     var link = SimulatedLink.quiet

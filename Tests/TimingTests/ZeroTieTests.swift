@@ -13,12 +13,12 @@ struct ZeroTieTests {
             boundNanoseconds: bound, boundGrowthPPB: growth, validFromAgentNanoseconds: 0)
     }
 
-    /// A tie whose wall clock says 30 s, to within 16 s.
+    /// A tie whose wall clock shows 30 s, to within 16 s.
     private var tie: ZeroTie<String> {
         ZeroTie(.init(nanoseconds: 30 * Self.second, errorNanoseconds: 16 * Self.second))
     }
 
-    /// Takes in a clock that places zero at `zero`, to within twice `bound`.
+    /// Adds a clock that places zero at `zero`, to within twice `bound`.
     private func observe(
         _ tie: inout ZeroTie<String>, _ clock: String, zero: Int64, bound: Int64
     ) -> Bool {

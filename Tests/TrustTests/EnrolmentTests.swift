@@ -75,7 +75,7 @@ struct `An enrolment` {
         #expect(
             reason { _ = try directory.completeEnrolment(token: second, key: own, now: now) }
                 .contains("stage is revoked"))
-        // What takes that back does not make a box's own key of it.
+        // Lifting the revocation does not authorise the box's own key.
         try directory.authorize(name: "stage", key: nil, sources: nil)
         #expect(try directory.agents().register.authorizedCount == 0)
         #expect(try directory.completeEnrolment(token: second, key: own, now: now).key == own)
@@ -93,7 +93,7 @@ struct `An enrolment` {
             reason { _ = try directory.completeEnrolment(token: token, key: one, now: now) }
                 .contains("already authorised as stage"))
         #expect(try directory.completeEnrolment(token: token, key: other, now: now).name == "door")
-        // A box that is made anew: its old key is revoked first, and what it may write stays.
+        // A reinstalled box: its old key is revoked first, and its rights remain.
         try directory.authorize(name: "door", key: nil, sources: Authorization.patterns("door-*"))
         try directory.revoke("door")
         let again = try enrol("door")

@@ -43,7 +43,7 @@ struct `A machine's own key` {
         }
         let key = try place.directory.makeOwnKey()
         #expect(try place.directory.ownKey() == key)
-        // What is a minute old may be somebody's who is writing now, and what is called otherwise is not ours.
+        // A file a minute old may be in use by a writer, and other names are not ours.
         #expect(
             try Set(FileManager.default.contentsOfDirectory(atPath: place.directory.path))
                 == ["own.key", "own.key.\(getpid()).new", "notes.new"])
@@ -105,7 +105,7 @@ struct `An agent's file` {
         var register = try directory.agents().register
         #expect(register.mayWatch(viewer, now: 0) && !register.mayWatch(box, now: 0))
         #expect(register.authorizedCount == 1 && register.watchingCount == 1)
-        // A box that may watch, too, keeps its source; and what nobody speaks of stays.
+        // A box that may also watch keeps its source; unmentioned rights remain.
         try directory.authorize(name: "stage", key: nil, sources: nil, mayWatch: true)
         let both = try directory.authorize(name: "stage", key: box, sources: nil)
         #expect(both.mayWatch && both.sources.map(\.description) == ["stage"] && !both.isViewer)
@@ -159,7 +159,7 @@ struct `An agent's file` {
         #expect(throws: TrustError.keyTaken(name: "stage")) {
             try directory.authorize(name: "door", key: one, sources: nil)
         }
-        // A revoked key may come back under another name, and its name may become another key's.
+        // A revoked key may return under another name, and its name may be given to another key.
         try directory.revoke("stage")
         try directory.authorize(name: "door", key: one, sources: nil)
         #expect(try directory.agents().authorizations.map(\.name) == ["door"])

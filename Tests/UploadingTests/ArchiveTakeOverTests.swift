@@ -24,7 +24,7 @@ import Testing
         try ArchiveRecovery.run(layout, now: SmallArchive.zero, idleTimeoutNanoseconds: 0)
     }
 
-    /// What a recovered archive says of the spool.
+    /// The spool's records in a recovered archive.
     private func records(_ layout: ArchiveLayout) throws -> (known: SequenceSet?, isOpen: Bool) {
         let archive = try recover(layout)
         return (
@@ -74,7 +74,7 @@ import Testing
         #expect(source.clocks.last?.epoch == EpochID(high: 2, low: 2))
         #expect(source.clocks.last?.agentNanoseconds == 20_000_000_000)
         #expect(archive.spools["camera"]?.first?.sequences == SequenceSet(upTo: 30))
-        // Nothing of it has to go up again but what is new.
+        // Only new files are uploaded again.
         #expect(try SessionVerifier.verify("s", in: layout).isIntact)
     }
 
@@ -92,7 +92,7 @@ import Testing
         #expect(try records(layout).known == known)
         // Nor at the next start.
         #expect(try records(layout).known == known)
-        // What the new one has found out counts.
+        // The new collector's finding takes precedence.
         let path = layout.ledger("s", "camera")
         try FileSystem.replace(
             path, with: FileSystem.read(path, limit: 1 << 20) + line(.opened, after: 46))

@@ -7,7 +7,7 @@ import Testing
 
 @testable import Uploading
 
-/// A take-over that is told to stop, and one with several requests at the same time.
+/// Cancelled takeovers and concurrent requests of one.
 @Suite struct InterruptedTakeOverTests {
     private func recorded(segments: Int) throws -> UploadScene {
         let scene = UploadScene()

@@ -14,7 +14,7 @@ import Testing
             surroundings: scene.surroundings, figures: UploadFigures())
     }
 
-    /// A session whose media is in the store alone.
+    /// A session whose media is only in the store.
     private func moved() throws -> (scene: UploadScene, files: [(SegmentKey, [UInt8])]) {
         let scene = UploadScene()
         try scene.archive.addSession("s", segments: 3)

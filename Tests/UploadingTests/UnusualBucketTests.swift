@@ -6,7 +6,7 @@ import Testing
 
 @testable import Uploading
 
-/// What a take-over makes of a bucket that is not as one collector left it.
+/// Takeovers of buckets that one collector alone would not have left.
 @Suite struct UnusualBucketTests {
     private let spool = SmallArchive.spool
     private let directory = TemporaryDirectory()
@@ -198,7 +198,7 @@ import Testing
         #expect(outcome.sessions == 1 && outcome.segments == 1)
         #expect(outcome.problems.count == 65 && outcome.problems.last == "and 17 more")
         #expect(outcome.problems.first?.contains("is larger than") == true)
-        // Not even a part of what is too large was read.
+        // Not even a part of the oversized object was read.
         #expect(scene.bucket.requests - requests < 200)
         #expect(!FileSystem.exists("\(layout.session("s"))/notes.json"))
         #expect(try known() == SequenceSet(upTo: 10))

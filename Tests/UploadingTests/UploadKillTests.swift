@@ -137,7 +137,7 @@ import Testing
                 }
                 return scene
             } _: { scene, steps in
-                // What retention finds expired at every survey.
+                // Segments that retention finds expired at every survey.
                 let owner = SourceKey(session: "s", source: "camera")
                 let known = try scene.segments("s") + scene.layout.movedSegments(owner)
                 return scene.live(

@@ -106,7 +106,7 @@ import Testing
         queue.sessionRemoved("s")
         queue.add(.forgetSession("s"), now: 0)
         #expect(queue.take(now: 0) == nil)
-        // Its file is gone, and its directory.
+        // Its file and directory are gone.
         _ = queue.failed(.segment(first), "cannot upload", hasAnswer: false, now: 0)
         #expect(queue.take(now: 0) == .forgetSession("s"))
         #expect(queue.finished(.forgetSession("s"), hasAnswer: true, now: 0) == nil)

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Uploading
 
-/// A clock that stands still unless somebody sleeps.
+/// A clock that advances only with sleeps.
 final class VirtualClock: Sendable {
     private let nanoseconds = Mutex<Int64>(1_000_000_000_000)
 
@@ -52,7 +52,7 @@ final class UploadScene: Sendable {
         var settings = UploadSettings()
         settings.partBytes = partBytes
         settings.readBack = readBack
-        // One request after the other, so that a test can say which of them fails.
+        // Requests in sequence, so that a test can select the failing one.
         settings.partsAtOnce = partsAtOnce
         self.settings = settings
     }
@@ -115,7 +115,7 @@ final class UploadScene: Sendable {
             })
     }
 
-    /// What the collector's disk thread does, with a look at whether it may.
+    /// The collector's disk thread, with its permission check.
     var hooks: UploadHooks {
         UploadHooks(
             log: { [self] _, line in log.withLock { $0.lines.append(line) } },
@@ -162,7 +162,7 @@ final class UploadScene: Sendable {
         }
     }
 
-    /// Expects the store to have a segment as its file is, with a proof that says so.
+    /// Expects the store to have a segment as in its file, with a matching proof.
     func expectProven(
         _ segment: SegmentKey, with path: String, sourceLocation: SourceLocation = #_sourceLocation
     ) {

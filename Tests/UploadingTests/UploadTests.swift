@@ -7,7 +7,7 @@ import Testing
 
 @testable import Uploading
 
-/// What comes into the store when nothing goes wrong, and when the world changes meanwhile.
+/// Uploads without faults, and with changes meanwhile.
 @Suite struct UploadTests {
     @Test func `everything of a session is in the store, proven, and each object was made once`()
         throws
@@ -145,7 +145,7 @@ import Testing
         let place = UploadPlace(
             scene.bucket, scene.layout, settings: scene.settings,
             surroundings: scene.surroundings, figures: UploadFigures())
-        // As if the other one had come after the question.
+        // As if the other one had arrived after the check.
         #expect(throws: UploadError.self) {
             try SessionDocuments("s", to: place).run(isKnown: true)
         }

@@ -102,7 +102,7 @@ struct AgentHarness {
         perform(link.tick(now: now))
     }
 
-    /// What was sent since the last call.
+    /// Messages sent since the last call.
     mutating func takeSent() -> [WireMessage] {
         defer { sent.removeAll() }
         return sent

@@ -176,11 +176,11 @@ struct `An agent` {
             return agent.takeSent()
         }
         _ = sendTogether()
-        // Without a measurement, records say enough.
+        // Without an exchange, records need no heartbeat.
         #expect(sendTogether().map(\.name) == ["Samples"])
         agent.link.add(Fixtures.exchange())
         #expect(sendTogether().map(\.name) == ["Samples", "Heartbeat"])
-        // It has been said.
+        // The exchange has been reported.
         #expect(sendTogether().map(\.name) == ["Samples"])
     }
 
@@ -385,7 +385,7 @@ struct `When an agent's memory is full` {
         return agent
     }
 
-    /// What it sends once it is welcome.
+    /// The messages sent after the welcome.
     private func drained(_ agent: AgentHarness) -> [WireMessage] {
         var agent = agent
         agent.connect()
@@ -443,7 +443,7 @@ struct `When an agent's memory is full` {
         for number in 10..<60 { agent.add(isKeyframe: number % 5 == 0) }
         agent.connect()
         agent.sent.removeAll()
-        // It got eight of them, wrote five, and grants nothing yet: the rest must not be cut anew.
+        // It received eight, wrote five, and grants nothing yet: the rest must not be divided differently.
         agent.welcome(received: 8, persisted: 5, credit: 0)
         for number in 60..<80 { agent.add(isKeyframe: number % 5 == 0) }
         agent.acknowledge(received: 8, persisted: 5)

@@ -361,7 +361,7 @@ struct `Hostile headers` {
                 }
             }
             let decoded = Result { () throws(WireError) in try WireMessage(decoding: bytes) }
-            // The quick reader says what the general one says, or nothing.
+            // The fast decoder agrees with the general one or declines.
             #expect(
                 decoded == Result { () throws(WireError) in try WireMessage(decodingAny: bytes) },
                 "seed \(seed)")
@@ -375,7 +375,7 @@ struct `Hostile headers` {
                     }
                 }
             }
-            // What was read can be written, and reads the same.
+            // A decoded message survives a round trip.
             #expect((try? WireMessage(decoding: message.encoded())) == message, "seed \(seed)")
         }
     }
@@ -403,7 +403,7 @@ struct `A clock probe` {
     }
 
     @Test func `with additions is answered too`() throws {
-        // Field 9, a varint, that this version does not know.
+        // Field 9, a varint, unknown to this version.
         let probe = WireMessage.clockProbe(ClockProbe(t1: 42)).encoded()
         let longer = [probe[0], probe[1] + 2] + probe[2...] + [9 << 3, 5]
         let reply = longer.withUnsafeBytes {

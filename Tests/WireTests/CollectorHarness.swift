@@ -78,13 +78,13 @@ struct CollectorHarness {
         link.becameDurable(source: source, spool: Fixtures.identity(spool), through: sequence)
     }
 
-    /// What was asked for since the last call.
+    /// Actions requested since the last call.
     mutating func takeEvents() -> [CollectorAction] {
         defer { events.removeAll() }
         return events
     }
 
-    /// What a peer got since the last call.
+    /// Messages sent to a peer since the last call.
     mutating func takeSent(to peer: UInt8 = 1) -> [WireMessage] {
         defer { sent.removeAll { $0.peer == Self.peer(peer) } }
         return sent.filter { $0.peer == Self.peer(peer) }.map(\.message)

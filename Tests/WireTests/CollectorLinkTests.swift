@@ -63,7 +63,7 @@ struct `A greeting` {
         let events = collector.takeEvents()
         #expect(events.first == .closed(source: "camera1", .replaced))
         #expect(collector.takeState(of: 2)?.received == 3)
-        // What still comes over the old connection is not known any more.
+        // Messages over the old connection are refused as unknown.
         collector.send(.samples(Fixtures.samples(first: 4)))
         #expect(collector.takeRefusal()?.reason == .unknownConnection)
     }
@@ -101,7 +101,7 @@ struct `A greeting` {
         var collector = CollectorHarness(settings: settings)
         collector.send(.hello(Fixtures.hello()))
         collector.send(.hello(Fixtures.hello(spool: 2, sources: ["b"])), from: 2)
-        // It keeps its samples, and comes again.
+        // It keeps its samples and reconnects.
         #expect(collector.takeRefusal(of: 2)?.reason == .unknownConnection)
         collector.perform(
             collector.link.peerGone(
@@ -292,7 +292,7 @@ struct `A record` {
         var collector = CollectorHarness(archived: ArchivedRecords(persisted: 100, goodbye: 100))
         collector.send(.hello(Fixtures.hello()))
         _ = collector.takeEvents()
-        // Nobody was told that the source is here: its samples would belong to nobody.
+        // The source was not announced, so its samples would belong to no source.
         collector.send(
             .samples(
                 Fixtures.samples(
@@ -521,7 +521,7 @@ struct `Strangers` {
 
     @Test func `cannot fill the memory with addresses`() {
         var gate = LogRateLimit()
-        // Far enough apart that their lines are not too many, and soon enough that the last one still has to wait.
+        // Far enough apart to stay below the line limit, close enough that the last one is delayed.
         let step = LogRateLimit.pauseNanoseconds / Int64(LogRateLimit.linesPerPause) + 1
         for number in 0..<5_000 { _ = gate.pass("\(number)", now: Int64(number) * step) }
         #expect(gate.pass("0", now: 5_000 * step) == 0)

@@ -244,7 +244,7 @@ struct `A collector that passes commands on` {
             reports(&collector) == [
                 11: .keyframeRequested, 12: .status(CommandFixtures.status),
             ])
-        // What nobody waits for is no answer.
+        // A report without a pending request is ignored.
         collector.send(.report(Report(id: sent[0].id, source: 0, reply: .keyframeRequested)))
         #expect(reports(&collector).isEmpty)
         #expect(collector.takeRefusal() == nil)

@@ -51,7 +51,7 @@ struct `Credit` {
         func announced() -> UInt64? {
             collector.link.connections[CollectorHarness.peer(1)]?.accounts[0].announcedBytes
         }
-        // What is on its way will bring credit.
+        // Messages in flight will bring credit.
         collector.send(.heartbeat(Heartbeat()))
         #expect(announced() == 2 << 20)
         collector.link.released(MediaAmount(sizeBytes: 1_000, samples: 1), source: "camera1")
@@ -63,7 +63,7 @@ struct `Credit` {
         var collector = CollectorHarness.greeted()
         collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
         #expect(collector.takeRefusal() == nil)
-        // Two payloads fit in the window, but not what their records cost besides.
+        // Two payloads fit in the window, but not with their records' cost.
         collector.send(.samples(Fixtures.samples(first: 2, runs: [batch])))
         #expect(collector.takeRefusal()?.reason == .limit)
     }
@@ -100,7 +100,7 @@ struct `Credit` {
         collector.send(.samples(Fixtures.samples(first: 1, runs: [batch])))
         collector.send(.hello(Fixtures.hello()), from: 2)
         collector.tick()
-        // What a sample costs of memory besides its bytes comes on top.
+        // A sample's memory cost is added to its bytes.
         #expect(
             collector.takeState(of: 2)?.creditLimitBytes
                 == UInt64(4 << 20 - CollectorBudgets.sampleCostBytes))
@@ -133,7 +133,7 @@ struct `Credit` {
             if number % 1_000 == 0 { collector.tick() }
             refusal = collector.takeRefusal()
         }
-        // What was granted at first, and no more.
+        // The initial credit, and no more.
         #expect(refusal?.reason == .limit)
         #expect(number <= (8 << 20) / 256 + 1)
         collector.persist("camera1", through: number)

@@ -2,12 +2,12 @@ import Media
 
 @testable import Wire
 
-/// What is durable, as a test says it is.
+/// Durable records, set by a test.
 struct DurableMap: DurabilityLookup {
-    /// Of what was never spoken of.
+    /// For sources not set.
     var otherwise = ArchivedRecords()
     private var records: [String: [SpoolID: ArchivedRecords]] = [:]
-    /// What the store has, of every source and spool; nil: agents do not wait for a store.
+    /// The store's sequence for every source and spool; nil: agents do not wait for a store.
     var stored: UInt64?
 
     init(otherwise: ArchivedRecords = ArchivedRecords()) { self.otherwise = otherwise }

@@ -25,7 +25,7 @@ struct `An Enrol` {
         var collector = CollectorHarness()
         collector.send(.enrol(Self.enrol), right: token)
         #expect(enrolments(&collector) == [.enrol(Self.peer, Self.enrol)])
-        // What comes again meanwhile changes nothing.
+        // A repeated request changes nothing meanwhile.
         collector.send(.enrol(Self.enrol), right: token)
         #expect(enrolments(&collector).isEmpty && collector.takeSent().isEmpty)
         let enrolled = Enrolled(name: "box7", sources: own.sources)
@@ -34,7 +34,7 @@ struct `An Enrol` {
                 Self.peer, .enrolled(enrolled), now: collector.now, durable: collector.durable))
         #expect(collector.takeSent() == [.enrolled(enrolled)])
         #expect(collector.dismissed == [Self.peer])
-        // Nobody waits any more.
+        // No request is pending any more.
         collector.perform(
             collector.link.enrolled(
                 Self.peer, .enrolled(enrolled), now: collector.now, durable: collector.durable))

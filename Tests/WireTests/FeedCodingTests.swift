@@ -3,7 +3,7 @@ import Testing
 
 @testable import Wire
 
-/// A feed's messages on the wire, and whatever else stands there.
+/// A feed's messages on the wire, and arbitrary bytes.
 @Suite struct FeedCodingTests {
     private static let samples = FeedSamples(
         session: "2026-11-20T22-40-00.000Z", zeroUTCNanoseconds: 1_790_000_000_000_000_000,

@@ -45,7 +45,7 @@ enum Fixtures {
     }
 
     static let epoch = Epoch(number: 1, identity: identity(0xE0))
-    /// Of what comes in ``hello(spool:agent:sources:firstSequence:)`` from the harness' first peer, without keys.
+    /// The owner of clocks in ``hello(spool:agent:sources:firstSequence:)`` from the harness' first peer, without keys.
     static let clockOwner = ClockOwner(owner: "10.0.0.1", spool: identity(1))
 
     static func hello(

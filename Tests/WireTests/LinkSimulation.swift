@@ -3,12 +3,12 @@ import Testing
 
 @testable import Wire
 
-/// One agent with two sources, one collector with a disk, and a network that breaks: all from one seed.
+/// One agent with two sources, one collector with a disk, and a faulty network, all from one seed.
 ///
-/// A connection delivers in order and loses its end when it breaks, as TCP does. A collector that crashes forgets what it
-/// had not persisted.
+/// A connection delivers in order and loses its tail when it breaks, as TCP does. A collector that crashes loses
+/// unpersisted records.
 struct LinkSimulation {
-    /// What one source has made, by number: what the collector must end up with, or be told that it is gone.
+    /// A source's records by number; each must be stored or reported as a gap.
     private enum Made: Hashable {
         case sample(dts: Int64, format: [TrackFormat])
         case loss(samples: UInt64)
@@ -16,7 +16,7 @@ struct LinkSimulation {
         case goodbye
     }
 
-    /// What the collector has of one source.
+    /// The collector's records of one source.
     private struct Taken {
         struct Record {
             var sequences: ClosedRange<UInt64>
@@ -64,12 +64,12 @@ struct LinkSimulation {
     private(set) var crashes = 0
     private(set) var breaks = 0
 
-    /// What survives the collector.
+    /// State that survives a collector.
     private struct Disk {
         var taken: [String: Taken] = [:]
     }
 
-    /// - Parameter gathers: whether records wait for others, while nobody watches; who watches comes and goes.
+    /// - Parameter gathers: whether records wait for others while there are no viewers; viewers come and go.
     init(seed: UInt64, gathers: Bool = false) {
         self.seed = seed
         random = SeededGenerator(seed: seed)
@@ -93,7 +93,7 @@ struct LinkSimulation {
             session: gathers ? "2026-11-20T22-40-00.000Z" : "")
     }
 
-    /// Some minutes of trouble, then as much peace as it takes.
+    /// Some minutes with faults, then without until everything has arrived.
     mutating func run() {
         for _ in 0..<3_000 { step(inPeace: false) }
         saidGoodbye = true
@@ -124,11 +124,11 @@ struct LinkSimulation {
         if connection == nil, let at = reconnectAt, now >= at { connect() }
         deliver(all: inPeace)
         useDisk()
-        // What waits, waits for an instant that comes soon.
+        // Delayed records have a due time in the near future.
         if let due = agent.sendDueNanoseconds { longestWait = max(longestWait, due - now) }
         perform(agent.tick(now: now))
         perform(collector.tick(now: now, durable: durable))
-        // Gaps that stand for what did not fit are sent at once, and cannot grow any more then.
+        // Gaps for dropped records are sent immediately and cannot grow afterwards.
         #expect(agent.memoryBytes <= Self.memoryLimitBytes + 50_000, "seed \(seed)")
     }
 
@@ -186,7 +186,7 @@ struct LinkSimulation {
     private mutating func breakConnection() {
         guard connection != nil else { return }
         breaks += 1
-        // What was on its way may still arrive, up to some point.
+        // Messages in flight may still arrive, up to some point.
         deliver(all: false)
         connection = nil
         perform(agent.disconnected(now: now))
@@ -304,7 +304,7 @@ struct LinkSimulation {
         perform(agent.disconnected(now: now))
     }
 
-    // MARK: What must be true in the end
+    // MARK: Final invariants
 
     private func check() {
         #expect(isFinished, "seed \(seed)")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Wire
 
-/// A box that keeps many spools until they are released says Hello with each of them before it comes to the one that it is sending.
+/// A box that keeps many spools until release greets with each of them before the current one.
 @Suite struct ManySpoolsTests {
     @Test func `what is not durable yet is known, however many spools came between`() {
         var collector = CollectorHarness.greeted()

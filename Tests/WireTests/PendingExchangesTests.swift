@@ -3,7 +3,7 @@ import Testing
 @testable import Wire
 
 @Suite struct PendingExchangesTests {
-    /// An exchange of a collector whose clock is an hour ahead.
+    /// An exchange with a collector whose clock is an hour ahead.
     private func exchange(_ number: Int, there: Int64, back: Int64) -> ReportedExchange {
         let t1 = Int64(number) * 10_000
         let t2 = t1 + there + 3_600_000_000_000

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Wire
 
-/// The second watermark: what an agent keeps although it is on the collector's disk.
+/// The release watermark: records that an agent keeps although they are on the collector's disk.
 @Suite struct ReleaseTests {
     private func hello(of agent: inout AgentHarness) throws -> Hello {
         for case .hello(let hello) in agent.takeSent() { return hello }
@@ -52,7 +52,7 @@ import Testing
         #expect(back.sources.map(\.firstSequence) == [3])
         agent.welcome(received: 6, persisted: 5, released: 2)
         #expect(agent.takeSequences() == [6...6])
-        // Another one, with what the store has.
+        // Another welcome, with the store's sequence.
         agent.perform(agent.link.disconnected(now: agent.now))
         agent.connect()
         agent.welcome(received: 3, persisted: 3, released: 2)
@@ -79,14 +79,14 @@ import Testing
         let later = try hello(of: &agent).sources[0]
         #expect(later.tracks.contains(Fixtures.otherAudio) && later.firstSequence == 1)
         agent.welcome(received: 0, persisted: 0, released: 0)
-        // It greets again: what it sends first is of another format than it has said.
+        // It greets again, because its first record has an unannounced format.
         let earlier = try hello(of: &agent).sources[0]
         #expect(earlier.tracks.contains(Fixtures.audio) && earlier.firstSequence == 1)
         agent.welcome(received: 0, persisted: 0, released: 0)
         #expect(agent.takeSequences() == [1...1, 2...2, 3...3])
     }
 
-    /// Records that cannot be read from the disk are a gap. What a collector has received of them needs none, until it is lost.
+    /// Unreadable records are a gap. Records that a collector has received need none until they are lost.
     @Test func `a gap that was shortened for one collector is whole for another that has less`() {
         let window = RecordWindow(memoryBytes: 1 << 20, inFlightBytes: 1 << 20)
         var outbox = Outbox<[UInt8]>(
@@ -110,7 +110,7 @@ import Testing
         // The same collector again needs no more.
         outbox.resume(state(received: 137, persisted: 103))
         #expect(outbox.records.map(\.sequences) == [138...171])
-        // One that has lost its power does.
+        // A collector after a power cut does.
         outbox.resume(state(received: 103, persisted: 103))
         #expect(outbox.wanted == 104)
         outbox.load([damaged(from: 104)], formats: [Fixtures.video])
@@ -175,7 +175,7 @@ import Testing
         collector.tick(milliseconds: 100)
         state = collector.takeState()
         #expect(state?.persisted == 3 && state?.released == 2)
-        // Never beyond what is durable here.
+        // Never beyond the durable sequence.
         collector.durable.stored = 9
         collector.link.becameReleased(source: "camera1", spool: Fixtures.identity(1))
         collector.tick(milliseconds: 100)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Wire
 
-/// What an agent hears from a collector that was killed and started again.
+/// A killed and restarted collector's messages to an agent.
 struct `A collector that was started again` {
     private func collector(persisted: UInt64, goodbye: UInt64? = nil) -> CollectorHarness {
         CollectorHarness(archived: ArchivedRecords(persisted: persisted, goodbye: goodbye))
@@ -17,7 +17,7 @@ struct `A collector that was started again` {
         collector.send(.samples(samples))
         #expect(collector.takeRefusal() == nil)
         #expect(collector.takeEvents() == [.samples(source: "camera1", samples)])
-        // Only there: later on, a message that is cut anew is a fault.
+        // Only there: later, a differently divided message is an error.
         collector.send(.samples(Fixtures.samples(first: 3)))
         #expect(collector.takeRefusal()?.reason == .sequence)
     }

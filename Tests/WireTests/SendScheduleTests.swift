@@ -48,7 +48,7 @@ struct `Records that nobody waits for` {
         #expect(agent.takeSequences() == [])
         let due = try #require(agent.link.sendDueNanoseconds)
         #expect(due > began && due <= began + interval)
-        // What comes later waits for the same instant.
+        // Later records wait for the same time.
         agent.add()
         #expect(agent.link.sendDueNanoseconds == due)
         agent.now = due - 1
@@ -74,7 +74,7 @@ struct `Records that nobody waits for` {
             agent.add()
             #expect(agent.takeSequences() == [1...1])
         }
-        // A session that ends is followed by another one, whose zero is the earliest sample that has arrived.
+        // The session after an ended one has its zero at the earliest sample received.
         var agent = agent(welcome())
         agent.add()
         #expect(agent.takeSequences() == [])
@@ -160,7 +160,7 @@ struct `Records that nobody waits for` {
 struct `Agents that know the collector's clock` {
     private let interval: Int64 = 500_000_000
 
-    /// An exchange of an agent whose clock shows so much less than the collector's.
+    /// An exchange of an agent whose clock is behind the collector's by `offset`.
     private func exchange(_ offset: Int64, at now: Int64, roundTrip: Int64) -> ReportedExchange {
         ReportedExchange(
             t1: now, t2: now + offset + roundTrip / 2, t3: now + offset + roundTrip / 2,
@@ -265,7 +265,7 @@ struct `Agents that know the collector's clock` {
 }
 
 struct `A collector that says where agents meet` {
-    /// What it says after so many bytes in each of some seconds.
+    /// The answer after these byte counts in successive seconds.
     private func count(_ seconds: [Int]) -> Int {
         var instants = SendInstants()
         instants.tick(now: 0)
@@ -374,7 +374,7 @@ struct `Several records in one message` {
         let half = WireLimits.messageBytes / 2
         #expect(
             groups([(samples, half), (samples, half), (samples, 1)]) == [0..<2, 2..<3])
-        // One that is larger by itself still travels.
+        // A larger one is sent alone.
         #expect(
             groups([(samples, 1), (samples, WireLimits.payloadBytes), (samples, 1)])
                 == [0..<1, 1..<2, 2..<3])

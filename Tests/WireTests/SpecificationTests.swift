@@ -14,7 +14,7 @@ private func text(_ path: String) throws -> String {
 
 struct `The protocol's text` {
     @Test func `has every limit, with its value`() throws {
-        // name → value, from the table's rows: | `name` | value | of what |
+        // name → value, from the table's rows: | `name` | value | scope |
         let specification = try text("proto/README.md")
         let section = try #require(specification.range(of: "## Limits"))
         let rows = specification[section.upperBound...].split(separator: "\n")
@@ -35,7 +35,7 @@ struct `The protocol's text` {
         let declared = try text("Sources/Wire/WireLimits.swift").matches(
             of: /package static let (\w+)/
         ).map { String($0.output.1) }
-        // What a Hello is known by is told where Hello is.
+        // The fields that identify a Hello are described with it.
         let versions: Set = [
             "magic", "major", "minor", "commandMinor", "watchMinor", "releaseMinor",
         ]

@@ -67,7 +67,7 @@ struct `A connection with a key` {
                 now: collector.now, durable: collector.durable))
         let refusal = collector.takeRefusal()
         #expect(refusal == Refusal(reason: .unauthorized, text: "the key box7 is revoked"))
-        // Who has not said Hello has nothing to lose.
+        // A peer without a Hello is unaffected.
         collector.perform(
             collector.link.rightChanged(
                 of: CollectorHarness.peer(2), to: nil, else: "revoked", now: collector.now,

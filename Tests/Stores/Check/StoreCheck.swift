@@ -7,7 +7,7 @@ import ObjectStore
 import Terminal
 import Threads
 
-/// Uploads archives to an object store, and checks that a store does what the client relies on. For tests only.
+/// Uploads archives to an object store and checks that it behaves as the client requires. For tests only.
 @main
 struct StoreCheck: ParsableCommand {
     static let configuration = CommandConfiguration(
@@ -91,7 +91,8 @@ struct Put: ParsableCommand {
     }
 }
 
-/// `store-check promises`: a line for each thing that was tried. What a store may leave out is said, what it must do is checked.
+/// `store-check promises`: a line for each check. Missing optional behaviour is reported; missing required behaviour is
+/// an error.
 struct Promises: ParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "Checks what the client relies on, in a prefix of its own.")
@@ -182,7 +183,7 @@ struct Promises: ParsableCommand {
         let sent = try bucket.putPart(
             1, of: upload, key: "check/large", bytes: ObjectBytes(part),
             digest: StoreCheck.digest(part))
-        // Not every store looks: who uploads looks before.
+        // Not every store checks, so an uploader checks first.
         try Self.expect(
             "completing over an object",
             Self.kind { () throws(ObjectStoreError) in
