@@ -7,7 +7,7 @@ import Testing
 
 @testable import ViewerCore
 
-/// Exports that last until they are told to go on.
+/// Exports that run until released.
 private final class ExportScene: Sendable {
     let place = AccessPlace()
     let begun = LiveEvent()
@@ -16,7 +16,7 @@ private final class ExportScene: Sendable {
 
     var directory: String { "\(place.directory)/exports" }
 
-    /// - Parameter error: what a cancelled export throws.
+    /// - Parameter error: thrown by a cancelled export.
     func queue(cancelled error: any Error = ExportError.cancelled) -> ExportQueue {
         let (begun, mayEnd, ended) = (begun, mayEnd, ended)
         return ExportQueue(
@@ -27,7 +27,7 @@ private final class ExportScene: Sendable {
                 begun.happens()
                 while !mayEnd.hasHappened {
                     guard !control.cancellation.isCancelled else {
-                        // It takes its time.
+                        // Cancellation is delayed.
                         for _ in 0..<50 { usleep(1_000) }
                         ended.happens()
                         throw error
@@ -41,7 +41,7 @@ private final class ExportScene: Sendable {
     }
 }
 
-/// Exports whose order is noted. They last until they are told to go on.
+/// Exports whose order is recorded. They run until released.
 private final class ExportOrder: Sendable {
     let mayEnd = LiveEvent()
     private let state = Mutex<[String]>([])
@@ -128,7 +128,7 @@ extension ExportQueue {
         }
         let other = queue.add("ben")
         #expect(other != nil)
-        // One that waits is given up.
+        // A waiting export is cancelled.
         let isRemoved = queue.remove(own[3].id)
         let next = queue.add("anna")
         #expect(isRemoved && next != nil)

@@ -7,7 +7,7 @@ struct AttributeReading {
 
     private(set) var values: [String: Value] = [:]
 
-    /// Nil for what is no attribute list: a name twice, a value that is missing, text behind a quotation mark.
+    /// Nil for an invalid attribute list: a repeated name, a missing value, text behind a quotation mark.
     init?(_ text: String) {
         // By scalars: a quotation mark and an accent behind it are one character.
         var rest = Array(text.unicodeScalars)[...]

@@ -7,7 +7,7 @@ import ViewerCore
 
 /// Gaps of the ledger as date ranges.
 @Suite struct GapDateRangeTests {
-    /// A camera with ten seconds of pictures, and what its ledger says.
+    /// A camera with ten seconds of pictures and these ledger entries.
     private func playlist(
         _ entries: [LedgerEntry], _ kind: MediaPlaylist.Kind = .vod
     ) throws -> PlaylistRules {
@@ -138,7 +138,7 @@ import ViewerCore
         var old: PlaylistRules?
         for (number, fragment) in file.fragments.enumerated() {
             segmentation.append(FragmentSummary(fragment), toFile: index)
-            // Sixty a second; some are told late.
+            // Sixty a second; some are reported late.
             for place in 0..<60 {
                 let late = place % 7 == 0 ? 2.5 : 0
                 entries.append(

@@ -1,15 +1,15 @@
 import TestSpools
 import ViewerCore
 
-/// A live source as it may be: pictures that come when they come, in batches, with losses. All from one seed.
+/// A live source with irregular pictures, in batches, with losses, all from one seed.
 struct LiveFeed {
-    /// What is different from feed to feed.
+    /// Properties that vary between feeds.
     struct Traits {
         var picturesPerSecond = 30.0
         /// Pictures of a batch at most.
         var batch = 3
         var groupSeconds = 2.0
-        /// By how much a picture is off its place, at most.
+        /// Greatest deviation of a picture from its regular time.
         var jitterSeconds = 0.0
         /// Of a thousand batches, those behind which some are lost.
         var losses = 0
@@ -51,7 +51,7 @@ struct LiveFeed {
                 count -= 1
             }
             pictures += count
-            // The end is what the agent expects; the next picture comes when it comes.
+            // The end is the agent's estimate; the next picture's time is independent of it.
             let last = nanoseconds(Double(pictures - 1) * period)
             let end = max(start + 1_000_000, last + nanoseconds(period))
             var unit = Unit(

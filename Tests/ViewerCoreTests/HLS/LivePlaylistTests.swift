@@ -85,7 +85,7 @@ import ViewerCore
             if let old {
                 let found = rules.findings(after: old)
                 #expect(found.isEmpty, "seed \(seed): \(found)")
-                // A player that has the version before takes the difference.
+                // A player with the previous version requests the delta update.
                 let delta = PlaylistRules(playlist.text(skipsOldSegments: true))
                 #expect(delta.findings.isEmpty, "seed \(seed): \(delta.findings)")
                 let all = rules.segments + (rules.open.map { [$0] } ?? [])
@@ -115,7 +115,7 @@ import ViewerCore
             #expect(rules.length <= 37_000_000)
             let delta = PlaylistRules(playlist.text(skipsOldSegments: true))
             skipped = max(skipped, delta.skipped)
-            // What was in the list within the last ten seconds can be fetched: 5 parts a second.
+            // Segments listed within the last ten seconds are available: 5 parts a second.
             for (sequence, last) in listed where now - last < 50 {
                 #expect(sequence >= playlist.firstAvailableSequence)
             }
@@ -235,7 +235,7 @@ import ViewerCore
             if playlist.nextName.sequence == 7, playlist.nextName.part > 0 {
                 #expect(
                     playlist.answer(LiveRequest()) == .wait(untilSequence: 7, part: nil))
-                // Who asks for parts knows the list.
+                // A request with a part number comes from a player with the playlist.
                 #expect(
                     playlist.answer(LiveRequest(sequence: 7, part: 0))
                         == .playlist(playlist.text()))

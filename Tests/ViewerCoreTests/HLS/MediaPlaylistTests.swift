@@ -141,7 +141,7 @@ import ViewerCore
         try follow()
         let rules = try #require(old)
         #expect(rules.isEnded && rules.segments.count == 6 && rules.dateRanges.count == 2)
-        // What is made at once is the same, but for its type.
+        // A playlist generated in one step is the same except its type.
         let whole = try camera.playlist(.vod, try camera.segmentation())
         #expect(whole == text.replacing(":EVENT", with: ":VOD"))
     }

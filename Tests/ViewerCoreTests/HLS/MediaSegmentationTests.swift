@@ -55,7 +55,7 @@ import ViewerCore
     @Test func `the last group of a growing file waits for its end`() throws {
         let session = try WrittenSession(state: .recording, finished: false) { _ in 0 }
         var found = try RecordedCamera(session).segmentation(isGrowing: true)
-        // Sound of the first file may still come: the second one waits.
+        // Sound of the first file may still arrive, so the second one waits.
         #expect(found.starts == [0])
         #expect(!found.isFinished)
         found.finishFile(0)

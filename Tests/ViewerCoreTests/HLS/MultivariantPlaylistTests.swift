@@ -68,7 +68,7 @@ import ViewerCore
                 #expect(rules.variants.count == names.count)
                 let isGrouped = renditions == .oneGroup && own.contains { $0.kind == .video }
                 #expect(rules.renditions.count == (isGrouped ? names.count : 0))
-                // Nothing of a name can leave its place in the path.
+                // A name cannot add path components.
                 let slashes = rules.variants.map { $0.uri.split(separator: "/").count - 1 }
                 #expect(slashes.allSatisfy { $0 == 1 })
             }

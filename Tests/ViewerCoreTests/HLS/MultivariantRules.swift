@@ -1,4 +1,4 @@
-/// A multivariant playlist taken apart, and what is wrong with it (RFC 8216 §4.3.4).
+/// A parsed multivariant playlist and its violations (RFC 8216 §4.3.4).
 struct MultivariantRules {
     struct Variant {
         var attributes: AttributeReading

@@ -50,7 +50,7 @@ import ViewerCore
         let feed = LiveFeed(traits, seconds: 60, seed: seed)
         let (parts, skipped) = gather(feed, timing)
         #expect(!parts.isEmpty)
-        // Nothing is lost or said twice, but for what cannot be decoded after a gap.
+        // Nothing is lost or repeated, except undecodable pictures after a gap.
         let payloads = parts.flatMap(\.payloads)
         #expect(payloads == payloads.sorted() && Set(payloads).count == payloads.count)
         #expect(payloads.count + Int(skipped) == feed.units.count, "seed \(seed)")
@@ -71,7 +71,7 @@ import ViewerCore
                 #expect(part.address.part == 0 && units.first?.isIndependent == true)
             }
             guard let next else { continue }
-            // Each address follows the one before, and each name is the one that was hinted.
+            // Addresses are consecutive, and each name was hinted.
             let inside = PartAddress(
                 sequence: part.address.sequence, part: part.address.part + 1)
             let behind = PartAddress(sequence: part.address.sequence + 1, part: 0)
@@ -99,7 +99,7 @@ import ViewerCore
             #expect(end - start <= timing.segmentLimitNanoseconds, "seed \(seed)")
             let isIndependent =
                 gathered.payloads.first.map { feed.units[$0].isIndependent } ?? false
-            // Groups up to four seconds are not divided while they come in turn.
+            // Groups of up to four seconds are not divided while they arrive in order.
             if traits.groupSeconds <= 4, traits.losses == 0, traits.requests == 0 {
                 #expect(isIndependent, "seed \(seed)")
             }
@@ -116,7 +116,7 @@ import ViewerCore
                 if part.address.part == 0 { written = part.nanoseconds.lowerBound }
                 written += part.durationNanoseconds
                 let distance = abs(part.nanoseconds.upperBound - written)
-                // Two pictures, and what they are off their places.
+                // Two pictures and their deviations.
                 #expect(Double(distance) <= (2 / rate + 0.01) * 1e9, "\(rate) \(part)")
             }
         }
@@ -143,7 +143,7 @@ import ViewerCore
             parts += gatherer.append(unit(start...start + 0.1, isKey: number == 0))
         }
         #expect(parts.count == 20)
-        // One unit of 100 ms waits; then comes the keyframe.
+        // One unit of 100 ms is pending when the keyframe arrives.
         let both = gatherer.append(unit(4.1...4.3, isKey: true))
         let addresses = [PartAddress(sequence: 0, part: 20), PartAddress(sequence: 1, part: 0)]
         #expect(both.map(\.part.address) == addresses)
@@ -158,7 +158,7 @@ import ViewerCore
         #expect(gatherer.append(unit(0...0.1)).isEmpty)
         #expect(gatherer.skippedUnits == 1)
         #expect(gatherer.append(unit(0.1...0.2, isKey: true)).isEmpty)
-        // What was there is not lost.
+        // The pending unit is kept.
         let last = gatherer.append(unit(5...5.1))
         #expect(last.map(\.part.durationNanoseconds) == [100_000_000])
         #expect(gatherer.append(unit(5.1...5.2)).isEmpty)

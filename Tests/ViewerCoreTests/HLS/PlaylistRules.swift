@@ -1,8 +1,8 @@
 import Archive
 
-/// A media playlist taken apart, and every rule of RFC 8216 and draft-pantos-hls-rfc8216bis that it breaks.
+/// A parsed media playlist and its violations of RFC 8216 and draft-pantos-hls-rfc8216bis.
 ///
-/// It is stricter than players are: tags that this program has no use for are unknown, and what is recommended is required.
+/// It is stricter than players are: tags that this program does not use are unknown, and recommendations are required.
 struct PlaylistRules {
     enum Rule: String, CaseIterable {
         /// `#EXTM3U` is the first line.
@@ -14,7 +14,7 @@ struct PlaylistRules {
         /// A tag of the header behind a segment, a URI without its tags, tags without their URI.
         case misplacedTag
         case attributes
-        /// The version is not less than what the tags need (§7), and there is one.
+        /// The version is present and not less than the tags need (§7).
         case version
         case targetDuration
         /// A rounded duration is not more than the target duration (§4.3.3.1).
@@ -50,13 +50,13 @@ struct PlaylistRules {
         case sequence
         /// Target durations and part targets never change.
         case target
-        /// What was said of a segment does not change.
+        /// A listed segment does not change.
         case changed
-        /// Playlists with a type, and finished ones, lose nothing.
+        /// Playlists with a type, and finished ones, keep all segments.
         case appendOnly
         /// A playlist is not made shorter than three target durations.
         case removal
-        /// The part that was hinted comes next.
+        /// The hinted part is the next one.
         case hintKept
         case dateRangeChanged
     }
@@ -84,7 +84,7 @@ struct PlaylistRules {
         var isDiscontinuous = false
         var dateNanoseconds: Int64?
         var parts: [Part] = []
-        /// Where it stands in the text.
+        /// Line number in the text.
         var line = 0
 
         /// Without its parts and its line.
@@ -116,7 +116,7 @@ struct PlaylistRules {
     private var neededVersion: Int64 = 1
     private var line = 0
     private var headerTags: Set<String> = []
-    /// The segment whose URI has not come yet, and its tags.
+    /// The segment whose URI has not been read yet, and its tags.
     private var draft = Segment()
     private var draftTags: Set<String> = []
     private var map: String?
@@ -304,7 +304,7 @@ struct PlaylistRules {
         draftTags = []
     }
 
-    /// Checks what a segment says against the one before it.
+    /// Checks a segment against the previous one.
     private mutating func finishDraft(isFirst: Bool) {
         draft.map = map
         if isFirst {
@@ -415,7 +415,7 @@ struct PlaylistRules {
             if segmentsSinceDate > 10 { report(.date, "none for long", line: segment.line) }
             if let date = segment.dateNanoseconds, let expected {
                 let distance = date - expected
-                // Dates have milliseconds. After a discontinuity, less than a second may be said twice (§6.2.1).
+                // Dates have milliseconds. After a discontinuity, less than a second may be repeated (§6.2.1).
                 let isRight =
                     segment.isDiscontinuous
                     ? distance > -1_000_000_000 : distance.magnitude <= 2_000_000
@@ -445,7 +445,7 @@ struct PlaylistRules {
                 if part.microseconds > partTarget || part.microseconds < 1 {
                     report(.partTooLong, "\(part)", line: segment.line)
                 }
-                // Also in the segment that is not complete: nobody knows yet whether another one follows.
+                // Also in the incomplete segment, where a later part may still follow.
                 let isLast = index == segment.parts.count - 1
                 if part.microseconds * 100 < partTarget * 85, !part.isIndependent, !isLast {
                     report(.partTooShort, "\(part)", line: segment.line)
@@ -504,7 +504,7 @@ extension PlaylistRules {
         return found
     }
 
-    /// Duration of what is listed.
+    /// Duration of the listed segments.
     var length: Int64 {
         segments.reduce(0) { $0 + $1.microseconds }
             + (open?.parts.reduce(0) { $0 + $1.microseconds } ?? 0)
@@ -532,8 +532,8 @@ extension PlaylistRules {
         }
     }
 
-    /// What a player makes of a delta update and the version that it had (draft-pantos-hls-rfc8216bis §6.3.7): all segments,
-    /// without those parts that were left out; nil when something is missing.
+    /// The segments after a player applies a delta update to its previous version (draft-pantos-hls-rfc8216bis §6.3.7),
+    /// without the parts that were omitted; nil when one is missing.
     func segments(completing old: PlaylistRules) -> [Segment]? {
         var result: [Segment] = []
         for sequence in mediaSequence..<mediaSequence + UInt64(skipped) {

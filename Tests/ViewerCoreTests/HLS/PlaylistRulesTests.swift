@@ -58,7 +58,7 @@ import Testing
 
         """
 
-    /// A place of one of the two playlists, what stands there instead, and the rule that it breaks.
+    /// A part of one of the two playlists, its replacement, and the rule that it violates.
     struct Breakage: CustomTestStringConvertible, Sendable {
         var rule: PlaylistRules.Rule
         var isLive = false
@@ -159,7 +159,7 @@ import Testing
         #expect(PlaylistRules(broken).rules.contains(breakage.rule))
     }
 
-    /// What is done to the live playlist to make its next version.
+    /// Edits of the live playlist that make its next version.
     private static let following: [Breakage] = [
         Breakage(.sequence, live: true, "MEDIA-SEQUENCE:7", "MEDIA-SEQUENCE:6"),
         Breakage(.sequence, live: true, "DISCONTINUITY-SEQUENCE:2", "DISCONTINUITY-SEQUENCE:1"),

@@ -81,7 +81,7 @@ extension MediaSegmentation {
     var starts: [Double] { segments.map { Double($0.startNanoseconds) / 1e9 } }
 }
 
-/// What a test has of a recorded session's camera.
+/// A recorded session's camera, for tests.
 struct RecordedCamera {
     let zero: UTCTime
     let source: RecordedSource

@@ -4,14 +4,14 @@ import Testing
 
 @testable import ViewerCore
 
-/// Answers that go on until whoever asked goes, or may not have them any more.
+/// Answers that continue until the client disconnects or loses its right.
 @Suite(.timeLimit(.minutes(1))) struct EndlessAnswerTests {
-    /// Takes in an answer, until it ends.
+    /// Receives an answer until it ends.
     private func take(_ body: ResponseBody, _ received: ReceivedBody) -> Task<Void, any Error> {
         Task { try await body.write(ReceivedBody.Writer(received: received)) }
     }
 
-    /// Waits until more has come than so many bytes.
+    /// Waits until more than `count` bytes have arrived.
     private func grows(_ received: ReceivedBody, past count: Int) async throws {
         while received.bytes.count <= count { try await Task.sleep(for: .milliseconds(1)) }
     }

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ViewerCore
 
-/// Who hears of what.
+/// Distribution of events by rights.
 @Suite(.timeLimit(.minutes(1))) struct EventLogTests {
     private static let door = Rights(role: .viewer, sources: .named(["door"]))
     private static let doorOperator = Rights(role: .operator, sources: .named(["door"]))
@@ -14,13 +14,13 @@ import Testing
         log.take(feed: Array(#"{"type":"\#(type)","session":"\#(session)"\#(source)}"#.utf8))
     }
 
-    /// The events so far as somebody may hear them.
+    /// The events so far, filtered for an account.
     private func heard(
         by rights: Rights, as identity: Identity = .user("anna")
     ) async throws -> [EventLog.Event] {
         let listener = try #require(log.listen(after: 0))
         defer { log.stop(listener) }
-        // Now there is something, so nobody waits.
+        // An event is pending, so this does not wait.
         log.add(EventLog.beat, json: "")
         let events = await listener.next().filter { $0.name != EventLog.beat }
         return events.compactMap { $0.told(to: identity, rights) }
@@ -103,7 +103,7 @@ import Testing
         let events = await waiting(listener)
         let first = try #require(events.first)
         #expect(first.name == "lost" && first.audience == .everybody)
-        // A beat, too, has had a place among those that wait.
+        // A beat, too, used a place in the queue.
         #expect(events.count == EventLog.Listener.capacity)
         #expect(events.dropFirst().map(\.number) == Array(first.number + 1...2_100))
     }

@@ -12,7 +12,7 @@ struct LiveMessage {
     var media: [UInt8]
 }
 
-/// A camera with 25 pictures a second, whose messages are made by hand: a picture in each.
+/// A camera with 25 pictures a second and synthetic messages of one picture each.
 struct LiveCamera {
     static let pictureNanoseconds: Int64 = 40_000_000
     static let session = "2026-11-20T22-40-00.000Z"
@@ -91,7 +91,7 @@ struct LiveCamera {
         }
     }
 
-    /// Makes so many pictures that nobody receives.
+    /// Makes pictures that are not delivered.
     mutating func lose(_ count: Int) {
         for _ in 0..<count { _ = next() }
     }
@@ -104,7 +104,7 @@ extension LiveHub {
 }
 
 extension LiveFrame {
-    /// What it is, and of which source: `begin camera`, `key camera`, `media camera`, `beat`.
+    /// Its kind and source: `begin camera`, `key camera`, `media camera`, `beat`.
     var word: String {
         let kind =
             switch content {
@@ -125,9 +125,9 @@ extension LiveFrame {
 }
 
 extension LiveWatcher {
-    /// What is there for it, without waiting.
+    /// Its pending frames, without waiting.
     func drained() async -> [LiveFrame] {
-        // Now there is something, so nobody waits.
+        // A frame is pending, so this does not wait.
         take(LiveFrame.beat)
         let frames = await next()
         guard case .beat? = frames.last?.content else { return frames }
@@ -135,11 +135,11 @@ extension LiveWatcher {
     }
 }
 
-/// What a player does with frames: all that it could not decode.
+/// A player of frames; records those that it could not decode.
 struct LivePlayer {
     private struct Source {
         var hasFormat = false
-        /// The picture before; nil: the next one has to be a keyframe.
+        /// The previous picture; nil: the next one must be a keyframe.
         var picture: Int?
     }
 
@@ -192,7 +192,7 @@ struct WireFrame {
     var header: Header
     var body: [UInt8]
 
-    /// Takes apart what has come: frames, one behind the other.
+    /// Parses consecutive frames.
     static func frames(_ bytes: [UInt8]) throws -> [WireFrame] {
         var rest = bytes[...]
         func number() throws -> Int {

@@ -161,7 +161,7 @@ import Wire
         }
     }
 
-    /// Whoever publishes may say anything: nothing of it may end the viewer.
+    /// A publisher may send any numbers; none may end the viewer.
     @Test func `no numbers overflow`() {
         let numbers: [Int64] = [0, 1, 3_600, 1 << 32, 1 << 53, 1 << 61, .max]
         for dts in numbers {

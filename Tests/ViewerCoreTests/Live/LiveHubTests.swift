@@ -5,9 +5,9 @@ import Wire
 
 @testable import ViewerCore
 
-/// What of a feed reaches whom.
+/// Distribution of a feed's messages to viewers.
 @Suite struct LiveHubTests {
-    /// Nanoseconds without a message after which a source is gone.
+    /// Nanoseconds without a message after which a source is removed.
     private static let silence: Int64 = 3_000_000_000
 
     private func watcher(_ sources: Set<String>? = ["camera"]) -> LiveWatcher {
@@ -143,7 +143,7 @@ import Wire
         #expect(hub.start(two))
         let second = await words(two)
         #expect(second.isEmpty)
-        // What comes now follows nothing that it knows.
+        // The next pictures do not follow any that it has.
         camera.send(5, to: hub)
         let third = await words(two)
         #expect(third == ["begin camera"])
@@ -208,7 +208,7 @@ import Wire
         #expect(found == ["begin b", "key b", "media b", "media b"])
     }
 
-    /// The group that is kept for late watchers has a limit; what is left of it must not be handed to them without its keyframe.
+    /// The group kept for late viewers is limited; the rest must not be sent without its keyframe.
     @Test func `of a group that is too long, nothing is handed to who comes late`() async {
         let hub = LiveHub()
         let one = watcher()
@@ -259,7 +259,7 @@ import Wire
         #expect(rest.compactMap(\.picture) == [5, 6, 7])
     }
 
-    /// What clients are promised: `skipped` says also that the feed has lost something.
+    /// The API promises that `skipped` also reports losses of the feed.
     @Test func `watchers are told that the feed has lost something`() async {
         let hub = LiveHub()
         let one = watcher()
@@ -349,7 +349,7 @@ import Wire
         let found = await late.drained().map(\.word).sorted()
         #expect(
             found == ["begin a", "begin b", "begin c", "key b", "key c", "media b"])
-        // Who watches already has everything.
+        // An earlier viewer already has everything.
         let early = await one.drained().compactMap(\.picture)
         #expect(early == [0, 0, 0, 1])
         for watcher in [one, late] { hub.stop(watcher) }
@@ -459,7 +459,7 @@ import Wire
         #expect(hub.start(one))
         var camera = LiveCamera()
         camera.send(1, to: hub, now: 0)
-        // What cannot be shown is something too.
+        // A message without pictures counts as a sign of life too.
         var short = camera.next()
         short.media = []
         hub.take(short, now: Self.silence)

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ViewerCore
 
-/// What live streams may keep, all together.
+/// The memory limit of all live streams.
 @Suite(.timeLimit(.minutes(1))) struct LiveStreamMemoryTests {
     @Test func `past the limit, the stream goes that was asked for longest ago`() {
         let memory = LiveStreamMemory(maximumBytes: 100)
@@ -13,7 +13,7 @@ import Testing
         #expect(keeps(old, 50, asked: 1))
         #expect(keeps(new, 50, asked: 2))
         #expect(memory.keptBytes == 100 && !memory.hasRoom)
-        // It is not the one that has to go.
+        // It is not the one removed.
         #expect(keeps(new, 60, asked: 3))
         #expect(!keeps(old, 50, asked: 1))
         #expect(memory.keptBytes == 60 && memory.hasRoom)

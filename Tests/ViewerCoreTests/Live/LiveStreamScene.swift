@@ -6,13 +6,13 @@ import Testing
 @testable import ViewerCore
 
 extension LiveStream {
-    /// The playlist; waits as long as it takes: its clock stands still.
+    /// The playlist; waits without limit, since its clock stands still.
     func listed(_ request: LiveRequest = LiveRequest()) async throws -> String {
         let start = SystemClock.monotonic.nowNanoseconds
         return try await text(request, now: { start })
     }
 
-    /// The playlist as soon as a part is in it: as players of LL-HLS ask, who need no whole segment.
+    /// The playlist once it has a part, as requested by players of LL-HLS, which need no whole segment.
     func listed(part uri: String) async throws -> String {
         let sequence = try #require(uri.split(separator: ".").first.flatMap { UInt64($0) })
         while true {
@@ -39,13 +39,13 @@ extension LiveStream {
         await bytes(.part(PartAddress(sequence: sequence, part: part)))
     }
 
-    /// The bytes of a resource that has to be there.
+    /// The bytes of a resource that must exist.
     func present(_ resource: LiveResource) async throws -> [UInt8] {
         let found = await bytes(resource)
         return try #require(found, "\(resource)")
     }
 
-    /// The bytes of a part that has to be there.
+    /// The bytes of a part that must exist.
     func present(_ sequence: UInt64, _ part: Int) async throws -> [UInt8] {
         try await present(.part(PartAddress(sequence: sequence, part: part)))
     }
@@ -77,7 +77,7 @@ extension LiveHub {
     }
 }
 
-/// A clock that goes on by hand.
+/// A clock advanced by tests.
 final class HandClock: Sendable {
     private let state = Mutex(SystemClock.monotonic.nowNanoseconds)
 

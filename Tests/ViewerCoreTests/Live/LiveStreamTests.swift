@@ -171,12 +171,12 @@ import Wire
         }
         let old = await stream.bytes(.segment(100))
         #expect(old == nil)
-        // What has just left the list can still be fetched.
+        // A segment that has just left the list is still available.
         let departed = await stream.bytes(.segment(rules.mediaSequence - 1))
         #expect(departed != nil)
     }
 
-    /// Whoever gets a part of a segment under the segment's name keeps it.
+    /// A client would cache a partial segment under the segment's name.
     @Test func `a segment that is not complete is not there yet`() async throws {
         let hub = LiveHub()
         let stream = try await started(hub)
@@ -210,7 +210,7 @@ import Wire
         let pictures = try samples(.video, initialization, parts)
         #expect(pictures.map(\.dts) == (0..<15).map { $0 * 3_600 })
         let packets = try samples(.audio, initialization, parts).map(\.dts)
-        // What came behind the last picture belongs to the next part.
+        // Sound behind the last picture belongs to the next part.
         #expect(packets.starts(with: (2..<30).map { Int64($0) * 960 }), "\(packets)")
     }
 
@@ -261,7 +261,7 @@ import Wire
         let part = try await stream.present(101, 0)
         let times = try samples(.video, initialization, part).map(\.dts)
         #expect(times == (0..<5).map { $0 * 3_600 })
-        // Who follows the old numbers gets the new playlist.
+        // A request with old numbers gets the new playlist.
         let next = try await stream.listed(LiveRequest(sequence: 100, part: 1))
         #expect(next == text)
     }
@@ -418,7 +418,7 @@ import Wire
         #expect(status == 503 && hub.topics.isEmpty)
     }
 
-    /// Who has made it may want it no longer before its task runs.
+    /// Its creator may stop it before its task runs.
     @Test func `a stream that is stopped before it begins watches nothing`() async throws {
         let hub = LiveHub()
         let stream = LiveStream("camera", hub: hub, firstSequence: 100)

@@ -16,7 +16,7 @@ import Wire
         #expect(a !== b)
         let again = try await streams.stream("a", now: LiveStream.idleNanoseconds)
         #expect(again === a)
-        // Nobody has asked for the other one since.
+        // The other one has not been requested since.
         let still = try await streams.stream("a", now: LiveStream.idleNanoseconds + 1)
         #expect(still === a)
         #expect(hub.topics == [FeedTopic.source("a")] && hub.watcherCount == 1)

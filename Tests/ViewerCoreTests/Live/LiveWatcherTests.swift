@@ -3,13 +3,13 @@ import Testing
 
 @testable import ViewerCore
 
-/// What waits for one viewer.
+/// The queue of one viewer.
 @Suite(.timeLimit(.minutes(1))) struct LiveWatcherTests {
     private func watcher(_ sources: Set<String>? = ["camera"]) -> LiveWatcher {
         LiveWatcher(sources: sources) { _ in true }
     }
 
-    /// A camera whose pictures have a megabyte: seven of them are less than a watcher holds, eight are more.
+    /// A camera with pictures of a megabyte: a queue holds seven but not eight.
     private func largeCamera(_ source: String = "camera") -> LiveCamera {
         var camera = LiveCamera(source)
         camera.pictureBytes = 1 << 20
@@ -117,7 +117,7 @@ import Testing
     {
         let hub = LiveHub()
         var camera = largeCamera()
-        // Each reads when so many pictures have come, and again at the end.
+        // Each reads after its own number of pictures, and at the end.
         let watchers = (0..<35).map { _ in watcher() }
         for watcher in watchers { #expect(hub.start(watcher)) }
         var players: [LivePlayer] = []
@@ -177,7 +177,7 @@ import Testing
         let word = frames.map(\.word)
         #expect(word.suffix(2) == ["skipped camera", "key camera"])
         #expect(frames.compactMap(\.picture) == [10])
-        // The format that the picture has comes last, whether those before are still there or not.
+        // The picture's format comes last, whether earlier ones are still queued or not.
         let read = try WireFrame.frames(frames.flatMap(\.bytes))
         let begin = try #require(read.last { $0.header.type == "begin" })
         let message = camera.next()
@@ -202,7 +202,7 @@ import Testing
         let frames = await watcher.drained()
         #expect(Set(frames.map(\.word).filter { $0.hasPrefix("begin") }).count == 3)
         player.take(frames)
-        // A second more: two pictures a turn, read at once.
+        // One more second: two pictures at a time, read immediately.
         for _ in 0..<12 {
             a.send(1, to: hub)
             b.send(1, to: hub)
@@ -237,7 +237,7 @@ import Testing
         hub.stop(watcher)
     }
 
-    // MARK: What it wants
+    // MARK: Its topics
 
     @Test func `it wants what it asked for and may read`() {
         let some = LiveWatcher(sources: ["a", "b"]) { $0 != "b" }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ViewerCore
 
-/// The status as accounts of some sources hear it.
+/// The status for accounts with some sources.
 @Suite struct NarrowedStatusTests {
     private static func rights(_ sources: String..., role: Role = .viewer) -> Rights {
         Rights(role: role, sources: .named(Set(sources)))
@@ -77,14 +77,14 @@ import Testing
         let later = await one.next()
         let next = try #require(later.first?.narrowed)
         #expect(next !== first)
-        // Nothing else is told in parts.
+        // No other event is filtered.
         log.add("session", json: "{}")
         let session = await one.next()
         #expect(session.map(\.name) == ["session"] && session.first?.narrowed == nil)
     }
 }
 
-/// Counts how often a text is made, and makes one that says so.
+/// Counts how often a text is built.
 private final class CountedNarrowing: Sendable {
     private let state = Mutex(0)
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ViewerCore
 
-/// What is known of the last hour.
+/// The history of the last hour.
 @Suite struct StatusHistoryTests {
     private static let step = StatusHistory.stepSeconds * 1_000_000_000
     private static let second: Int64 = 1_000_000_000
@@ -81,7 +81,7 @@ import Testing
         tell([Source(), Source(name: "stage")], at: 14 * Self.step)
         let door = try #require(answer(14 * Self.step).sources.first)
         #expect(door.lagSeconds == [0.2, nil, nil, nil, 0.2])
-        // The collector was silent for an hour: it begins anew.
+        // After an hour of silence from the collector, it starts empty.
         tell([Source()], at: 400 * Self.step)
         #expect(try #require(answer(400 * Self.step).sources.first).lagSeconds.last == 0.2)
         #expect(answer(400 * Self.step).sources.map(\.name) == ["door"])

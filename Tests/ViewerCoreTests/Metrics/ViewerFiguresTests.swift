@@ -4,7 +4,7 @@ import Testing
 
 @testable import ViewerCore
 
-/// What `/metrics` says.
+/// The viewer's `/metrics`.
 @Suite struct ViewerFiguresTests {
     private func reading() throws -> MetricReading {
         var figures = ViewerFigures()

@@ -6,7 +6,7 @@ import Wire
 
 @testable import ViewerCore
 
-/// A socket that takes connections and never says anything.
+/// A socket that accepts connections and never sends.
 private final class SilentSocket {
     private let descriptor: Int32
 
@@ -46,7 +46,8 @@ private final class SilentSocket {
             for _ in 0...CollectorCommands.maximumOfSubject {
                 group.addTask { await Self.answer(commands, about: .source("door")) }
             }
-            // The one too many is refused at once, the others when the collector has given no sign of life for five seconds.
+            // The excess one is refused immediately; the others after five seconds without a sign of life from the
+            // collector.
             let first = await group.next() ?? ""
             #expect(first.contains("source door have not been answered yet"))
             let other = await Self.answer(commands, about: .source("stage"))

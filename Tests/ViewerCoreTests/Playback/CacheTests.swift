@@ -11,9 +11,9 @@ import Testing
 
 /// Indices of movies that are kept between the requests of a player.
 @Suite struct MovieCacheTests {
-    /// What all indices may have together.
+    /// The limit of all indices together.
     private static let capacityBytes = 256 << 20
-    /// Stopped by nobody: it is there as long as the process is.
+    /// Never stopped: it exists for the process's lifetime.
     private static let threads = ReadingThreads(count: 1)
 
     private func movie(_ session: WrittenSession, from: Int64? = nil) throws -> VirtualMovie {
@@ -76,11 +76,11 @@ import Testing
         #expect(cache.readBytes == 2 * size && first.count == 3)
         let refused = #expect(throws: Problem.self) { try reading(3) }
         #expect(refused?.status.code == 503)
-        // It was made, and is there for whoever comes back.
+        // It was built and stays for later requests.
         #expect(cache.keptBytes == 3 * size && cache.readBytes == 2 * size)
         first.removeLast()
         #expect(throws: Problem.self) { try reading(3) }
-        // One more answer about the same movie takes nothing.
+        // Another answer about the same movie adds no memory.
         first.append(try reading(1))
         #expect(cache.readBytes == 2 * size)
         first.removeAll()

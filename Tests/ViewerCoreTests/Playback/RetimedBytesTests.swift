@@ -13,7 +13,7 @@ import Testing
 @Suite struct RetimedBytesTests {
     private static let seeds: ClosedRange<UInt64> = 1...5
 
-    /// Where a file says when its fragments' samples are decoded.
+    /// The decode time fields of a file's fragments.
     private func decodeTimes(_ bytes: [UInt8]) throws -> [DecodeTimes.Field] {
         var scanner = try FragmentScanner(MemorySource(bytes))
         var places: [DecodeTimes.Field] = []
@@ -24,7 +24,7 @@ import Testing
         return places
     }
 
-    /// What the records of a file's fragments say of their clock's error, nanoseconds, and where.
+    /// The clock error bounds in a file's fragment records, nanoseconds, and their offsets.
     private func bounds(_ bytes: [UInt8]) throws -> [(place: Int, nanoseconds: UInt64)] {
         var scanner = try FragmentScanner(MemorySource(bytes))
         var found: [(place: Int, nanoseconds: UInt64)] = []
@@ -161,7 +161,8 @@ import Testing
         }
     }
 
-    /// There is no decoding time before zero. The first picture of reordered ones is presented when the file begins, and decoded before.
+    /// A decoding time cannot be negative. With reordering, the first picture is presented at the file's start and
+    /// decoded before it.
     @Test func `what is decoded before its file begins is decoded when it begins`() throws {
         let lead: Int64 = 80_000_000
         let session = try WrittenSession(
@@ -186,7 +187,7 @@ import Testing
         for (file, bytes) in zip(try session.files(), stored) { try compare(file, bytes) }
     }
 
-    /// Compares the fragments of a retimed file with what its own index says.
+    /// Compares the fragments of a retimed file with its own index.
     private func compare(_ file: RecordedFile, _ stored: [UInt8]) throws {
         let retimed = try RetimedBytes(file)
         let range = file.layout.fragments
@@ -209,8 +210,8 @@ import Testing
                 }
                 #expect(found.count == wanted.count && !found.isEmpty)
                 #expect(found.first?.dts == wanted.first, "\(kind)")
-                // A fragment has one number for each track: within it, time goes on as it was recorded. The error changes by half a
-                // millisecond a second.
+                // A fragment has one time for each track, and its samples keep their recorded distances. The error
+                // changes by half a millisecond a second.
                 let millisecond = Int64(format.timescale.ticksPerSecond) / 1_000
                 for (one, other) in zip(found, wanted) {
                     #expect(abs(one.dts - other) <= millisecond, "\(kind)")
@@ -226,7 +227,7 @@ import Testing
             }
         }
         let rest = try scanner.next()
-        // The index of the finished file is what follows.
+        // The finished file's index follows.
         guard rest == nil, case .finalMovie = scanner.stop else {
             Issue.record("the walk ended with \(String(describing: scanner.stop))")
             return
@@ -288,7 +289,7 @@ import Testing
 }
 
 extension VirtualFile {
-    /// Bytes from `offset` on; fewer at the end. What is in memory of them must be the same.
+    /// Bytes from `offset`, fewer at the end, which must equal those in memory.
     func read(at offset: Int64, count: Int) throws -> [UInt8] {
         let bytes = Array(buffer: try self.bytes(at: offset, count: count))
         var cached = [UInt8](repeating: 0, count: count)

@@ -30,7 +30,7 @@ extension WrittenSession {
 }
 
 extension RecordedFile {
-    /// What a player puts together of it, as a file that grows: those have a placeholder behind `ftyp`.
+    /// A player's concatenation as a growing file, which has a placeholder behind `ftyp`.
     /// - Parameter media: whole fragments.
     func growing(_ media: [UInt8]) throws -> [UInt8] {
         let beginning = try initialization()

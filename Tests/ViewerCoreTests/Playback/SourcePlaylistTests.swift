@@ -104,7 +104,7 @@ import Testing
         #expect(left.count < all.count)
     }
 
-    /// Segments of a file wait until those before it are complete: one that is gone must not be waited for.
+    /// A file's segments wait until earlier files are complete, but not for a removed one.
     @Test func `a file that was removed while it grew does not hold up those behind it`() throws {
         let session = try WrittenSession(segments: 3, state: .recording, finished: false) { _ in 0 }
         let playlist = SourcePlaylist(.event, zero: try zero(session))
@@ -145,7 +145,7 @@ import Testing
         }
         let growing = playlist(isFinished: false, atSeconds: 0)
         #expect(growing.isGrowing)
-        // However long nobody asks for it.
+        // However long it is not requested.
         #expect(playlist(isFinished: false, atSeconds: 10_000) === growing)
         #expect(playlist(isFinished: true, atSeconds: 10_100) === growing)
         #expect(playlist(isFinished: true, atSeconds: 10_200) === growing)

@@ -4,7 +4,7 @@ import Testing
 
 @testable import ViewerCore
 
-/// Work that lasts until it is let go.
+/// Work that runs until released.
 private final class HeldWork: Sendable {
     private struct State {
         var isFree = false
@@ -16,7 +16,7 @@ private final class HeldWork: Sendable {
     private let state = Mutex(State())
 
     var running: Int { state.withLock { $0.running } }
-    /// The most that ran at once.
+    /// Greatest number running concurrently.
     var most: Int { state.withLock { $0.most } }
     var refused: Int { state.withLock { $0.refused } }
 
@@ -72,7 +72,7 @@ struct `A limit of work` {
                     }
                 }
             }
-            // Nobody else comes: two have a place, three wait, and the other seven know it.
+            // No more arrive: two run, three wait, and seven have been refused.
             while work.refused < 7 || work.running < 2 {
                 try await Task.sleep(for: .milliseconds(1))
             }
@@ -184,7 +184,7 @@ struct `A limit of work` {
         let second = Task { try await limit.run(for: anna) { 2 } }
         try await limit.reaches(waiting: 1)
         second.cancel()
-        // The first still runs: nobody has made room but the one that has gone.
+        // The first still runs: only the cancelled one has made room.
         await #expect(throws: CancellationError.self) { try await second.value }
         #expect(limit.waitingCount == 0 && work.running == 1)
         let third = Task { try await limit.run(for: anna) { 3 } }
@@ -239,7 +239,7 @@ struct `A limit of work` {
     }
 }
 
-/// Whose work waits together.
+/// The owner whose work shares a queue.
 @Suite struct WorkOwnerTests {
     @Test func `an account is one owner wherever it is, and so is an address without one`() {
         func owner(_ identity: Identity, _ address: String) -> WorkOwner {

@@ -14,7 +14,7 @@ final class WorkGate: Sendable {
     private let semaphore = DispatchSemaphore(value: 0)
     private let state = Mutex(State())
 
-    /// The most that were blocked at once.
+    /// Greatest number blocked concurrently.
     var most: Int { state.withLock { $0.most } }
 
     func pass() {
@@ -58,7 +58,7 @@ struct `A queue of blocking work` {
                 }
             }
             try await queue.reaches(running: 2, waiting: 16)
-            // A thread that has been started may not have come so far.
+            // A started thread may not have run yet.
             while gate.most < 2 { try await Task.sleep(for: .milliseconds(1)) }
             let refused = await queue.run { -1 }
             #expect(refused == nil)

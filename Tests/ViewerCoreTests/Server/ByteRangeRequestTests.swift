@@ -3,7 +3,7 @@ import Testing
 
 @testable import ViewerCore
 
-/// What part of a file the headers `Range` and `If-Range` ask for (RFC 9110 §14.1.2, §13.1.5).
+/// The requested part of a file, from the headers `Range` and `If-Range` (RFC 9110 §14.1.2, §13.1.5).
 @Suite struct ByteRangeRequestTests {
     private static let tag = "\"abc\""
     private static let seeds: ClosedRange<UInt64> = 1...20
@@ -45,7 +45,7 @@ import Testing
             wanted("bytes=-1", sizeBytes: .max) == .part(Int64.max - 1..<Int64.max))
     }
 
-    /// A last position behind the end, and a suffix longer than the file, are cut to what there is (RFC 9110 §14.1.2).
+    /// A last position past the end, and a suffix longer than the file, are limited to the file (RFC 9110 §14.1.2).
     @Test func `an end that no number holds is the file's end`() {
         #expect(wanted("bytes=5-9223372036854775808") == .part(5..<10_000))
         #expect(wanted("bytes=5-99999999999999999999") == .part(5..<10_000))

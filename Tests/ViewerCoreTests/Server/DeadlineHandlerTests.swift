@@ -6,7 +6,7 @@ import Testing
 import OperationsServer
 @testable import ViewerCore
 
-/// Connections over TLS on an event loop whose clock goes on by hand. Of one thread.
+/// TLS connections on an event loop with a manual clock. For use by one thread.
 private final class TransportScene {
     private static let limits = ConnectionLimits(
         maximumConnections: 3, headerNanoseconds: 10_000_000_000,

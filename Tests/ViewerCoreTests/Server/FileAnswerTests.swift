@@ -7,10 +7,10 @@ import Testing
 
 @testable import ViewerCore
 
-/// A file whose bytes are the last eight bits of their places.
+/// A file whose bytes are the low eight bits of their offsets.
 private struct CountedFile: VirtualFile {
     var sizeBytes: Int64
-    /// What can be read of it.
+    /// Readable bytes.
     var presentBytes: Int64
     /// Most that can be had at a time without waiting.
     var cachedBytes = 0
@@ -72,7 +72,7 @@ private final class ExtentConnection: Sendable {
 /// Answers with a file, or a part of it.
 @Suite struct FileAnswerTests {
     private static let size: Int64 = 600_000
-    /// Stopped by nobody: it is there as long as the process is.
+    /// Never stopped: it exists for the process's lifetime.
     private static let threads = ReadingThreads(count: 1)
 
     private func answer(
@@ -108,12 +108,12 @@ private final class ExtentConnection: Sendable {
         let part = try await sent(answer([.range: "bytes=70000-6999999"], of: file))
         #expect(part.bytes == (70_000..<7_000_000).map { UInt8(truncatingIfNeeded: $0) })
         #expect(part.direct == part.bytes.count)
-        // A hole in the middle: what is around it goes by itself.
+        // A hole in the middle: the parts around it are sent directly.
         file.missing = 5_000_000..<5_200_000
         let mixed = try await sent(answer(of: file))
         #expect(mixed.bytes == all.bytes)
         #expect(mixed.direct > 4 << 20 && mixed.direct < Int(size))
-        // What only bytes can be told of is told in bytes.
+        // A file without a local descriptor is sent as bytes.
         file.isLocal = false
         #expect(try await sent(answer(of: file)).direct == 0)
         // A file that has been cut is an error, not an answer that never ends.

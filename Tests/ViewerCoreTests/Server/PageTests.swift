@@ -3,7 +3,7 @@ import Testing
 
 @testable import ViewerCore
 
-/// What browsers load.
+/// The documents and modules that browsers load.
 @Suite struct PageTests {
     private static let folder = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -34,7 +34,7 @@ import Testing
         }
     }
 
-    /// A browser that asks for all of them at once has them after one round trip.
+    /// A browser that requests all of them together has them after one round trip.
     @Test(arguments: PageDocument.allCases)
     func `the document of a place names every module that the place imports`(
         place: PageDocument

@@ -3,7 +3,7 @@ import Hummingbird
 import NIOCore
 import Synchronization
 
-/// What a client has received of a body.
+/// The bytes that a client has received of a body.
 final class ReceivedBody: Sendable {
     private let state = Mutex<(bytes: [UInt8], largest: Int)>(([], 0))
 

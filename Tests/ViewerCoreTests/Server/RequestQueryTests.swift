@@ -13,7 +13,7 @@ import Testing
     private static let second: Int64 = 1_000_000_000
     private static let names: Set<String> = ["at", "count", "sources", "text"]
 
-    /// - Parameter text: what follows the question mark; nil: there is none.
+    /// - Parameter text: the query after the question mark; nil: none.
     private func query(_ text: String?) throws -> RequestQuery {
         let path = text.map { "/api/v1/live?\($0)" } ?? "/api/v1/live"
         let head = HTTPRequest(
@@ -22,7 +22,7 @@ import Testing
         return try RequestQuery(request, Self.names)
     }
 
-    /// The status that a query is refused with, or what is asked of it; nil: it is not.
+    /// The status of a refused query or parameter; nil: accepted.
     private func refusal(
         _ text: String, _ ask: (RequestQuery) throws -> Void = { _ in }
     ) -> Int? {
@@ -133,7 +133,7 @@ import Testing
         #expect(refusal("at=\(long)0") { _ = try $0.moment("at", zero: Self.zero) } == 400)
     }
 
-    /// Whoever reads a recording adds a length to a moment, or takes another moment off it: an overflow would end the viewer.
+    /// Readers of a recording add a duration to a time or subtract times: an overflow would end the viewer.
     @Test func `no moment is so far away that sums with it overflow`() {
         let decades: Int64 = 30 * 366 * 86_400 * Self.second
         for text in [

@@ -3,7 +3,7 @@ import Testing
 
 @testable import ViewerCore
 
-/// Work that is counted, and lasts until it is let go.
+/// Counted work that runs until released.
 private final class CountedWork: Sendable {
     private struct State {
         var isFree = false
@@ -59,7 +59,7 @@ struct `Work that several want at once` {
         try await flight.reaches(waiting: 1)
         let second = Task { try await flight.value { try await work.run() } }
         try await flight.reaches(waiting: 2)
-        // The one that has begun it.
+        // The task that started it.
         first.cancel()
         await #expect(throws: CancellationError.self) { try await first.value }
         work.free()

@@ -8,7 +8,7 @@ import Testing
 
 /// Files of the program, as they are and compressed.
 @Suite struct StaticFileTests {
-    /// Stopped by nobody: it is there as long as the process is.
+    /// Never stopped: it exists for the process's lifetime.
     private static let threads = ReadingThreads(count: 1)
     private static let text = [UInt8](String(repeating: "all cameras in step\n", count: 500).utf8)
 
@@ -29,7 +29,7 @@ import Testing
         return received.bytes
     }
 
-    /// What the program `gzip` makes of it.
+    /// The output of the program `gzip`.
     private func decompressed(_ bytes: [UInt8]) throws -> [UInt8] {
         let file = FileManager.default.temporaryDirectory.appending(path: "\(UUID()).gz")
         try Data(bytes).write(to: file)
@@ -58,7 +58,7 @@ import Testing
         #expect(try await body(plain) == Self.text)
     }
 
-    /// A cache that took one for the other would send what cannot be read.
+    /// A cache that confused the two would send unreadable bytes.
     @Test func `each representation has a tag of its own, and the answer says that there are two`()
         async throws
     {

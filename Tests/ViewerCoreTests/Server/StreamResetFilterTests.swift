@@ -3,7 +3,7 @@ import Testing
 
 @testable import ViewerCore
 
-/// What is left of a client's HTTP/2.
+/// A client's HTTP/2 frames after filtering.
 struct StreamResetFilterTests {
     private static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
 

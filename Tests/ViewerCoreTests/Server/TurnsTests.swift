@@ -2,7 +2,7 @@ import Testing
 
 @testable import ViewerCore
 
-/// Who is next.
+/// Order of turns.
 @Suite struct TurnsTests {
     @Test func `who has had no turn is next, and of several, who came first`() {
         var turns = Turns<String>()
@@ -30,7 +30,7 @@ import Testing
     @Test func `past the capacity, the one is forgotten whose turn was longest ago`() {
         var turns = Turns<String>(capacity: 2)
         for owner in ["anna", "ben", "anna", "carl"] { turns.begin(owner) }
-        // Ben is like one that had none; Anna's turn was before Carl's.
+        // Ben counts as one without a turn; Anna's turn was before Carl's.
         #expect(turns.next(of: ["carl", "anna", "ben"]) == 2)
         #expect(turns.next(of: ["carl", "anna"]) == 1)
         #expect(turns.next(of: ["ben", "dora"]) == 0)

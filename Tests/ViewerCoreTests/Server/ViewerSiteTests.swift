@@ -19,7 +19,7 @@ private final class BlockedWork: Sendable {
 
     var running: Int { counts.withLock { $0.running } }
 
-    /// Blocks until it is let go.
+    /// Blocks until released.
     func run() {
         counts.withLock { $0.running += 1 }
         gate.wait()
@@ -29,14 +29,14 @@ private final class BlockedWork: Sendable {
         for _ in 0..<count { gate.signal() }
     }
 
-    /// Blocks until so many are here at once.
+    /// Blocks until `count` have arrived.
     func meets(_ count: Int) {
         counts.withLock { $0.met += 1 }
         while counts.withLock({ $0.met }) < count { usleep(1_000) }
     }
 }
 
-/// What errors are for who has asked.
+/// The answers for errors.
 @Suite struct ViewerSiteTests {
     private struct Unknown: Error {}
 
