@@ -88,7 +88,7 @@ import Testing
         #expect(try catalog.dump() == fresh.dump())
         #expect(try catalog.sessions() == fresh.sessions())
         #expect(try catalog.segments() == fresh.segments())
-        // Taken in again, nothing is there twice.
+        // Indexing again adds no duplicates.
         #expect(try CatalogIndexing.update(catalog, layout).changed == [])
         #expect(
             try CatalogIndexing.update(catalog, layout, everything: true).changed

@@ -90,7 +90,7 @@ import Testing
                 group.addTask {
                     let reader = try #require(try SQLiteCatalog.read(layout))
                     for _ in 0..<50 {
-                        // Whole or not at all: a change is one transaction.
+                        // A change is one transaction.
                         #expect(try reader.sessions().map(\.segments) == [2])
                     }
                 }

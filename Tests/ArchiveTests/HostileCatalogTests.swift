@@ -24,14 +24,14 @@ import Testing
             rows = try catalog.dump()
         }
 
-        /// Changes the catalog as no program of ours does.
+        /// Changes the catalog as a foreign program could.
         func change(_ statements: String...) throws {
             let connection = try SQLiteConnection(path, for: .writing)
             for statement in statements { try connection.run(statement) }
             try connection.run("PRAGMA wal_checkpoint(TRUNCATE)")
         }
 
-        /// Whether readers refuse it, in one line; the line's text.
+        /// The error with which all readers refuse it, which must be one line.
         func refusal() throws -> String {
             var refused: String?
             for read in [SQLiteCatalog.readUnchanged, { try SQLiteCatalog.read($0) }] {
@@ -50,7 +50,7 @@ import Testing
             return line
         }
 
-        /// `tributary index` makes a good one of it.
+        /// Expects that `tributary index` replaces it by a valid one.
         func expectRebuilt() throws {
             let (catalog, summary) = try CatalogIndexing.rebuild(layout)
             #expect(summary.problems.isEmpty)

@@ -4,7 +4,7 @@ import MP4
 import TestRecordings
 import Testing
 
-/// A file of which writes are lost in a power cut: any of those since the last synchronisation may have reached the disk.
+/// A file that loses writes in a power cut: any subset since the last synchronisation may have reached the disk.
 private struct FragileFile {
     var durable: [UInt8]
     private(set) var unsynchronised: [FileStep] = []
@@ -18,7 +18,7 @@ private struct FragileFile {
             all = all.flatMap { bytes -> [[UInt8]] in
                 switch step {
                 case .write(let new, let offset):
-                    // A small write within a sector is there or not; a large one may be cut anywhere.
+                    // A small write within a sector is atomic; a large one may be partial.
                     let cuts =
                         new.count <= 16
                         ? [0, new.count] : [0, new.count / 3, new.count - 1, new.count]
@@ -74,7 +74,7 @@ private struct FragileFile {
             of: source, layout: scanner.layout, fragmentsEnd: scanner.validEnd)
     }
 
-    /// A file before and after, and the index that it got.
+    /// A file before and after retiming, and its new index.
     private func retimed() throws -> (
         session: WrittenSession, before: [UInt8], after: [UInt8], movie: [UInt8]
     ) {
@@ -107,7 +107,7 @@ private struct FragileFile {
                 try FileSystem.replace(path, with: bytes)
                 let report = FileVerifier.verify(path).report
                 #expect(report.isIntact, "\(report.findings)")
-                // Whatever happened, the same command leads to the same end.
+                // From any state, the same command gives the same result.
                 let retimer = try SessionRetimer(WrittenSession.name, in: session.layout)
                 _ =
                     goingBack

@@ -25,7 +25,7 @@ struct PlannedCamera {
         collectorZeroNanoseconds: 0)
 
     var keyframeEvery = 10
-    /// How much later than its instant sound arrives, in batches of 100 ms (negative: pictures are late).
+    /// Delay of sound in batches of 100 ms (negative: pictures are late).
     var soundLagMilliseconds: Int64 = 0
     /// Bytes of a packet; distinguishes sound in the other format.
     var soundBytes: UInt32 = 4
@@ -108,7 +108,7 @@ struct PlannedFiles {
                     let start = track.map { $0.originTicks - $0.shiftTicks } ?? .max
                     #expect(
                         run.samples.allSatisfy { $0.dts >= start }, "no decoding time is negative")
-                    // A run's first decoding time is written, and of the others how far they are apart.
+                    // A run stores its first decoding time and the differences of the others.
                     #expect(
                         zip(run.samples, run.samples.dropFirst()).allSatisfy {
                             $0.duration == $1.dts - $0.dts

@@ -5,7 +5,7 @@ import Synchronization
 
 /// A PostgreSQL server in a temporary directory, reached by a socket there. It ends with the process that started it, however that ends.
 final class PostgreSQLServer: Sendable {
-    /// Why there can be none here; nil: there can.
+    /// Why it cannot run here; nil: it can.
     static let absence: String? = {
         if programs == nil { return "initdb is not installed (Debian: postgresql-15)" }
         if geteuid() == 0, !FileManager.default.isExecutableFile(atPath: setpriv) {
@@ -16,7 +16,7 @@ final class PostgreSQLServer: Sendable {
 
     private static let setpriv = "/usr/bin/setpriv"
 
-    /// Where its programs are: as Debian has them, or on PATH.
+    /// The directory of its programs: Debian's, or on PATH.
     private static let programs: String? = {
         let root = "/usr/lib/postgresql"
         let versions = (try? FileManager.default.contentsOfDirectory(atPath: root)) ?? []
@@ -34,7 +34,7 @@ final class PostgreSQLServer: Sendable {
         var text: String
     }
 
-    /// The input's end ends the server.
+    /// The server ends with its input.
     private static let script = """
         set -e
         d=$(mktemp -d /tmp/tributary-postgres-XXXXXX)

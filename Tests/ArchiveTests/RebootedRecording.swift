@@ -29,7 +29,7 @@ final class RebootedRecording {
     let temporary = TemporaryDirectory()
     var layout: ArchiveLayout { ArchiveLayout(root: temporary.path) }
     private let boxes: [Box]
-    /// How much later than they are times were recorded, by boot.
+    /// The delay of the recorded times, by boot.
     private let errors: [Int64]
     /// The bound of the error, as recorded.
     private let boundNanoseconds: [UInt64]
@@ -56,7 +56,7 @@ final class RebootedRecording {
         try FileSystem.replace(layout.manifest(Self.name), with: manifest.encoded())
     }
 
-    /// Session zero on the clock of a boot, as it truly is.
+    /// The true session zero on a boot's clock.
     private static func collectorZero(_ boot: Int) -> Int64 {
         boot == 0 ? 7_000 * second : -Int64(boot) * 20 * second
     }
@@ -97,7 +97,7 @@ final class RebootedRecording {
                     .init(format: format, originTicks: origin / 100_000 * 9, shiftTicks: 0)
                 ]), sessionZero: Self.zero)
         let (epoch, restarts) = Self.epoch(box, boot)
-        // The zero that identifies the clock is where it was taken to be.
+        // The zero that identifies the clock is the assumed one.
         let collectorZero = Self.collectorZero(boot) - (boot == 0 ? 0 : errors[boot])
         for index in 0..<10 as Range<Int64> {
             var samples: [PlannedSample] = []
@@ -163,7 +163,7 @@ final class RebootedRecording {
         }
     }
 
-    /// When a boot's pictures were captured, session time.
+    /// Capture times of a boot's pictures, session time.
     static func truth(_ boot: Int) -> [Int64] {
         (0..<100).map { begin(boot) + $0 * second / 10 }
     }

@@ -25,7 +25,7 @@ private typealias Scene = RecoveryScene
         #expect(source.spool == Scene.spool)
         // Zero was at 100 on the collector's clock.
         #expect(source.clocks.last?.clock.offsetNanoseconds == 300)
-        // Numbers 31 to 100 are nowhere.
+        // Numbers 31 to 100 are in no file.
         #expect(scene.watermark(archive) == 30)
         #expect(archive.spools["camera"]?.first?.sequences.highest == 120)
         let end = archive.spools["camera"]?.first?.end(of: .video, before: 101)?.end
@@ -106,7 +106,7 @@ private typealias Scene = RecoveryScene
             while let fragment = try scanner.next() { ends.append(Int(fragment.range.upperBound)) }
             return ends
         }
-        // Also cut within the index of a finishing that was interrupted.
+        // Also cut within the index of an interrupted finish.
         let finishing = Array(growing) + bytes[growing.count...]
         let near = ends.flatMap { [$0 - 1, $0, $0 + 1, $0 + 7, $0 + 8, $0 + 9] }
         let counts = Set(stride(from: 1, through: finishing.count, by: 31)).union(near)
@@ -163,7 +163,7 @@ private typealias Scene = RecoveryScene
         #expect(FileVerifier.verify(path).report.findings == [])
     }
 
-    /// A long fragment's head has several pages, and each reaches the disk when the disk likes.
+    /// The pages of a long fragment's head reach the disk in any order.
     @Test func `a head that a power cut took the middle of is no fragment`() throws {
         let scene = try Scene()
         try scene.writeManifest()
@@ -213,7 +213,7 @@ private typealias Scene = RecoveryScene
         try scene.writeManifest()
         try scene.write(segment: 0, fragments: 0..<3, finished: false)
         let open = try #require(try scene.recover().session?.sources.first?.open)
-        // A record so long that a page holds nothing but clock exchanges.
+        // A record longer than a page, of clock exchanges.
         var fragment = Scene.fragment(3)
         fragment.context.exchanges = (0..<256).map { index in
             let time = Int64(index) << 40
@@ -268,7 +268,7 @@ private typealias Scene = RecoveryScene
                 let directory = scene.layout.source(scene.session, name)
                 try FileManager.default.copyItem(
                     atPath: scene.layout.source(scene.session, "camera"), toPath: directory)
-                // Each was cut off somewhere else.
+                // Each was cut elsewhere.
                 let file = try directory + "/" + #require(scene.path(1).split(separator: "/").last)
                 let bytes = try scene.bytes(file)
                 try FileSystem.replace(file, with: Array(bytes.dropLast(number * 37)))
@@ -397,7 +397,7 @@ private typealias Scene = RecoveryScene
     }
 
     @Test func `the newest files are those with the last numbers, whatever their names`() throws {
-        // The clock was put back in the midst: the later half has the earlier files.
+        // The clock was set back meanwhile: the later half has the earlier files.
         let scene = try Scene()
         try scene.writeManifest()
         try scene.ledger(Scene.line(.opened, after: 0))
@@ -493,7 +493,7 @@ private typealias Scene = RecoveryScene
                 try FileSystem.replace(ledger, with: try scene.bytes(ledger) + lines)
             }
             if isCutShort {
-                // Renamed, and killed before the ledger knew.
+                // Renamed, and killed before the ledger line.
                 #expect(rename(scene.path(1), scene.path(1) + ".removing") == 0)
             }
             let archive = try scene.recover()
@@ -539,7 +539,7 @@ private typealias Scene = RecoveryScene
             tracks: [.init(format: Scene.format, originTicks: 0, shiftTicks: 0)])
         let writer = try SegmentWriter(
             path: scene.path(0), plan: plan, sessionZero: Scene.zero)
-        // One fragment's media again and again, at other times.
+        // One fragment's media repeatedly, at other times.
         var fragment = Scene.fragment(0, bytesPerPicture: 25_000)
         while writer.sizeBytes < 1 << 30 {
             try writer.append(fragment)

@@ -116,7 +116,7 @@ import Testing
 
     @Test func `what would come before its file is late by a known time, and never hidden`() throws
     {
-        // All was captured 80 ms before it was recorded: almost two pictures, three of which change places.
+        // Everything was captured 80 ms before it was recorded: almost two pictures, with three reordered.
         let lead: Int64 = 80_000_000
         let session = try WrittenSession(
             lead: lead, reordered: true, boundNanoseconds: 100_000_000
@@ -141,7 +141,7 @@ import Testing
                 for (sample, time) in times.enumerated() {
                     let knot = knots.last { $0.ticks <= decoded[sample] } ?? knots[0]
                     let error = abs(time - (recorded[sample] - lead))
-                    // Half a tick twice, and two that sound may be off.
+                    // Half a tick twice, and two ticks of sound's tolerance.
                     let grid = 3 * Self.second / ticks
                     #expect(error <= Int64(knot.boundNanoseconds) + grid, "\(kind) \(sample)")
                 }

@@ -544,7 +544,7 @@ import Testing
             formats: PlannedCamera.formats)
         var files = PlannedFiles()
         for index in 0..<40 {
-            // Some 20 µs early, as two clocks may see it.
+            // About 20 µs early, as between two clocks.
             var piece = camera.batch(index)
             for run in piece.runs.indices {
                 let early: Int64 = piece.runs[run].track == .video ? 2 : 1
@@ -559,7 +559,7 @@ import Testing
         }
         files.apply(segmenter.end())
         #expect(files.plans[2]?.originNanoseconds == 2_000_000_000)
-        // Presented at the beginning, decoded when it was; the next one is where it was.
+        // Presented at the beginning and decoded at its own time; the next one is unchanged.
         let pictures = files.samples(2, .video)
         #expect(pictures.prefix(2).map(\.pts) == [180_000, 189_000 - 2])
         #expect(pictures.first?.dts == Int64(179_998))

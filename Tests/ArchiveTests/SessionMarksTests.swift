@@ -1,7 +1,7 @@
 import Archive
 import Testing
 
-/// Instants of a session that people want to find again.
+/// Bookmarks of a session.
 @Suite struct SessionMarksTests {
     private static func mark(_ id: Int, at nanoseconds: Int64, _ text: String = "")
         -> SessionMarks.Mark

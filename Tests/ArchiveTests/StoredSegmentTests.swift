@@ -4,7 +4,7 @@ import Testing
 
 @testable import Archive
 
-/// Segments that an object store has.
+/// Segments in an object store.
 @Suite struct StoredSegmentTests {
     /// A proof as the uploader writes it, for a segment of a small archive.
     private func prove(_ path: String, in archive: SmallArchive) throws -> SegmentKey {

@@ -9,7 +9,7 @@ import Testing
     private static let zero = SmallArchive.zero
     private static let honest = "2026-09-21T14-13-20.000Z"
     private static let strange = "2026-09-22T14-13-20.000Z"
-    /// Where something else is put, in the strange session.
+    /// The replaced paths in the strange session.
     private static let places = [
         "", "session.json", "session.json.new", "notes.json", "marks.json", ".protected", ".stored",
         "camera", "camera/ledger.jsonl", "camera/SEGMENT.mp4", "camera/SEGMENT.mp4.stored",

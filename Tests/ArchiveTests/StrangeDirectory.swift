@@ -30,7 +30,7 @@ enum StrangeEntry: CaseIterable {
     }
 }
 
-/// An archive's directory, and one outside of it that must stay as it is.
+/// An archive's directory, and one outside that must stay unchanged.
 final class StrangeDirectory {
     private let directory = TemporaryDirectory()
     let archive: String

@@ -69,7 +69,7 @@ import Testing
         scene.follower = CatalogFollower(catalog, scene.layout)
         scene.hear()
         catalog.setFault(EBUSY)
-        // More than waits for a listener.
+        // More than a listener's queue holds.
         for record in 3...202 as ClosedRange<UInt64> {
             scene.append(record...record, to: 1, of: "one")
             scene.worker.perform(.note(one, line(record), records: nil))
@@ -112,7 +112,7 @@ import Testing
         scene.hear()
         scene.pass(CatalogFollower.firstPause - .nanoseconds(1))
         #expect(try kept(scene) == nil)
-        // Less and less often while something is in its way.
+        // Retries become less frequent while the failure lasts.
         scene.pass(.nanoseconds(1))
         #expect(scene.catalogNews == (lost: 2, made: made))
         catalog.setFault(nil)
@@ -182,7 +182,7 @@ import Testing
         scene.pass(CatalogFollower.lockPause)
         scene.pass(.zero)
         #expect(try kept(scene) == wanted(scene))
-        // It was believed all the time: no file was read again.
+        // It was trusted throughout: no file was read again.
         #expect(catalog.removals == 0)
     }
 

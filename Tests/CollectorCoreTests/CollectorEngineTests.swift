@@ -68,7 +68,7 @@ private let second: Int64 = 1_000_000_000
         engine.command(.keyframe, to: "camera", ticket: 1, at: now)
         #expect(reports(&engine).isEmpty)
         var camera = SteadyCamera("camera")
-        // Of another size than its samples have together.
+        // A size other than that of its samples.
         engine.receive(
             message(.samples(camera.picture(at: second)), payloadBytes: 1_000),
             payload: TestPayload(count: 1_000), at: now)

@@ -6,7 +6,7 @@ struct `A limits` {
     private static let second: Int64 = 1_000_000_000
     private typealias Keeper = ConnectionLimits<Int32>
 
-    /// Looks every second, as the receiving thread does.
+    /// Checks every second, as the receiving thread does.
     private func overdue(_ keeper: inout Keeper, seconds: ClosedRange<Int64>) -> [Int32] {
         seconds.flatMap { keeper.overdue(now: $0 * Self.second) }.map(\.connection).sorted()
     }

@@ -5,7 +5,7 @@ import TestDisks
 
 @testable import CollectorCore
 
-/// Two sources in one session, on a disk that can be made to fail.
+/// Two sources in one session on a disk with injectable faults.
 final class DiskScene {
     static let format = TrackFormat.h264(
         H264Format(
@@ -138,7 +138,7 @@ final class DiskScene {
         reports += follower?.follow(listener.take(), now: now) ?? []
     }
 
-    /// Lets time pass for the catalog.
+    /// Advances the catalog's clock.
     func pass(_ pause: Duration) {
         now += pause
         reports += follower?.follow(listener.take(), now: now) ?? []

@@ -166,7 +166,7 @@ import Wire
         #expect(parts.map(\.1.offsetBytes) == [20, 50])
         #expect(known.samples == 4)
         #expect(durable.missing(4...9, of: "camera", spool: spool) == [5...5, 8...9])
-        // Behind all that was there, nothing is looked up any more.
+        // Records after all recovered ones need no lookup.
         _ = durable.judge(samples(9, count: 1), of: "camera", spool: spool)
         guard case .new = durable.judge(samples(10, count: 1), of: "camera", spool: spool) else {
             Issue.record("still looked up")

@@ -2,7 +2,7 @@ import Archive
 import Glibc
 import Synchronization
 
-/// An archive's catalog that can be made to fail.
+/// An archive's catalog with injectable faults.
 final class FaultyCatalog: CatalogPlace, CatalogStore {
     private struct State {
         var fault: ArchiveError?
@@ -18,7 +18,7 @@ final class FaultyCatalog: CatalogPlace, CatalogStore {
 
     let name = "catalog"
 
-    /// How often something was to be written.
+    /// Number of attempted writes.
     var attempts: Int { state.withLock { $0.attempts } }
 
     /// The error of opening and writing; nil: they succeed.
@@ -30,7 +30,7 @@ final class FaultyCatalog: CatalogPlace, CatalogStore {
         }
     }
 
-    /// Its server is away.
+    /// Makes its server unavailable.
     func setAway() {
         state.withLock { $0.fault = .unavailable(place: "catalog", reason: "no answer") }
     }
@@ -51,7 +51,7 @@ final class FaultyCatalog: CatalogPlace, CatalogStore {
         return (self, complaint)
     }
 
-    /// How often it was no longer believed.
+    /// How often it was removed as untrusted.
     var removals: Int { state.withLock { $0.removals } }
 
     func remove() throws(ArchiveError) {

@@ -250,7 +250,7 @@ import Wire
         #expect(admits("a", 1))
     }
 
-    /// A part that came over a socket.
+    /// A part received over a socket.
     private func received(_ bytes: [UInt8]) throws -> ReceivedPart {
         let context = try Context()
         let one = try Socket(.pair, in: context)

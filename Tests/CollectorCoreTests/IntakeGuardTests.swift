@@ -6,7 +6,7 @@ import Wire
 struct `An intake's guard` {
     private static let mebibyte = 1 << 20
 
-    /// One connection and the process's memory, as they change from look to look.
+    /// One connection and the process's memory, as they change between checks.
     private struct Scene {
         var intake = IntakeGuard()
         var reading: IntakeGuard.Reading
@@ -18,13 +18,13 @@ struct `An intake's guard` {
                 readBytes: 0, segments: 0, takenBytes: 0, sources: sources)
         }
 
-        /// The next look, after so much has been read, taken in, and allocated.
+        /// The next check, after these bytes were read, consumed and allocated.
         mutating func look(
             read: Int = 0, taken: Int = 0, grown: Int = 0, isDrained: Bool = true
         ) -> IntakeGuard.Excess? {
             reading.readBytes += read
             reading.takenBytes += taken
-            // As Ethernet has them.
+            // In Ethernet's segments.
             reading.segments += (read + 1_447) / 1_448
             residentBytes += grown
             drains += isDrained ? 1 : 0

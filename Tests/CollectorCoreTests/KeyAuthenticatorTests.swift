@@ -20,7 +20,7 @@ import Trust
         return try #require(try LinkSecurity.ofCollector(wish))
     }
 
-    /// Looks until something is so; it is a matter of milliseconds.
+    /// Polls until a condition holds, normally within milliseconds.
     private func eventually(_ isSo: () -> Bool) -> Bool {
         for _ in 0..<6_000 where !isSo() { usleep(10_000) }
         return isSo()

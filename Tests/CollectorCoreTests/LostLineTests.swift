@@ -28,7 +28,7 @@ private let second: Int64 = 1_000_000_000
         scene.stop()
         try scene.settle()
         #expect(scene.sessions.count == 3)
-        // Were the second record named by the third session, the third record would be missing between its own.
+        // If the third session named the second record, the third record would be missing from its own.
         #expect(try scene.explained() == [[2...2], [], [4...4]])
         #expect(try scene.flaws() == [])
     }
@@ -40,7 +40,7 @@ private let second: Int64 = 1_000_000_000
         scene.commit()
         scene.fail(try #require(scene.segments.last))
         scene.stop()
-        // The next session's first file fails before anything of it is durable, so its agent is sent back.
+        // The next session's first file fails before any of it is durable, so its agent is sent back.
         scene.picture()
         scene.work(whereNewFilesFail: true)
         for _ in 0..<5 where scene.wentOn == 0 { scene.retry() }
@@ -406,10 +406,10 @@ private final class SessionsScene {
         hear()
     }
 
-    /// From now on nothing can be written into a file.
+    /// Makes writes to a file fail.
     func fail(_ id: SegmentKey) { disk.setFault(EIO, at: layout.segment(id)) }
 
-    /// The disk is as it should be again.
+    /// Removes the disk's faults.
     func retry() {
         for id in segments {
             for suffix in ["", ".new"] { disk.setFault(nil, at: layout.segment(id) + suffix) }

@@ -7,7 +7,7 @@ import Wire
 
 private let second: Int64 = 1_000_000_000
 
-/// Recordings that are played again, into a session.
+/// Recordings replayed into a session.
 @Suite struct ReplayedTimelineTests {
     /// Long before the harness's present.
     private static let zero: Int64 = 1_700_000_000_123_456_789

@@ -18,7 +18,7 @@ import Testing
         #expect(scene.persisted("one") == [1...2])
         #expect(scene.persisted("two") == [1...2, 3...3])
 
-        // As long as the file cannot even be cut, the source waits.
+        // The source waits while the file cannot be truncated.
         scene.worker.retry()
         scene.hear()
         #expect(scene.rescued.isEmpty && scene.worker.isStuck)

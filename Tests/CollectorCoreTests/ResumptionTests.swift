@@ -344,7 +344,7 @@ private struct Left {
                 .map { $0.dts * 100_000 / 9 }
         }
 
-        /// Where the files of a source begin that do not begin on the grid, nanoseconds of session time.
+        /// Start times of a source's files off the grid, nanoseconds of session time.
         func filesOffGrid(_ source: String) -> [Int64] {
             harness.jobs.compactMap { job in
                 guard case .open(let key, let plan, _) = job, key.source == source else {
@@ -355,7 +355,7 @@ private struct Left {
         }
     }
 
-    /// The distances of a recording, against those at which its pictures were captured.
+    /// Compares a recording's picture distances with those at capture.
     private func expectDistances(_ times: [Int64], of captured: Int64, slewed: Bool = false) {
         for (one, next) in zip(times, times.dropFirst()) {
             #expect(abs(next - one - captured) <= (slewed ? captured / 2_000 : 0) + 30_000)
@@ -414,7 +414,7 @@ private struct Left {
         var known = left.camera
         known.clockNanoseconds = Rebooted.shift
         var server = Rebooted(left, wallErrorNanoseconds: wallError)
-        // Its box was restarted, too.
+        // Its box has rebooted too.
         var other = SteadyCamera("other")
         server.open(other, at: 62 * second)
         for time in 0..<100 as Range<Int64> {
@@ -437,13 +437,13 @@ private struct Left {
         let lines = server.harness.lines("other")
         #expect(!lines.contains { $0.cause == "notAfterPrevious" || $0.cause == "backwards" })
         if wallError < 0 {
-            // Zero by the wall clock was too late, so times were too early: they go on where they belong, in another file.
+            // Zero by the wall clock was too late, so times were too early: they continue correctly in another file.
             #expect(abs(times[100] - 67 * second) < 100_000)
             #expect(server.filesOffGrid("other").map { abs($0 - times[100]) < 100_000 } == [true])
             let jump = try #require(lines.first { $0.kind == .discontinuity })
             #expect(abs((jump.offsetNanoseconds ?? 0) + wallError) < 10_000_000)
         } else {
-            // They would go back: they are slewed, and the bound includes the rest.
+            // They would go back, so they are slewed, and the bound includes the rest.
             expectDistances(Array(times[99...100]), of: second / 10, slewed: true)
             #expect(server.filesOffGrid("other") == [])
             #expect(lines.contains { $0.text?.contains("approach the clock") == true })
@@ -585,7 +585,7 @@ private struct Left {
                     RecordedSpool(spool: camera.spool, sequences: SequenceSet(upTo: records))
                 ], notes: [])
         }
-        // The first time, one of its three records is there; all are, when it is looked at again.
+        // At first, one of its three records is on disk; at the second check, all are.
         let now = SessionHarness.instant(6 * second)
         harness.apply(harness.recorder.writeOff(found(1), at: now))
         #expect(harness.durable == [1])
@@ -629,7 +629,7 @@ private struct Left {
             guard case .open(let id, let plan, _) = job, id.source == "late" else { return nil }
             return plan
         }
-        // Segments of ten minutes: its file is the seventh, and begins with 42 s of nothing.
+        // Segments of ten minutes: its file is the seventh, and begins with an empty 42 s.
         #expect(plans.map(\.originNanoseconds) == [3_600 * second])
         #expect(abs((harness.starts("late").first ?? 0) - (3_642 * 90_000)) <= 2)
     }

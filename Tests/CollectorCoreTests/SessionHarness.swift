@@ -4,9 +4,9 @@ import Wire
 
 @testable import CollectorCore
 
-/// Media bytes for tests, at an address that stays.
+/// Media bytes for tests, at a fixed address.
 final class TestPayload: MediaPayload {
-    // Never written, only freed with the object.
+    // Filled before it is shared, freed with the object.
     nonisolated(unsafe) let buffer: UnsafeMutableRawBufferPointer
 
     init(count: Int) {
@@ -37,7 +37,7 @@ struct SteadyCamera {
     var sequence: UInt64 = 1
     /// Agent clock less the collector's.
     var clockNanoseconds: Int64 = 0
-    /// Set where it plays a recording again.
+    /// Set for a replayed recording.
     var zeroUTCNanoseconds: Int64?
 
     init(_ name: String, clockNanoseconds: Int64 = 0) {
@@ -78,7 +78,7 @@ struct SteadyCamera {
             ])
     }
 
-    /// One packet.
+    /// One packet of sound.
     mutating func sound(at collector: Int64) -> Samples {
         defer { sequence += 1 }
         return Samples(
@@ -92,7 +92,7 @@ struct SteadyCamera {
     }
 }
 
-/// A recorder with everything that it has asked for.
+/// A recorder and all jobs that it has requested.
 struct SessionHarness {
     var recorder: SessionRecorder
     var jobs: [DiskJob] = []
@@ -103,7 +103,7 @@ struct SessionHarness {
     private(set) var placed: [PlacedSamples] = []
     var unrecorded: [PersistedRecords] = []
     private(set) var notes: [String] = []
-    /// How far sources were found to be on disk.
+    /// Sequences found durable, by source.
     var durable: [UInt64] = []
     var releasedBytes = 0
 

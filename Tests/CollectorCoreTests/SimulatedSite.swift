@@ -31,13 +31,13 @@ struct SimulatedBox {
     var skewPPM = 0.0
     var wanderPPM = 0.0
     var wanderPeriod = 7_200.0
-    /// Everything it sends waits meanwhile, and no exchange is made.
+    /// Outages: its messages are delayed, and it makes no exchanges.
     var outages: [ClosedRange<Double>] = []
     /// The box reboots: another clock, with another zero.
     var reboot: Double?
-    /// The clock is off by so much from then on.
+    /// The clock steps by this much at this time.
     var jump: (at: Double, seconds: Double)?
-    /// Each way's shortest time.
+    /// Minimum delay each way.
     var there = 0.000_2
     var back = 0.000_2
     /// Sound's actual duration over its nominal one: the sound card's crystal error.
@@ -46,7 +46,7 @@ struct SimulatedBox {
     private(set) var epochs: [Epoch] = [Epoch(number: 1, identity: .random())]
     let spool = SpoolID.random()
     private(set) var sequence: UInt64 = 1
-    /// When each record was captured, by number less one.
+    /// Capture time of each record, by sequence less one.
     private(set) var captured: [Double] = []
 
     init(_ name: String) { self.name = name }
@@ -118,7 +118,7 @@ struct SimulatedSite {
     var boxes: [SimulatedBox]
     var hours = 24.0
     var step = 30.0
-    /// The collector's wall clock is stepped by so many seconds then.
+    /// The collector's wall clock steps by these seconds at these times.
     var wallSteps: [(at: Double, seconds: Double)] = []
     /// Pictures with wrong stamps: their period in steps and their error, nanoseconds.
     var lie: (every: Int, nanoseconds: Int64)?
@@ -215,8 +215,8 @@ private struct SampleCheck {
     private var seen: [String: [Bool]]
     private var last: [String: Int64] = [:]
     private var origins: [String: Int64] = [:]
-    /// How far pictures and packets of sound are off, by source and when they were captured: a packet is held against the picture of
-    /// its own moment, not against the one before it, which is half a minute away.
+    /// Errors of pictures and packets of sound, by source and capture time: a packet is compared with the picture of
+    /// the same time, since the previous one is half a minute earlier.
     private var errors: [TrackKind: [String: [Double: Double]]] = [:]
 
     init(boxes: [SimulatedBox]) {

@@ -55,7 +55,7 @@ import Testing
         for index in 0..<20_000 as Range<Int64> {
             let now = Self.start + Self.second + index * 1_000_000
             var wide = liar.sound(at: now)
-            // Farther apart than any message that was captured.
+            // Farther apart than any captured message.
             wide.runs[0].dtsNanoseconds.append(now + 100_000 * Self.second)
             wide.runs[0].sizes.append(0)
             wide.runs[0].flags.append([])
@@ -122,7 +122,7 @@ import Testing
             }
         }
         #expect(files <= 66)
-        // No sample is nowhere: it is in a file or in the ledger.
+        // Every sample is in a file or in the ledger.
         #expect(explained > 300)
         #expect(session.releasedBytes == explained * 10)
     }

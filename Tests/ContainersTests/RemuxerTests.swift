@@ -5,7 +5,7 @@ import Testing
 @testable import Containers
 
 @Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media")) struct RemuxerTests {
-    /// Moves all of a file's packets; how many.
+    /// Copies all of a file's packets; returns their number.
     @discardableResult
     private static func remux(
         _ path: String, to output: String, _ format: ContainerFormat
@@ -113,7 +113,7 @@ import Testing
                 Int($0.loadUnaligned(fromByteOffset: 18, as: Int32.self))
             }
         }
-        // FFmpeg turns it back when it decodes: 180 wide, and not 320.
+        // FFmpeg applies the rotation when it decodes: 180 wide, not 320.
         #expect(try size(turned) == 180)
         #expect(try size(copy) == 180)
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import Devices
 
-/// Which camera a name means, and which one it was.
+/// The camera that a name selects, and a saved camera found again.
 @Suite struct CameraAddressTests {
     private func identity(
         place: String = "/sys/devices/pci/usb1/1-1/1-1:1.0", bus: String = "usb-0000:00:14.0-1",
@@ -29,7 +29,7 @@ import Testing
             "/dev/video2", identity(place: socketTwo, bus: "usb-0000:00:14.0-2"))
         let address = CameraAddress(name: "/dev/video2").found(two)
         #expect(address.place(among: [one, two]) == 1)
-        // Plugged in the other way round.
+        // Plugged in in the other order.
         var renumbered = two
         renumbered.node = "/dev/video0"
         var other = one
@@ -48,7 +48,7 @@ import Testing
         let address = CameraAddress(name: "first").found(camera("/dev/video0", own))
         let moved = identity(place: socketTwo, bus: "usb-0000:00:14.0-2", serial: "A1B2")
         #expect(address.place(among: [camera("/dev/video0", moved)]) == 0)
-        // Makers that give all their cameras one number make it worthless.
+        // A serial number shared by several cameras is ignored.
         let third = identity(place: "/sys/devices/3", bus: "usb-3", serial: "A1B2")
         #expect(
             address.place(among: [camera("/dev/video0", moved), camera("/dev/video1", third)])

@@ -17,7 +17,7 @@ import Testing
         CameraFormat(code: code, name: "\(code)", sizes: sizes)
     }
 
-    /// As most USB cameras are: raw pictures are slow, because they do not fit through the cable.
+    /// Like most USB cameras: raw pictures are slow for lack of bandwidth.
     private static let webcam = CameraAbilities(formats: [
         format(.mjpeg, size(640, 480, 30, 15), size(1280, 720, 30, 15), size(1920, 1080, 30)),
         format(.yuyv, size(640, 480, 30, 15), size(1280, 720, 10, 5), size(1920, 1080, 5)),

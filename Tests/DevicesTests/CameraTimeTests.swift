@@ -94,7 +94,7 @@ import Testing
         let back = stamps.moment(
             stampNanoseconds: start - 1, isMonotonic: true, takenNanoseconds: start + 5)
         #expect(!back.isDriversOwn && back.nanoseconds > start)
-        // Good stamps are believed again.
+        // Valid stamps are trusted again.
         let next = stamps.moment(
             stampNanoseconds: start + interval, isMonotonic: true,
             takenNanoseconds: start + interval + 9)

@@ -20,7 +20,7 @@ struct FileSourceTests {
 
     @Test func `packets of both tracks come in the order of their decoding times`() throws {
         let files = try MediaFiles()
-        // Everything of one track before the other: as far from interleaved as it gets.
+        // All of one track before the other: not interleaved at all.
         let path = try files.make(
             "a.mkv",
             "\(MediaFiles.inputs) \(MediaFiles.h264) -bf 3 \(MediaFiles.aac) -max_interleave_delta 1 "

@@ -6,12 +6,12 @@ import Testing
 
 /// The test sound through the encoder and back through the decoder.
 @Suite struct AudioRoundTripTests {
-    /// Sound that was decoded again: samples of the first channel from `start` on.
+    /// Decoded sound: samples of the first channel from `start`.
     private struct Decoded {
         var start: Int64?
         var samples: [Float] = []
 
-        /// Where the sound first gets loud within the second that begins at `second`, as a time.
+        /// The time of the first loud sample in this second.
         func onset(inSecond second: Int64, rate: Int) -> Int64? {
             guard let start else { return nil }
             let from = Int((second - 100_000_000 - start) * Int64(rate) / 1_000_000_000)
@@ -46,7 +46,7 @@ import Testing
         var samples: [EncodedSample] = []
         var left = seconds * sourceRate
         while left > 0 {
-            // Not a packet's size on purpose.
+            // Deliberately not a packet's size.
             let part = sound.next(min(left, 700))
             try encoder.encode(part) { samples.append($0) }
             left -= part.frameCount

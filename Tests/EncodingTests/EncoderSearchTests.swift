@@ -2,7 +2,7 @@ import Encoding
 import Media
 import Testing
 
-/// Which encoder `auto` is, and how an open one is changed.
+/// The encoder that `auto` selects, and changes to an open one.
 @Suite struct EncoderSearchTests {
     private let obstacles: [String: EncodingError] = [
         "h264_vaapi": .encoderRefused("h264_vaapi", reason: "No VA display found"),
@@ -70,7 +70,7 @@ import Testing
         return settings
     }
 
-    /// Pictures that no encoder can make small.
+    /// Incompressible pictures.
     private static func noise(_ number: Int64, _ generator: inout Noise) -> RawFrame {
         let buffer = PictureBuffer(width: 320, height: 180)
         for (plane, rows) in zip(buffer.planes, [180, 90, 90]) {

@@ -21,7 +21,7 @@ import Testing
         + "-c:v libx264 -preset ultrafast -threads 1 -g 100 -bf 2 -pix_fmt yuv420p "
         + "-c:a aac -b:a 64k"
 
-    /// How a file came to show something else than its media.
+    /// The edit that hides a part of the media.
     enum Edit: String, CaseIterable, Sendable, CustomTestStringConvertible {
         case none, hiddenStart, hiddenStartBehindKeyframe, lateStart, latePictures, hiddenEnd
 

@@ -117,7 +117,7 @@ import Testing
 
     @Test func `a growing file is read as far as it goes`() throws {
         let archive = try ImportedArchive()
-        // As a crash leaves it: without its index, and cut in the middle of something.
+        // As after a crash: without an index, and cut in the middle of a fragment.
         let file = try #require(archive.session.source("stage")?.files.first?.path)
         var bytes = Array(try Data(contentsOf: URL(filePath: file)))
         bytes.replaceSubrange(

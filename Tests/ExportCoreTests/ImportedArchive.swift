@@ -16,7 +16,7 @@ final class ImportedArchive {
         "-f lavfi -i testsrc2=s=320x180:r=25:d=6 "
         + "-f lavfi -i aevalsrc=0.4*sin(2*PI*(200+150*t)*t):s=48000:d=6 "
         + "-c:v libx264 -preset ultrafast -threads 1 -g 25 -bf 2 -pix_fmt yuv420p -c:a aac -b:a 96k "
-        // Otherwise decoders make noise of their own, and never the same.
+        // Otherwise decoders add random noise.
         + "-aac_pns 0"
 
     let media: MediaFiles

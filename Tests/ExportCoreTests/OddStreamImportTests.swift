@@ -65,7 +65,7 @@ struct OddStreamImportTests {
         let media = try MediaFiles()
         let (_, session) = try Self.record(OddStream.accessUnits[0], in: media)
         let file = session.sources[0].files[1]
-        // The second picture's slices are made a picture's that refers to a set that never came.
+        // The second picture's slices become those of a picture that refers to a missing parameter set.
         let opened = try file.opened()
         var cursor = try FileCursor(opened)
         let fragment = try #require(try cursor.next())

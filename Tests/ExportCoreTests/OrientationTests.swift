@@ -10,7 +10,7 @@ import Testing
 
 @Suite("Turned recordings", .enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media"))
 struct OrientationTests {
-    /// A white square in the upper left corner of black, and a file that has it turned by a quarter: it is seen in the upper right.
+    /// A white square in the upper left corner of black, in a file rotated by a quarter: it appears in the upper right.
     private static func archive() throws -> ImportedArchive {
         try ImportedArchive([
             "plain.mp4":
@@ -59,7 +59,7 @@ struct OrientationTests {
         _ = try export.run()
         let seen = try Self.corners(path, archive, width: 180, height: 320)
         #expect(seen.left < 40 && seen.right > 200, "\(seen)")
-        // Its samples are as they were.
+        // Its samples are unchanged.
         let raw = try Self.corners(path, archive, width: 320, height: 180, ["-noautorotate"])
         #expect(raw.left > 200 && raw.right < 40, "\(raw)")
     }

@@ -138,7 +138,7 @@ import Testing
         ).run()
         #expect(summary.startNanoseconds == 3_000_000_000)
         #expect(summary.notes.count == 1)
-        // Behind the end there may be a picture that others refer to.
+        // A reference picture may follow the end.
         let trimmed = "trim=start=3:end=5.32,setpts=PTS-STARTPTS"
         #expect(
             try archive.hash(path, "-map 0:v -frames:v 58")
@@ -179,7 +179,7 @@ import Testing
             ) { $0.closesGaps = true }
             #expect(abs(Double(summary.closedNanoseconds) / 1e9 - closed) < 0.05, "\(start)")
             #expect(abs(Double(summary.durationNanoseconds) / 1e9 - length) < 0.05, "\(start)")
-            // Every picture that is in the wanted time is seen.
+            // Every picture in the requested time is visible.
             let trimmed = "trim=start=\(start):duration=\(seconds),setpts=N/25/TB"
             #expect(
                 try archive.hash(archive.path("edge.mp4"), "-map 0:v -vf setpts=N/25/TB")

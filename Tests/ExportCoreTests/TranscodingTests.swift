@@ -94,7 +94,7 @@ import Testing
         func luma(_ picture: Int, _ x: Int, _ y: Int) -> UInt8 {
             pictures[picture * 640 * 180 + y * 640 + x]
         }
-        // The door is white while there is something of it, in the middle of its cell; and grey a second after that.
+        // The door's cell is white at its centre while it has media, and grey a second later.
         #expect(luma(10, 160, 90) > 220)
         #expect(luma(70, 160, 90) > 220)
         #expect(luma(120, 160, 90) < 80)
@@ -121,7 +121,7 @@ import Testing
                 "-",
             ])
             #expect(pictures.count == width * height)
-            // White everywhere but under the words.
+            // White except under the text.
             let middle = pictures[(pictures.startIndex + height / 2 * width)...].prefix(width)
             #expect(middle.allSatisfy { $0 > 220 })
         }

@@ -7,7 +7,7 @@ import Media
 import TestMedia
 import Testing
 
-/// Recordings of ours that lost their end, as half a copy does.
+/// Our recordings without their end, as after an interrupted copy.
 @Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media")) struct TruncationTests {
     private let archive: ImportedArchive
 
@@ -31,7 +31,7 @@ import Testing
         return (session, file)
     }
 
-    /// Everything that reads recordings, on its way to files in a directory of its own.
+    /// All readers of recordings, writing files into a directory of their own.
     private func attempts(_ session: String) throws -> (directory: String, [() throws -> Void]) {
         let directory = archive.media.directory.appending(path: "\(UUID())").path
         try FileManager.default.createDirectory(

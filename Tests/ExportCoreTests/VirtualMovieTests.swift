@@ -7,7 +7,7 @@ import TestMedia
 import TestRecordings
 import Testing
 
-/// Files that exist only while they are read.
+/// Files generated while they are read.
 @Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media")) struct VirtualMovieTests {
     @Test(
         arguments: [(nil, nil), (1.5, 2.0), (0.0, 0.5), (4.9, 100.0)]
@@ -21,7 +21,7 @@ import Testing
         #expect(movie.sizeBytes == file.count)
         #expect(try movie.read(from: 0, count: file.count + 7) == file)
         #expect(try movie.read(from: movie.sizeBytes, count: 5) == [])
-        // However it is cut.
+        // In any division.
         var random = SystemRandomNumberGenerator()
         for _ in 0..<200 {
             let start = Int.random(in: 0..<file.count, using: &random)
@@ -36,7 +36,7 @@ import Testing
             }
             #expect(filled <= min(count, file.count - start))
             #expect(cached.prefix(filled) == file[start..<start + filled], "\(start) \(count)")
-            // As the kernel would send it.
+            // As sent by the kernel.
             let end = min(file.count, start + count)
             guard let extents = movie.extents(Int64(start)..<Int64(end)) else { continue }
             let sent = try extents.flatMap { try bytes(of: $0) }

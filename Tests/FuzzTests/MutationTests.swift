@@ -2,8 +2,8 @@ import Foundation
 import FuzzTargets
 import Testing
 
-/// Each target under its corpus, and under mutations of it that a seed determines. libFuzzer, which is led by coverage, finds more in
-/// longer time: `Tests/Fuzz/run SECONDS`.
+/// Each target with its corpus and with mutations of it from a seed. libFuzzer, guided by coverage, finds more in a
+/// longer run: `Tests/Fuzz/run SECONDS`.
 @Suite struct MutationTests {
     private static let corpus = URL(filePath: #filePath).deletingLastPathComponent()
         .deletingLastPathComponent().appending(path: "Fuzz/Corpus")

@@ -2,7 +2,7 @@ import Testing
 
 @testable import Hashing
 
-/// Values of the standards.
+/// Test vectors of the standards.
 @Suite struct HashingTests {
     /// FIPS 180-4's examples, and RFC 1321 §A.5.
     @Test(arguments: [

@@ -63,7 +63,7 @@ import Testing
         try addGap("late", at: 13, seconds: 2, samples: 7, track: "audio")
         try addGap("spool full", at: nil, seconds: 0, samples: 5)
         let whole = try coverage(0...30)
-        // Without sound there is still something to be seen.
+        // Without sound the pictures remain.
         #expect(seconds(whole.recorded) == [0...4, 7...30])
         #expect(whole.missing.map(\.cause) == ["disconnected", "driver drop", "late"])
         #expect(whole.missing.map(\.samples) == [90, 1, 7])
@@ -82,7 +82,7 @@ import Testing
         entry.firstSequence = nil
         entry.lastSequence = nil
         try archive.append(Ledger.line(entry), session: Self.session)
-        // The second is no range: its numbers are the wrong way round.
+        // The second range is invalid: its bounds are reversed.
         entry.ranges = [[1, 1], [5, 4]] + (10..<60).map { [$0 * 2, $0 * 2] }
         try archive.append(Ledger.line(entry), session: Self.session)
         let gaps = try #require(try library().recording(Self.session).sources.first).gaps()
@@ -111,7 +111,7 @@ import Testing
         try addGap("command", at: 11, seconds: 0, samples: 0, track: "audio")
         try addGap("command", at: 11, seconds: 7, samples: 0, track: "audio")
         try addGap("command", at: 12, seconds: 6, samples: 0, track: "video")
-        // A change of the size, which stopped nothing.
+        // A change of size, without a stop.
         try addGap("command", at: 22, nanoseconds: 681_000, samples: 0, track: "video")
         try addGap("driver drop", at: 24, nanoseconds: 681_000, samples: 1)
         let gaps = try coverage(0...30).missing
@@ -231,7 +231,7 @@ import Testing
         try ask()
         #expect(read == 2)
         #expect(unlink(paths[1]) == 0)
-        // More than may be kept.
+        // More than the cache holds.
         try ask(parts: 10)
         try ask(parts: 10)
         #expect(read == 4)

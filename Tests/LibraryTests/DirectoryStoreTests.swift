@@ -4,7 +4,7 @@ import Library
 import TestRecordings
 import Testing
 
-/// The store that every archive has: a directory.
+/// The store of every archive: a directory.
 @Suite struct DirectoryStoreTests {
     private let directory = TemporaryDirectory()
     private var store: DirectoryStore { DirectoryStore(directory.path) }

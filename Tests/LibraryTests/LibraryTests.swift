@@ -120,7 +120,7 @@ import Testing
         #expect(try reading.sessions().map(\.session) == ["one"])
         #expect(complaints.all.count == 1)
         #expect(complaints.all[0].contains("reading the files instead: 'tributary index' rebuilds"))
-        // A change of the files is made.
+        // Applies a change of the files.
         let library = try library()
         try library.setLabels(SessionNotes(tags: ["red"]), of: "one")
         #expect(complaints.all.count == 2)

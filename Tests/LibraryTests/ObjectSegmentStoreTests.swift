@@ -7,7 +7,7 @@ import Synchronization
 import TestRecordings
 import Testing
 
-/// Recordings in a bucket: the same answers as from a directory, for few bytes.
+/// Recordings in a bucket give the same answers as a directory, with few bytes read.
 @Suite struct ObjectSegmentStoreTests {
     private let bucket = MemoryBucket()
     private let clock = Clock()
@@ -80,7 +80,7 @@ import Testing
         let report = try library(store()).verification(of: WrittenSession.name)
         let areIntact = report.sources.flatMap(\.files).allSatisfy(\.isIntact)
         #expect(!areIntact)
-        // Listed, and then nothing more.
+        // Listed, then unreachable.
         let broken = try library(store())
         _ = try broken.recording(WrittenSession.name)
         bucket.fail([ObjectStoreError.Kind](repeating: .denied, count: 100))
@@ -204,7 +204,7 @@ import Testing
             try long.layout.segmentPaths(LongRecording.session, "camera").first)
         let file = try RecordedFile(opening: path)
         #expect(try file.outline()?.others == Array(walked(file).dropFirst(2)))
-        // Of a retimed file, the fragments' times are not the index' times.
+        // A retimed file's fragments have other times than its index.
         _ = try SessionRetimer(WrittenSession.name, in: sessions[0].layout).retime(isDryRun: false)
         let retimed = try RecordedFile(
             opening: sessions[0].layout.segmentPaths(WrittenSession.name, "camera")[0])

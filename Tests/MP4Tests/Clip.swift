@@ -69,7 +69,7 @@ struct Clip {
         }
     }
 
-    /// A few pictures that no decoder would like, but that every reader of boxes must: no tool is needed.
+    /// A few pictures that are valid for box readers but not decodable; no tool is needed.
     static func handmade(
         pictures: Int = 75, group: Int = 25, sound: Bool = true, start: Int64 = 0
     ) -> Clip {
@@ -105,7 +105,7 @@ struct Clip {
     }
 }
 
-/// Bytes that were put together by hand from the standard's syntax tables.
+/// Bytes assembled by hand from the standard's syntax tables.
 enum Samples {
     /// Baseline, level 1.3, 320×192 cropped to 320×180, POC type 2.
     static let baselineSPS: [UInt8] = [

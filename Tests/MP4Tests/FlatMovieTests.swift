@@ -25,7 +25,7 @@ import Testing
                         pts: 900_000 + dts + [3_000, 9_000, 0][picture], duration: 3_000,
                         isSync: picture == 0))
             }
-            // Rows may be taken at any time.
+            // Rows may be read at any time.
             for table in FlatTrack.Table.allCases {
                 rows[table, default: []] += track.takeRows(of: table)
             }

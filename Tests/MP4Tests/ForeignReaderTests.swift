@@ -34,7 +34,7 @@ struct ForeignReaderTests {
         return path
     }
 
-    /// Every packet as FFmpeg sees it: track, times, flags, checksum.
+    /// FFmpeg's packets: track, times, flags, checksum.
     private func packets(_ path: String, complaints: String = "warning") throws -> [String] {
         // The checksum of a packet's side data is on a line of its own.
         try Tools.quiet(
@@ -74,7 +74,7 @@ struct ForeignReaderTests {
         // Before the end, priming is not signalled to players, so that flag is omitted.
         let unflagged = expected.map(Self.withoutDiscard).sorted()
         #expect(try packets(growing).map(Self.withoutDiscard).sorted() == unflagged)
-        // For the moment between the two writes FFmpeg warns of the second moov, and skips it.
+        // Between the two writes FFmpeg warns of the second moov and skips it.
         #expect(
             try packets(halfway, complaints: "error").map(Self.withoutDiscard).sorted()
                 == unflagged)
@@ -171,7 +171,7 @@ struct ForeignReaderTests {
         }
     }
 
-    /// The same clip, so many thousandths of a second later.
+    /// The same clip, delayed by milliseconds.
     private func late(_ clip: Clip, milliseconds: Int64) -> Clip {
         var clip = clip
         for track in clip.tracks.indices {

@@ -5,7 +5,7 @@ import Testing
 
 /// Corrupt files: readers may refuse them, and never trap, hang or exhaust memory.
 struct HostileInputTests {
-    /// Everything that reads, on one file.
+    /// All readers on one file.
     private func readAll(_ bytes: [UInt8]) {
         let source = MemorySource(bytes)
         do {
@@ -35,7 +35,7 @@ struct HostileInputTests {
     @Test
     func `no single changed byte harms a reader`() throws {
         let files = try files()
-        // The finished file holds all that the growing one does, but for the placeholder.
+        // The finished file contains the growing one except the placeholder.
         let front = 0..<Int(FragmentedHeader.placeholderOffset) + 16
         for (file, range) in [(files[0], front), (files[2], files[2].indices)] {
             for index in range {

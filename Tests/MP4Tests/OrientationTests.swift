@@ -3,7 +3,7 @@ import Testing
 
 @testable import MP4
 
-/// How pictures are to be turned: from a format into `tkhd`, and back.
+/// Picture orientation: from a format into `tkhd`, and back.
 @Suite struct OrientationTests {
     static let all = PictureOrientation.Rotation.allCases.flatMap { rotation in
         [false, true].map { PictureOrientation(rotation: rotation, isMirrored: $0) }

@@ -6,7 +6,7 @@ import Media
 struct Recorder {
     /// The growing file.
     private(set) var bytes: [UInt8]
-    /// Where each fragment ends; the first entry is where the header ends.
+    /// End offset of each fragment; the first entry is the header's end.
     private(set) var boundaries: [Int64]
     private let priming: [TrackKind: Int]
 
@@ -91,7 +91,7 @@ struct Recorder {
         pending = []
     }
 
-    /// The file at an instant at which its last fragment is being written, and not sealed yet.
+    /// The file while its last fragment is being written, not sealed yet.
     func growing(to end: Int64) throws -> [UInt8] {
         let start = Int(boundaries.last { $0 < end } ?? 0)
         var tail = Array(bytes[start...])
@@ -99,7 +99,7 @@ struct Recorder {
         return Array((bytes[..<start] + tail).prefix(Int(end)))
     }
 
-    /// The finish of a file as it lies there.
+    /// The finish of a growing file.
     static func finish(
         _ file: [UInt8], priming: [TrackKind: Int] = [:]
     ) throws -> InPlaceFinish {
@@ -111,7 +111,7 @@ struct Recorder {
             movie: try builder.movie(primingSamples: priming))
     }
 
-    /// The file between the two writes of the finish: the final `moov` is there, the placeholder still is too.
+    /// The file between the two writes of the finish, with both the final `moov` and the placeholder.
     func halfFinished() throws -> [UInt8] {
         let finish = try Self.finish(bytes, priming: priming)
         return Array(bytes[..<Int(finish.movieOffset)]) + finish.movie

@@ -3,7 +3,7 @@ import Testing
 
 @testable import MP4
 
-/// A recording's life: it grows, is cut anywhere, is finished, is read back.
+/// A recording grows, is cut anywhere, is finished and is read back.
 struct RecordingTests {
     private func scan(
         _ bytes: [UInt8]

@@ -2,7 +2,7 @@ import Testing
 
 @testable import MP4
 
-/// Tables that others write and we do not.
+/// Foreign tables that our writer does not produce.
 struct SampleTableTests {
     private func table(
         fileSizeBytes: Int64 = 1_000, _ write: (inout BoxWriter) -> Void

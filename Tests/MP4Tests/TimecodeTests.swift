@@ -3,7 +3,7 @@ import Testing
 
 @testable import MP4
 
-/// The track that begins with a file where no picture or sound does.
+/// The track that starts a file before its first picture or sound.
 struct TimecodeTests {
     /// 2026-11-21T16:02:18.906Z.
     private static let instant: Int64 = 1_795_276_938_906_000_000
@@ -31,7 +31,7 @@ struct TimecodeTests {
         #expect(Timecode(startNanoseconds: 0, tracks: []).framesPerSecond == 25)
     }
 
-    /// A clip that begins so many ticks of video after its file.
+    /// A clip that begins this many ticks of video after its file.
     private func finished(start: Int64, pictures: Int = 30) throws -> [UInt8] {
         try Recorder(
             .handmade(pictures: pictures, group: 10, start: start),
@@ -66,7 +66,7 @@ struct TimecodeTests {
             let told = try RecordingLayout(of: MemorySource(bytes)).initialMovie.timecode
             let timecode = try #require(told)
             #expect(timecode.isTold(by: movie))
-            // As version 0.1.0 left it.
+            // As written by version 0.1.0.
             movie.tracks.removeLast()
             #expect(timecode.isTold(by: movie))
         }

@@ -44,7 +44,7 @@ enum Tools {
         )
     }
 
-    /// Runs a program that must succeed without a word on its standard error.
+    /// Runs a program that must succeed with an empty standard error.
     static func quiet(_ name: String, _ arguments: [String]) throws -> String {
         let result = try run(name, arguments)
         guard result.status == 0, result.complaints.isEmpty else {

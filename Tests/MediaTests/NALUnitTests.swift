@@ -76,7 +76,7 @@ struct AnnexBTests {
         for _ in 0..<200 {
             var accessUnit: [UInt8] = []
             for _ in 0..<Int.random(in: 1...4, using: &random) {
-                // Without 00 00 0x inside and 00 at the end, as encoders see to.
+                // Without 00 00 0x inside or 00 at the end, as encoders ensure.
                 let unit = (0..<Int.random(in: 1...40, using: &random)).map { _ in
                     UInt8.random(in: 0...3, using: &random)
                 }

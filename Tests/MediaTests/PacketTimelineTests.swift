@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    /// Presentation times in decoding order, and decoding times as a container or a library has them; in frames.
+    /// Presentation times in decoding order, and a container's or library's decoding times, in frames.
     private static let reordered: [(name: String, pts: [Int64], dts: [Int64]?)] = [
         ("none stored", [0, 3, 1, 2, 6, 4, 5], nil),
         ("a pyramid", [0, 4, 2, 1, 3, 8, 6, 5, 7], nil),

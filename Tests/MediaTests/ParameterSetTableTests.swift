@@ -39,7 +39,7 @@ struct ParameterSetTableTests {
         let before = table
         #expect(throws: BitstreamError.self) { try table.insert([0x67, 77, 0]) }
         #expect(throws: BitstreamError.self) { try table.insert([0x68]) }
-        // Padding is part of a set: identifiers alone bound nothing.
+        // Padding is part of a set, so a limit on identifiers alone bounds nothing.
         let long = H264Writer.pictureSet(1) + [UInt8](repeating: 0xFF, count: 65_000)
         #expect(try table.insert(long) == .added)
         let longer = H264Writer.pictureSet(2) + [UInt8](repeating: 0xFF, count: 1_000)

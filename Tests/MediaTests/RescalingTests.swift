@@ -2,7 +2,7 @@ import Media
 import Testing
 
 @Suite struct RescalingTests {
-    /// The definition, in numbers that cannot overflow.
+    /// The definition, in arithmetic that cannot overflow.
     private func reference(
         _ value: Int64, _ from: Timescale, _ to: Timescale, _ rounding: Rounding
     ) -> Int64? {

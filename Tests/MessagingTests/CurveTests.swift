@@ -23,7 +23,7 @@ private struct Server: ~Copyable {
         self.router = router
     }
 
-    /// The next message while questions are answered; nil after `milliseconds`.
+    /// The next message, answering authentication requests meanwhile; nil after `milliseconds`.
     func next(
         milliseconds: Int = 10_000, _ decide: (AuthenticationRequest) -> AuthenticationAnswer
     ) throws -> ReceivedMessage? {
@@ -39,7 +39,7 @@ private struct Server: ~Copyable {
     }
 }
 
-/// A dealer with its own context, key and ears.
+/// A dealer with its own context, key and monitor.
 private struct Client: ~Copyable {
     let dealer: Socket
     let monitor: ConnectionMonitor
@@ -144,7 +144,8 @@ struct `A connection with keys` {
         let authenticator = try Authenticator(in: context)
         var options = SocketOptions()
         options.security = .server(key)
-        // libzmq closes sockets in a thread of its own. A handshake that asks before that waits for an answer until its time is up.
+        // libzmq closes sockets asynchronously. A handshake that requests authentication before that waits until its
+        // timeout.
         options.handshakeMilliseconds = 500
         let router = try Socket(.router, in: context, options: options)
         try router.bind("tcp://127.0.0.1:*")

@@ -75,7 +75,7 @@ struct `A message` {
         #expect(message.parts.dropFirst().map(\.bytes) == [[0], [1]])
         #expect(message.droppedParts == 5)
         #expect(message.wireBytes == 7 * 3)
-        // The next one is not touched by it.
+        // The next one is unaffected.
         #expect(try next(on: pair.router)?.parts.last?.bytes == [42])
     }
 
@@ -150,7 +150,7 @@ struct `Shared bytes` {
             for _ in 0..<3 { #expect(try pair.dealer.send(.shared(payload)) == .sent) }
         }
         for _ in 0..<3 { #expect(try next(on: pair.router)?.parts.last?.count == 50_000) }
-        // libzmq lets go on its own thread, soon after.
+        // libzmq releases it on its own thread, soon afterwards.
         var poller = Poller()
         for _ in 0..<1_000 where observed != nil { _ = try poller.wait(milliseconds: 10) }
         #expect(observed == nil)

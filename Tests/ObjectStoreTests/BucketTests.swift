@@ -196,7 +196,7 @@ extension StoreRequest {
             _ = try bucket.put([], at: "a", digest: digest([]), condition: .tag("\"t\""))
         }
         #expect(error.kind == .changed)
-        // Nothing was learned from it.
+        // The failure does not affect the next request.
         _ = try bucket.put([], at: "a", digest: digest([]), condition: .tag("\"t\""))
         #expect(transport.requests.last?.header("if-match") == "\"t\"")
     }

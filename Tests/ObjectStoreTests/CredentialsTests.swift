@@ -4,7 +4,7 @@ import Testing
 @testable import ObjectStore
 
 @Suite struct CredentialsTests {
-    /// Files and a clock of a test.
+    /// A test's files and clock.
     private final class Scene: Sendable {
         let files = Mutex<[String: String]>([:])
         let now = Mutex<Int64>(0)

@@ -14,7 +14,7 @@ import Testing
             timeouts: TransportTimeouts(), nowNanoseconds: 0)
     }
 
-    /// When an exchange ends in which this many bytes are sent and received after so many seconds.
+    /// End time of an exchange, given the bytes sent and received by second.
     private func end(
         _ pace: ExchangePace, sent: (Int64) -> Int64, received: (Int64) -> Int64
     ) -> Int64? {

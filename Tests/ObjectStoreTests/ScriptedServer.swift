@@ -2,7 +2,7 @@ import NIOCore
 import NIOPosix
 import Synchronization
 
-/// A server on the loopback that answers each request with the next bytes of a script, whatever they are.
+/// A server on loopback that answers each request with the script's next bytes, valid or not.
 final class ScriptedServer: Sendable {
     enum Step: Sendable {
         /// Sends these bytes and keeps the connection.
@@ -11,7 +11,7 @@ final class ScriptedServer: Sendable {
         case sendAndClose(String)
         /// Sends this many bytes of an answer that never ends.
         case flood(Int)
-        /// Sends these bytes, and one more every so many milliseconds for ever.
+        /// Sends these bytes, then one more at each interval, endlessly.
         case drip(String, milliseconds: Int64)
         /// Never answers.
         case silence
@@ -35,7 +35,7 @@ final class ScriptedServer: Sendable {
 
     var port: Int { channel.localAddress?.port ?? 0 }
 
-    /// Heads and bodies, as they came.
+    /// Heads and bodies as received.
     var requests: [String] { shared.requests }
 
     /// State shared by connections.

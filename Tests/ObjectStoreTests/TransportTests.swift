@@ -6,7 +6,7 @@ import Threads
 
 @testable import ObjectStore
 
-/// A bucket over a real connection to a server that does not behave.
+/// A bucket over a real connection to a faulty server.
 @Suite(.timeLimit(.minutes(1))) struct TransportTests {
     private func bucket(
         _ server: ScriptedServer, timeouts: TransportTimeouts = TransportTimeouts(),
@@ -78,23 +78,23 @@ import Threads
                 )
             ], .busy
         ),
-        // A page of a proxy.
+        // A proxy's page.
         ([.send("HTTP/1.1 502 E\r\nContent-Length: 13\r\n\r\n<html></html>")], .busy),
-        // Fewer bytes than were announced, and fewer than were asked for.
+        // Fewer bytes than announced, and fewer than requested.
         ([.sendAndClose(Self.partial + "abc")], .unreachable),
         (
             [.send("HTTP/1.1 206 P\r\nContent-Range: bytes 0-4/9\r\nContent-Length: 3\r\n\r\nabc")],
             .unreachable
         ),
-        // No answer at all, and something else than HTTP.
+        // No answer at all, and a protocol other than HTTP.
         ([.sendAndClose("")], .unreachable),
         ([.sendAndClose("SSH-2.0-OpenSSH_9.2\r\n")], .unreachable),
-        // Elsewhere: nothing is signed for another host.
+        // A redirect: no request is signed for another host.
         (
             [.send("HTTP/1.1 307 T\r\nLocation: http://127.0.0.1:1/\r\nContent-Length: 0\r\n\r\n")],
             .refused
         ),
-        // More than was asked for.
+        // More than requested.
         ([.send("HTTP/1.1 200 OK\r\nContent-Length: 99999999999\r\n\r\nabcde")], .unreachable),
         ([.flood(S3Bucket.Limits.answerBytes + 1)], .unreachable),
     ])
@@ -114,7 +114,7 @@ import Threads
     @Test func `nobody there is said`() throws {
         let port = try ScriptedServer([]).port
         var timeouts = TransportTimeouts()
-        // The port may be open for an instant more.
+        // The port may remain open briefly.
         timeouts.silenceNanoseconds = 50_000_000
         let bucket = S3Bucket(
             try StoreAddress(

@@ -29,7 +29,7 @@ import Testing
         var count = 0
         for match in try text(path).matches(of: /\b((?:tributary|process)_[a-z][a-z_]*)/) {
             let name = String(match.1)
-            // The viewer's own: its tests look.
+            // The viewer's own metrics, covered by its tests.
             guard !name.hasPrefix("tributary_viewer_") else { continue }
             // Users of the catalog's database.
             guard !["tributary_owner", "tributary_writer", "tributary_reader"].contains(name) else {

@@ -1,7 +1,7 @@
 @testable import Operations
 
 extension CollectorStatus {
-    /// One in which every metric has a value.
+    /// A status with a value for every metric.
     static var full: CollectorStatus {
         var source = SourceStatus(name: "stage")
         source.agent = "box7"

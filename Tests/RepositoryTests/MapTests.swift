@@ -124,7 +124,7 @@ struct ModuleMap {
 }
 
 @Suite struct FileSizeTests {
-    /// Files that are longer than is comfortable, each with its reason.
+    /// Files over the length limit, each with its reason.
     private static let exceptions: [String: String] = [
         "Sources/CollectorCore/CollectorEngine.swift":
             "what a collector decides is one value: every input changes the same protocol, session and counters",

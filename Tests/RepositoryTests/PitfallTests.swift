@@ -1,10 +1,10 @@
 import Foundation
 import Testing
 
-/// Mistakes that compile, pass short tests, and were made here once.
+/// Mistakes that compile, pass short tests, and have occurred here.
 @Suite struct PitfallTests {
-    /// A function that is the value of a `Mutex` is wrapped once more each time it is read: an agent's thread lost 64 bytes of stack and
-    /// some processor time with every question. In a structure it stays as it is.
+    /// A function stored in a `Mutex` directly is wrapped once more at each read: an agent's thread lost 64 bytes of
+    /// stack and some processor time per call. In a structure it stays unchanged.
     @Test func `no lock has a function as its own value`() throws {
         var count = 0
         for path in Repository.files(below: "Sources") where path.hasSuffix(".swift") {

@@ -24,7 +24,7 @@ enum Repository {
         try String(contentsOf: root.appending(path: path), encoding: .utf8)
     }
 
-    /// Whether something is there, file or folder.
+    /// Whether a file or folder exists.
     static func has(_ path: String) -> Bool {
         FileManager.default.fileExists(atPath: root.appending(path: path).path)
     }

@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    /// Many rows from nothing: a question without an end that matters.
+    /// Many rows from no table: a query that runs practically forever.
     private static let endless = """
         WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT COUNT(*) FROM n
         """
@@ -61,7 +61,7 @@ import Testing
             row throws(SQLiteError) in [try row.value(0), try row.value(1)]
         }
         #expect(read == values.map { [$0, .integer(.min)] })
-        // A value that is not given is NULL, also where the statement had one the last time.
+        // An omitted value is NULL, even if the statement had one before.
         try connection.run("INSERT INTO t VALUES (?1, ?2)", [.text("last")])
         #expect(try texts(connection, "SELECT b FROM t WHERE a = 'last'") == ["NULL"])
         #expect(throws: SQLiteError.self) {
@@ -209,7 +209,7 @@ import Testing
         let folder = try Folder()
         let path = try folder.database(
             "CREATE TABLE t (a)", "INSERT INTO t VALUES (7)", named: "a ?#%&é=1.db")
-        // Its log is not looked at.
+        // Its log is ignored.
         _ = FileManager.default.createFile(atPath: "\(path)-wal", contents: Data("no log".utf8))
         let connection = try SQLiteConnection(path, for: .readingImmutable)
         #expect(try texts(connection, "SELECT a FROM t") == ["7"])

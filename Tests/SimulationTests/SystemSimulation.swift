@@ -121,7 +121,7 @@ struct SystemSimulation {
         root: String
     ) throws {
         self.root = root
-        bucket = hasStore ? SimulatedBucket(tellsDigests: !seed.isMultiple(of: 3)) : nil
+        bucket = hasStore ? SimulatedBucket(returnsDigests: !seed.isMultiple(of: 3)) : nil
         storeRandom = SeededGenerator(seed: seed ^ 0x570E)
         self.seed = seed
         self.trouble = trouble

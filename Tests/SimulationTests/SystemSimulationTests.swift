@@ -70,7 +70,7 @@ private let seeds = SimulationRun.seeds(usually: 40)
         #expect(samples > seeds.count * 100)
     }
 
-    /// A catalog that is locked, full, broken or slow: what agents hear, and when, is the same without one.
+    /// A locked, full, damaged or slow catalog does not change the agents' messages or their times.
     @Test func `nothing waits for the catalog, and in the end it says what the files say`() throws {
         var refusals = 0
         for seed in seeds.prefix(max(16, seeds.count / 4)) {
@@ -95,8 +95,8 @@ private let seeds = SimulationRun.seeds(usually: 40)
         #expect(refusals > 8, "the catalog has become harmless")
     }
 
-    /// Found among ten thousand: what a file that failed after its session's end had, and had lost; names given twice; sound that
-    /// came late with stamps that went back. Among sixty thousand: sessions one after the other whose files fail.
+    /// Regressions found among ten thousand seeds: contents and losses of a file that failed after its session's end;
+    /// names given twice; late sound with backward stamps. Among sixty thousand: successive sessions whose files fail.
     @Test(
         arguments: [
             111, 807, 1455, 1527, 3661, 5262, 5965, 7237, 9541, 9997, 17461, 28093, 37981, 38917,
@@ -106,7 +106,7 @@ private let seeds = SimulationRun.seeds(usually: 40)
         #expect(try run(seed, trouble(of: seed)).violations == [])
     }
 
-    /// A box loses its power, and what its collector has received of the damaged records; then the collector loses its power, too.
+    /// A box loses power, with some damaged records already received by its collector, which then loses power too.
     @Test(arguments: [800, 1612, 1842, 2004, 3967] as [UInt64])
     func `what was once found with everything failing stays mended`(seed: UInt64) throws {
         #expect(try run(seed, .all.union(.stops)).violations == [])
@@ -122,7 +122,7 @@ private let seeds = SimulationRun.seeds(usually: 40)
         }
     }
 
-    /// Collectors that are lost with their disks: what they have said to be released is in the bucket, and agents have the rest.
+    /// Collectors lost with their disks: released records are in the bucket, and agents have the rest.
     @Test func `a collector may be lost with its disk, and every sample is recorded once`() throws {
         var destructions = 0
         // 178: a bucket with an empty ledger.
@@ -146,7 +146,7 @@ private let seeds = SimulationRun.seeds(usually: 40)
         _ seed: UInt64, sabotage: Sabotage? = nil
     ) throws -> (violations: [String], destructions: Int) {
         try SimulationRun.inDirectory { root in
-            // Full and faulty disks have outcomes of their own; here disks are lost.
+            // Full and faulty disks have other outcomes; here disks are lost.
             var trouble = SystemSimulation.trouble(of: seed)
                 .subtracting([.fullDisk, .faultyDisk]).union(.destruction)
             if seed % 3 == 1 { trouble.insert(.faultyStore) }
@@ -172,7 +172,7 @@ private let seeds = SimulationRun.seeds(usually: 40)
 }
 
 extension SystemSimulation {
-    /// What goes wrong in a seed's run.
+    /// The faults of a seed's run.
     static func trouble(of seed: UInt64) -> Trouble {
         seed / 8 % 3 == 1 ? failures(of: seed).union(.stops) : failures(of: seed)
     }

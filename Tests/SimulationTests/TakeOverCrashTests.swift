@@ -9,7 +9,7 @@ import Testing
 @testable import CollectorCore
 @testable import Uploading
 
-/// A collector that begins with the bucket, on a disk that fails within it; and one that is started otherwise after that.
+/// A takeover from the bucket on a disk that fails meanwhile, then a collector started with other options.
 @Suite struct TakeOverCrashTests {
     private static let zero = UTCTime(nanoseconds: 1_790_000_000_000_000_000)
     private static let spool = SpoolID(high: 3, low: 3)
@@ -150,7 +150,7 @@ import Testing
         let directory = try Directory()
         let layout = ArchiveLayout(root: directory.path)
         let bucket = Self.bucket()
-        // The listings, then the description: the mark is there.
+        // The listings, then the description: the mark exists.
         bucket.fail(.cut, after: 5)
         #expect(throws: UploadError.self) { try takeOver(bucket, layout) }
         #expect(try ArchiveTakeOver.unfinished(in: layout) == bucket.name)
@@ -160,7 +160,7 @@ import Testing
         ]
         for (index, change) in otherwise.enumerated() {
             let collector = try collector(directory.path, change)
-            // Should it record, it is to end all the same.
+            // Ends it even if it records.
             let ending = Task.detached {
                 try? await Task.sleep(for: .seconds(2))
                 collector.stop()
@@ -191,7 +191,7 @@ import Testing
         let run = Task.detached { try collector.run() }
         while bucket.requests < 2 { try await Task.sleep(for: .milliseconds(10)) }
         collector.stop()
-        // One may be on its way.
+        // One request may be in flight.
         let requests = bucket.requests + 1
         #expect(try await run.value.failures.isEmpty)
         #expect(bucket.requests <= requests)

@@ -2,13 +2,13 @@ import Archive
 import MP4
 import Media
 
-/// Holds the times of a simulated archive against when its samples were captured.
+/// Compares the times of a simulated archive with capture times.
 struct TimeInspection {
-    /// What is known of one source's samples: when each was captured, on the true clock.
+    /// Capture times of one source's samples, on the true clock.
     typealias Captured = [UInt8: [Int64]]
 
     private let captured: Captured
-    /// Where zero is on the true clock.
+    /// Zero on the true clock.
     private let zero: Int64
     private(set) var violations: [String] = []
     private(set) var samples = 0
@@ -18,8 +18,8 @@ struct TimeInspection {
         self.captured = captured
         self.zero = zero
         for source in try layout.sourceNames(session) {
-            // A box that was started again may still have what it captured before, by a clock that cannot be measured any more: that
-            // is placed by its arrival.
+            // A restarted box may still have samples of its previous clock, which can no longer be measured: they are
+            // placed by arrival.
             let isGuessed = try Ledger.read(layout.ledger(session, source)).entries.contains {
                 $0.kind == .time && $0.text?.contains("before any clock exchange") == true
             }
@@ -71,9 +71,9 @@ struct TimeInspection {
         samples += 1
         let error = session - (times[Int(id.number)] - zero)
         greatestErrorNanoseconds = max(greatestErrorNanoseconds, abs(error))
-        // A bound is that of the clock. The track's grid comes on top, up to four ticks for sound that runs on.
+        // A bound is the clock's. The track's grid is added: up to four ticks for continuous sound.
         let ticks = 5 * 1_000_000_000 / Int64(scale.ticksPerSecond)
-        // A fragment's bound is that of its first sample: what a second may add.
+        // A fragment's bound is that of its first sample; this is the growth in a second.
         let growth: Int64 = 600_000
         guard error.magnitude > bound.clampedAdding(UInt64(ticks + growth)) else { return }
         if violations.count < 5 {

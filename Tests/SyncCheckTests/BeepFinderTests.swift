@@ -4,7 +4,7 @@ import Testing
 @testable import SyncCheck
 
 @Suite struct BeepFinderTests {
-    /// A second of sound with a beep that begins at a time, which need not be that of a frame.
+    /// A second of sound with a beep at a time that need not be a frame's.
     private func sound(rate: Int, beepAtSeconds start: Double, hertz: Double = 1000) -> [Double] {
         (0..<rate).map { frame in
             let time = Double(frame) / Double(rate) - start

@@ -108,7 +108,7 @@ import Testing
         #expect(single == ["--host-name=a.example"])
         let empty = try merged(file: "host-name: []").arguments.dropFirst(2)
         #expect(empty.isEmpty)
-        // The command line and the environment win, as always.
+        // The command line and the environment take precedence.
         let given = try merged(file: file, ["--host-name", "c"]).arguments.dropLast(2)
         #expect(given == ["--host-name", "c"])
         let variable = try merged(file: file, [], ["TRIBUTARY_HOST_NAME": "c"])

@@ -26,7 +26,7 @@ package final class FaultyDisk: Disk {
         var capacityBytes: Int?
         var faultOneIn: Int?
         var badPaths: [String: Int32] = [:]
-        /// Tests that want to see whether a missing `fdatasync` is noticed.
+        /// For tests that detect a missing `fdatasync`.
         var ignoresSynchronization = false
         private(set) var faults = 0
 
@@ -37,7 +37,7 @@ package final class FaultyDisk: Disk {
     private let system = SystemDisk()
     private let state: Mutex<State>
 
-    /// - Parameter root: a directory that is there, and empty.
+    /// - Parameter root: an existing empty directory.
     package init(root: String, seed: UInt64) {
         self.root = root
         state = Mutex(State(random: SeededGenerator(seed: seed)))
@@ -45,19 +45,19 @@ package final class FaultyDisk: Disk {
 
     // MARK: Trouble
 
-    /// Changes that have been asked for so far.
+    /// Number of changes requested so far.
     package var operations: Int { state.withLock { $0.operations } }
-    /// Errors that were made up so far.
+    /// Number of injected errors so far.
     package var faults: Int { state.withLock { $0.faults } }
     /// The process has been stopped within a change.
     package var isDead: Bool { state.withLock { $0.isDead } }
 
-    /// Lets the `count`th change from now be done in part, and every one after it fail: the process is dead.
+    /// Does only part of the `count`th change from now and fails every later one: the process is dead.
     package func stop(afterOperations count: Int) {
         state.withLock { $0.stopsAt = $0.operations + count }
     }
 
-    /// No more than this fits; nil: no end.
+    /// Limits the size; nil: unlimited.
     package func setCapacity(_ bytes: Int?) { state.withLock { $0.capacityBytes = bytes } }
 
     /// Remaining space, bytes.
@@ -65,7 +65,7 @@ package final class FaultyDisk: Disk {
         state.withLock { max(0, ($0.capacityBytes ?? 1 << 40) - $0.usedBytes) }
     }
 
-    /// Every so many-th change fails with EIO, by chance; nil: none.
+    /// Makes one change in `oneIn` fail with EIO at random; nil: none.
     package func setFaults(oneIn: Int?) { state.withLock { $0.faultOneIn = oneIn } }
 
     /// Changes of the entry at a path fail; nil: they succeed again.
@@ -78,7 +78,7 @@ package final class FaultyDisk: Disk {
         state.withLock { $0.ignoresSynchronization = ignores }
     }
 
-    /// Turns one bit of a file, on the disk and in memory.
+    /// Flips one bit of a file, on disk and in memory.
     package func rot(_ path: String, byte: Int, bit: Int) {
         let value: UInt8? = state.withLock { state in
             guard case .file(let number) = state.names[path] else { return nil }
@@ -191,7 +191,7 @@ extension FaultyDisk {
         }
     }
 
-    /// Does a change of names, whole or not at all.
+    /// Applies a change of names, whole or not at all.
     private func change(
         _ paths: [String], _ change: NameTable.Change, _ call: () -> Int32
     ) -> Int32 {
@@ -257,7 +257,7 @@ extension FaultyDisk {
             errno = failure
             return -1
         case .last:
-            // Linux looks for signals between two pages.
+            // Linux checks for signals between two pages.
             code = ESRCH
             let cut = state.withLock { Int.random(in: 0...bytes.count, using: &$0.random) }
             let end = (Int(offset) + cut) / FaultyFile.pageBytes * FaultyFile.pageBytes

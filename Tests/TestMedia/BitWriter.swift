@@ -1,4 +1,4 @@
-/// Puts bits together, so that tests can write down a syntax table line by line.
+/// Assembles bits, so that tests can state a syntax table line by line.
 package struct BitWriter {
     private var bits: [Bool] = []
 

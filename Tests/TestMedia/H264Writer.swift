@@ -1,5 +1,5 @@
-/// Writes H.264 by hand (ISO/IEC 14496-10 §7.3): whole pictures of uncompressed macroblocks (I_PCM), pictures that repeat others
-/// (P_Skip), and the parameter sets and messages that they need. So a test has any stream that the standard allows.
+/// Writes H.264 by hand (ISO/IEC 14496-10 §7.3): pictures of uncompressed macroblocks (I_PCM), pictures that repeat
+/// others (P_Skip), and their parameter sets and messages. Tests can build any stream that the standard allows.
 package enum H264Writer {
     /// The fields of a sequence parameter set.
     package struct Sequence: Sendable {
@@ -63,14 +63,14 @@ package enum H264Writer {
         return writer.nalUnit(header: 0x68)
     }
 
-    /// Where a picture is, and how its slices are written.
+    /// A picture's number and order, and how its slices are coded.
     package struct Picture: Sendable {
         package enum Kind: Sendable {
             case idr(id: UInt32)
             case intra
-            /// Every macroblock is that of the last reference picture.
+            /// Every macroblock repeats the last reference picture's.
             case repeated
-            /// So, but for this row of macroblocks, which is uncompressed.
+            /// Repeated, except this row of uncompressed macroblocks.
             case refreshed(row: UInt32)
         }
 
@@ -98,7 +98,7 @@ package enum H264Writer {
             self.isBottomField = isBottomField
         }
 
-        /// Its slices' NAL units, each with as many rows of macroblocks as the others.
+        /// Its slices' NAL units, each with the same number of macroblock rows.
         package func slices(_ sequence: Sequence, count: UInt32 = 1) -> [[UInt8]] {
             let rows = sequence.rows / (isBottomField == nil ? 1 : 2) / count
             return (0..<count).map { slice(sequence, firstRow: $0 * rows, rows: rows) }

@@ -1,6 +1,6 @@
 package import Foundation
 
-/// Media for tests: made with the `ffmpeg` program where it is installed, and removed afterwards.
+/// Media for tests, made with the `ffmpeg` program if it is installed, and removed afterwards.
 package struct MediaFiles: ~Copyable {
     /// `ffmpeg` failed.
     package struct Failure: Error {
@@ -32,7 +32,7 @@ package struct MediaFiles: ~Copyable {
 
     deinit { try? FileManager.default.removeItem(at: directory) }
 
-    /// The real footage that may stand beside the repository; nil where it does not.
+    /// Real footage beside the repository; nil if missing.
     package static let footage: String? = {
         let path = URL(filePath: #filePath).resolvingSymlinksInPath()
             .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
@@ -40,7 +40,7 @@ package struct MediaFiles: ~Copyable {
         return FileManager.default.fileExists(atPath: path) ? path : nil
     }()
 
-    /// Runs `ffmpeg` with these words; the file that came out.
+    /// Runs `ffmpeg` with these arguments; the output file's path.
     package func make(_ name: String, _ arguments: String) throws -> String {
         let path = directory.appending(path: name).path
         _ = try run(arguments.split(separator: " ").map(String.init) + [path])

@@ -9,9 +9,9 @@ package struct OddStream: Sendable {
     package var packets: [FLVFile.Packet] = []
     /// Pictures that a recording has.
     package var pictures = 60
-    /// Pictures among them from which decoding is right.
+    /// Pictures at which decoding can start.
     package var syncPictures = 6
-    /// Pictures that are recorded but never presented: a decoder needs them to recover.
+    /// Pictures recorded but never presented, which a decoder needs to recover.
     package var hiddenPictures = 0
     /// Files of a recording in segments of two seconds.
     package var files = 3
@@ -37,7 +37,7 @@ package struct OddStream: Sendable {
         change(&self)
     }
 
-    /// Adds the stream's pictures, each as the packets that `packets` makes of it.
+    /// Adds the stream's pictures, each divided into packets by `packets`.
     private mutating func add(
         _ packets: (_ group: UInt32, _ picture: Picture) -> [[[UInt8]]]
     ) {
@@ -95,7 +95,7 @@ package struct OddStream: Sendable {
                 let own = sequences[Int(group % 2)]
                 let next = sequences[Int((group + 1) % 2)]
                 let isLast = picture.number == perGroup - 1
-                // Behind the picture: it belongs to the access unit that follows.
+                // Behind the picture: part of the next access unit.
                 return [picture.slices(own)]
                     + (isLast ? [[next.nalUnit, H264Writer.pictureSet()]] : [])
             }

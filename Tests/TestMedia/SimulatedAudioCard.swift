@@ -1,11 +1,11 @@
-/// A sound card with a crystal of its own, seen through late and coarse readings; everything follows from the seed.
+/// A sound card with its own crystal, observed through late and coarse readings, all from a seed.
 package struct SimulatedAudioCard {
     /// The driver's report after a period, and the true values.
     package struct Period {
-        /// The first frame's number among all that were captured.
+        /// The first frame's number since the start.
         package var firstFrame: Int64
         package var frames: Int64
-        /// When the first frame was really captured, nanoseconds.
+        /// The first frame's true capture time, nanoseconds.
         package var trueNanoseconds: Double
         /// The driver's count of captured frames …
         package var readingFrames: Int64
@@ -29,7 +29,7 @@ package struct SimulatedAudioCard {
     package var countedFrames: Int64 = 1
 
     private var random: SplitMix
-    /// How many frames it has captured so far.
+    /// Number of frames captured so far.
     package private(set) var capturedFrames: Int64 = 0
     private var elapsedNanoseconds: Double
     private var lastReading: Int64 = .min
@@ -59,7 +59,7 @@ package struct SimulatedAudioCard {
         lose(count)
         var delay = exponential(jitterNanoseconds)
         if Int(random.next() % UInt64(lateOneIn)) == 0 { delay = latestNanoseconds * unit() }
-        // Frames that the card has not counted yet were captured all the same: the reading is late for those it has.
+        // Frames not counted yet were captured all the same, so the reading is late for the counted ones.
         let counted = capturedFrames / countedFrames * countedFrames
         lastReading = max(lastReading, Int64(elapsedNanoseconds + delay))
         return Period(
@@ -77,7 +77,7 @@ package struct SimulatedAudioCard {
         return sum
     }
 
-    /// A triangle between −1 and 1 with period 1: a room that is heated.
+    /// A triangle wave between −1 and 1 with period 1, like a heated room's temperature.
     private func wave(_ turns: Double) -> Double {
         let phase = turns - turns.rounded(.down)
         return phase < 0.5 ? 4 * phase - 1 : 3 - 4 * phase

@@ -7,12 +7,12 @@ package struct MetricReading: Sendable {
         package var value: Double
     }
 
-    /// A few hundred sources; more is some other page.
+    /// Enough for a few hundred sources; a larger page is something else.
     package static let maximumBytes = 8 << 20
 
     private var samples: [String: [Sample]] = [:]
 
-    /// Reads a page. Comments, and the times that may follow values, count for nothing.
+    /// Parses a page, ignoring comments and timestamps.
     package init(_ bytes: [UInt8]) throws(MetricTextError) {
         guard bytes.count <= Self.maximumBytes else {
             throw .tooLarge(limitBytes: Self.maximumBytes)
@@ -42,7 +42,7 @@ package struct MetricReading: Sendable {
     }
 }
 
-/// Why a page is not understood.
+/// A parse error of a page.
 package enum MetricTextError: Error, Hashable, CustomStringConvertible {
     case tooLarge(limitBytes: Int)
     /// Lines count from 1.

@@ -1,6 +1,6 @@
 import Archive
 
-/// Media bytes for tests, at an address that stays.
+/// Media bytes for tests, at a fixed address.
 package final class ArrayPayload: MediaPayload {
     // Filled before it is shared, read-only afterwards.
     nonisolated(unsafe) private let buffer: UnsafeMutableRawBufferPointer

@@ -2,7 +2,8 @@ import Archive
 import Foundation
 import MP4
 
-/// Recordings of more than four gigabytes that take no time to write and no room on the disk: a hole behind their first bytes.
+/// Sparse recordings of more than four gigabytes, quick to write and without disk use: a hole follows their first
+/// bytes.
 package enum DistantRecording {
     /// Just beyond 32 bits.
     package static let hole: UInt64 = (1 << 32) + 64

@@ -16,11 +16,11 @@ package final class WrittenSession {
     package let directory: URL
     package var layout: ArchiveLayout { ArchiveLayout(root: directory.path) }
 
-    /// Collector − agent, truly.
+    /// True collector clock less agent clock.
     package let trueOffset: @Sendable (_ agent: Int64) -> Int64
     /// The error of times mapped while recording.
     package let error: @Sendable (_ session: Int64) -> Int64
-    /// How much before its grid everything was truly captured.
+    /// How long before its recorded times everything was truly captured.
     private let lead: Int64
     /// The recorded bound of the error.
     private let boundNanoseconds: UInt64

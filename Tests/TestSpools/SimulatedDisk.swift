@@ -44,10 +44,10 @@ package final class SimulatedDisk: SpoolStorage {
 
     // MARK: Trouble
 
-    /// Changes that have been asked for so far.
+    /// Number of changes requested so far.
     package var operations: Int { state.withLock { $0.operations } }
 
-    /// Lets the `count`th change from now be done in part, and every one after it fail: the process is dead.
+    /// Does only part of the `count`th change from now and fails every later one: the process is dead.
     package func stop(afterOperations count: Int) {
         state.withLock { $0.stopsAt = $0.operations + count }
     }
@@ -113,18 +113,18 @@ package final class SimulatedDisk: SpoolStorage {
         }
     }
 
-    /// No more than this fits; nil: no end.
+    /// Limits the size; nil: unlimited.
     package func setCapacity(_ bytes: Int?) { state.withLock { $0.capacityBytes = bytes } }
 
-    /// Every change fails like this (`EROFS`, `EIO`); nil: none does.
+    /// Makes every change fail with this error (`EROFS`, `EIO`); nil: none.
     package func refuseChanges(_ errno: Int32?) { state.withLock { $0.refusal = errno } }
 
-    /// A file's sectors cannot be read any more.
+    /// Makes a file's sectors unreadable.
     package func makeUnreadable(_ name: String) {
         state.withLock { _ = $0.unreadable.insert(name) }
     }
 
-    /// Turns one bit of a file.
+    /// Flips one bit of a file.
     package func rot(_ name: String, byte: Int, bit: Int = 0) {
         state.withLock { state in
             guard let number = state.names[name], var file = state.files[number],
@@ -213,7 +213,7 @@ package final class SimulatedDisk: SpoolStorage {
         }
     }
 
-    /// Does a change, unless the process is dead or the disk refuses; `isLast`: the process dies within it.
+    /// Applies a change unless the process is dead or the disk refuses; `isLast`: the process dies within it.
     private func change(
         _ operation: String, _ name: String,
         _ body: (inout State, _ isLast: Bool) throws(SpoolError) -> Void

@@ -8,15 +8,15 @@ import TestSpools
 package final class SimulatedBucket: ObjectBucket {
     /// The fault of one request.
     package enum Fault: Hashable, Sendable, CaseIterable {
-        /// 500: nothing was done.
+        /// 500: without effect.
         case serverError
-        /// 503: nothing was done.
+        /// 503: without effect.
         case slowDown
         /// The connection was cut while the request was sent.
         case cut
-        /// It was done, and the answer was lost, came too late, or was too short.
+        /// Done, but the answer was lost, late or truncated.
         case lostAnswer
-        /// The store got other bytes than were sent.
+        /// The store received other bytes than were sent.
         case wrongDigest
         case full
         case denied
@@ -25,7 +25,7 @@ package final class SimulatedBucket: ObjectBucket {
         case bucketGone
         /// All unfinished uploads have vanished.
         case uploadsGone
-        /// The store keeps other bytes than it got, and does not notice.
+        /// The store silently keeps other bytes than it received.
         case rot
         case refused
     }
@@ -54,12 +54,12 @@ package final class SimulatedBucket: ObjectBucket {
         var requests = 0
         /// By the number of the request, from 1.
         var script: [Int: Fault] = [:]
-        /// Until it is taken away, every request has it.
+        /// The fault of every request until removed.
         var constant: Fault?
         var random: SeededGenerator?
         var faultOneIn: UInt64 = 0
         var randomFaults: [Fault] = []
-        /// How often an object was made under a key.
+        /// Number of writes of each key.
         var made: [String: Int] = [:]
         var deleted: [String] = []
         var largestBytes = 0
@@ -70,14 +70,14 @@ package final class SimulatedBucket: ObjectBucket {
     package let name = "s3://test/archive"
     private let state = Mutex(State())
     /// Whether it returns the digests of parts, as not all stores do.
-    private let tellsDigests: Bool
+    private let returnsDigests: Bool
     private let beforePart: @Sendable (Int) -> Void
 
-    /// - Parameter beforePart: called with the number of each part that is sent, before anything else.
+    /// - Parameter beforePart: called with the number of each part that is sent, before its effect.
     package init(
-        tellsDigests: Bool = true, beforePart: @escaping @Sendable (Int) -> Void = { _ in }
+        returnsDigests: Bool = true, beforePart: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
-        self.tellsDigests = tellsDigests
+        self.returnsDigests = returnsDigests
         self.beforePart = beforePart
     }
 
@@ -93,15 +93,15 @@ package final class SimulatedBucket: ObjectBucket {
     /// The largest request, bytes.
     package var largestBytes: Int { state.withLock { $0.largestBytes } }
 
-    /// Lets the `count`th request from now fail.
+    /// Makes the `count`th request from now fail.
     package func fail(_ fault: Fault, after count: Int = 1) {
         state.withLock { $0.script[$0.requests + count] = fault }
     }
 
-    /// Lets every request fail, until nil is given.
+    /// Makes every request fail until nil is given.
     package func failAlways(_ fault: Fault?) { state.withLock { $0.constant = fault } }
 
-    /// Lets one request in `count` fail, from a seed.
+    /// Makes one request in `count` fail, from a seed.
     package func failAtRandom(_ seed: UInt64, oneIn count: UInt64, _ faults: [Fault]) {
         state.withLock { state in
             state.random = SeededGenerator(seed: seed)
@@ -223,7 +223,7 @@ package final class SimulatedBucket: ObjectBucket {
         _ number: Int, of upload: String, key: String, bytes: ObjectBytes, digest: ObjectDigest
     ) throws(ObjectStoreError) -> UploadedPart {
         beforePart(number)
-        let (tellsDigests, bytes) = (tellsDigests, bytes.withUnsafeBytes { Array($0) })
+        let (returnsDigests, bytes) = (returnsDigests, bytes.withUnsafeBytes { Array($0) })
         return try request(bytes: bytes.count) { state, fault throws(ObjectStoreError) in
             guard state.uploads[upload]?.key == key else {
                 throw Self.error(.gone, "put part \(number) of \(key)")
@@ -234,19 +234,19 @@ package final class SimulatedBucket: ObjectBucket {
             state.parts += 1
             return UploadedPart(
                 number: number, sizeBytes: Int64(bytes.count), tag: Self.tag(bytes),
-                digest: tellsDigests ? digest : nil)
+                digest: returnsDigests ? digest : nil)
         }
     }
 
     package func parts(
         of upload: String, key: String
     ) throws(ObjectStoreError) -> [UploadedPart]? {
-        let tellsDigests = tellsDigests
+        let returnsDigests = returnsDigests
         return try request { state, _ throws(ObjectStoreError) in
             state.uploads[upload]?.parts.sorted { $0.key < $1.key }.map { number, part in
                 UploadedPart(
                     number: number, sizeBytes: Int64(part.bytes.count), tag: part.tag,
-                    digest: tellsDigests
+                    digest: returnsDigests
                         ? ObjectDigest(sha256: Digest(of: part.bytes).bytes) : nil)
             }
         }
@@ -321,7 +321,7 @@ package final class SimulatedBucket: ObjectBucket {
         return state.randomFaults[Int(random.next() % UInt64(state.randomFaults.count))]
     }
 
-    /// Faults with which nothing is done.
+    /// Faults without effect.
     private static func refusal(_ fault: Fault) -> ObjectStoreError? {
         switch fault {
         case .serverError, .slowDown: error(.busy, "do anything now")

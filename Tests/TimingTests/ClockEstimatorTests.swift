@@ -5,7 +5,7 @@ import Timing
 struct ClockEstimatorTests {
     private static let second: Int64 = 1_000_000_000
 
-    /// A clock that is 5 s behind the collector's and never changes its rate.
+    /// A clock 5 s behind the collector's with a constant rate.
     private func steadyClock(skewPPB: Double = 0) -> SimulatedClock {
         SimulatedClock(baseOffsetNanoseconds: 5 * Self.second, skewPPB: skewPPB, wanderPPB: 0)
     }

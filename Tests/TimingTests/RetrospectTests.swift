@@ -32,7 +32,7 @@ struct RetrospectTests {
                 <= Outcome.rank(outcome.liveBoundsNanoseconds, permille: 500))
     }
 
-    /// Of all seeds together: how quick the quickest of a minute's exchanges were is luck.
+    /// Over all seeds together, since the fastest exchange of a minute varies.
     @Test func `through random delay the first minute becomes much better than it was live`() {
         var errors: [Int64] = []
         var live: [Int64] = []

@@ -19,7 +19,7 @@ struct SeededGenerator: RandomNumberGenerator {
     mutating func unit() -> Double { Double(next() >> 11) * 0x1p-53 }
 }
 
-/// The truth: an agent's clock against the collector's, with every way of going wrong that the limits allow.
+/// The true clock: an agent's clock relative to the collector's, with every fault that the limits allow.
 struct SimulatedClock {
     var baseOffsetNanoseconds: Int64 = 0
     var skewPPB = 0.0
@@ -27,9 +27,9 @@ struct SimulatedClock {
     var wanderPPB = 5_000.0
     /// … in this time.
     var wanderPeriodSeconds = 5_400.0
-    /// From the given seconds on, the skew differs by so many ppb (a time daemon).
+    /// From these seconds on, the skew changes by this many ppb (a time daemon).
     var skewSteps: [(seconds: Double, ppb: Double)] = []
-    /// From the given seconds on, the offset differs by so many nanoseconds.
+    /// From these seconds on, the offset changes by this many nanoseconds.
     var jumps: [(seconds: Double, nanoseconds: Int64)] = []
 
     /// Collector − agent when the agent's clock shows `agentNanoseconds`.
@@ -63,13 +63,13 @@ struct SimulatedClock {
     }
 }
 
-/// How long messages are on the way.
+/// Delays of messages.
 enum SimulatedLink {
     /// A quiet local network.
     case quiet
-    /// Each way its own shortest time, queues that are mostly short and sometimes 20 ms.
+    /// A minimum delay each way, and queues that are mostly short and sometimes 20 ms.
     case rough(thereNanoseconds: Double, backNanoseconds: Double)
-    /// Evenly spread over 0 … 20 ms each way.
+    /// Uniform over 0 … 20 ms each way.
     case proxy
 
     func delays(_ random: inout SeededGenerator) -> (there: Int64, back: Int64) {

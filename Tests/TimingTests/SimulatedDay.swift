@@ -7,18 +7,18 @@ struct SimulatedDay {
     var hours = 24.0
     var stepSeconds = 4.0
     var outages: [ClosedRange<Double>] = []
-    /// Errors are gathered from here on; bounds hold from the start.
+    /// Errors are collected from this time; bounds hold from the start.
     var settledSeconds = 120.0
 
     struct Outcome {
         var samples = 0
-        /// Where the estimate was further off than its bound: seconds and both figures.
+        /// Times at which the estimate's error exceeded its bound, with both values.
         var violations: [String] = []
         var errorsNanoseconds: [Int64] = []
         var timelineViolations: [String] = []
         var backwards = 0
         var fastestSlewPPB: Int64 = 0
-        /// The furthest that a second on the timeline was from a second of the agent.
+        /// The greatest difference of the timeline's rate from the agent's.
         var steepestPPB: Int64 = 0
         var jumps: [Int64] = []
         var skewChanges = 0
@@ -26,7 +26,7 @@ struct SimulatedDay {
         var largestBoundNanoseconds: Int64 = 0
         var lastBoundNanoseconds: Int64 = 0
 
-        /// The error that so many of a thousand estimates stay below.
+        /// The error's percentile, in thousandths.
         func error(permille: Int) -> Int64 {
             let sorted = errorsNanoseconds.sorted()
             return sorted.isEmpty ? 0 : sorted[(sorted.count - 1) * permille / 1000]
@@ -100,7 +100,7 @@ struct SimulatedDay {
         }
     }
 
-    /// Maps pictures up to `now` and looks at how the timeline runs between them.
+    /// Maps pictures up to `now` and checks the timeline's rate between them.
     private func follow(
         _ now: Int64, _ timeline: inout Timeline?, _ last: inout (agent: Int64, session: Int64)?,
         _ outcome: inout Outcome

@@ -1,13 +1,13 @@
 import Timing
 
-/// A day of a box as it looks afterwards: the live timeline and the one from all exchanges, both against the truth.
+/// A day of a box in retrospect: the live timeline and the one from all exchanges, compared with the true clock.
 struct SimulatedRetrospect {
     struct Outcome {
         var liveErrorsNanoseconds: [Int64] = []
         var errorsNanoseconds: [Int64] = []
         var liveBoundsNanoseconds: [Int64] = []
         var boundsNanoseconds: [Int64] = []
-        /// Where the truth was outside the bound.
+        /// Times at which the true clock was outside the bound.
         var violations: [String] = []
 
         static func rank(_ values: [Int64], permille: Int) -> Int64 {
@@ -19,10 +19,10 @@ struct SimulatedRetrospect {
     var clock = SimulatedClock()
     var link = SimulatedLink.quiet
     var seconds = 600.0
-    /// From one exchange to the next, by the second of the day.
+    /// Interval of exchanges by the second of the day.
     var pause: (Double) -> Double = { $0 < 60 ? 0.1 : 2 }
     var outages: [ClosedRange<Double>] = []
-    /// A moment is looked at so often.
+    /// Interval of checks.
     var lookSeconds = 0.25
 
     func run(seed: UInt64) -> Outcome {

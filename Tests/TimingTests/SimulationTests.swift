@@ -8,7 +8,7 @@ struct SimulationTests {
     static let seeds: ClosedRange<UInt64> =
         1...(ProcessInfo.processInfo.environment["TIMING_SEEDS"].flatMap(UInt64.init) ?? 2)
 
-    /// A day with everything the limits allow, different for every seed.
+    /// A day with every fault that the limits allow, different for each seed.
     private func roughDay(seed: UInt64) -> SimulatedDay {
         var random = SeededGenerator(seed: seed ^ 0xC10C)
         var day = SimulatedDay(stepSeconds: 8)

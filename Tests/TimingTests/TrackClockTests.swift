@@ -23,7 +23,7 @@ struct TrackClockTests {
             ptsNanoseconds: pts, dtsNanoseconds: dts ?? pts, durationNanoseconds: duration)
     }
 
-    /// Places samples one after another, with the present right behind their DTS.
+    /// Places successive samples, with the present right behind their DTS.
     private func place(_ clock: inout TrackClock, _ samples: SampleStamps..., now: Int64? = nil)
         -> [Placement]
     {

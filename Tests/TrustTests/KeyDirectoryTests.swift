@@ -20,7 +20,7 @@ struct `A machine's own key` {
             try place.directory.makeOwnKey()
         }
         #expect(try place.directory.ownKey() == key)
-        // Nothing half made is left behind.
+        // No partial file remains.
         #expect(
             try FileManager.default.contentsOfDirectory(atPath: place.directory.path) == ["own.key"]
         )
@@ -113,10 +113,10 @@ struct `An agent's file` {
         try directory.revoke("stage")
         register = try directory.agents().register
         #expect(!register.mayWatch(viewer, now: 0) && !register.mayWatch(box, now: 0))
-        // Another key of the name begins without the right.
+        // Another key of the name does not have the right.
         let other = try key()
         #expect(try !directory.authorize(name: "stage", key: other, sources: nil).mayWatch)
-        // A one-time key does not watch, whatever its successor may.
+        // A one-time key cannot watch, even if its successor may.
         let (_, token) = try directory.enrol(name: "hall", sources: nil, expires: 100)
         try directory.authorize(name: "hall", key: nil, sources: nil, mayWatch: true)
         #expect(try !directory.agents().register.mayWatch(token.publicKey, now: 0))
@@ -302,7 +302,7 @@ struct `What protects a connection` {
         throws
     {
         #expect(throws: TrustError.self) { try LinkSecurity.ofAgent(wish(isLocal: false)) }
-        // An agent that cannot connect makes nothing.
+        // An agent that cannot connect creates no key.
         #expect(try place.directory.ownKey() == nil)
         let collector = try SecretKey.generate().publicKey
         try place.directory.trustCollector(collector)

@@ -1,7 +1,7 @@
 import Foundation
 import Trust
 
-/// A directory of keys of its own, for one test.
+/// A key directory for one test.
 final class KeyPlace {
     let directory: KeyDirectory
 

@@ -16,7 +16,7 @@ struct `A key as text` {
     }
 
     @Test func `is what it always was`() throws {
-        // 32 bytes 0, 1, 2, …: keys that people have written down must stay readable.
+        // 32 bytes 0, 1, 2, …: the text form must stay compatible with keys written down earlier.
         let key = try #require(PublicKey((0..<32).map { UInt8($0) }))
         #expect(key.text == "aaaqeayeaudaocajbifqydiob4ibceqtcqkrmfyydenbwha5dyp5xtdx")
     }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Uploading
 
-/// A collector that has nothing but the bucket.
+/// A collector with nothing but the bucket.
 @Suite struct ArchiveTakeOverTests {
     private let spool = SmallArchive.spool
 
@@ -43,7 +43,7 @@ import Testing
         return Ledger.line(line)
     }
 
-    /// A session that is recorded, of which the store has all that is finished.
+    /// A session being recorded whose finished files are in the store.
     private func recorded(segments: Int, lines: [[UInt8]] = []) throws -> UploadScene {
         let scene = UploadScene()
         try scene.archive.addSession("s", segments: segments, state: .recording)

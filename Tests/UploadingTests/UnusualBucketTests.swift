@@ -21,7 +21,7 @@ import Testing
         return try attempt.run()
     }
 
-    /// A session of which the store has all that is finished.
+    /// A session whose finished files are in the store.
     private func recorded(segments: Int, lines: [LedgerEntry] = []) throws -> UploadScene {
         let scene = UploadScene()
         try scene.archive.addSession("s", segments: segments, state: .recording)

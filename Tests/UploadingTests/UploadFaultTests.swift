@@ -9,7 +9,7 @@ import Testing
 
 @testable import Uploading
 
-/// A store that fails as stores do.
+/// A store with ordinary faults.
 @Suite struct UploadFaultTests {
     private static let transient: [SimulatedBucket.Fault] = [
         .serverError, .slowDown, .cut, .lostAnswer, .wrongDigest, .full, .denied, .clock,
@@ -37,7 +37,7 @@ import Testing
         for seed in UInt64(1)...60 {
             var random = SeededGenerator(seed: seed)
             let scene = UploadScene(
-                seed: seed, tellsDigests: seed % 2 == 0,
+                seed: seed, returnsDigests: seed % 2 == 0,
                 partBytes: seed % 3 == 0 ? 1 << 20 : UploadScene.partBytes)
             try scene.archive.addSession("s", segments: 3)
             let bytes = try scene.segments("s").map {
@@ -67,7 +67,7 @@ import Testing
         for seed in UInt64(1)...30 {
             var random = SeededGenerator(seed: seed)
             let scene = UploadScene(
-                seed: seed, tellsDigests: seed % 2 == 0, partsAtOnce: 2 + Int(seed % 3))
+                seed: seed, returnsDigests: seed % 2 == 0, partsAtOnce: 2 + Int(seed % 3))
             try scene.archive.addSession("s", segments: 2)
             scene.bucket.failAtRandom(seed, oneIn: 4, Self.transient)
             for _ in 0..<4 { scene.live(steps: Int(random.next() % 30)) }
@@ -159,7 +159,7 @@ import Testing
     {
         let scene = UploadScene(partBytes: 1 << 20)
         try scene.archive.addSession("s", segments: 3)
-        // The session's identity, its description, then the first segment: looked for, and put.
+        // The session's identity, its description, then the first segment: queried and put.
         scene.bucket.fail(.refused, after: 4)
         let surroundings = scene.surroundings
         let figures = UploadFigures()

@@ -5,9 +5,9 @@ import Testing
 
 @testable import Uploading
 
-/// The program is killed before every single step, and started again.
+/// The program is killed before every single step and restarted.
 @Suite struct UploadKillTests {
-    /// A scene in which everything that can be interrupted happens: uploads in parts, documents, evictions, removals.
+    /// A scene with everything that can be interrupted: uploads in parts, documents, evictions, removals.
     private func scene(_ seed: UInt64 = 1, partBytes: Int64 = UploadScene.partBytes) throws
         -> UploadScene
     {
@@ -18,7 +18,7 @@ import Testing
         return scene
     }
 
-    /// Kills the program before step after step, until it lives long enough.
+    /// Kills the program before successive steps until it completes.
     private func killEverywhere(
         _ make: () throws -> UploadScene, _ body: (UploadScene, _ steps: Int?) throws -> Bool,
         then check: (UploadScene) throws -> Void
@@ -62,13 +62,13 @@ import Testing
     }
 
     @Test func `parts that the store has are not sent again after a kill`() throws {
-        for tellsDigests in [true, false] {
-            let whole = UploadScene(tellsDigests: tellsDigests)
+        for returnsDigests in [true, false] {
+            let whole = UploadScene(returnsDigests: returnsDigests)
             try whole.archive.addSession("s", segments: 1)
             whole.live()
             let parts = whole.bucket.sentParts
             let steps = try #require(whole.steps.lastIndex(of: .complete))
-            let scene = UploadScene(tellsDigests: tellsDigests)
+            let scene = UploadScene(returnsDigests: returnsDigests)
             try scene.archive.addSession("s", segments: 1)
             #expect(scene.live(steps: steps))
             scene.live()
@@ -116,7 +116,7 @@ import Testing
         let report = try SessionVerifier.verify("s", in: scene.layout)
         #expect(report.isIntact && report.findings.count == 2)
         #expect(report.findings.allSatisfy { $0.text.contains("store verify") })
-        // Nothing is sent again, and the survey of retention has them still.
+        // Nothing is sent again, and retention's survey still finds the segments.
         let requests = scene.bucket.requests
         scene.live()
         #expect(scene.bucket.requests == requests)

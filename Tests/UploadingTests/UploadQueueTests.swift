@@ -12,7 +12,7 @@ import Testing
 
     private func queue() -> UploadQueue { UploadQueue(random: { 0 }) }
 
-    /// A queue that has brought the session's documents into the store.
+    /// A queue after the upload of the session's documents.
     private func begun() -> UploadQueue {
         var queue = queue()
         queue.add(.documents(session: "s"), now: 0)
@@ -50,7 +50,7 @@ import Testing
         #expect(queue.take(now: 0) == .segment(first))
         queue.add(.evict(first), now: 0)
         #expect(queue.take(now: 0) == nil)
-        // It has changed while it was sent.
+        // It changed while it was being sent.
         queue.add(.segment(first), now: 0)
         #expect(queue.finished(.segment(first), hasAnswer: true, now: 0) == nil)
         #expect(queue.take(now: 0) == .evict(first))
@@ -71,7 +71,7 @@ import Testing
         let tried = try #require(triedWork)
         #expect(queue.take(now: due) == nil)
         #expect(queue.failed(tried, away(.unreachable), now: due) == nil)
-        // For another reason: that is news.
+        // Another reason is reported.
         let later = try #require(queue.due(now: due))
         let againWork = queue.take(now: later)
         let again = try #require(againWork)
@@ -94,7 +94,7 @@ import Testing
         let due = try #require(queue.due(now: 0))
         let unasked = queue.take(now: due)
         #expect(queue.finished(try #require(unasked), hasAnswer: false, now: due) == nil)
-        // The next work may try, and the same trouble is no news.
+        // The next work may try, and the same failure is not reported again.
         let next = queue.take(now: due)
         #expect(queue.failed(try #require(next), away(.full), now: due) == nil)
     }

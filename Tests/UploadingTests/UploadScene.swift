@@ -27,7 +27,7 @@ final class UploadScene: Sendable {
     struct Log: Sendable {
         var lines: [String] = []
         var stored: [String] = []
-        /// Steps that were begun, over all lives.
+        /// Steps begun, over all lives.
         var steps: [UploadStep] = []
     }
 
@@ -37,17 +37,17 @@ final class UploadScene: Sendable {
     let log = Mutex(Log())
     let settings: UploadSettings
     private let random: Mutex<SeededGenerator>
-    /// How many steps more may begin; nil: any number.
+    /// Number of steps that may still begin; nil: any number.
     private let life = Mutex<Int?>(nil)
 
     var layout: ArchiveLayout { archive.layout }
 
     init(
-        seed: UInt64 = 1, tellsDigests: Bool = true,
+        seed: UInt64 = 1, returnsDigests: Bool = true,
         readBack: UploadSettings.ReadBack = .sample, partBytes: Int64 = UploadScene.partBytes,
         partsAtOnce: Int = 1, beforePart: @escaping @Sendable (Int) -> Void = { _ in }
     ) {
-        bucket = SimulatedBucket(tellsDigests: tellsDigests, beforePart: beforePart)
+        bucket = SimulatedBucket(returnsDigests: returnsDigests, beforePart: beforePart)
         random = Mutex(SeededGenerator(seed: seed))
         var settings = UploadSettings()
         settings.partBytes = partBytes
@@ -67,8 +67,8 @@ final class UploadScene: Sendable {
         return try layout.segmentNames(owner).compactMap { SegmentKey(owner, fileName: $0) }
     }
 
-    /// A program: begins with a look at the archive.
-    /// - Parameter steps: how many steps it lives for; nil: until everything is done.
+    /// A program's life, which begins with a survey of the archive.
+    /// - Parameter steps: number of steps after which it is killed; nil: until everything is done.
     /// - Returns: whether it was killed.
     @discardableResult
     func live(steps: Int? = nil, also work: [UploadWork] = []) -> Bool {

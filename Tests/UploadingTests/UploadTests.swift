@@ -56,7 +56,7 @@ import Testing
     @Test func `a growing file is left alone until it is finished`() throws {
         let scene = UploadScene()
         let paths = try scene.archive.addSession("s", segments: 1, state: .recording)
-        // A recording's placeholder is not yet the header of its media.
+        // A recording's placeholder is not yet its media's header.
         let bytes = try FileSystem.read(paths[0], limit: 1 << 20)
         let place = try #require(bytes.firstRange(of: Array("mdat".utf8))).lowerBound
         var growing = bytes
@@ -173,7 +173,7 @@ import Testing
     @Test func `what the store keeps otherwise than it was sent is noticed where it is read back`()
         throws
     {
-        let scene = UploadScene(tellsDigests: false, readBack: .all)
+        let scene = UploadScene(returnsDigests: false, readBack: .all)
         try scene.archive.addSession("s", segments: 1)
         // After the session's description was put.
         for number in 3...200 { scene.bucket.fail(.rot, after: number) }

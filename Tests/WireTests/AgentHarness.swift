@@ -3,7 +3,7 @@ import Testing
 
 @testable import Wire
 
-/// An agent's link with one source, shorthands, and everything that it asked for sorted.
+/// An agent's link with one source, shorthands, and its actions by kind.
 struct AgentHarness {
     var link: AgentLink<[UInt8]>
     var now: Int64 = 5_000 * Fixtures.second

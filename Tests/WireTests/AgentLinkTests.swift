@@ -296,7 +296,7 @@ struct `An agent` {
     }
 
     @Test func `leaves a source to somebody else only when he has it again and again`() {
-        // The holder may be an earlier life of this box, of which a last message was still on its way.
+        // The holder may be an earlier life of this box whose last message was still in flight.
         var agent = AgentHarness()
         for _ in 0..<3 {
             agent.connect()
@@ -502,7 +502,7 @@ struct `When an agent's memory is full` {
             text: text)
         agent.perform(agent.link.add(loss, to: 0, now: agent.now))
         agent.perform(agent.link.sayGoodbye(text, of: 0, now: agent.now))
-        // The harness reads whatever is sent with the collector's checks.
+        // The harness checks each message as the collector does.
         #expect(agent.takeSequences() == [1...1, 2...2])
     }
 }

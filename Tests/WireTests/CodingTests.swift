@@ -3,7 +3,7 @@ import Testing
 
 @testable import Wire
 
-/// Every message with everything in it.
+/// Every message with all fields set.
 private let everyMessage: [WireMessage] = [
     .hello(
         Hello(

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Wire
 
-/// A collector's link with shorthands, and everything that it asked for sorted.
+/// A collector's link with shorthands, and its actions by kind.
 struct CollectorHarness {
     var link: CollectorLink
     var durable: DurableMap
@@ -90,13 +90,13 @@ struct CollectorHarness {
         return sent.filter { $0.peer == Self.peer(peer) }.map(\.message)
     }
 
-    /// The refusal that a peer got since the last look, if any.
+    /// The refusal sent to a peer since the last call, if any.
     mutating func takeRefusal(of peer: UInt8 = 1) -> Refusal? {
         for case .refusal(let refusal) in takeSent(to: peer) { return refusal }
         return nil
     }
 
-    /// The state in the last Ack or Welcome that a peer got.
+    /// The state in the last Ack or Welcome sent to a peer.
     mutating func takeState(of peer: UInt8 = 1) -> SourceState? {
         var state: SourceState?
         for message in takeSent(to: peer) {
@@ -106,11 +106,11 @@ struct CollectorHarness {
         return state
     }
 
-    /// A greeted agent, and nothing left to look at.
+    /// A greeted agent, with all actions taken.
     static func greeted(hello: Hello = Fixtures.hello()) -> CollectorHarness {
         var harness = CollectorHarness()
         harness.send(.hello(hello))
-        // The first Ack, with all the credit that there is.
+        // The first Ack, with the whole credit.
         harness.tick()
         harness.events.removeAll()
         harness.sent.removeAll()

@@ -85,7 +85,7 @@ struct `A greeting` {
         collector.send(
             .trackUpdate(TrackUpdate(source: 0, sequence: 1, format: Fixtures.otherAudio)))
         _ = collector.takeEvents()
-        // Offered from record 1 on, with the formats of that time.
+        // Announced from record 1, with the formats of that time.
         collector.send(.hello(Fixtures.hello()), from: 2)
         guard case .opened(let source)? = collector.takeEvents().last else {
             Issue.record("not opened")
@@ -147,7 +147,7 @@ struct `A source that another agent holds` {
     @Test func `stays with it when its samples keep coming`() {
         var collector = contested()
         collector.send(.samples(Fixtures.samples()))
-        // It may have been under way before the question.
+        // It may have been sent before the ping.
         #expect(collector.takeRefusal(of: 2) == nil)
         collector.tick(milliseconds: 600)
         collector.send(.samples(Fixtures.samples(first: 4)))
@@ -345,7 +345,7 @@ struct `An Ack` {
         collector.send(.samples(Fixtures.samples(source: 1)))
         collector.persist("a", through: 2)
         collector.persist("b", through: 3)
-        // Of another numbering: old news.
+        // Of an earlier spool, so it is ignored.
         collector.persist("a", through: 3, spool: 9)
         collector.tick()
         let messages = collector.takeSent()
@@ -390,7 +390,7 @@ struct `An Ack` {
         collector.tick()
         #expect(collector.takeState()?.persisted == 4)
         #expect(collector.takeEvents() == [.closed(source: "camera1", .complete)])
-        // Its last word may have got lost: the agent asks again, and nothing is opened for that.
+        // The last Ack may have been lost: the agent asks again, and no source is opened.
         collector.send(.hello(Fixtures.hello(firstSequence: 4)), from: 2)
         #expect(collector.takeState(of: 2)?.persisted == 4)
         #expect(collector.takeEvents() == [])
@@ -410,7 +410,7 @@ struct `A connection` {
         var collector = CollectorHarness.greeted()
         collector.tick(milliseconds: 5_100, unheard: 500)
         #expect(collector.takeEvents() == [])
-        // It was another's.
+        // It was another peer's.
         collector.tick(milliseconds: 100)
         #expect(collector.takeEvents() == [.closed(source: "camera1", .silent)])
     }

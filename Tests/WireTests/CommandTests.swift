@@ -4,7 +4,7 @@ import Testing
 
 @testable import Wire
 
-/// Commands and reports that are right in every field.
+/// Commands and reports with valid fields.
 enum CommandFixtures {
     static var change: CaptureChange {
         var change = CaptureChange()

@@ -57,7 +57,7 @@ import Testing
         #expect(refused { $0.runs[0].samples[0].sizeBytes = 0 })
         #expect(refused { $0.runs[0].samples[0].sizeBytes = .max })
         #expect(refused { $0.runs[0].samples[0].duration = .max })
-        // A bit here and there: an error, or a message; never a trap.
+        // Flipped bits give an error or a message, never a trap.
         let bytes = FeedMessage.samples(Self.samples).encoded()
         for index in bytes.indices {
             for bit in 0..<8 {

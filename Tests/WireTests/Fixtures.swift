@@ -2,7 +2,7 @@ import Media
 
 @testable import Wire
 
-/// Random numbers that a seed makes again.
+/// Reproducible random numbers from a seed.
 struct SeededGenerator: RandomNumberGenerator {
     private var state: UInt64
 
@@ -18,7 +18,7 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 }
 
-/// Values that are right in every field.
+/// Values with valid fields.
 enum Fixtures {
     static let second: Int64 = 1_000_000_000
 

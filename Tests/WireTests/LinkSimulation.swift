@@ -43,7 +43,7 @@ struct LinkSimulation {
 
     private let seed: UInt64
     private let gathers: Bool
-    /// How far in the future records were to be sent, at most.
+    /// The longest delay of a record's due time.
     private(set) var longestWait: Int64 = 0
     private var random: SeededGenerator
     private var now: Int64 = 0
@@ -87,7 +87,7 @@ struct LinkSimulation {
     }
 
     private static func collector(gathers: Bool) -> CollectorLink {
-        // Before a session has begun nothing waits.
+        // Nothing waits before a session has begun.
         CollectorLink(
             settings: CollectorLinkSettings(software: "collector"),
             session: gathers ? "2026-11-20T22-40-00.000Z" : "")
@@ -357,7 +357,7 @@ struct `Through any trouble` {
     func `every sample arrives once and in order, or is accounted for`(seed: UInt64) {
         var simulation = LinkSimulation(seed: seed)
         simulation.run()
-        // Trouble enough to mean something.
+        // Enough faults for a meaningful run.
         #expect(simulation.breaks > 10 && simulation.crashes > 1, "seed \(seed)")
     }
 

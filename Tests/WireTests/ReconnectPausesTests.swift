@@ -15,7 +15,7 @@ struct `Pauses before a reconnect` {
     @Test func `a thousand agents that lose a collector come back over a second`() {
         let pauses = pauses(of: 100)
         #expect(pauses.allSatisfy { (100...1_000).contains($0) })
-        // 111 are expected in each tenth of a second: twice as many are no chance.
+        // 111 are expected in each tenth of a second; twice as many cannot be chance.
         let tenths = Dictionary(grouping: pauses) { $0 / 100 }.mapValues(\.count)
         #expect(tenths.values.allSatisfy { $0 < 222 }, "\(tenths)")
         #expect(tenths.count >= 9)

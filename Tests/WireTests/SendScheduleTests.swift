@@ -32,7 +32,7 @@ struct `Records that nobody waits for` {
                 ], session: session))
     }
 
-    /// An agent that gathers, connected.
+    /// A connected agent that gathers records.
     private func agent(_ welcome: WireMessage) -> AgentHarness {
         var agent = AgentHarness(gathers: true)
         agent.connect()
@@ -304,7 +304,7 @@ struct `A collector that says where agents meet` {
     @Test func `takes the time that has passed for what it was`() {
         var instants = SendInstants()
         instants.tick(now: 0)
-        // A collector that stood still for ten seconds, and then found ten seconds of four instants' bursts.
+        // A collector that stalled for ten seconds and then found ten seconds of bursts of four instants.
         instants.add(bytes: 20 * 4 * SendInstants.burstBytes)
         instants.tick(now: 10_000_000_000)
         for second in 11...14 { instants.tick(now: Int64(second) * 1_000_000_000) }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Wire
 
-/// The repository that these tests are in.
+/// The root of this repository.
 private let root = URL(fileURLWithPath: #filePath)
     .resolvingSymlinksInPath().deletingLastPathComponent().deletingLastPathComponent()
     .deletingLastPathComponent()
@@ -166,7 +166,7 @@ struct `The generated code` {
         for name in names {
             let made = try String(
                 contentsOf: directory.appendingPathComponent(name), encoding: .utf8)
-            // The values themselves would print a thousand lines.
+            // Printing the values would give a thousand lines.
             let isSame = try made == text("Sources/Wire/Generated/\(name)")
             #expect(isSame, "\(name) is another: run proto/generate and commit the result")
         }

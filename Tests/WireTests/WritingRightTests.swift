@@ -34,7 +34,7 @@ struct `A connection with a key` {
         collector.send(.hello(Fixtures.hello()), right: right("camera1"))
         collector.send(.hello(Fixtures.hello(spool: 2)), from: 2, right: right("camera2"))
         #expect(collector.takeRefusal(of: 2)?.reason == .unauthorized)
-        // The holder is not even asked.
+        // The holder is not pinged.
         let toHolder = collector.takeSent(to: 1)
         #expect(!toHolder.contains(.ping))
         #expect(collector.link.claims.isEmpty)

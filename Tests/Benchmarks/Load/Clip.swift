@@ -16,7 +16,7 @@ struct Clip {
         /// SHA-256 of the payload.
         var digest: [UInt8]
         var payload: SharedBytes
-        /// When the newest of its samples would have been captured.
+        /// Capture time of its newest sample.
         var endNanoseconds: Int64
     }
 
@@ -24,9 +24,9 @@ struct Clip {
     static let batchNanoseconds: Int64 = 100_000_000
 
     let formats: [TrackFormat]
-    /// At least one.
+    /// Not empty.
     let batches: [Batch]
-    /// After this time the clip can follow on itself.
+    /// The clip repeats after this time.
     let lengthNanoseconds: Int64
 
     /// Reads the H.264 and the AAC of a file.
@@ -42,7 +42,7 @@ struct Clip {
             let copied =
                 packet.track == .video
                 ? try pictures.copy(packet).sample : try sound.copy(packet)
-            // Priming makes sense once; a clip is played in rounds.
+            // Priming applies once, but a clip is repeated.
             guard let sample = copied, !sample.flags.contains(.priming) else { continue }
             if let first = gathered.first, Self.parts(first, sample) {
                 batches.append(Batch(gathered))

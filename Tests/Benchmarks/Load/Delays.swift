@@ -1,4 +1,4 @@
-/// How long samples took, as counts of milliseconds: memory does not grow with their number.
+/// Samples' delays as counts of milliseconds, so that memory does not grow with their number.
 struct Delays {
     /// Longer delays count as ten minutes.
     private static let mostMilliseconds = 600_000
@@ -23,7 +23,7 @@ struct Delays {
         count += other.count
     }
 
-    /// The least number of milliseconds that so many thousandths do not exceed.
+    /// The percentile in milliseconds, by thousandths.
     func percentile(thousandths: UInt64) -> Int {
         let wanted = count * thousandths / 1_000
         var below: UInt64 = 0

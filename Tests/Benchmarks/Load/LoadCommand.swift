@@ -144,7 +144,7 @@ struct LoadCommand: ParsableCommand {
         return [SocketSecurity](repeating: security ?? .plain, count: sources)
     }
 
-    /// Until something is due, rounded up: a load that turned without pause would take the collector's processor.
+    /// Until the next due time, rounded up: polling would use the collector's processor.
     private func millisecondsToWait(for boxes: [LoadSource]) -> Int {
         let due = boxes.lazy.filter { !$0.isFinished }.map(\.nextTurn).min() ?? 0
         return Int((min(20_000_000, max(0, due - now())) + 999_999) / 1_000_000)

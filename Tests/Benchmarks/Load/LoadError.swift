@@ -4,7 +4,7 @@ import Glibc
 enum LoadError: Error, CustomStringConvertible {
     /// The file has nothing to send.
     case emptyClip(String)
-    /// The collector would not have a source, or went away.
+    /// The collector refused a source or disconnected.
     case ended(source: String, reason: String)
     case system(operation: String, errno: Int32)
 

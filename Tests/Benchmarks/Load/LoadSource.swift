@@ -7,7 +7,7 @@ import Wire
 
 /// One camera box: its connection, its clock's connection, and the agent's end of the protocol.
 ///
-/// Belongs to one thread. The box's boot, its spool and its clock exchanges are its own, as if there were as many machines.
+/// Belongs to one thread. Each box has its own boot, spool and clock exchanges, as if on a machine of its own.
 final class LoadSource {
     /// Interval of clock probes once the clocks' rates are known, as an agent's; and the initial one.
     private static let probeNanoseconds: Int64 = 2_000_000_000
@@ -17,9 +17,9 @@ final class LoadSource {
     static let sockets = 8
     /// Of those, each has a descriptor, and two have a connection.
     static let descriptors = 12
-    /// How long the first answers may take.
+    /// Timeout of the first answers.
     private static let patienceNanoseconds: Int64 = 5_000_000_000
-    /// Heartbeats and silence are looked at so often.
+    /// Interval of checks for heartbeats and silence.
     private static let tickNanoseconds: Int64 = 200_000_000
     /// Bytes handed to the link ahead of the credit, so that credit is always the limit.
     private static let keptBytes = 2 * Int(WireLimits.creditWindowBytes)
@@ -28,7 +28,7 @@ final class LoadSource {
     struct Surroundings {
         var clip: Clip
         var endpoint: String
-        /// How much is sent.
+        /// Duration to send.
         var seconds: Int
         /// Whether samples wait for others, as with an agent's `--batch auto`.
         var gathers: Bool
@@ -37,18 +37,18 @@ final class LoadSource {
         /// Whether a source reconnects to a collector that exited.
         var returns: Bool
         var context: Context
-        /// Where its sockets are waited for.
+        /// The set that waits for its sockets.
         var ready: ReadySet
         /// Required by a connection; never signalled.
         var wakeUp: WakeUp
     }
 
     private enum Phase {
-        /// No connection until then.
+        /// Not connected until then.
         case pausing(until: Int64)
         /// The sockets wait for the collector.
         case connecting(since: Int64)
-        /// The collector's clock is asked a few times.
+        /// Exchanges clock probes with the collector.
         case probing(since: Int64)
         case greeted
     }
@@ -74,7 +74,7 @@ final class LoadSource {
     private(set) var sentSamples = 0
     private(set) var connections = 0
     private var outgoing: [(header: [UInt8], payload: SharedBytes?)] = []
-    /// Batches that are not durable: their last numbers, and when they were captured.
+    /// Batches that are not durable: their last sequences and capture times.
     private var unpersisted: [(through: UInt64, batch: Int, origin: Int64)] = []
     private var firstUnpersisted = 0
     /// Time from capture until durable, of each sample since the last call.
@@ -202,7 +202,7 @@ final class LoadSource {
             answers = 0
             nextProbe = 0
         case .disconnected:
-            // Before the first success libzmq tries again by itself.
+            // Before the first success libzmq reconnects by itself.
             if case .connecting = phase { return }
             // The collector's last messages, which may acknowledge everything, precede the disconnection.
             try readMessages()
@@ -213,7 +213,7 @@ final class LoadSource {
             guard all.returns else {
                 throw LoadError.ended(source: name, reason: "the handshake failed: \(failure)")
             }
-            // libzmq does not try again after a refusal.
+            // libzmq does not reconnect after a refusal.
             try perform(link.notAdmitted("the handshake failed: \(failure)", now: now()))
         case .connected, .accepted, .retrying, .other:
             break

@@ -35,7 +35,7 @@ final class ReadySet {
 
     func remove(_ other: Int32) { _ = CLinux_epoll_remove(descriptor, other) }
 
-    /// The numbers of descriptors that are readable, possibly several times; none when the time is over.
+    /// Numbers of readable descriptors, with possible repetitions; empty after the timeout.
     func wait(milliseconds: Int) throws -> ArraySlice<UInt32> {
         let count = CLinux_epoll_wait(
             descriptor, &numbers, Int32(Self.most), Int32(clamping: milliseconds))

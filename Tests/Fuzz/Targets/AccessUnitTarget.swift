@@ -1,9 +1,9 @@
 import Media
 
-/// Packets of any content on their way into pictures: each NAL unit is in one picture at most, in its order, and each picture has a
+/// Arbitrary packets divided into pictures: each NAL unit is in one picture at most, in order, and each picture has a
 /// slice.
 enum AccessUnitTarget {
-    /// A packet's bytes, which stay where they are.
+    /// A packet's bytes at a fixed address.
     private final class Packet {
         let memory: UnsafeRawBufferPointer
 
@@ -88,7 +88,7 @@ enum AccessUnitTarget {
     }
 }
 
-/// Small sets and slices that are right.
+/// Small valid parameter sets and slices.
 enum H264Seeds {
     /// Main profile, 32×32, order type 0 with 8 bits.
     static let sequenceSet: [UInt8] = [0x67, 0x4D, 0x00, 0x1E, 0xE5, 0x29, 0x2C, 0x80]

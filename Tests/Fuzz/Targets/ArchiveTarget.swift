@@ -17,7 +17,7 @@ enum ArchiveTarget {
         "2026-11-20T22-40-10.000Z.mp4.removing", "2026-11-20T22-40-15.000Z.mp4.new", "other.mp4",
         "1827-05-27T00-00-00.000Z.mp4",
     ]
-    /// After this many files a directory is like one with fewer.
+    /// A directory with more files gives no further coverage.
     private static let maximumFiles = 4
 
     /// The parts of an input.
@@ -70,7 +70,7 @@ enum ArchiveTarget {
         }
     }
 
-    /// On a disk that is memory, where there is one.
+    /// In a memory file system if possible.
     private static let root =
         (FileSystem.isDirectory("/dev/shm") ? "/dev/shm" : "/tmp") + "/tributary-fuzz-\(getpid())"
 
@@ -94,7 +94,7 @@ enum ArchiveTarget {
         }
     }
 
-    /// A ledger's lines with the checksums that make them whole.
+    /// A ledger's lines with valid checksums.
     private static func sealed(_ bytes: [UInt8]) -> [UInt8] {
         bytes.split(separator: UInt8(ascii: "\n")).flatMap { LedgerTarget.sealed(Array($0)) }
     }

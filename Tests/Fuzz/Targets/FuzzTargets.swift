@@ -15,6 +15,6 @@ package enum FuzzTargets {
         "keys": { KeysTarget.run($0) },
     ]
 
-    /// Writes the seeds, which are right in every field, below a directory.
+    /// Writes the valid seeds below a directory.
     package static func writeSeeds(below directory: String) { Seeds.write(below: directory) }
 }

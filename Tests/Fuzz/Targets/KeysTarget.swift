@@ -2,7 +2,7 @@ import Messaging
 
 @testable import Trust
 
-/// Files of keys as people write them, and keys as people copy them.
+/// Hand-written key files and copied keys.
 enum KeysTarget {
     static func run(_ bytes: [UInt8]) {
         let text = String(decoding: bytes, as: UTF8.self)

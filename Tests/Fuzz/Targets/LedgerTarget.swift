@@ -17,7 +17,7 @@ enum LedgerTarget {
         precondition(again.damagedLines.isEmpty && !again.hasTornTail)
     }
 
-    /// A line's beginning, with the checksum that makes it whole.
+    /// A line's beginning with a valid checksum.
     static func sealed(_ body: [UInt8]) -> [UInt8] {
         let sum = Digest(of: body).bytes.prefix(8).map { byte in
             let digits = String(byte, radix: 16)

@@ -1,7 +1,7 @@
 import MP4
 import Media
 
-/// A file: everything that reads MP4 may refuse it, and must not trap, hang or take the memory.
+/// A file: every MP4 reader may refuse it and must not trap, hang or exhaust memory.
 enum MP4Target {
     static func run(_ bytes: [UInt8]) {
         let source = MemorySource(bytes)

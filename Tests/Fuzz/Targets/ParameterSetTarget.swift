@@ -1,7 +1,7 @@
 import Media
 
-/// NAL units of any content on their way into the table of parameter sets: each is taken or refused, and the table stays within its
-/// limits and can be described.
+/// Arbitrary NAL units added to the table of parameter sets: each is stored or refused, and the table stays within its
+/// limits and can be encoded.
 enum ParameterSetTarget {
     static func run(_ bytes: [UInt8]) {
         var input = InputReader(bytes)

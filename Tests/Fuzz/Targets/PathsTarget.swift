@@ -37,7 +37,7 @@ private enum Node: Equatable {
         }
     }
 
-    /// The node at a path, or why there is none.
+    /// The node at a path, or its error.
     func find(_ parts: some Sequence<String>) -> (node: Node?, code: Int32) {
         var node = self
         for part in parts {
@@ -66,13 +66,13 @@ private enum Node: Equatable {
 
 private struct PathsScript {
     private static let mostSteps = 60
-    /// Few, so that paths meet.
+    /// Few, so that paths coincide.
     private static let names = ["a", "b", "c", ".", "..", "a\0b"]
     private static let place =
         (FileSystem.isDirectory("/dev/shm") ? "/dev/shm" : "/tmp") + "/tributary-paths-\(getpid())"
     private static let root = "\(place)/archive"
     private static let outside = "\(place)/outside"
-    /// Where links lead.
+    /// Targets of links.
     private static let targets = [
         outside, "\(outside)/file", "\(outside)/directory", "..", ".", "a", "b/c", "/", "nothing",
         root,

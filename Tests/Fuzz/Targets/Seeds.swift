@@ -309,7 +309,7 @@ enum Seeds {
         return file
     }
 
-    /// A session of two short files, finished or as a crash leaves it.
+    /// A session of two short files, finished or as after a crash.
     private static func session(isFinished: Bool) throws -> [UInt8] {
         let written = try WrittenSession(
             segments: 2, secondsEach: 2, state: isFinished ? .finished : .recording,

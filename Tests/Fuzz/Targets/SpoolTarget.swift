@@ -11,7 +11,7 @@ enum SpoolTarget {
         script.run()
     }
 
-    /// Any bytes are a file.
+    /// Scans arbitrary bytes as a file.
     private static func scan(_ bytes: [UInt8]) {
         guard let scan = SpoolScan(bytes) else { return }
         var next: UInt64?
@@ -88,7 +88,7 @@ private struct SpoolScript {
         }
     }
 
-    /// A new process begins.
+    /// Restarts the process.
     private mutating func open(afterPowerCut: Bool) {
         disk.setCapacity(nil)
         if afterPowerCut { disk.cutPower() } else { disk.restart() }
@@ -105,7 +105,7 @@ private struct SpoolScript {
     private mutating func begin() {
         identities &+= 1
         let identity = [identities] + [UInt8](repeating: 7, count: 15)
-        // Two lives with one identity would be no find: 255 of them do not happen in one script.
+        // A repeated identity would not be a bug; a script has fewer than 255.
         written[identity] = [:]
         generation =
             shelf?.begin(identity: identity, origin: [UInt8](repeating: 2, count: 16)) ?? 0
@@ -164,7 +164,7 @@ private struct SpoolScript {
         disk.rot(name, byte: Int(input.number()), bit: Int(input.byte() % 8))
     }
 
-    /// Every number is there, once, as it was written or as missing.
+    /// Every sequence occurs once, as written or as missing.
     private func readAll() {
         guard let shelf else { return }
         for spool in shelf.spools {
