@@ -178,10 +178,10 @@ import Wire
     @Test func `what a session has not said itself it says once`() {
         var durable = DurableRecords(
             ["camera": [RecordedSpool(spool: spool, sequences: SequenceSet(upTo: 4))]])
-        #expect(durable.takeUntold(3...6, of: "camera", spool: spool) == [3...4])
-        #expect(durable.takeUntold(3...6, of: "camera", spool: spool).isEmpty)
+        #expect(durable.takeUnreported(3...6, of: "camera", spool: spool) == [3...4])
+        #expect(durable.takeUnreported(3...6, of: "camera", spool: spool).isEmpty)
         durable.sessionEnded()
-        #expect(durable.takeUntold(1...4, of: "camera", spool: spool) == [1...4])
+        #expect(durable.takeUnreported(1...4, of: "camera", spool: spool) == [1...4])
     }
 
     @Test func `what was written off counts as there when the source begins anew`() {

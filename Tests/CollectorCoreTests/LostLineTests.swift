@@ -296,7 +296,7 @@ private let second: Int64 = 1_000_000_000
         // The records before it are sent again and recorded in the current session.
         var durable = DurableRecords(found.spools, session: found.session)
         #expect(durable.missing(20...26, of: "three", spool: DiskScene.spool) == [20...23])
-        #expect(durable.takeUntold(20...26, of: "three", spool: DiskScene.spool) == [24...24])
+        #expect(durable.takeUnreported(20...26, of: "three", spool: DiskScene.spool) == [24...24])
     }
 
     @Test func `what was to come later may come into the same session, after all`() throws {

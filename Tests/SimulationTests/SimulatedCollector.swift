@@ -179,7 +179,7 @@ struct SimulatedCollector {
     /// Runs the catalog thread once.
     mutating func followCatalog(at now: Instant) {
         guard let isReady = follower?.isReady else { return }
-        let heard = isReady ? listener.take() : SpineListener.Heard()
+        let heard = isReady ? listener.take() : SpineListener.Batch()
         _ = follower?.follow(heard, now: Self.clock + .nanoseconds(now.monotonic))
     }
 

@@ -89,7 +89,7 @@ struct CatalogFollower {
 
     /// Processes events.
     mutating func follow(
-        _ heard: SpineListener.Heard, now: ContinuousClock.Instant
+        _ heard: SpineListener.Batch, now: ContinuousClock.Instant
     ) -> [CatalogReport] {
         var reports: [CatalogReport] = []
         if case .away(let isBelieved, let pause, let due) = state {

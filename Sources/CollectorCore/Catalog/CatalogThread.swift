@@ -77,7 +77,7 @@ final class CatalogThread: Sendable {
             let isStopping = state.withLock { $0.isStopping }
             let takes = follower.isReady || isStopping
             report(
-                follower.follow(takes ? listener.take() : SpineListener.Heard(), now: clock.now))
+                follower.follow(takes ? listener.take() : SpineListener.Batch(), now: clock.now))
             if isStopping {
                 report(follower.end())
                 return

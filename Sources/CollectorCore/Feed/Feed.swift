@@ -36,7 +36,7 @@ struct Feed {
     mutating func tick(board: StatusBoard, now: Int64) {
         each { _ = try $0.followSubscriptions() }
         publishEvents()
-        each { try $0.tellOfLostEvents() }
+        each { try $0.reportLostEvents() }
         guard now >= nextStatus else { return }
         nextStatus = now + Self.statusNanoseconds
         each { try $0.publish { try board.view.encoded() } }

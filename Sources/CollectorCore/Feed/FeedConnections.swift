@@ -28,14 +28,14 @@ final class FeedConnections {
     }
 
     /// A message of a connection, with the change of a subscription if it is one.
-    typealias Heard = (part: ReceivedPart, change: WatcherConnections<PeerSocket>.Change?)
+    typealias Received = (part: ReceivedPart, change: WatcherConnections<PeerSocket>.Change?)
 
     /// Processes connection events and messages since the last call; called ten times a second.
     /// - Parameter isCrowded: whether the queue is so full that the slowest viewer should be closed.
-    func follow(_ heard: [Heard], isCrowded: Bool) throws(MessagingError) {
+    func follow(_ received: [Received], isCrowded: Bool) throws(MessagingError) {
         let now = SystemClock.monotonic.nowNanoseconds
         while let event = try monitor.nextEvent() { take(event, now: now) }
-        for (part, change) in heard {
+        for (part, change) in received {
             // libzmq reports the subscriptions that end with a connection as messages without a connection.
             guard let descriptor = part.descriptor,
                 let address = connections[descriptor]?.address, PeerAddress.of(part) == address

@@ -100,14 +100,14 @@ final class FeedPublisher {
     /// - Returns: whether the subscriptions have changed.
     func followSubscriptions() throws(MessagingError) -> Bool {
         let before = watched
-        var heard: [FeedConnections.Heard] = []
+        var received: [FeedConnections.Received] = []
         for _ in 0..<Self.subscriptionsPerTurn {
             guard let message = try socket.receive(maximumParts: 1) else { break }
             guard let part = message.parts.first else { continue }
             let isShort = part.count <= Self.maximumTopicBytes && message.droppedParts == 0
             let bytes = part.bytes
             let isSubscription = isShort && watched.take(bytes)
-            heard.append(
+            received.append(
                 (
                     part,
                     isSubscription
@@ -115,7 +115,7 @@ final class FeedPublisher {
                 ))
         }
         // After the messages: the connection of each was announced before.
-        try remote?.follow(heard, isCrowded: budget.isCrowded(held.count))
+        try remote?.follow(received, isCrowded: budget.isCrowded(held.count))
         return watched != before
     }
 
@@ -157,7 +157,7 @@ final class FeedPublisher {
     }
 
     func publish(_ event: EventDocument) throws {
-        try tellOfLostEvents()
+        try reportLostEvents()
         guard !hasLostEvents, try send(event) else {
             hasLostEvents = true
             return
@@ -165,7 +165,7 @@ final class FeedPublisher {
     }
 
     /// Notifies subscribers of lost events, as soon as there is room.
-    func tellOfLostEvents() throws {
+    func reportLostEvents() throws {
         if hasLostEvents, try send(.lost("")) { hasLostEvents = false }
     }
 

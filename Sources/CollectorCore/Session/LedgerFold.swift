@@ -22,7 +22,7 @@ struct LedgerFold: Sendable {
         var spool: String?
     }
 
-    private struct Waiting {
+    private struct Pending {
         var line: Line
         var count: UInt64 = 1
     }
@@ -42,7 +42,7 @@ struct LedgerFold: Sendable {
     private var savedBytes: Int64
     private var lastNanoseconds: Int64?
     private var writtenBytes: Int64
-    private var waiting: [Kind: Waiting] = [:]
+    private var waiting: [Kind: Pending] = [:]
     /// The pending kinds, oldest first.
     private var order: [Kind] = []
 
@@ -137,7 +137,7 @@ struct LedgerFold: Sendable {
         _ entry: LedgerEntry, _ sequences: ClosedRange<UInt64>?, into kind: Kind
     ) {
         guard var all = waiting.removeValue(forKey: kind) else {
-            waiting[kind] = Waiting(
+            waiting[kind] = Pending(
                 line: Line(entry: entry, sequences: sequences.map { [$0] } ?? []))
             return
         }

@@ -329,7 +329,7 @@ struct SessionRecorder: Sendable {
         _ sequences: ClosedRange<UInt64>, of source: String, at now: Instant
     ) -> [Action] {
         guard let spool = spool(of: source) else { return [] }
-        return durable.takeUntold(sequences, of: source, spool: spool).flatMap {
+        return durable.takeUnreported(sequences, of: source, spool: spool).flatMap {
             take(.earlier($0), of: source, at: now)
         }
     }

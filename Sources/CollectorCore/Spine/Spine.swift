@@ -49,7 +49,7 @@ final class Spine: Sendable {
 /// One listener's queue. Any thread may read it; only one should.
 final class SpineListener: Sendable {
     /// The events since it was last read.
-    struct Heard: Sendable {
+    struct Batch: Sendable {
         var events: [RecordingEvent] = []
         /// Sessions with lost events since then; ``events`` may contain other events of these sessions.
         var lost = Lost.nothing
@@ -66,7 +66,7 @@ final class SpineListener: Sendable {
 
     let kinds: RecordingEvent.Kinds
     private let capacity: Int
-    private let heard = Mutex(Heard())
+    private let heard = Mutex(Batch())
     private let wake: @Sendable () -> Void
 
     /// - Parameters:
@@ -82,9 +82,9 @@ final class SpineListener: Sendable {
     }
 
     /// The events since the last call.
-    func take() -> Heard {
+    func take() -> Batch {
         heard.withLock { heard in
-            defer { heard = Heard() }
+            defer { heard = Batch() }
             return heard
         }
     }

@@ -122,7 +122,7 @@ final class ArchiveUploads: Sendable {
         }
     }
 
-    private func follow(_ heard: SpineListener.Heard) {
+    private func follow(_ heard: SpineListener.Batch) {
         for event in heard.events {
             switch event {
             case .segmentFinished(let segment, _, _, _):

@@ -40,7 +40,7 @@ struct DurableRecords: Sendable {
         /// The records that were on disk when the collector began with the spool, until its agent has passed them.
         var archived: RecordedSpool?
         /// The records that the present session has, or that its ledger attributes to an earlier session.
-        var told = SequenceSet()
+        var reported = SequenceSet()
         /// The newest sample of each track that was passed on to be recorded although part of its message was on disk.
         var givenOut: [TrackKind: UInt64] = [:]
         /// Records lost in files that failed after their session had ended: a ledger records them, in a line that need not be
@@ -78,7 +78,7 @@ struct DurableRecords: Sendable {
                 // Not all records on disk: an earlier session may have some before the first one here, and lower ones
                 // may follow.
                 change(source.entry.name, id) {
-                    $0.told = source.accounted[id] ?? $0.archived?.sequences ?? $0.told
+                    $0.reported = source.accounted[id] ?? $0.archived?.sequences ?? $0.reported
                 }
             }
         }
@@ -207,7 +207,7 @@ struct DurableRecords: Sendable {
                 ends: own.ends(of: TrackKind.allCases, before: samples.firstSequence, archived))
             change(source, spool) {
                 $0.archived = nil
-                $0.told = SequenceSet()
+                $0.reported = SequenceSet()
                 $0.givenOut = [:]
             }
             return .partlyKnown([(samples, rest)], known: MediaAmount())
@@ -227,26 +227,26 @@ struct DurableRecords: Sendable {
 
     /// The parts of a record that are on disk in an earlier session, and that the present session does not account for
     /// yet.
-    mutating func takeUntold(
+    mutating func takeUnreported(
         _ sequences: ClosedRange<UInt64>, of source: String, spool: SpoolID
     ) -> [ClosedRange<UInt64>] {
         guard let archived = archived(source, spool) else { return [] }
-        var untold: [ClosedRange<UInt64>] = []
+        var unreported: [ClosedRange<UInt64>] = []
         change(source, spool) { own in
-            var said = own.told
-            for missing in archived.sequences.missing(in: sequences) { said.insert(missing) }
-            untold = said.missing(in: sequences)
-            for range in untold { own.told.insert(range) }
+            var known = own.reported
+            for missing in archived.sequences.missing(in: sequences) { known.insert(missing) }
+            unreported = known.missing(in: sequences)
+            for range in unreported { own.reported.insert(range) }
         }
-        return untold
+        return unreported
     }
 
     /// Records of a spool that the present session lacks before a record that it has.
     func holes(of source: String, spool: SpoolID, behind last: UInt64) -> [ClosedRange<UInt64>] {
-        guard archived(source, spool) != nil, let told = self[source, spool]?.told,
-            told.highest > last
+        guard archived(source, spool) != nil, let reported = self[source, spool]?.reported,
+            reported.highest > last
         else { return [] }
-        return told.missing(in: last + 1...told.highest)
+        return reported.missing(in: last + 1...reported.highest)
     }
 
     /// All records of a spool that were on disk when the collector began with it, if its agent has not passed them.
@@ -258,7 +258,7 @@ struct DurableRecords: Sendable {
     mutating func sessionEnded() {
         for source in spools.keys {
             for index in spools[source]?.indices ?? 0..<0 {
-                spools[source]?[index].told = SequenceSet()
+                spools[source]?[index].reported = SequenceSet()
             }
         }
     }
@@ -336,8 +336,8 @@ extension DurableRecords.Spool {
         var known = found ?? RecordedSpool(spool: id, sequences: SequenceSet())
         known.sequences.formUnion(accounted)
         // If nothing was left to look up, everything was accounted for.
-        if archived == nil { told = known.sequences }
-        if let found { told.formUnion(found.sequences) }
+        if archived == nil { reported = known.sequences }
+        if let found { reported.formUnion(found.sequences) }
         let isLookedUp =
             found != nil || archived != nil || known.sequences.highest > durable.watermark
         archived = isLookedUp && known.sequences.highest > 0 ? known : nil
