@@ -39,7 +39,7 @@ package protocol ContainerSink: AnyObject, Sendable {
 
 /// Options of a ``ContainerWriter``.
 package struct ContainerWriterOptions: Hashable, Sendable {
-    /// How the tracks' packets are interleaved.
+    /// Interleaving of the tracks' packets.
     package enum Interleaving: Hashable, Sendable {
         /// By the library, which buffers packets until every track has one.
         case byLibrary

@@ -76,7 +76,7 @@ func withoutMapping(_ address: String) -> String {
 package struct ReceivedMessage: Sendable {
     /// The parts, at most the requested number.
     package var parts: [ReceivedPart]
-    /// How many further parts were dropped.
+    /// Number of further parts dropped.
     package var droppedParts: Int
     /// The size of the whole message on its connection, including framing, excluding TCP.
     package var wireBytes: Int

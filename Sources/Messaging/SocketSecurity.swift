@@ -1,6 +1,6 @@
 import CZeroMQ
 
-/// How a socket's connections are protected (ZMTP's mechanisms NULL and CURVE, RFC 26 of ZeroMQ).
+/// Protection of a socket's connections (ZMTP's mechanisms NULL and CURVE, RFC 26 of ZeroMQ).
 package enum SocketSecurity: Hashable, Sendable {
     /// No authentication, no encryption.
     case plain

@@ -10,7 +10,7 @@ package struct CollectorStatus: Hashable, Sendable {
     package var sources: [SourceStatus]
     /// Number of sources without a status, because there are too many.
     package var omittedSources: UInt64 = 0
-    /// What prevents recording, in a few words; nil: nothing.
+    /// The reason why nothing is recorded, in a few words; nil: none.
     package var trouble: String?
     package var disk = DiskStatus()
     /// Connections that were not let in, or not kept, since the start; also those whose agents were refused for a message.
@@ -58,7 +58,7 @@ package struct DiskStatus: Hashable, Sendable {
     package var filesWithoutRoom: UInt64 = 0
     /// Files that cannot be written for another reason.
     package var stuckFiles: UInt64 = 0
-    /// How long the writing thread has been busy; 0: idle.
+    /// Time for which the writing thread has been busy; 0: idle.
     package var busySeconds = 0.0
     /// Time to make a file durable.
     package var synchronising = LatencyHistogram()

@@ -183,7 +183,7 @@ extension SiteView.Source {
 
 // Problems, as text.
 extension SiteView {
-    /// What prevents recording; nil: nothing.
+    /// The reason why nothing is recorded; nil: none.
     package var trouble: String? {
         guard !isReady else { return nil }
         let hasRoom = (disk.freeBytes ?? .infinity) > (disk.reserveBytes ?? 0)

@@ -10,7 +10,7 @@ package enum Endpoint {
         return host == "localhost" || host == "[::1]" || host == "lo" || isLoopbackIPv4(host)
     }
 
-    /// What is wrong with an endpoint, in one line; nil if it is valid.
+    /// The error in an endpoint, in one line; nil if it is valid.
     package static func flaw(_ endpoint: String) -> String? {
         let advice = "write tcp://ADDRESS:PORT or ipc://PATH"
         if endpoint.hasPrefix("ipc://") {

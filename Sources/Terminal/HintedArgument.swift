@@ -4,7 +4,7 @@ package import ArgumentParser
 package protocol HintedArgument: ExpressibleByArgument, Sendable {
     /// The syntax with examples: `a time such as 10s or 5m`.
     static var valueHint: String { get }
-    /// What is wrong with a value that is syntactically valid, but impossible or ambiguous; nil: it is not valid.
+    /// The error in a value that parses but is impossible or ambiguous; nil: it does not parse.
     static func fault(in argument: String) -> String?
 }
 

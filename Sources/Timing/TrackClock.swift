@@ -17,7 +17,7 @@ package struct TrackClock: Sendable {
     /// A longer duration is not used.
     package static let durationLimitNanoseconds: Int64 = 3_600_000_000_000
 
-    /// How a track's samples follow each other.
+    /// Rules for the times of a track's successive samples.
     package enum Continuity: Hashable, Sendable {
         /// Each at its stamp: pictures.
         case stamped
@@ -30,7 +30,7 @@ package struct TrackClock: Sendable {
     package let continuity: Continuity
     /// Duration of a first sample without one.
     package let nominalDurationTicks: Int64
-    /// How often each rule was applied.
+    /// Number of times that each rule was applied.
     package private(set) var faultCounts: [StampFault: Int] = [:]
     private var last: (dtsTicks: Int64, durationTicks: Int64)?
 

@@ -41,7 +41,7 @@ package struct FragmentRecord: Hashable, Sendable {
     /// Maximum exchanges of one record: half a minute of fast probing.
     package static let maximumExchanges = 256
 
-    /// Who computed a piece's digest.
+    /// The program that computed a piece's digest.
     package enum DigestOrigin: UInt8, Sendable {
         /// The agent, over the whole message: it covers the bytes from the box on.
         case agent = 0

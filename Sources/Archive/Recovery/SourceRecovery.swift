@@ -4,7 +4,7 @@ import Media
 ///
 /// An error in one file does not stop the recovery of the others: it is reported in the log and in the ledger.
 package struct SourceRecovery {
-    /// What happens after the recovery.
+    /// The state that recovery prepares.
     package enum Purpose: Hashable, Sendable {
         /// The session has ended: every file is finished.
         case finish

@@ -33,7 +33,7 @@ package struct AgentLinkSettings: Hashable, Sendable {
     package var epochs: [Epoch]
     /// Maximum memory of all kept records, bytes: payloads, headers and overhead.
     package var memoryLimitBytes = 64 << 20
-    /// How much of the records is in memory when they are on a disk; nil: all of them.
+    /// Limits of the records in memory when they are on a disk; nil: all are in memory.
     package var window: RecordWindow?
     /// Whether records of unwatched sources are batched (``SendSchedule``); only with a collector that reports whether
     /// sources are watched. False: every record is sent immediately.

@@ -22,7 +22,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         case failed
     }
 
-    /// How long a Welcome may take: longer than the collector waits for another holder of the source.
+    /// Timeout of a Welcome: longer than the collector waits for another holder of the source.
     private static var greetingNanoseconds: Int64 { 10_000_000_000 }
     /// Number of refusals from which a source in use is an error: more than the runs of a box with messages in flight.
     private static var inUsePatience: Int { 3 }

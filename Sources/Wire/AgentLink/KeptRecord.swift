@@ -100,7 +100,7 @@ package enum KeptRecordKind: UInt16, Hashable, Sendable {
     case goodbye = 4
 }
 
-/// How many of the records on a disk are also in memory.
+/// Limits of the records on a disk that are also in memory.
 package struct RecordWindow: Hashable, Sendable {
     /// Maximum memory, bytes, for the records that are sent next.
     package var memoryBytes: Int

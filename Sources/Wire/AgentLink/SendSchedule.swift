@@ -82,7 +82,7 @@ struct CollectorClock: Sendable {
     private var best: (roundTrip: Int64, offset: Int64, measured: Int64)?
     /// Selects the phase: the same for all records of a spool.
     private let seed: UInt64
-    /// How many phases there are: 1 to ``WireLimits/sendInstants``.
+    /// Number of phases: 1 to ``WireLimits/sendInstants``.
     private(set) var instants = WireLimits.sendInstants
 
     init(of spool: SpoolID) { seed = spool.high ^ spool.low }
