@@ -17,7 +17,7 @@ package struct CollectorSettings: Sendable {
     package var endsWithSession: Bool
     /// Settings that may change while the collector runs.
     package var changeable: ChangeableSettings
-    /// Where the archive's catalog is kept.
+    /// Storage of the archive's catalog.
     package var catalog = CatalogReference.sqlite
     /// Object store for the archive, uploaded in the background; nil: none.
     package var store: StoreSettings?
@@ -72,7 +72,7 @@ package struct ChangeableSettings: Hashable, Sendable {
     package var reserveBytes: UInt64?
     /// The archive's retention limits.
     package var retention: RetentionPolicy
-    /// How much of the archive stays on the local disk once an object store has it.
+    /// Part of the archive that stays on the local disk once an object store has it.
     package var localCache: LocalCachePolicy
 
     package init(
@@ -127,11 +127,11 @@ package enum CollectorError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// How a collector's work ended.
+/// Result of a collector's run.
 package struct CollectorOutcome: Hashable, Sendable {
     /// Files that could not be completed, each with the reason.
     package var failures: [String]
-    /// What recording has cost.
+    /// Its cost.
     package var cost = RecordingCost()
     /// Connections that were refused.
     package var refusals: [ConnectionRefusal: UInt64] = [:]

@@ -11,7 +11,7 @@ import Wire
 
 /// Authenticates connections by key, on its own thread: answers libzmq's ZAP requests and watches the key files.
 final class KeyAuthenticator: Sendable {
-    /// How often the key files are checked.
+    /// Interval of checks of the key files.
     private static let lookMilliseconds = 1_000
 
     /// The purpose of the connections that it authenticates.

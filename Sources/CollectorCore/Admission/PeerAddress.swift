@@ -58,7 +58,7 @@ struct PeerSocket: Hashable, Sendable {
         guard Self.peerName(of: descriptor) == name else { return }
         var nobody = sockaddr()
         nobody.sa_family = sa_family_t(AF_UNSPEC)
-        // Where that is not possible (`ipc://`), an orderly shutdown is used.
+        // If that is not possible (`ipc://`), the connection is shut down in order.
         guard connect(descriptor, &nobody, socklen_t(MemoryLayout<sockaddr>.size)) != 0 else {
             return
         }

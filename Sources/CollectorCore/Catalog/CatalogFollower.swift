@@ -33,7 +33,7 @@ struct CatalogFollower {
     /// Maximum pause between connection attempts to a server that was unavailable at the start: no files have to be
     /// read.
     static let longestServerPause = Duration.seconds(30)
-    /// How often a locked catalog is retried.
+    /// Interval of retries for a locked catalog.
     static let lockPause = Duration.seconds(1)
     /// Changes per transaction: more would block readers of the catalog.
     private static let changesTogether = 1_024

@@ -72,7 +72,7 @@ struct RescuedSource: Sendable {
     var notes: [RecoveryNote]
 }
 
-/// What the disk has done.
+/// A result of the disk thread's work.
 enum DiskEvent: Sendable {
     /// Payload bytes of a source that have left memory.
     case written(source: String, MediaAmount)

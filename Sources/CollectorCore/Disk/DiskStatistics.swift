@@ -28,7 +28,7 @@ final class DiskStatistics: Sendable {
 
     func rest() { busySince.store(0, ordering: .relaxed) }
 
-    /// How long the disk thread has been busy, seconds.
+    /// Time for which the disk thread has been busy, seconds.
     func busySeconds(now: Int64) -> Double {
         let since = busySince.load(ordering: .relaxed)
         return since == 0 ? 0 : max(0, Double(now - since) / 1e9)

@@ -26,7 +26,7 @@ struct DiskWorker {
     let layout: ArchiveLayout
     private var space: FreeSpace
     let now: @Sendable () -> UTCTime
-    /// Where its events are reported.
+    /// Receiver of its events.
     private let spine: Spine?
     private var pendingEvents: [RecordingEvent] = []
     var segments: [SegmentKey: OpenSegment] = [:]
@@ -46,7 +46,7 @@ struct DiskWorker {
     var events: [DiskEvent] = []
     /// Paths that could not be made durable or replaced, and have not succeeded since.
     private var complaints: Set<String> = []
-    /// How long files took to become durable, for monitoring.
+    /// Times of files until durable, for monitoring.
     private(set) var synchronising = LatencyHistogram()
 
     /// - Parameters:

@@ -81,7 +81,7 @@ struct Inbox {
     /// Arrival of the oldest queued message; nil: none is queued.
     private(set) var oldestNanoseconds: Int64?
 
-    /// Connections with so many queued bytes that their credit may not last until the next batch, since the last check.
+    /// Connections whose queued bytes are so many that their credit may not last until the next batch, since the last check.
     private var crowded: [Peer] = []
     /// The number of queued bytes of one connection from which that is possible.
     var roomOfPeer = Self.urgentBytesOfPeer

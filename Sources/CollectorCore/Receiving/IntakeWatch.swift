@@ -14,10 +14,10 @@ import Wire
 /// Checking a connection costs two system calls. Connections of unknown peers are few, and are checked all the time. Those of
 /// agents and their clocks are checked once a second, and when the process's memory has grown, which takes one call to determine.
 final class IntakeWatch: Sendable {
-    /// How often memory is checked while anything is connected: empty parts fill 20 MB in that time, at a gigabit a second. The
+    /// Interval of memory checks while anything is connected: empty parts fill 20 MB in that time, at a gigabit a second. The
     /// wake-up is the main cost of a check.
     private static let pauseNanoseconds: Int64 = 40_000_000
-    /// How often unknown peers are checked, and all connections while one is suspicious: unknown peers send most of the excess.
+    /// Interval of checks of unknown peers, and of all connections while one is suspicious: unknown peers send most of the excess.
     private static let closePauseNanoseconds: Int64 = 2_000_000
     /// Each check is followed by a pause of this many times its CPU time: checks use at most a tenth of a core.
     private static let pausePerLook: Int64 = 9
@@ -25,7 +25,7 @@ final class IntakeWatch: Sendable {
     private static let longestPauseNanoseconds: Int64 = 20_000_000
     /// Growth of memory after which every connection is checked.
     private static let growthBytes = 2 << 20
-    /// How often every connection is checked in any case.
+    /// Interval at which every connection is checked in any case.
     private static let lookNanoseconds: Int64 = 1_000_000_000
     /// Time after which libzmq has released what a closed connection had sent.
     private static let releaseNanoseconds: Int64 = 10_000_000
@@ -55,7 +55,7 @@ final class IntakeWatch: Sendable {
     }
 
     private let state = Mutex(State())
-    /// How often the receiving thread has found the socket empty.
+    /// Number of times that the receiving thread found the socket empty.
     private let drains = Atomic<Int>(0)
     private let arrival = DispatchSemaphore(value: 0)
     /// Whether an immediate check was requested and has not begun.

@@ -18,7 +18,7 @@ struct Receiver: ~Copyable {
     /// Messages queued per agent. Credit bounds the bytes of a legitimate agent; this limit and the maximum size of a
     /// part bound those of any other.
     private static let queuedMessages: Int32 = 64
-    /// After so many messages, other work gets its turn.
+    /// Messages per turn, after which other work runs.
     static let messagesPerTurn = 256
     /// Connection events per turn: each costs tens of microseconds when thousands occur.
     private static let eventsPerTurn = 256

@@ -32,7 +32,7 @@ struct SessionSettings: Sendable {
 }
 
 extension SessionSettings {
-    /// How a source's samples are divided.
+    /// Division of a source's samples into files.
     /// - Parameter segmentNanoseconds: length of a segment: a session that is resumed keeps its own.
     func segmenter(_ segmentNanoseconds: Int64) -> SegmenterSettings {
         var settings = SegmenterSettings(segmentNanoseconds: segmentNanoseconds)
@@ -52,6 +52,6 @@ struct SourceIntroduction: Sendable {
     var epochs: [Epoch]
     var tracks: [TrackFormat]
 
-    /// Whose clock exchanges apply to it.
+    /// The owner whose clock exchanges apply to it.
     var clockOwner: ClockOwner { ClockOwner(owner: owner, spool: spool) }
 }

@@ -87,7 +87,7 @@ struct Allowance: Hashable, Sendable {
         used.addClamped(count)
     }
 
-    /// How long nothing may be used, nanoseconds; 0: something may be used now.
+    /// Time until something may be used, nanoseconds; 0: now.
     mutating func pauseNanoseconds(now: Int64) -> Int64 {
         bringBack(now: now)
         guard used >= burst else { return 0 }

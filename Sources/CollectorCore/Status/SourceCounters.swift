@@ -57,7 +57,7 @@ struct SourceCounters: Sendable {
     private var sourceCounters: [String: Tally] = [:]
     /// Total of all sources, including omitted ones.
     private(set) var writtenBytes: UInt64 = 0
-    /// How often a source was omitted.
+    /// Number of times a source was omitted.
     private(set) var omitted: UInt64 = 0
 
     init(countsUnreleased: Bool = false) { self.countsUnreleased = countsUnreleased }

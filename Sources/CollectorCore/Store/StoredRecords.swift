@@ -32,7 +32,7 @@ final class StoredRecords: StoredRecordsObserver {
         var news: [Key: SequenceSet] = [:]
         /// By source, the latest last.
         var through: [String: [(spool: SpoolID, number: UInt64)]] = [:]
-        /// How many bytes of a ledger have been read.
+        /// Bytes of a ledger read so far.
         var read: [SourceKey: Int] = [:]
         /// Maximum recent time from the end of a segment to its proof, seconds, with decay.
         var lagSeconds = 0.0
