@@ -128,7 +128,7 @@ let package = Package(
         library("ObjectStore", "Hashing", "CCurl", "Media", "Threads"),
         library("Operations", "Media", "Terminal"),
         library("Timing", "Media"),
-        library("Wire", protobuf, "Media", "Spooling"),
+        library("Wire", protobuf, "Media"),
         library("MP4", "Media"),
         library("FFmpegSupport", "CFFmpeg", "Media"),
 

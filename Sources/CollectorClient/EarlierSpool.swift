@@ -18,7 +18,7 @@ package struct EarlierSpool {
     package var isTailCertain: Bool
 
     /// Reads the oldest file's header and the newest file; nil when the spool's content cannot be determined.
-    package init?<Storage: SpoolStorage>(_ spool: Spool, of shelf: SpoolSet<Storage>) {
+    package init?(_ spool: Spool, of shelf: SpoolSet) {
         let first = Self.read { () throws(SpoolError) in
             try shelf.firstPreamble(of: spool.generation)
         }
@@ -41,9 +41,8 @@ package struct EarlierSpool {
         }
         newestFormats = newest.preamble.flatMap(SpoolCoding.formats) ?? newestFormats
         for item in newest.items {
-            guard case .record(_, _, let body) = item, let record = Self.record(body) else {
-                continue
-            }
+            guard case .record(_, _, let body) = item, let record = SpoolCoding.readable(body)
+            else { continue }
             if let format = record.format { newestFormats = newestFormats.replacing(format) }
             if record.kind == .goodbye { saidGoodbye = true }
             for run in record.samples?.runs ?? [] {
@@ -60,14 +59,6 @@ package struct EarlierSpool {
     ) -> Result? {
         do throws(SpoolError) {
             return try body()
-        } catch {
-            return nil
-        }
-    }
-
-    private static func record(_ body: ArraySlice<UInt8>) -> KeptRecord<NoPayload>? {
-        do throws(WireError) {
-            return try SpoolCoding.record(body)
         } catch {
             return nil
         }

@@ -36,6 +36,16 @@ package enum SpoolCoding {
             payloadBytes: rest.count)
     }
 
+    /// Reads a record's body without its payload; nil when it was not written by this or an earlier version.
+    package static func readable(_ body: ArraySlice<UInt8>) -> KeptRecord<NoPayload>? {
+        do throws(WireError) {
+            return try record(body)
+        } catch {
+            // Its checksum was right.
+            return nil
+        }
+    }
+
     private static func split(
         _ body: ArraySlice<UInt8>
     ) -> (header: ArraySlice<UInt8>, rest: ArraySlice<UInt8>)? {

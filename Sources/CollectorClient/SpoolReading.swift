@@ -13,9 +13,7 @@ package struct SpoolReading<Payload: SpooledPayload> {
     private var endNanoseconds: Int64?
 
     /// Reads from a record's number to the end of the file that contains it.
-    package init<Storage: SpoolStorage>(
-        _ generation: UInt32, from number: UInt64, shelf: SpoolSet<Storage>
-    ) {
+    package init(_ generation: UInt32, from number: UInt64, shelf: SpoolSet) {
         var items: [SpoolContents.Item] = []
         do throws(SpoolError) {
             if let contents = try shelf.contents(of: generation, at: number) {
@@ -30,12 +28,14 @@ package struct SpoolReading<Payload: SpooledPayload> {
         }
         for item in items {
             switch item {
-            case .record(let numbers, _, let body):
+            case .record(let numbers, let kind, let body):
                 do throws(WireError) {
                     take(try SpoolCoding.record(body), from: number)
                 } catch {
                     complaints.append("a record of the spool is damaged: \(error)")
-                    lose(max(numbers.lowerBound, number), numbers.upperBound, isSamples: false)
+                    lose(
+                        max(numbers.lowerBound, number), numbers.upperBound,
+                        isSamples: kind == KeptRecordKind.samples.rawValue)
                 }
             case .missing(let numbers, let kind):
                 guard numbers.upperBound >= number else { continue }

@@ -59,10 +59,9 @@ struct CollectorReplayLoop: ~Copyable {
         self.aheadBytes = aheadBytes
         lines = stride(from: 0, to: sources.count, by: WireLimits.sourcesPerAgent).map { first in
             let end = min(first + WireLimits.sourcesPerAgent, sources.count)
-            // What is read ahead stays below it by far, so nothing is ever dropped.
             return ReplayLine(
-                sources[first..<end], epoch: epoch, memoryLimitBytes: 2 * aheadBytes,
-                settings: settings, control: control, logger: logger)
+                sources[first..<end], epoch: epoch, settings: settings, control: control,
+                logger: logger)
         }
     }
 

@@ -40,10 +40,9 @@ final class ReplayLine {
 
     /// - Parameters:
     ///   - sources: in their order among the replay's; at most ``WireLimits/sourcesPerAgent``.
-    ///   - memoryLimitBytes: more than can be read ahead, because nothing is dropped.
     init(
         _ sources: ArraySlice<(name: String, formats: [TrackFormat])>, epoch: Epoch,
-        memoryLimitBytes: Int, settings: ReplaySettings, control: ReplayControl, logger: Logger
+        settings: ReplaySettings, control: ReplayControl, logger: Logger
     ) {
         self.sources = sources.indices
         self.settings = settings
@@ -53,7 +52,6 @@ final class ReplayLine {
         var own = AgentLinkSettings(
             endpoint: settings.endpoint, software: settings.software,
             agent: settings.agentName, spool: .random(), epochs: [epoch])
-        own.memoryLimitBytes = memoryLimitBytes
         // A recording is its own copy: it need not wait until the collector's store has it too.
         own.forgetsAtPersisted = true
         link = AgentLink(settings: own)
@@ -83,22 +81,22 @@ final class ReplayLine {
     /// - Parameter source: its place among the replay's.
     func add(_ samples: ReplayedSamples, to source: Int, now: Int64) {
         perform(
-            link.add(
-                runs: samples.runs, digest: samples.digest, payload: samples.payload,
-                to: place(source), now: now))
+            link.add(to: place(source), now: now) {
+                KeptRecord(samples.runs, digest: samples.digest, payload: samples.payload, at: $0)
+            })
     }
 
     func add(_ loss: Loss, to source: Int, now: Int64) {
-        perform(link.add(loss, to: place(source), now: now))
+        perform(link.add(to: place(source), now: now) { KeptRecord(loss, at: $0) })
     }
 
     func setFormat(_ format: TrackFormat, of source: Int, now: Int64) {
-        perform(link.setFormat(format, of: place(source), now: now))
+        perform(link.add(to: place(source), now: now) { KeptRecord(format, at: $0) })
     }
 
     func sayGoodbye(_ text: String, now: Int64) {
         for source in 0..<sources.count {
-            perform(link.sayGoodbye(text, of: source, now: now))
+            perform(link.add(to: source, now: now) { KeptRecord(goodbye: text, at: $0) })
         }
     }
 
@@ -235,7 +233,7 @@ final class ReplayLine {
         for action in actions {
             switch action {
             case .send(let header, let payload): outgoing.append((header, payload))
-            case .fetch: preconditionFailure("a replay keeps everything in memory")
+            case .fetch: preconditionFailure("what is persisted is not sent again")
             case .reconnect(let milliseconds):
                 phase = .pausing(
                     until: SystemClock.monotonic.nowNanoseconds + milliseconds * 1_000_000)

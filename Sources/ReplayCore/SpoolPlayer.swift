@@ -24,7 +24,7 @@ package enum SpoolInput {
 package struct SpoolPlayer: SourcePlayer {
     package let name: String
     package let formats: [TrackFormat]
-    private let shelf: SpoolSet<ReadOnlyDirectory>
+    private let shelf: SpoolSet
     private var lives: ArraySlice<EarlierSpool>
     /// The life that is being read, its next record, and what is added to its stamps.
     private var life: EarlierSpool

@@ -56,25 +56,22 @@ extension SpoolSet {
         return number...(next ?? spool.nextNumber) - 1
     }
 
-    /// The content of a group, file by file.
-    package func contents(
-        of group: Spool.Group, _ generation: UInt32
-    ) throws(SpoolError) -> [SpoolContents] {
-        guard let spool = spool(generation) else { return [] }
-        var all: [SpoolContents] = []
-        for file in spool.files[group.files] { all.append(try contents(of: file, generation)) }
-        return all
-    }
-
     /// The preamble that applies after a group.
-    /// - Returns: nil when nothing follows it.
-    package func preamble(
-        behind group: Spool.Group, _ generation: UInt32
-    ) throws(SpoolError) -> [UInt8]? {
+    /// - Returns: nil when nothing readable follows it.
+    package func preamble(behind group: Spool.Group, _ generation: UInt32) -> [UInt8]? {
         guard let spool = spool(generation), group.files.upperBound < spool.files.count else {
             return nil
         }
-        return try preamble(of: spool.files[group.files.upperBound], generation)
+        return readablePreamble(of: spool.files[group.files.upperBound], generation)
+    }
+
+    private func readablePreamble(of file: Spool.File, _ generation: UInt32) -> [UInt8]? {
+        do throws(SpoolError) {
+            return try preamble(of: file, generation)
+        } catch {
+            // The file reports it again when its records are read.
+            return nil
+        }
     }
 
     /// The preamble that applies to a spool's oldest record.

@@ -3,7 +3,7 @@
 ///
 /// The files are authoritative. This value's state is read from them at every start: each file's header, and the complete newest
 /// file of each spool. Records are read, and their checksums checked, when they are needed.
-package struct SpoolSet<Storage: SpoolStorage>: Sendable {
+package struct SpoolSet: Sendable {
     /// A file is closed at this size, or at a sixteenth of the total limit: space is freed in whole files.
     static var largestFileBytes: Int { 4 << 20 }
     static var smallestFileBytes: Int { 64 << 10 }
@@ -27,7 +27,7 @@ package struct SpoolSet<Storage: SpoolStorage>: Sendable {
         }
     }
 
-    package let storage: Storage
+    package let storage: any SpoolStorage
     /// Maximum total size of the files, bytes. The writer drops groups until it is met.
     package let limitBytes: Int
     package internal(set) var spools: [Spool] = []
@@ -42,11 +42,18 @@ package struct SpoolSet<Storage: SpoolStorage>: Sendable {
     private let fileBytes: Int
 
     /// Reads the directory.
-    package init(storage: Storage, limitBytes: Int) throws(SpoolError) {
+    package init(storage: any SpoolStorage, limitBytes: Int) throws(SpoolError) {
         self.storage = storage
         self.limitBytes = limitBytes
         fileBytes = min(Self.largestFileBytes, max(Self.smallestFileBytes, limitBytes / 16))
         try recover()
+    }
+
+    /// An empty set in memory. Its files are the smallest, so that records that are released take no memory for long.
+    package init(memoryLimitBytes: Int) {
+        storage = MemoryStorage()
+        limitBytes = memoryLimitBytes
+        fileBytes = Self.smallestFileBytes
     }
 
     /// Total size of all files.
@@ -93,7 +100,7 @@ package struct SpoolSet<Storage: SpoolStorage>: Sendable {
         guard size <= SpoolFormat.maximumBodyBytes else {
             throw .recordTooLarge(sizeBytes: size)
         }
-        if !marks.contains(generation) { try mark(generation) }
+        if !storage.isVolatile, !marks.contains(generation) { try mark(generation) }
         let opens = beginsFile(spools[index], record, staysShort: staysShort, now: now)
         let (file, beginning) =
             opens
@@ -124,7 +131,7 @@ package struct SpoolSet<Storage: SpoolStorage>: Sendable {
             spools[index].activeSince = nil
             throw error
         }
-        unsynced.insert(SpoolName.file(generation, file.number))
+        if !storage.isVolatile { unsynced.insert(SpoolName.file(generation, file.number)) }
         if opens { spools[index].files.append(file) }
         let last = spools[index].files.count - 1
         spools[index].files[last].sizeBytes += start.count + size + padding.count

@@ -1,10 +1,12 @@
-/// A directory of small append-only files for a spool: real, or simulated with faults.
+/// A directory of small append-only files for a spool: on a disk, in memory, or simulated with faults.
 ///
 /// A power cut may lose, truncate or corrupt data that was appended and not synchronised, but not synchronised data. A storage
 /// has no state other than the files, so any thread may call it.
 package protocol SpoolStorage: Sendable {
     /// Its path, for messages.
     var path: String { get }
+    /// Whether the files are lost with the process. Nothing has to be synchronised then, and small files cost nothing.
+    var isVolatile: Bool { get }
 
     /// The files' names, in any order.
     func names() throws(SpoolError) -> [String]
@@ -27,4 +29,8 @@ package protocol SpoolStorage: Sendable {
 
     /// Makes files and the directory's names durable. Blocks; deleted files are ignored.
     func synchronize(_ names: [String]) throws(SpoolError)
+}
+
+extension SpoolStorage {
+    package var isVolatile: Bool { false }
 }

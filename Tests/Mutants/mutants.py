@@ -24,8 +24,8 @@ DOCUMENTS = "Sources/Uploading/Sessions/SessionDocuments.swift"
 STORED = "Sources/Uploading/Local/StoredRemoval.swift"
 PROOFS = "Sources/Uploading/Local/StoredProofs.swift"
 TAKEOVER = "Sources/Uploading/Local/ArchiveTakeOver.swift"
-BACKLOG = "Sources/AgentCore/Uplink/Backlog.swift"
-OUTBOX = "Sources/Wire/AgentLink/Outbox.swift"
+RECORD_LOG = "Sources/AgentCore/Uplink/RecordLog.swift"
+CURSOR = "Sources/Wire/AgentLink/Cursor.swift"
 
 COLLECTOR = "CollectorCoreTests|SimulationTests.SystemSimulationTests"
 ARCHIVE = "ArchiveTests"
@@ -114,12 +114,12 @@ MUTANTS = [
     Mutant("agents forget what is durable and not in the store", RECORDS,
            "guard policy == .stored else { return nil }", "guard policy == .stored, source.isEmpty else { return nil }",
            "DurableRecordsTests"),
-    Mutant("an agent does not go back to what another collector lacks", OUTBOX,
+    Mutant("an agent does not go back to what another collector lacks", CURSOR,
            "if start < persisted || lacksRecords(", "if lacksRecords(", "ReleaseTests"),
-    Mutant("a gap stays as short as another collector wanted it", OUTBOX,
+    Mutant("a gap stays as short as another collector wanted it", CURSOR,
            " || lacksRecords(after: start, received: state.received)", "", "ReleaseTests"),
-    Mutant("a full spool makes gaps of what the collector has", BACKLOG,
-           "            if forgetOldest() { continue }\n", "", "AgentCoreTests"),
+    Mutant("a full spool makes gaps of what the collector has", RECORD_LOG,
+           "            if let change = forgetOldest(allowance) { return change }\n", "", "AgentCoreTests"),
     Mutant("what a destroyed disk had is believed", SOURCE, "return entries[first...]", "return entries[...]", UPLOADING),
     Mutant("what earlier sessions had on a destroyed disk is believed", SOURCE,
            "$0.offset >= ownEntries.startIndex || $0.element.kind != .earlier", "$0.offset >= 0", UPLOADING),

@@ -19,7 +19,7 @@ struct SimulatedAgent {
     /// Offset of the box's clock from true time, besides its skew.
     private var offsetNanoseconds: Int64
     private let skewPPM: Int64
-    private var backlog: Backlog<SimulatedDisk, SimulatedPayload>
+    private var backlog: Delivery<SimulatedPayload>
     private(set) var lives = 1
     private(set) var isFinished = false
     private(set) var failure: String?
@@ -49,15 +49,15 @@ struct SimulatedAgent {
 
     private static func backlog(
         _ name: String, _ disk: SimulatedDisk, boot: UInt8, box: UInt8, _ seed: UInt64
-    ) throws -> Backlog<SimulatedDisk, SimulatedPayload> {
+    ) throws -> Delivery<SimulatedPayload> {
         var settings = UplinkSettings(
             endpoint: "tcp://collector:5550", sourceName: name, agentName: name,
             software: "agent", batch: .fixed(.milliseconds(200)), memoryLimitBytes: 16 << 20)
         settings.spool = SpoolSettings(path: "disk", limitBytes: spoolBytes)
         let identities = Identities(seed: seed)
-        return Backlog(
+        return Delivery(
             settings: settings,
-            shelf: try SpoolSet(storage: disk, limitBytes: spoolBytes),
+            disk: try SpoolSet(storage: disk, limitBytes: spoolBytes),
             formats: SimulatedCamera.formats,
             epoch: EpochID([box] + [UInt8](repeating: boot, count: 15)) ?? .random(),
             makeIdentity: { identities.next() })
@@ -181,7 +181,7 @@ struct SimulatedAgent {
                 isFinished = true
             case .log: continue
             case .command: failure = "nobody commands anything here"
-            case .fetch: failure = "the backlog reads for itself"
+            case .fetch: failure = "the delivery reads its log itself"
             }
         }
     }

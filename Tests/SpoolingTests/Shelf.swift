@@ -9,7 +9,7 @@ struct Shelf {
     static let origin = [UInt8](repeating: 9, count: 16)
 
     let disk: SimulatedDisk
-    var shelf: SpoolSet<SimulatedDisk>
+    var shelf: SpoolSet
     var generation: UInt32 = 0
     var now: Int64 = 0
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Wire
 
-/// An agent's link with one source, shorthands, and its actions by kind.
+/// An agent's link with one source, its log, shorthands, and everything that it asked for sorted.
 struct AgentHarness {
     var link: AgentLink<[UInt8]>
     var now: Int64 = 5_000 * Fixtures.second
@@ -15,15 +15,19 @@ struct AgentHarness {
     var jpeg: [UInt8]?
     var failure: String?
     private var nextDTS: Int64 = 0
+    private let formats: [TrackFormat]
+    /// Records by their last number: those that were added here, and those that were sent.
+    private var log: [UInt64: KeptRecord<[UInt8]>] = [:]
 
     init(
-        memoryLimitBytes: Int = 1 << 20, formats: [TrackFormat] = [Fixtures.video, Fixtures.audio],
-        gathers: Bool = false, forgetsAtPersisted: Bool = false
+        formats: [TrackFormat] = [Fixtures.video, Fixtures.audio], gathers: Bool = false,
+        forgetsAtPersisted: Bool = false
     ) {
         var settings = AgentLinkSettings(
             endpoint: "tcp://collector:5550", software: "tributary-agent 1", agent: "box7",
             spool: Fixtures.identity(1), epochs: [Fixtures.epoch])
-        settings.memoryLimitBytes = memoryLimitBytes
+        settings.memoryLimitBytes = 1 << 20
+        self.formats = formats
         settings.gathers = gathers
         settings.forgetsAtPersisted = forgetsAtPersisted
         link = AgentLink(settings: settings)
@@ -46,7 +50,12 @@ struct AgentHarness {
                     #expect(payload == nil)
                 }
                 sent.append(message)
-            case .fetch: preconditionFailure("everything is in memory")
+                if let record = try? KeptRecord(
+                    header: header, payload: payload ?? [], payloadBytes: payload?.count ?? 0)
+                {
+                    log[record.sequences.upperBound] = record
+                }
+            case .fetch(_, let number): fetch(number)
             case .command(let command): commands.append(command)
             case .reconnect(let pause): pauses.append(pause)
             case .finished: isFinished = true
@@ -56,15 +65,24 @@ struct AgentHarness {
         }
     }
 
+    private mutating func fetch(_ number: UInt64) {
+        let earlier = log.values.sorted { $0.sequences.lowerBound < $1.sequences.lowerBound }
+        let inForce = earlier.filter { $0.sequences.upperBound < number }.compactMap(\.format)
+            .reduce(formats) { $0.replacing($1) }
+        let records = earlier.filter { $0.sequences.upperBound >= number }
+        perform(link.loaded(records, formats: inForce, of: 0, now: now))
+    }
+
     /// A batch of one sample.
     mutating func add(_ track: TrackKind = .video, isKeyframe: Bool = false, bytes: UInt32 = 1_000)
     {
         let run = Fixtures.run(track, sizes: [bytes], isKeyframe: isKeyframe, dts: nextDTS)
         nextDTS += 33_333_333
-        perform(
-            link.add(
-                runs: [run], digest: [UInt8](repeating: 1, count: 32),
-                payload: [UInt8](repeating: 7, count: Int(bytes)), to: 0, now: now))
+        let record = KeptRecord(
+            [run], digest: [UInt8](repeating: 1, count: 32),
+            payload: [UInt8](repeating: 7, count: Int(bytes)), at: link.nextNumber(of: 0))
+        log[record.sequences.upperBound] = record
+        perform(link.admit(record, to: 0, now: now))
     }
 
     mutating func connect() { perform(link.connected(now: now)) }
@@ -102,7 +120,7 @@ struct AgentHarness {
         perform(link.tick(now: now))
     }
 
-    /// Messages sent since the last call.
+    /// What was sent since the last call.
     mutating func takeSent() -> [WireMessage] {
         defer { sent.removeAll() }
         return sent
@@ -119,5 +137,25 @@ struct AgentHarness {
             default: nil
             }
         }
+    }
+}
+
+extension AgentLink {
+    mutating func add(
+        runs: [SampleRun], digest: [UInt8], payload: Payload, to source: Int, now: Int64
+    ) -> [Action] {
+        add(to: source, now: now) { KeptRecord(runs, digest: digest, payload: payload, at: $0) }
+    }
+
+    mutating func add(_ loss: Loss, to source: Int, now: Int64) -> [Action] {
+        add(to: source, now: now) { KeptRecord(loss, at: $0) }
+    }
+
+    mutating func setFormat(_ format: TrackFormat, of source: Int, now: Int64) -> [Action] {
+        add(to: source, now: now) { KeptRecord(format, at: $0) }
+    }
+
+    mutating func sayGoodbye(_ text: String, of source: Int, now: Int64) -> [Action] {
+        add(to: source, now: now) { KeptRecord(goodbye: text, at: $0) }
     }
 }

@@ -77,21 +77,6 @@ struct `An agent` {
         #expect(agent.takeSent() == Array(before.suffix(2)))
     }
 
-    @Test func `an exchange that was not reported ends with its connection`() {
-        var agent = AgentHarness()
-        agent.connect()
-        agent.welcome()
-        agent.link.add(Fixtures.exchange())
-        agent.perform(agent.link.disconnected(now: agent.now))
-        agent.sent.removeAll()
-        agent.connect()
-        guard case .hello(let hello)? = agent.takeSent().first else {
-            Issue.record("no Hello")
-            return
-        }
-        #expect(hello.clockExchanges == [])
-    }
-
     @Test func `announces the formats of the oldest record that it keeps`() {
         var agent = AgentHarness()
         agent.connect()
@@ -176,11 +161,11 @@ struct `An agent` {
             return agent.takeSent()
         }
         _ = sendTogether()
-        // Without an exchange, records need no heartbeat.
+        // Without a measurement, records say enough.
         #expect(sendTogether().map(\.name) == ["Samples"])
         agent.link.add(Fixtures.exchange())
         #expect(sendTogether().map(\.name) == ["Samples", "Heartbeat"])
-        // The exchange has been reported.
+        // It has been said.
         #expect(sendTogether().map(\.name) == ["Samples"])
     }
 
@@ -296,7 +281,7 @@ struct `An agent` {
     }
 
     @Test func `leaves a source to somebody else only when he has it again and again`() {
-        // The holder may be an earlier life of this box whose last message was still in flight.
+        // The holder may be an earlier life of this box, of which a last message was still on its way.
         var agent = AgentHarness()
         for _ in 0..<3 {
             agent.connect()
@@ -306,29 +291,6 @@ struct `An agent` {
         agent.connect()
         agent.receive(.refusal(Refusal(reason: .sourceInUse, text: "box8 sends it")))
         #expect(agent.failure?.contains("box8 sends it") == true)
-    }
-
-    @Test func `that is shut out remembers what the collector said, until it is let in`() {
-        var agent = AgentHarness()
-        #expect(agent.link.shutOut == nil)
-        agent.connect()
-        agent.welcome()
-        agent.receive(
-            .refusal(Refusal(reason: .unauthorized, text: "the key stage is revoked: ask Ada")))
-        let told = agent.logs.count
-        #expect(agent.link.shutOut?.hasSuffix("the key stage is revoked: ask Ada") == true)
-        // From then on its handshake fails, which tells less.
-        for _ in 0..<3 {
-            agent.now += Fixtures.second
-            agent.perform(agent.link.notAdmitted("the key is unknown", now: agent.now))
-        }
-        #expect(agent.logs.count == told)
-        #expect(agent.link.shutOut?.hasSuffix("the key stage is revoked: ask Ada") == true)
-        agent.connect()
-        agent.welcome()
-        #expect(agent.link.shutOut == nil)
-        agent.perform(agent.link.notAdmitted("the key is unknown", now: agent.now))
-        #expect(agent.link.shutOut == "the key is unknown")
     }
 
     @Test func `that is not admitted says why once, then at growing intervals, and goes on`() {
@@ -352,7 +314,7 @@ struct `An agent` {
     @Test(arguments: 0..<20 as Range<UInt64>)
     func `does not trap whatever a collector sends`(seed: UInt64) {
         var random = SeededGenerator(seed: seed)
-        var agent = AgentHarness(memoryLimitBytes: 20_000)
+        var agent = AgentHarness()
         for _ in 0..<2_000 {
             let numbers = (0..<3).map { _ in UInt64.random(in: 0...40, using: &random) }
             switch Int.random(in: 0..<8, using: &random) {
@@ -372,125 +334,6 @@ struct `An agent` {
             }
         }
     }
-}
-
-struct `When an agent's memory is full` {
-    /// An agent that was never welcome, with room for about 14 batches of 1,000 bytes.
-    private func filled(_ batches: [(track: TrackKind, isKeyframe: Bool)]) -> AgentHarness {
-        var agent = AgentHarness(memoryLimitBytes: 20_000)
-        for batch in batches {
-            agent.add(batch.track, isKeyframe: batch.isKeyframe)
-            #expect(agent.link.memoryBytes <= 20_000)
-        }
-        return agent
-    }
-
-    /// The messages sent after the welcome.
-    private func drained(_ agent: AgentHarness) -> [WireMessage] {
-        var agent = agent
-        agent.connect()
-        agent.sent.removeAll()
-        agent.welcome()
-        return agent.takeSent()
-    }
-
-    @Test(arguments: 16...60)
-    func `the oldest groups of pictures become one gap`(batches: Int) {
-        let agent = filled((0..<batches).map { (.video, $0 % 5 == 0) })
-        let messages = drained(agent)
-        guard case .gap(let gap)? = messages.first else {
-            Issue.record("\(messages.prefix(1))")
-            return
-        }
-        #expect(gap.cause == .spoolFull)
-        let lost = gap.sequences.upperBound
-        #expect(gap.sequences.lowerBound == 1)
-        #expect(lost % 5 == 0 && Int(lost) >= batches - 15 && Int(lost) <= batches - 10)
-        #expect(gap.samples == lost)
-        #expect(gap.startNanoseconds == 0)
-        #expect(gap.startNanoseconds + gap.durationNanoseconds == Int64(lost) * 33_333_333)
-        #expect(messages.count == 1 + batches - Int(lost))
-        #expect(agent.link.lostSamples == lost)
-        #expect(agent.logs.contains { $0.level == .error })
-    }
-
-    @Test(arguments: 10...60, [5, 7, 30])
-    func `what follows a gap can be decoded, whatever sound lies between`(
-        batches: Int, group: Int
-    ) {
-        let agent = filled(
-            (0..<batches).map { number in
-                number % 2 == 1 ? (.audio, true) : (.video, number % (2 * group) == 0)
-            })
-        var isDecodable = false
-        for message in drained(agent) {
-            switch message {
-            case .gap: isDecodable = false
-            case .samples(let samples) where samples.runs[0].track == .video:
-                isDecodable = isDecodable || samples.beginsDecodable
-                #expect(isDecodable)
-            default: continue
-            }
-        }
-    }
-
-    @Test func `what a collector may have stays as it is`() {
-        var agent = AgentHarness(memoryLimitBytes: 20_000)
-        agent.connect()
-        agent.welcome()
-        for number in 0..<10 { agent.add(isKeyframe: number % 5 == 0) }
-        agent.perform(agent.link.disconnected(now: agent.now))
-        for number in 10..<60 { agent.add(isKeyframe: number % 5 == 0) }
-        agent.connect()
-        agent.sent.removeAll()
-        // It received eight, wrote five, and grants nothing yet: the rest must not be divided differently.
-        agent.welcome(received: 8, persisted: 5, credit: 0)
-        for number in 60..<80 { agent.add(isKeyframe: number % 5 == 0) }
-        agent.acknowledge(received: 8, persisted: 5)
-        #expect(agent.takeSequences().prefix(3) == [6...6, 7...7, 8...8])
-    }
-
-    @Test func `formats, other losses and the goodbye stay`() {
-        var agent = AgentHarness(memoryLimitBytes: 2_000)
-        agent.add(isKeyframe: true)
-        agent.perform(agent.link.setFormat(Fixtures.otherAudio, of: 0, now: agent.now))
-        agent.add()
-        agent.perform(
-            agent.link.add(
-                Loss(
-                    track: .video, cause: .encoderOverload, startNanoseconds: 0,
-                    durationNanoseconds: 1, samples: 1, text: ""), to: 0, now: agent.now))
-        agent.add(isKeyframe: true, bytes: 1_000)
-        agent.perform(agent.link.sayGoodbye("", of: 0, now: agent.now))
-        agent.connect()
-        agent.sent.removeAll()
-        agent.welcome()
-        let messages = agent.takeSent()
-        #expect(messages.contains { if case .trackUpdate = $0 { true } else { false } })
-        #expect(messages.contains { if case .goodbye = $0 { true } else { false } })
-        let causes = messages.compactMap { message -> GapCause? in
-            if case .gap(let gap) = message { gap.cause } else { nil }
-        }
-        #expect(causes.contains(.encoderOverload))
-        #expect(causes.contains(.spoolFull))
-    }
-
-    @Test func `small records count with all that they take`() {
-        var agent = AgentHarness(memoryLimitBytes: 1 << 20, formats: [Fixtures.audio])
-        for _ in 0..<20_000 { agent.add(.audio, bytes: 10) }
-        #expect(agent.link.keptSamples < 8_000)
-        #expect(agent.link.memoryBytes <= 1 << 20)
-        for number in 0..<20_000 {
-            let loss = Loss(
-                track: number % 2 == 0 ? .audio : nil, cause: .overrun,
-                startNanoseconds: 0, durationNanoseconds: 1, samples: 1, text: "late")
-            agent.perform(agent.link.add(loss, to: 0, now: agent.now))
-        }
-        agent.connect()
-        agent.sent.removeAll()
-        agent.welcome(credit: .max)
-        #expect(agent.takeSent().count < 8_000)
-    }
 
     @Test func `long texts are cut to what a collector takes`() {
         var agent = AgentHarness()
@@ -502,7 +345,7 @@ struct `When an agent's memory is full` {
             text: text)
         agent.perform(agent.link.add(loss, to: 0, now: agent.now))
         agent.perform(agent.link.sayGoodbye(text, of: 0, now: agent.now))
-        // The harness checks each message as the collector does.
+        // The harness reads whatever is sent with the collector's checks.
         #expect(agent.takeSequences() == [1...1, 2...2])
     }
 }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Wire
 
-/// The release watermark: records that an agent keeps although they are on the collector's disk.
+/// The second watermark: what an agent keeps although it is on the collector's disk.
 @Suite struct ReleaseTests {
     private func hello(of agent: inout AgentHarness) throws -> Hello {
         for case .hello(let hello) in agent.takeSent() { return hello }
@@ -23,10 +23,9 @@ import Testing
         #expect(agent.link.keptSamples == 0)
         #expect(agent.link.keptBytes == 0)
         #expect(agent.link.unreleasedRecords == 3)
-        #expect(agent.link.recordsInMemory(of: 0).map(\.sequences) == [2...2, 3...3, 4...4])
+        #expect(agent.link.cursors[0].released == 1)
         agent.acknowledge(received: 4, persisted: 4, released: 4)
-        #expect(agent.link.recordsInMemory(of: 0).isEmpty)
-        #expect(agent.link.memoryBytes == 0)
+        #expect(agent.link.cursors[0].released == 4)
     }
 
     @Test func `a collector that says nothing of releases releases what is persisted`() {
@@ -52,7 +51,7 @@ import Testing
         #expect(back.sources.map(\.firstSequence) == [3])
         agent.welcome(received: 6, persisted: 5, released: 2)
         #expect(agent.takeSequences() == [6...6])
-        // Another welcome, with the store's sequence.
+        // Another one, with what the store has.
         agent.perform(agent.link.disconnected(now: agent.now))
         agent.connect()
         agent.welcome(received: 3, persisted: 3, released: 2)
@@ -79,18 +78,17 @@ import Testing
         let later = try hello(of: &agent).sources[0]
         #expect(later.tracks.contains(Fixtures.otherAudio) && later.firstSequence == 1)
         agent.welcome(received: 0, persisted: 0, released: 0)
-        // It greets again, because its first record has an unannounced format.
+        // It greets again: what it sends first is of another format than it has said.
         let earlier = try hello(of: &agent).sources[0]
         #expect(earlier.tracks.contains(Fixtures.audio) && earlier.firstSequence == 1)
         agent.welcome(received: 0, persisted: 0, released: 0)
         #expect(agent.takeSequences() == [1...1, 2...2, 3...3])
     }
 
-    /// Unreadable records are a gap. Records that a collector has received need none until they are lost.
+    /// Records that cannot be read from the disk are a gap. What a collector has received of them needs none, until it is lost.
     @Test func `a gap that was shortened for one collector is whole for another that has less`() {
-        let window = RecordWindow(memoryBytes: 1 << 20, inFlightBytes: 1 << 20)
-        var outbox = Outbox<[UInt8]>(
-            name: "camera1", formats: [Fixtures.video], window: window,
+        var cursor = Cursor<[UInt8]>(
+            name: "camera1", formats: [Fixtures.video], window: RecordWindow(),
             kept: (1..<172, [Fixtures.video]))
         func state(received: UInt64, persisted: UInt64) -> SourceState {
             SourceState(
@@ -103,18 +101,18 @@ import Testing
                     startNanoseconds: 0, durationNanoseconds: 1, samples: 172 - first, text: "torn")
             )
         }
-        outbox.resume(state(received: 137, persisted: 103))
-        #expect(outbox.wanted == 104)
-        outbox.load([damaged(from: 104)], formats: [Fixtures.video])
-        #expect(outbox.records.map(\.sequences) == [138...171])
+        cursor.resume(state(received: 137, persisted: 103))
+        #expect(cursor.wanted == 104)
+        cursor.load([damaged(from: 104)], formats: [Fixtures.video])
+        #expect(cursor.records.map(\.sequences) == [138...171])
         // The same collector again needs no more.
-        outbox.resume(state(received: 137, persisted: 103))
-        #expect(outbox.records.map(\.sequences) == [138...171])
-        // A collector after a power cut does.
-        outbox.resume(state(received: 103, persisted: 103))
-        #expect(outbox.wanted == 104)
-        outbox.load([damaged(from: 104)], formats: [Fixtures.video])
-        #expect(outbox.records.map(\.sequences) == [104...171])
+        cursor.resume(state(received: 137, persisted: 103))
+        #expect(cursor.records.map(\.sequences) == [138...171])
+        // One that has lost its power does.
+        cursor.resume(state(received: 103, persisted: 103))
+        #expect(cursor.wanted == 104)
+        cursor.load([damaged(from: 104)], formats: [Fixtures.video])
+        #expect(cursor.records.map(\.sequences) == [104...171])
     }
 
     @Test func `an agent is done when its goodbye is released`() {
@@ -142,20 +140,6 @@ import Testing
         #expect(agent.isFinished)
     }
 
-    @Test func `in memory, what is persisted is forgotten before anything becomes a gap`() {
-        var agent = AgentHarness(memoryLimitBytes: 20_000)
-        agent.connect()
-        agent.welcome(released: 0)
-        for number in 1...60 as ClosedRange<UInt64> {
-            agent.add(isKeyframe: true)
-            agent.acknowledge(received: number, persisted: number, released: 0)
-        }
-        #expect(agent.link.memoryBytes <= 20_000)
-        #expect(agent.link.lostSamples == 0)
-        #expect(agent.logs.count { $0.text.contains("not enough") } == 1)
-        #expect(agent.link.recordsInMemory(of: 0).last?.sequences == 60...60)
-    }
-
     // MARK: The collector's end
 
     @Test func `a collector says what is released where that is less than what is persisted`()
@@ -175,7 +159,7 @@ import Testing
         collector.tick(milliseconds: 100)
         state = collector.takeState()
         #expect(state?.persisted == 3 && state?.released == 2)
-        // Never beyond the durable sequence.
+        // Never beyond what is durable here.
         collector.durable.stored = 9
         collector.link.becameReleased(source: "camera1", spool: Fixtures.identity(1))
         collector.tick(milliseconds: 100)

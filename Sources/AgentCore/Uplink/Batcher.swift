@@ -13,6 +13,19 @@ struct Batch: Sendable {
 
     /// Number of samples.
     var count: Int { runs.reduce(0) { $0 + $1.count } }
+    /// Whether its first picture can be decoded without others; nil: it has no pictures.
+    var beginsDecodable: Bool? {
+        runs.first { $0.track == .video }?.flags(at: 0).contains(.keyframe)
+    }
+
+    /// The loss of all its samples, because no more could be kept.
+    func loss(_ text: String) -> Loss {
+        let times = runs.times
+        return Loss(
+            track: nil, cause: .spoolFull, startNanoseconds: times.lowerBound,
+            durationNanoseconds: times.upperBound - times.lowerBound, samples: UInt64(count),
+            text: text)
+    }
 }
 
 /// Collects one source's samples into batches: per-message cost is what a receiver pays for, so samples travel together.

@@ -1,4 +1,5 @@
 import Media
+import Wire
 
 /// Follows what piled up while the collector was away, until it is all on the collector's disk: whoever reads the log then knows
 /// that the outage is over, and not only the connection back.
@@ -6,9 +7,9 @@ import Media
 /// While that is sent, more is captured. The goal is therefore moved to the newest record each time it is reached, until the way
 /// from one goal to the next is short.
 struct CatchUp: Hashable, Sendable {
-    /// A record: the sender that has it, and its number there.
+    /// A record: the spool that has it, and its number there.
     struct Goal: Hashable, Sendable {
-        var sender: UInt64
+        var spool: SpoolID
         var number: UInt64
     }
 

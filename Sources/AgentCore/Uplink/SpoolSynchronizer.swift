@@ -16,7 +16,7 @@ final class SpoolSynchronizer: Sendable {
     private let work = DispatchSemaphore(value: 0)
 
     /// Starts the thread; it ends with ``stop()``.
-    init(_ storage: some SpoolStorage) {
+    init(_ storage: any SpoolStorage) {
         NamedThread.start("spool-sync") { [self] in
             while true {
                 work.wait()

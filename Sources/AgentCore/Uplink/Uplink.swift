@@ -49,27 +49,20 @@ package final class Uplink: Sendable {
         /// Adds a batch, or what its loss is when the uplink's thread has not come round for too long: a disk that stands still
         /// must not cost all memory.
         mutating func append(_ batch: Batch) {
-            let video = batch.runs.first { $0.track == .video }
-            hasVideo = hasVideo || video != nil
-            let canBeDecoded = video?.flags(at: 0).contains(.keyframe) ?? !hasVideo
+            hasVideo = hasVideo || batch.beginsDecodable != nil
+            let canBeDecoded = batch.beginsDecodable ?? !hasVideo
             var isDropped = policy.newestGroup.drops(
                 canBeDecoded: canBeDecoded && policy.hasPlentyOfRoom(keptBytes: sizeBytes))
             if policy.isExceeded(by: sizeBytes + batch.payload.count) {
                 policy.newestGroup.dropBeginning()
                 isDropped = true
             }
-            guard isDropped else {
-                sizeBytes += batch.payload.count
-                return events.append(.batch(batch))
+            if isDropped {
+                let text = "the spool disk did not accept samples for too long"
+                return events.append(.loss(batch.loss(text)))
             }
-            let times = batch.runs.times
-            events.append(
-                .loss(
-                    Loss(
-                        track: nil, cause: .spoolFull, startNanoseconds: times.lowerBound,
-                        durationNanoseconds: times.upperBound - times.lowerBound,
-                        samples: UInt64(batch.count),
-                        text: "the spool disk did not accept samples for too long")))
+            sizeBytes += batch.payload.count
+            events.append(.batch(batch))
         }
 
         mutating func take() -> [Event] {
@@ -85,7 +78,7 @@ package final class Uplink: Sendable {
     let logger: Logger
     let wakeUp: WakeUp
     /// What is on the disk; nil: it cannot be used yet, or samples are kept in memory alone.
-    let shelf: SpoolSet<DirectoryStorage>?
+    let disk: SpoolSet?
     /// Why there was no spool at the start, although there should have been one.
     let spoolTrouble: String?
     private let inbox: Mutex<Inbox>
@@ -109,17 +102,17 @@ package final class Uplink: Sendable {
         } catch {
             throw UplinkError(description: "\(error)")
         }
-        (shelf, spoolTrouble) = try Self.openShelf(settings, logger: logger)
+        (disk, spoolTrouble) = try Self.openDisk(settings, logger: logger)
     }
 
-    private static func openShelf(
+    private static func openDisk(
         _ settings: UplinkSettings, logger: Logger
-    ) throws(UplinkError) -> (shelf: SpoolSet<DirectoryStorage>?, trouble: String?) {
+    ) throws(UplinkError) -> (disk: SpoolSet?, trouble: String?) {
         guard let spool = settings.spool else { return (nil, nil) }
         do throws(SpoolError) {
-            let shelf = try SpoolSet(
+            let disk = try SpoolSet(
                 storage: DirectoryStorage(path: spool.path), limitBytes: spool.limitBytes)
-            return (shelf, nil)
+            return (disk, nil)
         } catch {
             switch error {
             case .inUse: throw UplinkError(description: "\(error)")
@@ -137,9 +130,9 @@ package final class Uplink: Sendable {
     }
 
     /// Opens a spool that could not be opened at the start; nil: no spool is configured.
-    var shelfOpener: (@Sendable () throws(SpoolError) -> SpoolSet<DirectoryStorage>)? {
+    var diskOpener: (@Sendable () throws(SpoolError) -> SpoolSet)? {
         guard let spool = settings.spool else { return nil }
-        return { () throws(SpoolError) -> SpoolSet<DirectoryStorage> in
+        return { () throws(SpoolError) -> SpoolSet in
             try SpoolSet(
                 storage: DirectoryStorage(path: spool.path), limitBytes: spool.limitBytes)
         }

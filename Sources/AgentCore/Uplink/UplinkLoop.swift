@@ -28,7 +28,7 @@ struct UplinkLoop {
     }
 
     private let uplink: Uplink
-    private var backlog: Backlog<DirectoryStorage, SharedBytes>
+    private var delivery: Delivery<SharedBytes>
     private var synchronizer: SpoolSynchronizer?
     private var prober: ClockProber
     private var reportedNanoseconds: Int64 = 0
@@ -57,11 +57,11 @@ struct UplinkLoop {
     init(uplink: Uplink, formats: [TrackFormat]) {
         self.uplink = uplink
         hostCheck = HostLookup(of: uplink.settings.endpoint)
-        backlog = Backlog(
-            settings: uplink.settings, shelf: uplink.shelf, openShelf: uplink.shelfOpener,
+        delivery = Delivery(
+            settings: uplink.settings, disk: uplink.disk, openDisk: uplink.diskOpener,
             formats: formats, epoch: BootEpoch.identity(), makeIdentity: { .random() })
-        synchronizer = backlog.storage.map { SpoolSynchronizer($0) }
-        prober = ClockProber(epoch: backlog.presentEpoch, now: 0)
+        synchronizer = delivery.storage.map { SpoolSynchronizer($0) }
+        prober = ClockProber(epoch: delivery.presentEpoch, now: 0)
     }
 
     /// Runs until everything is durable, or can never be.
@@ -112,7 +112,7 @@ struct UplinkLoop {
             takeIn(now: MonotonicClock().nowNanoseconds)
             try sendProbes(&connection, in: context)
             if case .pausing = phase { outgoing.removeAll() }
-            try connection.send(outgoing, takesSeveral: backlog.takesSeveralRecords)
+            try connection.send(outgoing, takesSeveral: delivery.takesSeveralRecords)
             outgoing.removeAll(keepingCapacity: true)
         }
     }
@@ -122,7 +122,7 @@ struct UplinkLoop {
         case .probing, .greeted:
             // A batch that waited for the tick would be late by half of one.
             let batch = uplink.batchDueNanoseconds ?? .max
-            let due = min(prober.dueNanoseconds, batch, backlog.sendDueNanoseconds ?? .max)
+            let due = min(prober.dueNanoseconds, batch, delivery.sendDueNanoseconds ?? .max)
             let rest = Int(max(0, due - now) / 1_000_000)
             return min(Self.tickMilliseconds, rest + 1)
         case .pausing, .connecting:
@@ -135,7 +135,7 @@ extension UplinkLoop {
     /// What capture has given, and the time that has passed.
     private mutating func takeIn(now: Int64) {
         uplink.wakeUp.drain()
-        let wish = backlog.watchNanoseconds
+        let wish = delivery.watchNanoseconds
         if wish != watchNanoseconds {
             if watchers.arrives(isWatched: wish != nil, now: now) { uplink.beginsToBeWatched() }
             watchNanoseconds = wish
@@ -145,46 +145,46 @@ extension UplinkLoop {
         for event in events {
             switch event {
             case .batch(let batch):
-                perform(backlog.add(batch, payload: batch.payload, now: now))
+                perform(delivery.add(batch, payload: batch.payload, now: now))
             case .loss(let loss):
-                perform(backlog.add(loss, now: now))
+                perform(delivery.add(loss, now: now))
             case .format(let format):
-                perform(backlog.setFormat(format, now: now))
+                perform(delivery.setFormat(format, now: now))
             case .goodbye(let text):
-                perform(backlog.sayGoodbye(text, now: now))
+                perform(delivery.sayGoodbye(text, now: now))
                 hasSaidGoodbye = true
                 progressNanoseconds = now
             }
         }
-        if let sound = uplink.takeAudio() { backlog.setAudio(sound) }
+        if let sound = uplink.takeAudio() { delivery.setAudio(sound) }
         for (report, bytes) in uplink.takeReports() {
             let payload =
                 bytes.isEmpty
                 ? nil : SharedBytes(count: bytes.count) { $0.copyBytes(from: bytes) }
-            perform(backlog.report(report, payload: payload, now: now))
+            perform(delivery.report(report, payload: payload, now: now))
         }
-        perform(backlog.setStopped(uplink.isCaptureStopped, now: now))
+        perform(delivery.setStopped(uplink.isCaptureStopped, now: now))
         synchronize(now: now)
         if prober.isLearning(now: now), now - reportedNanoseconds >= Self.reportNanoseconds {
             reportedNanoseconds = now
-            perform(backlog.reportExchanges(now: now))
+            perform(delivery.reportExchanges(now: now))
         }
         lookForCollector(now: now)
-        perform(backlog.tick(now: now))
+        perform(delivery.tick(now: now))
         if outcome == nil, isOver(deadline, now: now) {
-            outcome = outcomeOfGivingUp
+            outcome = isKept ? .kept(givenUp) : .failed(givenUp)
         }
         var status = UplinkStatus()
-        status.isConnected = backlog.isFlowing
-        status.keptBytes = backlog.keptBytes
-        status.keptSamples = backlog.keptSamples
-        status.lostSamples = backlog.lostSamples
+        status.isConnected = delivery.isFlowing
+        status.keptBytes = delivery.keptBytes
+        status.keptSamples = delivery.keptSamples
+        status.lostSamples = delivery.lostSamples
         status.roundTripNanoseconds = prober.roundTripNanoseconds
-        if backlog.isFlowing { trouble = nil }
-        status.trouble = backlog.shutOut ?? trouble ?? absence
-        if backlog.isOnDisk { spoolTrouble = nil }
+        if delivery.isFlowing { trouble = nil }
+        status.trouble = trouble ?? absence
+        if delivery.isOnDisk { spoolTrouble = nil }
         let inMemory = spoolTrouble ?? uplink.spoolTrouble
-        status.spoolTrouble = backlog.isOnDisk ? nil : inMemory
+        status.spoolTrouble = delivery.isOnDisk ? nil : inMemory
         turns &+= 1
         status.turns = turns
         uplink.setStatus(status)
@@ -200,12 +200,12 @@ extension UplinkLoop {
 
     /// Finds out why the collector is not heard of.
     private mutating func lookForCollector(now: Int64) {
-        guard !backlog.isFlowing else {
+        guard !delivery.isFlowing else {
             // While only releases are awaited, nothing goes to the collector.
-            if !(hasSaidGoodbye && backlog.isPersisted) { progressNanoseconds = now }
+            if !(hasSaidGoodbye && delivery.isPersisted) { progressNanoseconds = now }
             absence = nil
             absentSince = nil
-            return backlog.setAbsence(nil)
+            return delivery.setAbsence(nil)
         }
         let since = absentSince ?? now
         absentSince = since
@@ -213,48 +213,44 @@ extension UplinkLoop {
         absence =
             greeting.trouble(of: uplink.settings.endpoint, now: now)
             ?? (isEarly ? nil : hostCheck.trouble(now: now))
-        backlog.setAbsence(absence)
+        delivery.setAbsence(absence)
     }
 
     /// Hands files to the thread that synchronises them, when it is time.
     private mutating func synchronize(now: Int64) {
-        if synchronizer == nil, let storage = backlog.storage {
+        if synchronizer == nil, let storage = delivery.storage {
             synchronizer = SpoolSynchronizer(storage)
         }
         guard let synchronizer else { return }
         if let failure = synchronizer.takeFailure() {
-            perform(backlog.synchronizationFailed(failure, now: now))
+            perform(delivery.synchronizationFailed(failure, now: now))
         }
         guard synchronizer.isIdle else { return }
-        let names = backlog.takeFilesToSynchronize(now: now)
+        let names = delivery.takeFilesToSynchronize(now: now)
         if !names.isEmpty { synchronizer.start(names) }
     }
 
     /// Whether what has not been sent outlives this process.
-    private var isKept: Bool { backlog.isOnDisk && backlog.storage != nil }
-
-    private var outcomeOfGivingUp: UplinkOutcome {
-        if let why = backlog.shutOut { return .refused("\(why); \(givenUp)", isKept: isKept) }
-        return isKept ? .kept(givenUp) : .failed(givenUp)
-    }
+    private var isKept: Bool { delivery.isOnDisk && delivery.storage != nil }
 
     private var givenUp: String {
-        if backlog.isPersisted {
-            let place = isKept ? "stay in \(backlog.storage?.path ?? "")" : "are lost here"
-            let awaited = backlog.isFlowing ? "the collector's store" : "the collector"
+        if delivery.isPersisted {
+            let place = isKept ? "stay in \(delivery.storage?.path ?? "")" : "are lost here"
+            let awaited = delivery.isFlowing ? "the collector's store" : "the collector"
             return
-                "given up waiting for \(awaited): \(backlog.unreleasedRecords) records are on the "
+                "given up waiting for \(awaited): \(delivery.unreleasedRecords) records are on the "
                 + "collector's disk and not in its store yet; they \(place)"
                 + (isKept ? " until the next start" : "")
         }
         let kept =
             isKept
-            ? "; they stay in \(backlog.storage?.path ?? "") and are sent at the next start"
+            ? "; they stay in \(delivery.storage?.path ?? "") and are sent at the next start"
             : ""
         let why =
-            backlog.isFlowing || backlog.shutOut != nil
+            delivery.isFlowing
             ? "" : " (\(trouble ?? absence ?? "no collector at \(uplink.settings.endpoint)"))"
-        return "given up: \(backlog.keptSamples) samples (\(byteText(backlog.keptBytes))) had not "
+        return
+            "given up: \(delivery.keptSamples) samples (\(byteText(delivery.keptBytes))) had not "
             + "reached the collector's disk\(why)\(kept)"
     }
 
@@ -267,19 +263,19 @@ extension UplinkLoop {
             switch event {
             case .ready:
                 prober = ClockProber(
-                    epoch: backlog.presentEpoch, now: MonotonicClock().nowNanoseconds)
+                    epoch: delivery.presentEpoch, now: MonotonicClock().nowNanoseconds)
                 phase = .probing
             case .disconnected:
                 // Before the first success libzmq tries again by itself.
                 if case .connecting = phase { continue }
                 // What the collector said last, perhaps that everything is on disk, came before the end.
                 try takeMessages(connection)
-                perform(backlog.disconnected(now: MonotonicClock().nowNanoseconds))
+                perform(delivery.disconnected(now: MonotonicClock().nowNanoseconds))
             case .handshakeFailed(_, let failure):
                 let why = HandshakeAdvice.line(
                     failure, endpoint: uplink.settings.endpoint,
                     name: uplink.settings.sourceName, security: uplink.settings.security)
-                perform(backlog.notAdmitted(why, now: MonotonicClock().nowNanoseconds))
+                perform(delivery.notAdmitted(why, now: MonotonicClock().nowNanoseconds))
             case .connected, .accepted, .retrying, .other:
                 continue
             }
@@ -290,7 +286,7 @@ extension UplinkLoop {
         _ connection: borrowing LinkConnection
     ) throws(MessagingError) {
         while let message = try connection.nextMessage() {
-            perform(backlog.received(message, now: MonotonicClock().nowNanoseconds))
+            perform(delivery.received(message, now: MonotonicClock().nowNanoseconds))
         }
     }
 
@@ -303,7 +299,7 @@ extension UplinkLoop {
                 guard case .clockReply(let reply) = try WireMessage(decoding: message) else {
                     continue
                 }
-                if let exchange = prober.finish(reply, receivedAt: now) { backlog.add(exchange) }
+                if let exchange = prober.finish(reply, receivedAt: now) { delivery.add(exchange) }
             } catch {
                 uplink.logger.debug("invalid message from the collector's clock: \(error)")
             }
@@ -319,7 +315,7 @@ extension UplinkLoop {
             return
         case .probing where prober.isBurstOver(now: now):
             phase = .greeted
-            perform(backlog.connected(now: now))
+            perform(delivery.connected(now: now))
         case .probing, .greeted:
             if prober.takeReplacement(now: now) { try connection.renewClock(in: context) }
             if let probe = prober.probe(now: now) {
@@ -335,7 +331,7 @@ extension UplinkLoop {
             case .send(let header, let payload):
                 outgoing.append((header, payload))
             case .fetch:
-                preconditionFailure("the backlog reads for itself")
+                preconditionFailure("the delivery reads its log itself")
             case .command(let command):
                 uplink.follow(command)
             case .reconnect(let milliseconds):
@@ -353,15 +349,13 @@ extension UplinkLoop {
 
     private mutating func log(_ line: LinkLog) {
         switch line.level {
-        case .error where backlog.storage != nil && !backlog.isOnDisk && spoolTrouble == nil:
+        case .error where delivery.storage != nil && !delivery.isOnDisk && spoolTrouble == nil:
             spoolTrouble = line.text
         case .error: trouble = line.text
         // The link's warnings are about a collector that is not there.
         case .warning: trouble = nil
         case .debug, .info, .notice: break
         }
-        var line = line
-        if !backlog.session.isEmpty { line.metadata["session"] = backlog.session }
         uplink.logger.log(line)
     }
 }

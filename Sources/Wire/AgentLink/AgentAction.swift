@@ -1,27 +1,27 @@
 package import Media
 
-/// An action that the agent's link requests. Actions are executed in order.
+/// What the agent's link wants done, in order.
 package enum AgentAction<Payload: Sendable>: Sendable {
     /// Send these header bytes, and the payload if there is one.
     case send(header: [UInt8], payload: Payload?)
-    /// Read records of a source, from this number on, from the disk, and pass them to `loaded`. Only a link with a
-    /// ``RecordWindow`` requests it.
+    /// Read records of a source, from this number on, from its log, and pass them to `loaded`. Requested where the collector has
+    /// less than before, or the ``RecordWindow`` is smaller than the log.
     case fetch(source: Int, from: UInt64)
     /// Close the connection, and open another after a pause.
     case reconnect(afterMilliseconds: Int64)
     /// Execute the collector's command, and answer with ``AgentLink/report(_:payload:now:)``.
     case command(Command)
-    /// Every source is complete, and no record has to be kept.
+    /// Every source is complete, and nothing of it has to be kept.
     case finished
     /// The collector refuses the agent: one line with the reason and the remedy.
     case failed(String)
-    /// A line for the log.
+    /// Something to log.
     case log(LinkLog)
 }
 
 /// Settings of an agent's link.
 package struct AgentLinkSettings: Hashable, Sendable {
-    /// The collector's endpoint, for logs.
+    /// Where the collector is, for logs.
     package var endpoint: String
     /// Product and version, sent to the collector.
     package var software: String
@@ -31,15 +31,14 @@ package struct AgentLinkSettings: Hashable, Sendable {
     package var spool: SpoolID
     /// The clock domains that records refer to; the last one is the present one.
     package var epochs: [Epoch]
-    /// Maximum memory of all kept records, bytes: payloads, headers and overhead.
-    package var memoryLimitBytes = 64 << 20
-    /// Limits of the records in memory when they are on a disk; nil: all are in memory.
-    package var window: RecordWindow?
-    /// Whether records of unwatched sources are batched (``SendSchedule``); only with a collector that reports whether
-    /// sources are watched. False: every record is sent immediately.
+    /// How much a log in memory keeps, for reports; nil: the log is on a disk.
+    package var memoryLimitBytes: Int?
+    /// How many of the log's records are in the link's memory.
+    package var window = RecordWindow()
+    /// Whether records of sources that nobody watches wait for others (``SendSchedule``); only where the collector says whether
+    /// somebody watches. False: every record is sent as soon as it is there.
     package var gathers = false
-    /// Whether records are deleted when they are on the collector's disk, even if it wants them kept longer: the
-    /// records sent are copies.
+    /// Records are kept until they are on the collector's disk, even where it wants them kept longer: what is sent is a copy.
     package var forgetsAtPersisted = false
 
     package init(
@@ -77,12 +76,4 @@ package struct Loss: Hashable, Sendable {
         self.samples = samples
         self.text = text
     }
-}
-
-/// Who says that a collector does not admit an agent.
-enum RefusalWitness: Hashable, Sendable {
-    /// The handshake of the transport, which knows no reasons.
-    case handshake
-    /// The collector, in its own words.
-    case collector
 }

@@ -1,11 +1,10 @@
 package import Media
-import Spooling
 
-/// The agent's end of the protocol. A value: it owns no socket and no clock; each call has the time.
+/// The agent's end of the protocol. A value: it owns no socket and no clock; time comes in with each call.
 ///
-/// It numbers the records of its sources, keeps them until the collector releases them, sends them within the credit,
-/// and after a lost connection starts again after the last durable record. The kept bytes are bounded: when the
-/// collector is away for too long, the oldest groups of pictures are replaced by a gap that explains their absence.
+/// It has a ``Cursor`` in the log of each source: it sends records within the credit, says up to where they need not be kept, and
+/// starts again after the last durable record when a connection was lost. The logs keep the records, and drop them where a
+/// collector is away for too long.
 ///
 ///     offline ──connected──► greeting ──Welcome──► flowing ──all released─► done
 ///        ▲                       │                    │
@@ -22,23 +21,24 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         case failed
     }
 
-    /// Timeout of a Welcome: longer than the collector waits for another holder of the source.
+    /// How long a Welcome may take: longer than the collector waits for another holder of the source.
     private static var greetingNanoseconds: Int64 { 10_000_000_000 }
-    /// Number of refusals from which a source in use is an error: more than the runs of a box with messages in flight.
+    /// Refusals before a source in use is an error: more than the runs of a box that have messages in flight at once.
     private static var inUsePatience: Int { 3 }
     /// Pauses before the next connection, milliseconds: short at first, for a collector that is just restarting.
     private static var pauses: [Int64] { [100, 200, 500, 1_000, 2_000] }
     /// The same after a refusal that an operator has to resolve.
     private static var pausesWhenRefused: [Int64] { [1_000, 2_000, 3_000] }
-    /// Times at which an absent collector is logged (again), seconds since the last connection.
+    /// When an absent collector is logged (again), seconds since it was last connected.
     private static var waitingNotices: [Int64] { [1, 10, 60, 300] }
     private static var waitingNoticeInterval: Int64 { 600 }
 
     private let settings: AgentLinkSettings
     private var state = State.offline
-    var outboxes: [Outbox<Payload>] = []
+    /// The link's position in the log of each source; only the log's owner changes it from outside.
+    package var cursors: [Cursor<Payload>] = []
     /// The formats in the last Hello.
-    var announcedFormats: [[TrackFormat]] = []
+    private var announcedFormats: [[TrackFormat]] = []
     private var exchanges = PendingExchanges()
     /// Audio levels and clock of each source since the last heartbeat.
     private var soundHealth: [Int: AudioHealth] = [:]
@@ -46,24 +46,20 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private var stopped: Set<Int> = []
     /// Unanswered commands of this connection.
     private var openCommands: Set<UInt64> = []
-    private var heartbeatNanoseconds = Int64(WireLimits.heartbeatMilliseconds) * 1_000_000
+    private var heartbeatNanoseconds =
+        Int64(WireLimits.heartbeatMilliseconds) * 1_000_000
     private var failedAttempts = 0
     /// Consecutive refusals because another agent has one of the sources.
     private var inUseRefusals = 0
     private var offlineSince: Int64?
     private var nextWaitingNotice = 0
-    /// Why a reachable collector does not admit the agent.
+    /// Why the collector, which is reachable, does not admit the agent.
     private var obstacle: String?
     /// Why the collector is unreachable.
     private var absence: String?
-    /// Who says that the agent is not admitted; ``obstacle`` says why. Nil: it is, or nothing is known.
-    private var shutOutBy: RefusalWitness?
     /// A Hello was not answered.
     private var isUnanswered = false
-    private var dropping: DropPolicy
-    /// The drop policy for persisted records that are not released.
-    private var forgetting: DropPolicy
-    /// Determines common send instants of agents.
+    /// Where agents meet.
     private(set) var collectorClock: CollectorClock
     /// The minor version of the collector's protocol; 0: not connected.
     private var collectorMinor: UInt32 = 0
@@ -74,8 +70,6 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     package init(settings: AgentLinkSettings) {
         self.settings = settings
         collectorClock = CollectorClock(of: settings.spool)
-        dropping = DropPolicy(limitBytes: settings.memoryLimitBytes)
-        forgetting = DropPolicy(limitBytes: settings.memoryLimitBytes)
     }
 
     // MARK: Records of the sources
@@ -83,42 +77,65 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     /// Adds a source; its index identifies it in the other calls.
     /// - Parameters:
     ///   - formats: those in force at its first record.
-    ///   - kept: the numbers of records that are already on the disk, and the formats in force after them.
+    ///   - kept: the numbers of records that are already in its log, and the formats in force after them.
     /// - Precondition: there are fewer than ``WireLimits/sourcesPerAgent``, and no Hello has been sent.
     package mutating func addSource(
         _ name: String, formats: [TrackFormat],
         kept: (sequences: Range<UInt64>, newestFormats: [TrackFormat])? = nil
     ) -> Int {
-        precondition(outboxes.count < WireLimits.sourcesPerAgent)
+        precondition(cursors.count < WireLimits.sourcesPerAgent)
         precondition(SourceName.isValid(name), "names are checked when they are given")
-        precondition(kept == nil || settings.window != nil, "records on a disk need a window")
-        outboxes.append(
-            Outbox(name: name, formats: formats, window: settings.window, kept: kept))
-        return outboxes.count - 1
+        cursors.append(
+            Cursor(name: name, formats: formats, window: settings.window, kept: kept))
+        return cursors.count - 1
     }
 
-    /// Adds samples.
-    /// - Parameters:
-    ///   - runs: at most one per track.
-    ///   - digest: SHA-256 of the payload.
+    /// The number of a source's next record.
+    package func nextNumber(of source: Int) -> RecordNumber {
+        RecordNumber(
+            source: source, sequence: cursors[source].nextSequence,
+            epoch: settings.epochs.last?.number ?? 0)
+    }
+
+    /// Adds the record that `make` makes with the next number.
     package mutating func add(
-        runs: [SampleRun], digest: [UInt8], payload: Payload, to source: Int, now: Int64
+        to source: Int, now: Int64, _ make: (RecordNumber) -> KeptRecord<Payload>
     ) -> [Action] {
-        admit(
-            prepare(runs: runs, digest: digest, payload: payload, of: source), to: source,
-            now: now)
+        admit(make(nextNumber(of: source)), to: source, now: now)
     }
 
-    /// Adds a loss of data that never became a sample.
-    package mutating func add(_ loss: Loss, to source: Int, now: Int64) -> [Action] {
-        admit(prepare(loss, of: source), to: source, now: now)
+    /// Adds a record that its log has: so what was sent is never newer than what the log keeps, and no number is given twice.
+    package mutating func admit(
+        _ record: KeptRecord<Payload>, to source: Int, now: Int64
+    ) -> [Action] {
+        cursors[source].append(record)
+        cursors[source].schedule.add(
+            through: record.sequences.upperBound, bytes: record.payloadBytes,
+            mayWait: record.samples != nil && isFlowing, clock: collectorClock, now: now)
+        return pump(now: now)
     }
 
-    /// Changes a track's format from the next samples on.
-    package mutating func setFormat(
-        _ format: TrackFormat, of source: Int, now: Int64
+    /// No more records follow: when the collector has all of them on its disk, the link is finished without a goodbye.
+    package mutating func retire() {
+        for index in cursors.indices { cursors[index].retire() }
+    }
+
+    /// Adds what was read for ``AgentAction/fetch(source:from:)``.
+    /// - Parameters:
+    ///   - records: without a hole between them; the first is, or contains, the requested one. Unreadable records are replaced by
+    ///     a gap.
+    ///   - formats: those in force before the first.
+    package mutating func loaded(
+        _ records: [KeptRecord<Payload>], formats: [TrackFormat], of source: Int, now: Int64
     ) -> [Action] {
-        admit(prepare(format, of: source), to: source, now: now)
+        cursors[source].load(records, formats: formats)
+        // The collector has more than the Hello began with, including a change of format: the formats in the Hello are no longer
+        // valid.
+        let hasSent = cursors.contains { $0.sentCount > 0 }
+        if isFlowing, cursors.map(\.baseFormats) != announcedFormats, !hasSent {
+            return connected(now: now)
+        }
+        return pump(now: now)
     }
 
     /// Sets a source's audio health, which is sent with the next heartbeat.
@@ -126,24 +143,17 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         soundHealth[source] = sound
     }
 
-    /// Sets whether a source's capture was stopped by a command: sent immediately, and with each heartbeat.
+    /// Sets whether a source's capture was stopped by a command: sent at once, and with each heartbeat.
     package mutating func setStopped(_ isStopped: Bool, of source: Int, now: Int64) -> [Action] {
         guard stopped.contains(source) != isStopped else { return [] }
         if isStopped { stopped.insert(source) } else { stopped.remove(source) }
         return heartbeat(now: now)
     }
 
-    /// Ends the source.
-    package mutating func sayGoodbye(
-        _ text: String, of source: Int, now: Int64
-    ) -> [Action] {
-        admit(prepareGoodbye(text, of: source), to: source, now: now)
-    }
-
     /// Adds a finished clock exchange; it is sent with the next Hello or heartbeat.
     package mutating func add(_ exchange: ReportedExchange) {
         exchanges.add(exchange)
-        if exchange.epoch == epoch { collectorClock.add(exchange) }
+        if exchange.epoch == settings.epochs.last?.number { collectorClock.add(exchange) }
     }
 
     // MARK: Connection and messages
@@ -151,10 +161,10 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     /// Messages can be sent: the link sends Hello.
     package mutating func connected(now: Int64) -> [Action] {
         guard !isOver else { return [] }
-        precondition(!outboxes.isEmpty, "an agent greets when it knows its sources")
+        precondition(!cursors.isEmpty, "an agent greets when it knows its sources")
         state = .greeting(since: now)
-        announcedFormats = outboxes.map(\.baseFormats)
-        let offers = outboxes.map {
+        announcedFormats = cursors.map(\.baseFormats)
+        let offers = cursors.map {
             SourceOffer(name: $0.name, tracks: $0.baseFormats, firstSequence: $0.firstKept)
         }
         var hello = Hello(
@@ -167,8 +177,6 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     /// The connection has closed, or could not be opened.
     package mutating func disconnected(now: Int64) -> [Action] {
         guard !isOver else { return [] }
-        // The next collector's clock may be another one.
-        exchanges.removeAll()
         var actions: [Action] = []
         if case .flowing = state {
             actions.append(
@@ -181,19 +189,10 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         return actions + retry(now: now)
     }
 
-    /// The collector does not admit the agent at present: the link keeps trying.
+    /// The collector does not admit the agent, which may change: the link keeps trying.
     /// - Parameter why: one line with the remedy.
     package mutating func notAdmitted(_ why: String, now: Int64) -> [Action] {
-        notAdmitted(why, by: .handshake, now: now)
-    }
-
-    private mutating func notAdmitted(
-        _ said: String, by witness: RefusalWitness, now: Int64
-    ) -> [Action] {
         guard !isOver else { return [] }
-        // A handshake says less than the collector's own words did before it.
-        let why = shutOutBy == .collector && witness == .handshake ? obstacle ?? said : said
-        if shutOutBy != .collector { shutOutBy = witness }
         if case .flowing = state { offlineSince = now }
         guard why != obstacle else { return retry(now: now, after: Self.pausesWhenRefused) }
         obstacle = why
@@ -202,16 +201,25 @@ package struct AgentLink<Payload: Sendable>: Sendable {
             + retry(now: now, after: Self.pausesWhenRefused)
     }
 
-    /// Processes a message.
+    /// Processes the header of a message.
     package mutating func received(_ header: [UInt8], now: Int64) -> [Action] {
-        guard !isOver else { return [] }
-        let message: WireMessage
         do throws(WireError) {
-            message = try WireMessage(decoding: header)
+            return received(try WireMessage(decoding: header), now: now)
         } catch {
-            return [log(.warning, "the collector sent something unreadable: \(error)")]
-                + retry(now: now)
+            return receivedUnreadable(error, now: now)
         }
+    }
+
+    /// Processes a message that is none.
+    package mutating func receivedUnreadable(_ error: WireError, now: Int64) -> [Action] {
+        guard !isOver else { return [] }
+        return [log(.warning, "the collector sent something unreadable: \(error)")]
+            + retry(now: now)
+    }
+
+    /// Processes a message.
+    package mutating func received(_ message: WireMessage, now: Int64) -> [Action] {
+        guard !isOver else { return [] }
         if case .flowing(_, let lastSpoken) = state {
             state = .flowing(lastHeard: now, lastSpoken: lastSpoken)
         }
@@ -261,13 +269,13 @@ package struct AgentLink<Payload: Sendable>: Sendable {
             if now - lastHeard > WireLimits.silentHeartbeats * heartbeatNanoseconds {
                 return disconnected(now: now)
             }
-            var isDue = settings.window != nil
-            for index in outboxes.indices {
-                let newest = outboxes[index].nextSequence - 1
-                if outboxes[index].schedule.tick(newest: newest, now: now) { isDue = true }
+            var isDue = settings.window.isPaced
+            for index in cursors.indices {
+                let newest = cursors[index].nextSequence - 1
+                if cursors[index].schedule.tick(newest: newest, now: now) { isDue = true }
             }
             let actions = isDue ? pump(now: now) : []
-            // Sent with records if possible: a separate message would cost the collector a wake-up.
+            // What is to be told goes with records that are sent anyway: a message by itself costs the collector a wake-up.
             let isAccompanied =
                 !actions.isEmpty && !exchanges.isEmpty
                 && now - lastSpoken >= heartbeatNanoseconds * 2 / 5
@@ -287,53 +295,34 @@ extension AgentLink {
         if case .flowing = state { true } else { false }
     }
 
-    /// When waiting records are due, agent's clock: call ``tick(now:)`` then. Nil: none wait.
+    /// When records that wait for others are to be sent, agent's clock: ``tick(now:)`` should be called then. Nil: none wait.
     package var sendDueNanoseconds: Int64? {
-        isFlowing ? outboxes.compactMap(\.schedule.dueNanoseconds).min() : nil
+        isFlowing ? cursors.compactMap(\.schedule.dueNanoseconds).min() : nil
     }
-    /// Whether the collector supports several records per message.
+    /// Whether the collector takes several records in one message.
     package var takesSeveralRecords: Bool { isFlowing && collectorMinor >= WireLimits.watchMinor }
-    /// Maximum delay from capture for samples of a watched source, nanoseconds; nil: it is not watched.
+    /// Within how much time samples of a source are to be sent, nanoseconds, because somebody watches it; nil: nobody does.
     package func watchNanoseconds(of source: Int) -> Int64? {
-        let wish = outboxes[source].watchMilliseconds
+        let wish = cursors[source].watchMilliseconds
         guard isFlowing, wish > 0 else { return nil }
         let range = WireLimits.watchMillisecondsRange
         return Int64(min(max(wish, range.lowerBound), range.upperBound)) * 1_000_000
     }
 
     /// Payload bytes in memory that are not durable at the collector.
-    package var keptBytes: Int { outboxes.reduce(0) { $0 + $1.keptBytes } }
-    /// Memory of all kept records, bytes: within the settings' limit.
-    package var memoryBytes: Int { outboxes.reduce(0) { $0 + $1.memoryBytes } }
-    /// Samples that are not durable at the collector.
-    package var keptSamples: UInt64 { outboxes.reduce(0) { $0 + $1.keptSamples } }
-    /// Whether no source has further records, and all are on the collector's disk: only releases are awaited.
-    package var isPersisted: Bool { outboxes.allSatisfy(\.isPersisted) }
+    package var keptBytes: Int { cursors.reduce(0) { $0 + $1.payloadBytes } }
+    /// Memory of the records that are sent next, bytes: within the settings' window.
+    package var memoryBytes: Int { cursors.reduce(0) { $0 + $1.memoryBytes } }
+    /// Numbers of records of any kind that are not durable at the collector: a record of samples counts each of them.
+    package var keptSamples: UInt64 { cursors.reduce(0) { $0 + $1.keptSamples } }
+    /// Whether nothing of any source is to come, and all of it is on the collector's disk: only releases are awaited.
+    package var isPersisted: Bool { cursors.allSatisfy(\.isPersisted) }
     /// Records of any kind that are on the collector's disk and have to be kept.
-    package var unreleasedRecords: UInt64 { outboxes.reduce(0) { $0 + $1.unreleasedRecords } }
-    /// The last deleted record of a source.
-    package func released(of source: Int) -> UInt64 { outboxes[source].released }
-    /// The last record of a source that is durable at the collector.
-    package func persisted(of source: Int) -> UInt64 { outboxes[source].persisted }
-    /// The number after the last record of a source in memory: later records are only on its disk.
-    package func windowEnd(of source: Int) -> UInt64 { outboxes[source].windowEnd }
+    package var unreleasedRecords: UInt64 { cursors.reduce(0) { $0 + $1.unreleasedRecords } }
     /// Why the collector is unreachable, in a few words; nil: unknown. Used in log lines about its absence.
     package mutating func setAbsence(_ reason: String?) { absence = reason }
-    /// The number of a source's next record.
-    package func nextSequence(of source: Int) -> UInt64 { outboxes[source].nextSequence }
-    /// The first number of a source that may be dropped from its disk: after all records that the collector may have.
-    package func firstDroppable(of source: Int) -> UInt64 { outboxes[source].firstDroppable }
-    /// The last number of a source that may be deleted from its disk without a gap.
-    package func lastForgettable(of source: Int) -> UInt64 { outboxes[source].lastForgettable }
-    /// Records up to this one, all of them persisted, were deleted from a source's disk for lack of space.
-    package mutating func forgot(through sequence: UInt64, of source: Int) {
-        outboxes[source].forgot(through: sequence)
-    }
     /// Samples lost by the agent.
-    package var lostSamples: UInt64 { outboxes.reduce(0) { $0 + $1.lostSamples } }
-
-    /// Why the collector does not admit the agent, one line with the remedy; nil: it does, or nothing is known.
-    package var shutOut: String? { shutOutBy == nil ? nil : obstacle }
+    package var lostSamples: UInt64 { cursors.reduce(0) { $0 + $1.lostSamples } }
 
     private var isOver: Bool {
         switch state {
@@ -341,8 +330,6 @@ extension AgentLink {
         case .offline, .greeting, .flowing: false
         }
     }
-
-    var epoch: UInt32 { settings.epochs.last?.number ?? 0 }
 }
 
 // MARK: - Implementation
@@ -350,22 +337,21 @@ extension AgentLink {
 extension AgentLink {
     private mutating func welcomed(_ welcome: Welcome, now: Int64) -> [Action] {
         guard case .greeting = state else { return [] }
-        guard welcome.sources.map(\.source) == Array(outboxes.indices) else {
+        guard welcome.sources.map(\.source) == Array(cursors.indices) else {
             return [log(.warning, "the collector's Welcome lists other sources than the Hello")]
                 + retry(now: now)
         }
-        for source in welcome.sources { outboxes[source.source].resume(watermarks(source)) }
-        // More is persisted than the Hello assumed, including a change of format: its formats are no longer valid.
-        guard outboxes.map(\.baseFormats) == announcedFormats else { return connected(now: now) }
+        for source in welcome.sources { cursors[source.source].resume(watermarks(source)) }
+        // More is persisted than was known, including a change of format: the formats in the Hello are no longer valid.
+        guard cursors.map(\.baseFormats) == announcedFormats else { return connected(now: now) }
         heartbeatNanoseconds = Int64(welcome.heartbeatMilliseconds) * 1_000_000
         session = welcome.session
         collectorMinor = welcome.minor
-        for index in outboxes.indices { schedule(index) }
+        for index in cursors.indices { schedule(index) }
         state = .flowing(lastHeard: now, lastSpoken: now)
         failedAttempts = 0
         inUseRefusals = 0
         obstacle = nil
-        shutOutBy = nil
         isUnanswered = false
         offlineSince = nil
         nextWaitingNotice = 0
@@ -380,14 +366,14 @@ extension AgentLink {
         guard case .flowing = state else { return [] }
         session = acknowledgement.session
         collectorClock.setInstants(acknowledgement.sendInstants)
-        for source in acknowledgement.sources where outboxes.indices.contains(source.source) {
-            outboxes[source.source].acknowledge(watermarks(source))
+        for source in acknowledgement.sources where cursors.indices.contains(source.source) {
+            cursors[source.source].acknowledge(watermarks(source))
         }
-        for index in outboxes.indices { schedule(index) }
+        for index in cursors.indices { schedule(index) }
         return finishIfComplete() + pump(now: now)
     }
 
-    /// The collector's state of a source, with the link's own policy.
+    /// The collector's state of a source, as it applies here.
     private func watermarks(_ state: SourceState) -> SourceState {
         var state = state
         if settings.forgetsAtPersisted { state.released = nil }
@@ -396,16 +382,15 @@ extension AgentLink {
 
     /// Decides how long records of a source wait for others.
     ///
-    /// They do not wait if batching is disabled; with a collector that does not report whether sources are watched,
-    /// because nothing would end the wait; while the source is watched; and until a session has begun, because its zero
-    /// is the earliest sample that has arrived.
+    /// Not at all when the agent was told so; with a collector that does not say whether somebody watches, because nobody could
+    /// end the wait; while somebody watches; and until a session has begun, because its zero is the earliest sample that has arrived.
     private mutating func schedule(_ index: Int) {
         let gathers =
             settings.gathers && collectorMinor >= WireLimits.watchMinor && !session.isEmpty
-            && outboxes[index].watchMilliseconds == 0
-        outboxes[index].schedule.setInterval(
+            && cursors[index].watchMilliseconds == 0
+        cursors[index].schedule.setInterval(
             gathers ? Int64(WireLimits.gatherMilliseconds) * 1_000_000 : 0,
-            newest: outboxes[index].nextSequence - 1)
+            newest: cursors[index].nextSequence - 1)
     }
 
     private mutating func refused(_ refusal: Refusal, now: Int64) -> [Action] {
@@ -421,14 +406,12 @@ extension AgentLink {
             return [line] + retry(now: now)
         case .unauthorized:
             return notAdmitted(
-                "the collector at \(settings.endpoint) refused: \(refusal.text)", by: .collector,
-                now: now)
+                "the collector at \(settings.endpoint) refused: \(refusal.text)", now: now)
         case .sourceInUse where inUseRefusals < Self.inUsePatience:
             // Its holder may be an earlier run of this box, whose last message was still in flight.
             inUseRefusals += 1
             // The collector has answered: its absence must not be logged too.
             obstacle = "the collector at \(settings.endpoint) refused: \(refusal.text)"
-            shutOutBy = nil
             nextWaitingNotice = max(nextWaitingNotice, 1)
             return [log(.warning, "\(refusal.text); trying again")] + retry(now: now)
         case .malformed, .version, .name, .sourceInUse, .limit, .sequence, .enrolment, .other:
@@ -445,7 +428,7 @@ extension AgentLink {
                 id: command.id, source: command.source, reply: .failure(failure, text))
             return [.send(header: WireMessage.report(report).encoded(), payload: nil)]
         }
-        guard outboxes.indices.contains(command.source) else {
+        guard cursors.indices.contains(command.source) else {
             return refuse(.malformed, "this agent has no source \(command.source)")
         }
         guard command.request != .unknown else {
@@ -468,7 +451,7 @@ extension AgentLink {
     }
 
     private mutating func noticeWaiting(now: Int64) -> [Action] {
-        guard let began = offlineSince else {
+        guard let since = offlineSince else {
             offlineSince = now
             return []
         }
@@ -478,38 +461,42 @@ extension AgentLink {
             ? notices[nextWaitingNotice]
             : (notices.last ?? 0)
                 + Int64(nextWaitingNotice - notices.count + 1) * Self.waitingNoticeInterval
-        guard now - began >= due * 1_000_000_000 else { return [] }
+        guard now - since >= due * 1_000_000_000 else { return [] }
         nextWaitingNotice += 1
-        let seconds = (now - began) / 1_000_000_000
-        let collector = "collector at \(settings.endpoint)"
+        let seconds = (now - since) / 1_000_000_000
         let trouble =
-            absence ?? (isUnanswered ? "the \(collector) does not answer" : "no \(collector)")
-        // What an obstacle ends with is advice.
-        let since = obstacle.map { "\($0) (for \(seconds) s)" } ?? "\(trouble) for \(seconds) s"
+            obstacle ?? absence
+            ?? (isUnanswered
+                ? "the collector at \(settings.endpoint) does not answer"
+                : "no collector at \(settings.endpoint)")
         return [
-            log(.warning, "\(since); keeping samples \(keptText) and trying again until it answers")
+            log(
+                .warning,
+                "\(trouble) for \(seconds) s; keeping samples \(keptText) and trying again until it answers"
+            )
         ]
     }
 
-    /// The location of the kept samples, and their bytes.
+    /// Where samples are kept, and how many bytes.
     private var keptText: String {
-        if settings.window != nil {
-            let bytes = outboxes.reduce(0) { $0 + $1.storedBytes }
-            return "on disk (\(byteText(bytes)))"
-        }
-        return
-            "in memory (\(byteText(memoryBytes)) of at most \(byteText(settings.memoryLimitBytes)))"
+        let bytes = byteText(cursors.reduce(0) { $0 + keptBytes(of: $1) })
+        let limit = settings.memoryLimitBytes.map { " of at most \(byteText($0))" }
+        return limit.map { "in memory (\(bytes)\($0))" } ?? "on disk (\(bytes))"
+    }
+
+    private func keptBytes(of cursor: Cursor<Payload>) -> Int {
+        cursor.storedBytes ?? cursor.payloadBytes
     }
 
     /// Sends what the credit allows.
-    mutating func pump(now: Int64) -> [Action] {
+    private mutating func pump(now: Int64) -> [Action] {
         guard case .flowing(let lastHeard, _) = state else { return [] }
         var actions: [Action] = []
-        for index in outboxes.indices {
-            while let record = outboxes[index].nextToSend(now: now) {
+        for index in cursors.indices {
+            while let record = cursors[index].nextToSend(now: now) {
                 actions.append(.send(header: record.header, payload: record.payload))
             }
-            if let wanted = outboxes[index].wanted {
+            if let wanted = cursors[index].wanted {
                 actions.append(.fetch(source: index, from: wanted))
             }
         }
@@ -522,11 +509,10 @@ extension AgentLink {
     private mutating func heartbeat(now: Int64) -> [Action] {
         guard case .flowing(let lastHeard, _) = state else { return [] }
         state = .flowing(lastHeard: lastHeard, lastSpoken: now)
-        let health = outboxes.enumerated().map { index, outbox in
+        let health = cursors.enumerated().map { index, cursor in
             SourceHealth(
-                source: index,
-                keptBytes: UInt64(settings.window == nil ? outbox.keptBytes : outbox.storedBytes),
-                newestSequence: outbox.newestSequence, lostSamples: outbox.lostSamples,
+                source: index, keptBytes: UInt64(keptBytes(of: cursor)),
+                newestSequence: cursor.newestSequence, lostSamples: cursor.lostSamples,
                 sound: soundHealth[index], isStopped: stopped.contains(index))
         }
         soundHealth.removeAll()
@@ -534,66 +520,10 @@ extension AgentLink {
         return [.send(header: WireMessage.heartbeat(message).encoded(), payload: nil)]
     }
 
-    mutating func finishIfComplete() -> [Action] {
-        guard outboxes.allSatisfy(\.isComplete) else { return [] }
+    private mutating func finishIfComplete() -> [Action] {
+        guard cursors.allSatisfy(\.isComplete) else { return [] }
         state = .done
         return [.finished]
-    }
-
-    /// Keeps the records within the memory limit.
-    mutating func makeRoom() -> [Action] {
-        guard settings.window == nil, dropping.isExceeded(by: memoryBytes) else {
-            dropping.note(keptBytes: memoryBytes)
-            forgetting.note(keptBytes: memoryBytes)
-            return []
-        }
-        let notice = forgetDurable()
-        var dropped: UInt64 = 0
-        while dropping.isExceeded(by: memoryBytes) {
-            let fullestFirst = outboxes.indices.sorted {
-                outboxes[$0].memoryBytes > outboxes[$1].memoryBytes
-            }
-            var isStuck = true
-            for index in fullestFirst {
-                let samples = outboxes[index].dropOldest(
-                    source: index, encode: { WireMessage.gap($0).encoded() })
-                guard let samples else { continue }
-                dropped += samples
-                isStuck = false
-                break
-            }
-            // The rest is in flight, which the credit bounds.
-            if isStuck { break }
-        }
-        guard dropped > 0, dropping.reportsDrop() else { return notice }
-        return notice + [
-            log(
-                .error,
-                "\(byteText(settings.memoryLimitBytes)) of samples are kept and not yet acknowledged: "
-                    + "the oldest are dropped from now on")
-        ]
-    }
-
-    /// Deletes persisted records that are not released, before records that the collector does not have are dropped.
-    private mutating func forgetDurable() -> [Action] {
-        var hasForgotten = false
-        while dropping.isExceeded(by: memoryBytes) {
-            let fullestFirst = outboxes.indices.sorted {
-                outboxes[$0].memoryBytes > outboxes[$1].memoryBytes
-            }
-            guard fullestFirst.contains(where: { outboxes[$0].forgetOldestDurable() }) else {
-                break
-            }
-            hasForgotten = true
-        }
-        guard hasForgotten, forgetting.reportsDrop() else { return [] }
-        return [
-            log(
-                .warning,
-                "\(byteText(settings.memoryLimitBytes)) of memory are not enough until the collector's store "
-                    + "has the samples: from now on those on the collector's disk alone are forgotten"
-            )
-        ]
     }
 
     private func log(_ level: LinkLog.Level, _ text: String) -> Action {

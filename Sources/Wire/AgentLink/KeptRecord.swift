@@ -9,10 +9,10 @@ package struct KeptRecord<Payload: Sendable>: Sendable {
         case goodbye
     }
 
-    package internal(set) var sequences: ClosedRange<UInt64>
-    var content: Content
+    package let sequences: ClosedRange<UInt64>
+    let content: Content
     /// The message's header part.
-    package internal(set) var header: [UInt8]
+    package let header: [UInt8]
     let payloadBytes: Int
 
     init(sequences: ClosedRange<UInt64>, content: Content, header: [UInt8], payloadBytes: Int = 0) {
@@ -50,6 +50,61 @@ package struct KeptRecord<Payload: Sendable>: Sendable {
         }
     }
 
+    /// Numbers samples, and encodes their message.
+    /// - Parameters:
+    ///   - runs: at most one per track.
+    ///   - digest: SHA-256 of the payload.
+    package init(
+        _ runs: [SampleRun], digest: [UInt8], payload: Payload, at number: RecordNumber
+    ) {
+        let samples = Samples(
+            source: number.source, firstSequence: number.sequence, epoch: number.epoch,
+            payloadDigest: digest, runs: runs)
+        self.init(
+            sequences: samples.firstSequence...samples.lastSequence,
+            content: .samples(samples, payload), header: WireMessage.samples(samples).encoded(),
+            payloadBytes: samples.payloadSizeBytes)
+    }
+
+    /// The same for a loss of data that never became a sample.
+    package init(_ loss: Loss, at number: RecordNumber) {
+        self.init(
+            GapRecord(
+                source: number.source, sequences: number.sequence...number.sequence,
+                track: loss.track, cause: loss.cause, epoch: number.epoch,
+                startNanoseconds: loss.startNanoseconds,
+                durationNanoseconds: loss.durationNanoseconds, samples: loss.samples,
+                text: printable(loss.text)))
+    }
+
+    /// The same for a change of format.
+    package init(_ format: TrackFormat, at number: RecordNumber) {
+        self.init(
+            TrackUpdate(source: number.source, sequence: number.sequence, format: format))
+    }
+
+    /// The same for the source's last record.
+    package init(goodbye text: String, at number: RecordNumber) {
+        let goodbye = Goodbye(
+            source: number.source, sequence: number.sequence, text: printable(text))
+        self.init(
+            sequences: number.sequence...number.sequence, content: .goodbye,
+            header: WireMessage.goodbye(goodbye).encoded())
+    }
+
+    /// A gap as a record.
+    package init(_ gap: GapRecord) {
+        self.init(
+            sequences: gap.sequences, content: .gap(gap), header: WireMessage.gap(gap).encoded())
+    }
+
+    /// A change of format as a record.
+    package init(_ update: TrackUpdate) {
+        self.init(
+            sequences: update.sequence...update.sequence, content: .format(update.format),
+            header: WireMessage.trackUpdate(update).encoded())
+    }
+
     /// The kind of the record.
     package var kind: KeptRecordKind {
         switch content {
@@ -71,7 +126,7 @@ package struct KeptRecord<Payload: Sendable>: Sendable {
     package var format: TrackFormat? {
         if case .format(let format) = content { format } else { nil }
     }
-    /// Whether it is the last one of its source.
+    /// Whether it is the last of its source.
     package var isGoodbye: Bool {
         if case .goodbye = content { true } else { false }
     }
@@ -92,6 +147,22 @@ package struct KeptRecord<Payload: Sendable>: Sendable {
     }
 }
 
+/// Where a record is in the log of a source.
+package struct RecordNumber: Hashable, Sendable {
+    /// The source's index in its connection.
+    package var source: Int
+    /// The first of the record's numbers.
+    package var sequence: UInt64
+    /// The clock of its times.
+    package var epoch: UInt32
+
+    package init(source: Int, sequence: UInt64, epoch: UInt32) {
+        self.source = source
+        self.sequence = sequence
+        self.epoch = epoch
+    }
+}
+
 /// The kind of a kept record; the raw value is its stored form.
 package enum KeptRecordKind: UInt16, Hashable, Sendable {
     case samples = 1
@@ -100,16 +171,15 @@ package enum KeptRecordKind: UInt16, Hashable, Sendable {
     case goodbye = 4
 }
 
-/// Limits of the records on a disk that are also in memory.
+/// How many of a log's records a cursor has in memory and in flight. Where nobody keeps the records elsewhere, all of them.
 package struct RecordWindow: Hashable, Sendable {
-    /// Maximum memory, bytes, for the records that are sent next.
-    package var memoryBytes: Int
-    /// Maximum payload bytes in flight. Records that a collector may have cannot be dropped, so this is the minimum
-    /// capacity of a full disk.
-    package var inFlightBytes: Int
+    /// Maximum memory of the records that are sent next, bytes.
+    package var memoryBytes = Int.max
+    /// Maximum payload bytes in flight. Records that a collector may have cannot be dropped, so this is the least that a full
+    /// log must hold.
+    package var inFlightBytes = Int.max
+    /// Whether a backlog drains at a multiple of the capture rate (``DrainPacer``), or as fast as the credit allows.
+    package var isPaced = false
 
-    package init(memoryBytes: Int, inFlightBytes: Int) {
-        self.memoryBytes = memoryBytes
-        self.inFlightBytes = inFlightBytes
-    }
+    package init() {}
 }

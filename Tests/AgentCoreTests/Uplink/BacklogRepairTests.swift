@@ -13,20 +13,20 @@ private let second: Int64 = 1_000_000_000
 
 /// An agent's backlog whose collector is away.
 private struct LonelyAgent {
-    var backlog: Backlog<SimulatedDisk, TestPayload>
+    var backlog: Delivery<TestPayload>
     private var made = 0
     private(set) var logs: [String] = []
 
     init(
-        shelf: SpoolSet<SimulatedDisk>?,
-        openShelf: (@Sendable () throws(SpoolError) -> SpoolSet<SimulatedDisk>)? = nil
+        shelf: SpoolSet?,
+        openShelf: (@Sendable () throws(SpoolError) -> SpoolSet)? = nil
     ) {
         var settings = UplinkSettings(
             endpoint: "tcp://c:1", sourceName: "camera", agentName: "box", software: "agent",
             batch: .fixed(.milliseconds(100)), memoryLimitBytes: 16 << 20)
         settings.spool = SpoolSettings(path: "disk", limitBytes: 8 << 20)
-        backlog = Backlog(
-            settings: settings, shelf: shelf, openShelf: openShelf,
+        backlog = Delivery(
+            settings: settings, disk: shelf, openDisk: openShelf,
             formats: BacklogSimulation.formats,
             epoch: EpochID([UInt8](repeating: 1, count: 16)) ?? .random(),
             makeIdentity: { .random() })
@@ -56,7 +56,7 @@ private struct LonelyAgent {
 struct `A disk that comes back` {
     private let disk = SimulatedDisk(seed: 1)
 
-    private func shelf() throws(SpoolError) -> SpoolSet<SimulatedDisk> {
+    private func shelf() throws(SpoolError) -> SpoolSet {
         try SpoolSet(storage: disk, limitBytes: 8 << 20)
     }
 

@@ -43,6 +43,8 @@ struct BacklogSimulation {
         static let destroyed = Trouble(rawValue: 64)
         /// The store takes nothing: nothing is released.
         static let stalled = Trouble(rawValue: 128)
+        /// Records are kept in memory alone.
+        static let noDisk = Trouble(rawValue: 256)
     }
 
     static let limitBytes = 600_000
@@ -69,7 +71,7 @@ struct BacklogSimulation {
     private var random: SeededGenerator
     private var now: Int64 = 1_000_000_000
     private var boot: UInt8 = 1
-    private var backlog: Backlog<SimulatedDisk, TestPayload>
+    private var backlog: Delivery<TestPayload>
     private var collector: CollectorLink
     private var connection: (peer: PeerID, toCollector: [IncomingMessage], toAgent: [[UInt8]])?
     private var peers: UInt16 = 0
@@ -102,7 +104,8 @@ struct BacklogSimulation {
         random = SeededGenerator(seed: seed)
         disk = SimulatedDisk(seed: seed)
         backlog = try Self.backlog(
-            disk, boot: 1, life: 1, seed: seed, gathers: gathers, limitBytes: Self.limit(trouble))
+            trouble.contains(.noDisk) ? nil : disk, boot: 1, life: 1, seed: seed, gathers: gathers,
+            limitBytes: Self.limit(trouble))
         archive.hasStore = !trouble.isDisjoint(with: [.lag, .stalled])
         collector = CollectorLink(
             settings: CollectorLinkSettings(software: "collector"),
@@ -114,17 +117,19 @@ struct BacklogSimulation {
     }
 
     private static func backlog(
-        _ disk: SimulatedDisk, boot: UInt8, life: Int, seed: UInt64, gathers: Bool,
+        _ disk: SimulatedDisk?, boot: UInt8, life: Int, seed: UInt64, gathers: Bool,
         limitBytes: Int = Self.limitBytes
-    ) throws -> Backlog<SimulatedDisk, TestPayload> {
+    ) throws -> Delivery<TestPayload> {
         var settings = UplinkSettings(
             endpoint: "tcp://c:1", sourceName: "camera", agentName: "box", software: "agent",
-            batch: gathers ? .automatic : .fixed(.milliseconds(100)), memoryLimitBytes: 16 << 20)
+            batch: gathers ? .automatic : .fixed(.milliseconds(100)),
+            memoryLimitBytes: disk == nil ? limitBytes : 16 << 20)
         settings.spool = SpoolSettings(path: "disk", limitBytes: limitBytes)
         var random = SeededGenerator(seed: seed &* 1_000 &+ UInt64(life))
         let base = (random.next(), random.next())
-        return Backlog(
-            settings: settings, shelf: try SpoolSet(storage: disk, limitBytes: limitBytes),
+        return Delivery(
+            settings: settings,
+            disk: try disk.map { try SpoolSet(storage: $0, limitBytes: limitBytes) },
             formats: formats,
             epoch: EpochID([UInt8](repeating: boot, count: 16)) ?? .random(),
             makeIdentity: {
@@ -202,8 +207,9 @@ struct BacklogSimulation {
                 perform(backlog.synchronizationFailed(error, now: now))
             }
         }
+        let onDisk = try disk.names().reduce(0) { $0 + disk.bytes(of: $1).count }
         largestBytes = max(
-            largestBytes, try disk.names().reduce(0) { $0 + disk.bytes(of: $1).count })
+            largestBytes, trouble.contains(.noDisk) ? backlog.memoryBytes : onDisk)
     }
 
     private mutating func make() {
@@ -319,7 +325,7 @@ struct BacklogSimulation {
                 isFinished = true
             case .log(let log): logs.append(log.text)
             case .command: continue
-            case .fetch: Issue.record("the backlog reads for itself")
+            case .fetch: Issue.record("the delivery reads its log itself")
             }
         }
     }

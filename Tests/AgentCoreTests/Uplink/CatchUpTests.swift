@@ -1,12 +1,16 @@
+import Media
 import Testing
+import Wire
 
 @testable import AgentCore
 
 @Suite struct CatchUpTests {
     private static let second: Int64 = 1_000_000_000
 
-    private func goal(_ number: UInt64, sender: UInt64 = 1) -> CatchUp.Goal {
-        CatchUp.Goal(sender: sender, number: number)
+    private let spool = SpoolID.random()
+
+    private func goal(_ number: UInt64) -> CatchUp.Goal {
+        CatchUp.Goal(spool: spool, number: number)
     }
 
     @Test func `an outage is over when what piled up has been sent, and it is said once`() {

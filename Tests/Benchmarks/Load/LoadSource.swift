@@ -96,7 +96,6 @@ final class LoadSource {
             endpoint: surroundings.endpoint, software: Version.software("bench-load"),
             agent: "box\(number)", spool: .random(),
             epochs: [Epoch(number: 1, identity: .random())])
-        settings.memoryLimitBytes = 2 * Self.keptBytes
         settings.gathers = surroundings.gathers
         link = AgentLink(settings: settings)
         _ = link.addSource(name, formats: surroundings.clip.formats)
@@ -127,7 +126,8 @@ final class LoadSource {
         while !hasSaidGoodbye, link.keptBytes < Self.keptBytes {
             if batchOrigin + batch.endNanoseconds >= endNanoseconds {
                 hasSaidGoodbye = true
-                try perform(link.sayGoodbye("end of the load", of: 0, now: now()))
+                try perform(
+                    link.add(to: 0, now: now()) { KeptRecord(goodbye: "end of the load", at: $0) })
             } else if let due = captureNanoseconds, due <= now() {
                 try offer()
             } else {
@@ -262,7 +262,9 @@ final class LoadSource {
                 outgoing.append((header, payload))
             case .finished:
                 isFinished = true
-            case .fetch: preconditionFailure("everything is in memory")
+            case .fetch:
+                throw LoadError.ended(
+                    source: name, reason: "the collector has lost records that it had on disk")
             case .command: continue
             case .reconnect where all.unfinishable && hasSaidGoodbye:
                 isFinished = true
@@ -290,10 +292,12 @@ final class LoadSource {
         sentBytes += batch.payload.count
         sentSamples += batch.runs.reduce(0) { $0 + $1.count }
         try perform(
-            link.add(
-                runs: batch.runs(from: origin + batchOrigin), digest: batch.digest,
-                payload: batch.payload, to: 0, now: now()))
-        unpersisted.append((link.nextSequence(of: 0) - 1, nextBatch, origin + batchOrigin))
+            link.add(to: 0, now: now()) {
+                KeptRecord(
+                    batch.runs(from: origin + batchOrigin), digest: batch.digest,
+                    payload: batch.payload, at: $0)
+            })
+        unpersisted.append((link.nextNumber(of: 0).sequence - 1, nextBatch, origin + batchOrigin))
         nextBatch += 1
         if nextBatch == all.clip.batches.count {
             nextBatch = 0
@@ -303,7 +307,7 @@ final class LoadSource {
 
     /// Records the delays of samples that became durable.
     private func notePersisted() {
-        let persisted = link.persisted(of: 0)
+        let persisted = link.cursors[0].persisted
         let now = now()
         while firstUnpersisted < unpersisted.count,
             unpersisted[firstUnpersisted].through <= persisted

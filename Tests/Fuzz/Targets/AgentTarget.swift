@@ -13,7 +13,7 @@ enum AgentTarget {
         var settings = AgentLinkSettings(
             endpoint: "tcp://collector:1", software: "fuzz", agent: "box", spool: Seeds.identity,
             epochs: [Epoch(number: 1, identity: Seeds.epoch)])
-        settings.memoryLimitBytes = 40_000
+        settings.window.memoryBytes = 40_000
         var link = AgentLink<[UInt8]>(settings: settings)
         _ = link.addSource("stage", formats: Seeds.formats)
         var now: Int64 = 1_000_000_000
@@ -26,10 +26,12 @@ enum AgentTarget {
             case .sample, .keyframe:
                 guard !hasEnded else { continue }
                 perform(
-                    link.add(
-                        runs: [Seeds.run(isKeyframe: step == .keyframe, bytes: 1_000, at: now)],
-                        digest: [UInt8](repeating: 1, count: 32),
-                        payload: [UInt8](repeating: 7, count: 1_000), to: 0, now: now))
+                    link.add(to: 0, now: now) {
+                        KeptRecord(
+                            [Seeds.run(isKeyframe: step == .keyframe, bytes: 1_000, at: now)],
+                            digest: [UInt8](repeating: 1, count: 32),
+                            payload: [UInt8](repeating: 7, count: 1_000), at: $0)
+                    })
             case .tick:
                 now += Int64(input.byte()) * 50_000_000
                 perform(link.tick(now: now))
@@ -40,11 +42,11 @@ enum AgentTarget {
                 let loss = Loss(
                     track: .video, cause: .encoderOverload, startNanoseconds: now,
                     durationNanoseconds: 1, samples: 1, text: "")
-                perform(link.add(loss, to: 0, now: now))
+                perform(link.add(to: 0, now: now) { KeptRecord(loss, at: $0) })
             case .goodbye:
                 guard !hasEnded else { continue }
                 hasEnded = true
-                perform(link.sayGoodbye("end", of: 0, now: now))
+                perform(link.add(to: 0, now: now) { KeptRecord(goodbye: "end", at: $0) })
             }
         }
         precondition(link.memoryBytes >= 0 && link.keptBytes >= 0)

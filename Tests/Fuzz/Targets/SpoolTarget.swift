@@ -36,7 +36,7 @@ private struct SpoolScript {
 
     private var input: InputReader
     private let disk: SimulatedDisk
-    private var shelf: SpoolSet<SimulatedDisk>?
+    private var shelf: SpoolSet?
     /// The generation that is written.
     private var generation: UInt32 = 0
     private var identities: UInt8 = 0
@@ -117,7 +117,7 @@ private struct SpoolScript {
         let flags = input.byte()
         let size = Int(input.number() % Self.mostBodyBytes)
         let body = [UInt8](repeating: UInt8(truncatingIfNeeded: spool.nextNumber), count: size)
-        let record = SpoolSet<SimulatedDisk>.NewRecord(
+        let record = SpoolSet.NewRecord(
             firstNumber: spool.nextNumber, count: count, kind: UInt16(flags >> 4),
             beginsGroup: flags % 2 == 0)
         let isDone = body.withUnsafeBytes { body in

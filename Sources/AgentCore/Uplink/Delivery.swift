@@ -1,0 +1,678 @@
+import Media
+import CollectorClient
+import Spooling
+import Wire
+
+/// One source's way to the collector: its log, and the links that send it.
+///
+/// A value without threads, sockets and clocks. The records of one boot of the box are one spool of the log, which one link sends.
+/// What earlier boots left is sent first, oldest first, each over connections of its own, while new records are already written behind
+/// it. Where the disk fails, or cannot be used from the start, records go on in memory, as a spool of their own, which moves to the disk
+/// as soon as that takes it.
+///
+///     senders:  spool of an earlier boot ─► spool of this boot        (the disk failed: ─► memory, then on the disk again)
+///             connected                   written
+///
+/// A record is numbered, written, and only then given to the link: nothing was ever sent that the log does not have.
+///
+/// A collector may want records to be kept although they are on its disk, until its store has them (`released`). New records do not
+/// wait for that: a sender of which everything is persisted is set aside, with its files, and the next one connects. With every new
+/// connection those set aside come first again, because another collector may have less of them; and at the end, to hear that
+/// they are released.
+///
+/// A spool that was put back to an earlier state (a restored snapshot) would give numbers twice. The collector's greeting tells: it has
+/// records that nobody here has sent. What is new here goes on under another identity then.
+struct Delivery<Payload: SpooledPayload>: Sendable {
+    typealias Action = AgentAction<Payload>
+
+    /// One spool, and the link that sends it.
+    private struct Sender: Sendable {
+        var link: AgentLink<Payload>
+        /// Who numbers its records.
+        let identity: SpoolID
+        let place: RecordLog.Place
+        let epochs: [Epoch]
+        /// Records before this number are of an earlier life, or were sent over an earlier link: the collector may have them.
+        var firstOwn: UInt64 = 1
+
+        var cursor: Cursor<Payload> { link.cursors[0] }
+        /// The number of its next record.
+        var next: UInt64 { link.nextNumber(of: 0).sequence }
+    }
+
+    /// Between attempts to use a disk again that has failed: twice as long after each failure.
+    private static var firstRetryNanoseconds: Int64 { 5_000_000_000 }
+    private static var longestRetryNanoseconds: Int64 { 60_000_000_000 }
+    /// Between two times that a spool is given another identity, at least: what was refused again at once is another trouble.
+    private static var renewalNanoseconds: Int64 { 600_000_000_000 }
+
+    private let settings: UplinkSettings
+    private let epoch: EpochID
+    private let makeIdentity: @Sendable () -> SpoolID
+    /// Opens the spool's directory, where that could not be done at the start; nil: there is none, or it is open.
+    private var openDisk: (@Sendable () throws(SpoolError) -> SpoolSet)?
+    private var log: RecordLog
+    /// The first is connected, the last is written; never empty.
+    private var senders: [Sender] = []
+    /// Senders of which everything is persisted and not all is released, oldest first.
+    private var setAside: [Sender] = []
+    private var policy = SyncPolicy()
+    private var retryAt: Int64?
+    private var retryNanoseconds = Self.firstRetryNanoseconds
+    /// What this life of the agent has to say of the one before, with its first samples.
+    private var restart: (endNanoseconds: Int64?, text: String)?
+    /// When the spool got another identity, last.
+    private var renewedAt: Int64?
+    /// When the collector was asked again because it took exception to the numbers.
+    private var askedAgainAt: Int64?
+    /// Formats that are other ones than in the life before, whose spool goes on.
+    private var changedFormats: [TrackFormat] = []
+    private var retiredLostSamples: UInt64 = 0
+    private var catchUp = CatchUp()
+    private var wasFlowing = false
+    /// One sender is done, and the next is not connected yet: nothing is lost by that.
+    private var isBetweenSenders = false
+    /// The present connection is to be given up for another one.
+    private var hasToReconnect = false
+
+    /// - Parameters:
+    ///   - disk: the spools there; nil: memory alone.
+    ///   - openDisk: opens them, where they should be there and could not be opened yet; asked again and again.
+    ///   - epoch: the present clock.
+    ///   - makeIdentity: identities for new spools.
+    init(
+        settings: UplinkSettings, disk: SpoolSet?,
+        openDisk: (@Sendable () throws(SpoolError) -> SpoolSet)? = nil,
+        formats: [TrackFormat], epoch: EpochID,
+        makeIdentity: @escaping @Sendable () -> SpoolID
+    ) {
+        self.settings = settings
+        log = RecordLog(
+            disk: disk, memoryLimitBytes: settings.memoryLimitBytes, formats: formats)
+        self.epoch = epoch
+        self.makeIdentity = makeIdentity
+        self.openDisk = disk == nil ? openDisk : nil
+        if self.openDisk != nil { retryAt = .min }
+        takeUp()
+    }
+
+    // MARK: State
+
+    /// The number by which exchanges with the collector's clock name the present one.
+    var presentEpoch: UInt32 { senders[0].epochs.last?.number ?? SpoolCoding.epoch }
+    var isFlowing: Bool { senders[0].link.isFlowing }
+    /// Bytes that are not durable at the collector: of records that are sent next their payload, of the others what they take in
+    /// their spool. A file that the collector has is not counted, although it may still be there.
+    var keptBytes: Int {
+        senders.reduce(0) { total, sender in
+            let behind = log.spool(sender.place)?.sizeBytes(from: sender.cursor.windowEnd) ?? 0
+            return total + sender.link.keptBytes + behind
+        }
+    }
+    /// Memory of all records, bytes: without a disk within the settings' limit, and otherwise at most a window more.
+    var memoryBytes: Int {
+        let window = senders.reduce(0) { $0 + $1.link.memoryBytes }
+        return window + log.memoryBytes
+    }
+    var keptSamples: UInt64 { senders.reduce(0) { $0 + $1.link.keptSamples } }
+    var lostSamples: UInt64 {
+        (senders + setAside).reduce(retiredLostSamples) { $0 + $1.link.lostSamples }
+    }
+    /// Whether the source has ended and all of it is on the collector's disk: only releases are awaited.
+    var isPersisted: Bool { senders.allSatisfy(\.link.isPersisted) }
+    /// Records that are on the collector's disk and have to be kept until they are released.
+    var unreleasedRecords: UInt64 {
+        (senders + setAside).reduce(0) { $0 + $1.link.unreleasedRecords }
+    }
+    /// When records that wait for others are to be sent; nil: none wait.
+    var sendDueNanoseconds: Int64? { senders[0].link.sendDueNanoseconds }
+    /// Whether the collector takes several records in one message.
+    var takesSeveralRecords: Bool { senders[0].link.takesSeveralRecords }
+    /// Within how much time those who watch the source live wish to have each sample; nil: nobody watches.
+    var watchNanoseconds: Int64? { senders[0].link.watchNanoseconds(of: 0) }
+    /// Whether what is kept outlives the process.
+    var isOnDisk: Bool { (senders + setAside).allSatisfy { $0.place.medium == .disk } }
+    /// The spool's directory; nil while there is none.
+    var storage: (any SpoolStorage)? { log.disk?.storage }
+
+    // MARK: What the source gives
+
+    mutating func add(_ batch: Batch, payload: Payload, now: Int64) -> [Action] {
+        let actions = begin(now: now) + noteRestart(before: batch, now: now)
+        if let loss = log.loss(of: batch) { return actions + add(loss, now: now) }
+        return actions
+            + keep(now: now) {
+                KeptRecord(batch.runs, digest: batch.digest, payload: payload, at: $0)
+            }
+    }
+
+    mutating func add(_ loss: Loss, now: Int64) -> [Action] {
+        begin(now: now) + keep(now: now) { KeptRecord(loss, at: $0) }
+    }
+
+    mutating func setFormat(_ format: TrackFormat, now: Int64) -> [Action] {
+        begin(now: now) + keep(now: now) { KeptRecord(format, at: $0) }
+    }
+
+    mutating func sayGoodbye(_ text: String, now: Int64) -> [Action] {
+        begin(now: now) + keep(now: now) { KeptRecord(goodbye: text, at: $0) }
+    }
+
+    mutating func add(_ exchange: ReportedExchange) { senders[0].link.add(exchange) }
+
+    /// Has what is known of the clocks sent now instead of with the next heartbeat.
+    mutating func reportExchanges(now: Int64) -> [Action] {
+        let actions = senders[0].link.reportExchanges(now: now)
+        return perform(actions, now: now)
+    }
+
+    /// Whether somebody has stopped the capture: told at once.
+    mutating func setStopped(_ isStopped: Bool, now: Int64) -> [Action] {
+        let actions = senders[0].link.setStopped(isStopped, of: 0, now: now)
+        return actions.isEmpty ? [] : perform(actions, now: now)
+    }
+
+    /// Why nothing is heard of the collector, where that is known.
+    mutating func setAbsence(_ reason: String?) { senders[0].link.setAbsence(reason) }
+
+    /// How the source's sound does: told with the next heartbeat.
+    mutating func setAudio(_ sound: AudioHealth) { senders[0].link.setAudio(sound, of: 0) }
+
+    /// Answers a command of the collector that is connected.
+    mutating func report(_ report: Report, payload: Payload?, now: Int64) -> [Action] {
+        senders[0].link.report(report, payload: payload, now: now)
+    }
+
+    // MARK: What the network does
+
+    mutating func connected(now: Int64) -> [Action] {
+        let actions = senders[0].link.connected(now: now)
+        return perform(actions, now: now)
+    }
+
+    mutating func disconnected(now: Int64) -> [Action] {
+        isBetweenSenders = false
+        let actions = senders[0].link.disconnected(now: now)
+        return perform(actions, now: now)
+    }
+
+    mutating func notAdmitted(_ why: String, now: Int64) -> [Action] {
+        isBetweenSenders = false
+        let actions = senders[0].link.notAdmitted(why, now: now)
+        return perform(actions, now: now)
+    }
+
+    mutating func received(_ header: [UInt8], now: Int64) -> [Action] {
+        let message: WireMessage
+        do throws(WireError) {
+            message = try WireMessage(decoding: header)
+        } catch {
+            return perform(senders[0].link.receivedUnreadable(error, now: now), now: now)
+        }
+        var isPutOff = false
+        if case .welcome(let welcome) = message, isPutBack(welcome, now: now) {
+            return renew(now: now)
+        }
+        if case .refusal(let refusal) = message {
+            if refusal.reason == .sequence, asksAgain(now: now) { return disconnected(now: now) }
+            isPutOff = isBetweenSenders && refusal.reason == .unknownConnection
+        }
+        let actions = senders[0].link.received(message, now: now)
+        return perform(actions, takesBack: !isPutOff, now: now)
+    }
+
+    mutating func tick(now: Int64) -> [Action] {
+        returnToDisk(now: now)
+        senders[0].link.cursors[0].storedBytes = keptBytes
+        let actions = senders[0].link.tick(now: now)
+        return perform(actions, now: now) + lookBehind(now: now)
+    }
+
+    /// Whether what piled up during an outage has been sent.
+    private mutating func lookBehind(now: Int64) -> [Action] {
+        let newest = CatchUp.Goal(
+            spool: senders[senders.count - 1].identity,
+            number: senders[senders.count - 1].next - 1)
+        if isFlowing {
+            if !wasFlowing { catchUp.resumed(newest: newest, keptBytes: keptBytes, now: now) }
+            isBetweenSenders = false
+        } else if !isBetweenSenders, senders.count > 1 || senders[0].next > 1 {
+            catchUp.lost(now: now)
+        }
+        wasFlowing = isFlowing
+        let senders = senders
+        let line = catchUp.look(newest: newest, keptBytes: keptBytes, now: now) { goal in
+            let sender = senders.first { $0.identity == goal.spool }
+            return sender.map { $0.cursor.persisted >= goal.number } ?? true
+        }
+        return line.map { [.log(LinkLog(.notice, $0))] } ?? []
+    }
+
+    // MARK: Synchronising
+
+    /// Files to synchronise now, away from the uplink's thread.
+    mutating func takeFilesToSynchronize(now: Int64) -> [String] {
+        guard let sender = senders.last, sender.place.medium == .disk else { return [] }
+        let isDue = policy.decide(
+            newest: sender.next - 1, persisted: sender.cursor.persisted,
+            hasUnsynced: log.hasUnsynced, now: now)
+        return isDue ? log.takeUnsynced() : []
+    }
+
+    /// The disk did not take them.
+    mutating func synchronizationFailed(_ error: SpoolError, now: Int64) -> [Action] {
+        guard senders.last?.place.medium == .disk else { return [] }
+        leaveDisk(error, now: now)
+        return takeNotices()
+    }
+}
+
+// MARK: - Senders
+
+extension Delivery {
+    private static var unknownLoss: String {
+        "the box or the agent was restarted; the amount of lost data is unknown"
+    }
+
+    /// Finds out what earlier lives left, and goes on with it.
+    private mutating func takeUp() {
+        guard let disk = log.disk else { return begin(in: .memory) }
+        let lives = log.earlierSpools()
+        for life in lives { senders.append(sender(for: life)) }
+        for earlier in senders.indices.dropLast() { senders[earlier].link.retire() }
+        guard let last = lives.last else {
+            // Not one record outlived it, but it had not ended.
+            if disk.newestGenerationFound != nil { restart = (nil, Self.unknownLoss) }
+            return begin(in: .disk)
+        }
+        if goesOn(last) {
+            restart = (last.endNanoseconds, "the agent was not running")
+            changedFormats = log.formats.filter { !last.newestFormats.contains($0) }
+            senders[senders.count - 1].firstOwn = last.sequences.upperBound
+            return
+        }
+        senders[senders.count - 1].link.retire()
+        if !last.saidGoodbye || disk.newestGenerationFound ?? 0 > last.generation {
+            restart = (last.epoch == epoch ? last.endNanoseconds : nil, Self.unknownLoss)
+        }
+        begin(in: .disk)
+    }
+
+    /// Whether the spool can be written by this life: same clock, no number that might be given twice, same tracks.
+    private func goesOn(_ life: EarlierSpool) -> Bool {
+        life.epoch == epoch && life.isTailCertain && !life.saidGoodbye
+            && Set(life.newestFormats.map(\.kind)) == Set(log.formats.map(\.kind))
+    }
+
+    private mutating func sender(for life: EarlierSpool) -> Sender {
+        var epochs = [Epoch(number: SpoolCoding.epoch, identity: life.epoch)]
+        if life.epoch != epoch {
+            epochs.append(Epoch(number: SpoolCoding.epoch + 1, identity: epoch))
+        }
+        let place = RecordLog.Place(medium: .disk, generation: life.generation)
+        return Sender(
+            link: link(
+                life.identity, in: place, epochs, formats: life.firstFormats,
+                kept: (life.sequences, life.newestFormats)),
+            identity: life.identity, place: place, epochs: epochs)
+    }
+
+    private func link(
+        _ identity: SpoolID, in place: RecordLog.Place, _ epochs: [Epoch], formats: [TrackFormat],
+        kept: (sequences: Range<UInt64>, newestFormats: [TrackFormat])? = nil
+    ) -> AgentLink<Payload> {
+        var own = AgentLinkSettings(
+            endpoint: settings.endpoint, software: settings.software, agent: settings.agentName,
+            spool: identity, epochs: epochs)
+        let isOnDisk = place.medium == .disk
+        own.memoryLimitBytes = isOnDisk ? nil : settings.memoryLimitBytes
+        // What is in memory alone is lost with the process: there, sending is what makes it safe.
+        own.gathers = settings.batch.gathers && isOnDisk
+        own.window = log.window(of: place.medium)
+        var link = AgentLink<Payload>(settings: own)
+        _ = link.addSource(settings.sourceName, formats: formats, kept: kept)
+        return link
+    }
+
+    /// Begins a spool: from now on it is the one that is written.
+    private mutating func begin(in medium: RecordLog.Medium) {
+        let identity = makeIdentity()
+        let place = log.begin(in: medium, identity, epoch)
+        let epochs = [Epoch(number: SpoolCoding.epoch, identity: epoch)]
+        senders.append(
+            Sender(
+                link: link(identity, in: place, epochs, formats: log.formats), identity: identity,
+                place: place, epochs: epochs))
+        policy = SyncPolicy()
+    }
+
+    /// The disk has failed: what comes next is kept in memory, under numbers of its own.
+    private mutating func leaveDisk(_ error: SpoolError, now: Int64) {
+        precondition(senders.last?.place.medium == .disk, "memory takes every record")
+        let limit = byteText(settings.memoryLimitBytes)
+        let seconds = retryNanoseconds / 1_000_000_000
+        log.note(
+            .error,
+            "\(error); samples are kept in memory (\(limit)) from now on and are lost in a "
+                + "power failure. Make the disk writable; next attempt in \(seconds) s")
+        retryAt = now + retryNanoseconds
+        retryNanoseconds = min(2 * retryNanoseconds, Self.longestRetryNanoseconds)
+        retireLast()
+        begin(in: .memory)
+    }
+
+    /// Uses the disk again, if it takes what is in memory: a power cut must not have it.
+    private mutating func returnToDisk(now: Int64) {
+        guard let retryAt, now >= retryAt, senders.last?.place.medium == .memory else { return }
+        self.retryAt = now.clampedAdding(Self.firstRetryNanoseconds)
+        do throws(SpoolError) {
+            if log.disk == nil, let openDisk {
+                let opened = try openDisk()
+                try opened.checkWritable()
+                log.add(disk: opened)
+                self.openDisk = nil
+                takeUpEarlierLives(now: now)
+            }
+            try log.disk?.checkWritable()
+            try moveToDisk(now: now)
+        } catch {
+            // It was said when it failed; that it still does is no news.
+            return
+        }
+        guard let storage else { return }
+        self.retryAt = nil
+        log.note(.notice, "samples are kept on disk again, in \(storage.path)")
+    }
+
+    /// What earlier lives left on a disk that could not be read when this one began: it is sent first.
+    private mutating func takeUpEarlierLives(now: Int64) {
+        let earlier = log.earlierSpools()
+        guard !earlier.isEmpty else { return }
+        // What sends at this moment is not the first any more: it greets when its turn comes.
+        _ = senders[0].link.disconnected(now: now)
+        senders =
+            earlier.map { life in
+                var sender = sender(for: life)
+                sender.link.retire()
+                return sender
+            } + senders
+        hasToReconnect = true
+    }
+
+    /// Moves the last sender's spool from memory to the disk, with the numbers that its records have.
+    private mutating func moveToDisk(now: Int64) throws(SpoolError) {
+        guard log.disk != nil, let old = senders.last else { return }
+        let (place, oldest) = try log.copyToDisk(
+            old.place, from: old.cursor.released + 1, old.identity, epoch, now: now,
+            as: Payload.self)
+        let first = log.spool(place)?.firstNumber ?? old.next
+        var sender = Sender(
+            link: link(
+                old.identity, in: place, old.epochs, formats: oldest,
+                kept: (first..<old.next, log.formats)),
+            identity: old.identity, place: place, epochs: old.epochs,
+            firstOwn: max(old.firstOwn, old.cursor.highestSent + 1))
+        retiredLostSamples += old.link.lostSamples
+        // Nothing comes behind a goodbye; that it is on disk may be known already.
+        if old.cursor.goodbye != nil { sender.link.retire() }
+        senders[senders.count - 1] = sender
+        log.remove(old.place)
+        policy = SyncPolicy()
+        // What was on its way is sent again, from the disk: another link begins with another greeting.
+        hasToReconnect = hasToReconnect || senders.count == 1
+    }
+
+    /// No more records go to the last sender; one that never had any, and is not connected, is not worth a connection.
+    private mutating func retireLast() {
+        let last = senders.count - 1
+        senders[last].link.retire()
+        guard senders[last].next == 1, last > 0 else { return }
+        log.remove(senders[last].place)
+        senders.removeLast()
+    }
+
+    /// The connected sender has nothing left to keep.
+    private mutating func finishSender() -> [Action] {
+        log.remove(senders[0].place)
+        guard senders.count > 1 || !setAside.isEmpty else { return [.finished] }
+        retiredLostSamples += senders[0].link.lostSamples
+        senders.removeFirst()
+        // The source has ended: what is left of it is to be released.
+        if senders.isEmpty { takeBack() }
+        isBetweenSenders = true
+        return [.reconnect(afterMilliseconds: 0)]
+    }
+
+    /// Lets the next sender connect, where of the connected one only releases are awaited.
+    private mutating func setAsideIfPersisted(now: Int64) -> [Action] {
+        guard senders.count > 1, senders[0].link.isFlowing, senders[0].link.isPersisted,
+            senders[0].link.unreleasedRecords > 0
+        else { return [] }
+        var sender = senders.removeFirst()
+        _ = sender.link.disconnected(now: now)
+        setAside.append(sender)
+        isBetweenSenders = true
+        return [.reconnect(afterMilliseconds: 0)]
+    }
+
+    /// What was set aside is to be connected again, first.
+    private mutating func takeBack() {
+        senders = setAside + senders
+        setAside = []
+    }
+
+    private mutating func takeNotices() -> [Action] {
+        defer { hasToReconnect = false }
+        return log.takeNotices().map { .log($0) }
+            + (hasToReconnect ? [.reconnect(afterMilliseconds: 0)] : [])
+    }
+}
+
+// MARK: - Records
+
+extension Delivery {
+    /// Numbers a record, writes it, and only then lets the link have it.
+    private mutating func keep(
+        now: Int64, _ make: (RecordNumber) -> KeptRecord<Payload>
+    ) -> [Action] {
+        returnToDisk(now: now)
+        var kept: KeptRecord<Payload>?
+        while kept == nil {
+            do throws(SpoolError) {
+                kept = try log.append(
+                    to: senders[senders.count - 1].place, staysShort: policy.isPrompt, now: now,
+                    make)
+            } catch {
+                leaveDisk(error, now: now)
+            }
+        }
+        guard let kept else { return [] }
+        let last = senders.count - 1
+        let actions = senders[last].link.admit(kept, to: 0, now: now)
+        if !kept.isGoodbye { makeRoom(in: senders[last].place.medium, now: now) }
+        return perform(actions, now: now)
+    }
+
+    /// In front of everything in this life: the formats that are not those of the life before, where its spool goes on.
+    private mutating func begin(now: Int64) -> [Action] {
+        let changed = changedFormats
+        changedFormats = []
+        return changed.flatMap { format in keep(now: now) { KeptRecord(format, at: $0) } }
+    }
+
+    /// With the first samples of this life: that there was another, and what is between them.
+    private mutating func noteRestart(before batch: Batch, now: Int64) -> [Action] {
+        guard let restart else { return [] }
+        self.restart = nil
+        let first = batch.runs.times.lowerBound
+        let start = restart.endNanoseconds ?? first
+        return add(
+            Loss(
+                track: nil, cause: .restart, startNanoseconds: start,
+                durationNanoseconds: max(0, min(first - start, WireLimits.gapNanoseconds)),
+                samples: 0, text: restart.text), now: now)
+    }
+
+    /// Does what the link asked of the disk, and passes on the rest.
+    /// - Parameter takesBack: whether those set aside are connected first after a lost connection. Not so when the collector has only
+    ///   put off the next sender: it is the same one, and it greets a source only so often. With many spools, the last would never
+    ///   have its turn.
+    private mutating func perform(
+        _ actions: [Action], takesBack: Bool = true, now: Int64
+    ) -> [Action] {
+        var result = takeNotices()
+        var pending = actions[...]
+        while let action = pending.popFirst() {
+            switch action {
+            case .fetch(_, let number):
+                let more = fetch(number, now: now)
+                result += takeNotices()
+                pending = more + pending
+            case .finished:
+                return result + finishSender() + takeNotices()
+            case .reconnect:
+                if takesBack { takeBack() }
+                result.append(action)
+            case .send, .command, .failed, .log:
+                result.append(action)
+            }
+        }
+        log.release(senders[0].place, through: senders[0].cursor.released)
+        return result + setAsideIfPersisted(now: now) + takeNotices()
+    }
+
+    private mutating func fetch(_ number: UInt64, now: Int64) -> [Action] {
+        let (records, formats) = log.content(
+            of: senders[0].place, number...number, as: Payload.self)
+        // Nothing to go on with would be asked for again, for ever.
+        guard records.first?.sequences.contains(number) ?? false else { return [] }
+        return senders[0].link.loaded(
+            records, formats: formats ?? log.formats, of: 0, now: now)
+    }
+}
+
+// MARK: - Put back
+
+extension Delivery {
+    private static var putBack: String {
+        "the box was restored to an earlier state; samples captured since then and not sent are lost"
+    }
+
+    /// Whether the collector says that it has records of the spool that is being written which nobody here has sent: the spool, or the
+    /// whole box, is a copy of what it was. Numbers would be given twice.
+    private func isPutBack(_ welcome: Welcome, now: Int64) -> Bool {
+        guard senders.count == 1, let sender = senders.first,
+            renewedAt.map({ now - $0 >= Self.renewalNanoseconds }) ?? true,
+            let state = welcome.sources.first(where: { $0.source == 0 })
+        else { return false }
+        return state.received > max(sender.cursor.highestSent, sender.firstOwn - 1)
+    }
+
+    /// Whether to greet again because the collector takes exception to the numbers, for the first time in a while: its next greeting says
+    /// what it has, and so whether the spool was put back. If it was not, the next such refusal is the last.
+    private mutating func asksAgain(now: Int64) -> Bool {
+        guard senders.count == 1,
+            askedAgainAt.map({ now - $0 >= Self.renewalNanoseconds }) ?? true
+        else { return false }
+        askedAgainAt = now
+        return true
+    }
+
+    /// Goes on under another identity with what the collector cannot have: what this life has captured and not sent.
+    private mutating func renew(now: Int64) -> [Action] {
+        guard let old = senders.first else { return [] }
+        renewedAt = now
+        let first = max(old.cursor.highestSent + 1, old.firstOwn)
+        var (records, inForce) = log.content(
+            of: old.place, first...max(first, old.next), as: Payload.self)
+        records.removeAll { $0.sequences.lowerBound < first }
+        log.note(
+            .warning,
+            "the collector has records of this spool that this agent has not sent: the box was restored to an "
+                + "earlier state. Samples captured since then continue in a new spool")
+        retiredLostSamples += old.link.lostSamples
+        senders.removeFirst()
+        changedFormats = []
+        restart = nil
+        log.formats = inForce ?? log.formats
+        begin(in: old.place.medium)
+        let start = records.lazy.compactMap { $0.samples?.runs.times.lowerBound }.first
+        var actions: [Action] = []
+        if let start {
+            actions += add(
+                Loss(
+                    track: nil, cause: .restart, startNanoseconds: start, durationNanoseconds: 0,
+                    samples: 0, text: Self.putBack), now: now)
+        } else {
+            restart = (nil, Self.putBack)
+        }
+        for record in records { actions += keepAgain(record, now: now) }
+        log.remove(old.place)
+        return takeNotices() + actions + [.reconnect(afterMilliseconds: 0)]
+    }
+
+    /// Numbers a record anew.
+    private mutating func keepAgain(_ record: KeptRecord<Payload>, now: Int64) -> [Action] {
+        if let samples = record.samples, let payload = record.payload {
+            return keep(now: now) {
+                KeptRecord(samples.runs, digest: samples.payloadDigest, payload: payload, at: $0)
+            }
+        }
+        if let gap = record.gap {
+            let loss = Loss(
+                track: gap.track, cause: gap.cause, startNanoseconds: gap.startNanoseconds,
+                durationNanoseconds: gap.durationNanoseconds, samples: gap.samples, text: gap.text)
+            return keep(now: now) { KeptRecord(loss, at: $0) }
+        }
+        if let format = record.format {
+            return keep(now: now) { KeptRecord(format, at: $0) }
+        }
+        return keep(now: now) { KeptRecord(goodbye: Self.putBack, at: $0) }
+    }
+}
+
+// MARK: - Too much
+
+extension Delivery {
+    /// Keeps a volume within its limit, as far as the cursors allow it.
+    private mutating func makeRoom(in medium: RecordLog.Medium, now: Int64) {
+        do throws(SpoolError) {
+            while let change = try log.makeRoom(in: medium, allowances) { apply(change) }
+        } catch {
+            // Without a durable note of what was dropped nothing may go.
+            if senders.last?.place.medium == .disk { leaveDisk(error, now: now) }
+        }
+    }
+
+    private var allowances: [RecordLog.Allowance] {
+        func allowance(_ sender: Sender, isSetAside: Bool) -> RecordLog.Allowance {
+            RecordLog.Allowance(
+                place: sender.place, persisted: sender.cursor.persisted,
+                firstDroppable: sender.cursor.firstDroppable, isSetAside: isSetAside)
+        }
+        return setAside.map { allowance($0, isSetAside: true) }
+            + senders.map { allowance($0, isSetAside: false) }
+    }
+
+    /// Has the link of a spool follow what the log has given up.
+    private mutating func apply(_ change: RecordLog.Change) {
+        switch change {
+        case .forgot(let place, let number):
+            for index in setAside.indices where setAside[index].place == place {
+                setAside[index].link.cursors[0].release(through: number)
+            }
+            for index in senders.indices where senders[index].place == place {
+                senders[index].link.cursors[0].release(through: number)
+            }
+        case .removed(let place):
+            for sender in setAside where sender.place == place {
+                retiredLostSamples += sender.link.lostSamples
+            }
+            setAside.removeAll { $0.place == place }
+        case .dropped(let place, let first, let samples):
+            for index in senders.indices where senders[index].place == place {
+                senders[index].link.cursors[0].dropped(from: first, samples: samples)
+            }
+        }
+    }
+}
