@@ -32,11 +32,13 @@ extension SpoolSet {
     ) throws(SpoolError) -> SpoolContents? {
         guard let spool = spool(generation), number < spool.nextNumber else { return nil }
         if spool.substitutes.contains(where: { $0.numbers.contains(number) }) {
-            let items = spool.substitutes.filter { $0.numbers.upperBound >= number }
+            let items = contiguous(spool.substitutes.filter { $0.numbers.upperBound >= number })
+            // What applies behind them applies to them: they have no content that depends on it.
+            let next = spool.files.first { $0.numbers.lowerBound > number }
             return SpoolContents(
-                items: contiguous(items).map {
+                items: items.map {
                     .record(numbers: $0.numbers, kind: $0.kind, body: $0.body[...])
-                }, preamble: nil)
+                }, preamble: next.flatMap { readablePreamble(of: $0, generation) })
         }
         guard let file = spool.files.first(where: { $0.numbers.contains(number) }) else {
             return nil

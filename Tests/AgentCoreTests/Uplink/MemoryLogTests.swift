@@ -199,6 +199,23 @@ private struct DisklessAgent {
         #expect(numbers == [6, 7, 8])
     }
 
+    /// Formats are said at the beginning of each file, and a gap of dropped files says none.
+    @Test func `records behind a gap have the formats of their time`() {
+        let before = BacklogSimulation.formats
+        let sound = TrackFormat.aac(
+            AACFormat(configuration: [0x12, 0x10], sampleRate: 44_100, channels: 2))
+        var agent = DisklessAgent()
+        for number in 0..<150 { agent.add(isKeyframe: number % 5 == 0) }
+        agent.setFormat(sound)
+        for number in 150..<170 { agent.add(isKeyframe: number % 5 == 0) }
+        agent.connect()
+        agent.drain()
+        let after = before.replacing(sound)
+        #expect(agent.tracks.count > 60)
+        #expect(agent.tracks.dropLast(20).allSatisfy { $0 == before })
+        #expect(agent.tracks.suffix(20).allSatisfy { $0 == after })
+    }
+
     @Test func `the goodbye stays, and losses are counted in the gap`() {
         var agent = DisklessAgent()
         agent.add(isKeyframe: true)
