@@ -77,6 +77,21 @@ struct `An agent` {
         #expect(agent.takeSent() == Array(before.suffix(2)))
     }
 
+    @Test func `an exchange that was not reported ends with its connection`() {
+        var agent = AgentHarness()
+        agent.connect()
+        agent.welcome()
+        agent.link.add(Fixtures.exchange())
+        agent.perform(agent.link.disconnected(now: agent.now))
+        agent.sent.removeAll()
+        agent.connect()
+        guard case .hello(let hello)? = agent.takeSent().first else {
+            Issue.record("no Hello")
+            return
+        }
+        #expect(hello.clockExchanges == [])
+    }
+
     @Test func `announces the formats of the oldest record that it keeps`() {
         var agent = AgentHarness()
         agent.connect()
@@ -291,6 +306,29 @@ struct `An agent` {
         agent.connect()
         agent.receive(.refusal(Refusal(reason: .sourceInUse, text: "box8 sends it")))
         #expect(agent.failure?.contains("box8 sends it") == true)
+    }
+
+    @Test func `that is shut out remembers what the collector said, until it is let in`() {
+        var agent = AgentHarness()
+        #expect(agent.link.shutOut == nil)
+        agent.connect()
+        agent.welcome()
+        agent.receive(
+            .refusal(Refusal(reason: .unauthorized, text: "the key stage is revoked: ask Ada")))
+        let told = agent.logs.count
+        #expect(agent.link.shutOut?.hasSuffix("the key stage is revoked: ask Ada") == true)
+        // From then on its handshake fails, which tells less.
+        for _ in 0..<3 {
+            agent.now += Fixtures.second
+            agent.perform(agent.link.notAdmitted("the key is unknown", now: agent.now))
+        }
+        #expect(agent.logs.count == told)
+        #expect(agent.link.shutOut?.hasSuffix("the key stage is revoked: ask Ada") == true)
+        agent.connect()
+        agent.welcome()
+        #expect(agent.link.shutOut == nil)
+        agent.perform(agent.link.notAdmitted("the key is unknown", now: agent.now))
+        #expect(agent.link.shutOut == "the key is unknown")
     }
 
     @Test func `that is not admitted says why once, then at growing intervals, and goes on`() {

@@ -196,6 +196,12 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         return perform(actions, now: now)
     }
 
+    /// The session's name, as the collector reports it; empty: it has not.
+    var session: String { senders[0].link.session }
+
+    /// See ``AgentLink/shutOut``.
+    var shutOut: String? { senders[0].link.shutOut }
+
     mutating func notAdmitted(_ why: String, now: Int64) -> [Action] {
         isBetweenSenders = false
         let actions = senders[0].link.notAdmitted(why, now: now)

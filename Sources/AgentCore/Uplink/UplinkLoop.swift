@@ -172,7 +172,7 @@ extension UplinkLoop {
         lookForCollector(now: now)
         perform(delivery.tick(now: now))
         if outcome == nil, isOver(deadline, now: now) {
-            outcome = isKept ? .kept(givenUp) : .failed(givenUp)
+            outcome = outcomeOfGivingUp
         }
         var status = UplinkStatus()
         status.isConnected = delivery.isFlowing
@@ -181,7 +181,7 @@ extension UplinkLoop {
         status.lostSamples = delivery.lostSamples
         status.roundTripNanoseconds = prober.roundTripNanoseconds
         if delivery.isFlowing { trouble = nil }
-        status.trouble = trouble ?? absence
+        status.trouble = delivery.shutOut ?? trouble ?? absence
         if delivery.isOnDisk { spoolTrouble = nil }
         let inMemory = spoolTrouble ?? uplink.spoolTrouble
         status.spoolTrouble = delivery.isOnDisk ? nil : inMemory
@@ -233,6 +233,11 @@ extension UplinkLoop {
     /// Whether what has not been sent outlives this process.
     private var isKept: Bool { delivery.isOnDisk && delivery.storage != nil }
 
+    private var outcomeOfGivingUp: UplinkOutcome {
+        if let why = delivery.shutOut { return .refused("\(why); \(givenUp)", isKept: isKept) }
+        return isKept ? .kept(givenUp) : .failed(givenUp)
+    }
+
     private var givenUp: String {
         if delivery.isPersisted {
             let place = isKept ? "stay in \(delivery.storage?.path ?? "")" : "are lost here"
@@ -247,7 +252,7 @@ extension UplinkLoop {
             ? "; they stay in \(delivery.storage?.path ?? "") and are sent at the next start"
             : ""
         let why =
-            delivery.isFlowing
+            delivery.isFlowing || delivery.shutOut != nil
             ? "" : " (\(trouble ?? absence ?? "no collector at \(uplink.settings.endpoint)"))"
         return
             "given up: \(delivery.keptSamples) samples (\(byteText(delivery.keptBytes))) had not "
@@ -356,6 +361,8 @@ extension UplinkLoop {
         case .warning: trouble = nil
         case .debug, .info, .notice: break
         }
+        var line = line
+        if !delivery.session.isEmpty { line.metadata["session"] = delivery.session }
         uplink.logger.log(line)
     }
 }

@@ -77,3 +77,11 @@ package struct Loss: Hashable, Sendable {
         self.text = text
     }
 }
+
+/// Who says that a collector does not admit an agent.
+enum RefusalWitness: Hashable, Sendable {
+    /// The handshake of the transport, which knows no reasons.
+    case handshake
+    /// The collector, in its own words.
+    case collector
+}

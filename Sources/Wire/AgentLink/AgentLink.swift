@@ -46,8 +46,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private var stopped: Set<Int> = []
     /// Unanswered commands of this connection.
     private var openCommands: Set<UInt64> = []
-    private var heartbeatNanoseconds =
-        Int64(WireLimits.heartbeatMilliseconds) * 1_000_000
+    private var heartbeatNanoseconds = Int64(WireLimits.heartbeatMilliseconds) * 1_000_000
     private var failedAttempts = 0
     /// Consecutive refusals because another agent has one of the sources.
     private var inUseRefusals = 0
@@ -57,6 +56,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private var obstacle: String?
     /// Why the collector is unreachable.
     private var absence: String?
+    /// Who says that the agent is not admitted; ``obstacle`` says why. Nil: it is, or nothing is known.
+    private var shutOutBy: RefusalWitness?
     /// A Hello was not answered.
     private var isUnanswered = false
     /// Where agents meet.
@@ -177,6 +178,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     /// The connection has closed, or could not be opened.
     package mutating func disconnected(now: Int64) -> [Action] {
         guard !isOver else { return [] }
+        // The next collector's clock may be another one.
+        exchanges.removeAll()
         var actions: [Action] = []
         if case .flowing = state {
             actions.append(
@@ -192,7 +195,16 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     /// The collector does not admit the agent, which may change: the link keeps trying.
     /// - Parameter why: one line with the remedy.
     package mutating func notAdmitted(_ why: String, now: Int64) -> [Action] {
+        notAdmitted(why, by: .handshake, now: now)
+    }
+
+    private mutating func notAdmitted(
+        _ said: String, by witness: RefusalWitness, now: Int64
+    ) -> [Action] {
         guard !isOver else { return [] }
+        // A handshake says less than the collector's own words did before it.
+        let why = shutOutBy == .collector && witness == .handshake ? obstacle ?? said : said
+        if shutOutBy != .collector { shutOutBy = witness }
         if case .flowing = state { offlineSince = now }
         guard why != obstacle else { return retry(now: now, after: Self.pausesWhenRefused) }
         obstacle = why
@@ -324,6 +336,9 @@ extension AgentLink {
     /// Samples lost by the agent.
     package var lostSamples: UInt64 { cursors.reduce(0) { $0 + $1.lostSamples } }
 
+    /// Why the collector does not admit the agent, one line with the remedy; nil: it does, or nothing is known.
+    package var shutOut: String? { shutOutBy == nil ? nil : obstacle }
+
     private var isOver: Bool {
         switch state {
         case .done, .failed: true
@@ -352,6 +367,7 @@ extension AgentLink {
         failedAttempts = 0
         inUseRefusals = 0
         obstacle = nil
+        shutOutBy = nil
         isUnanswered = false
         offlineSince = nil
         nextWaitingNotice = 0
@@ -406,12 +422,14 @@ extension AgentLink {
             return [line] + retry(now: now)
         case .unauthorized:
             return notAdmitted(
-                "the collector at \(settings.endpoint) refused: \(refusal.text)", now: now)
+                "the collector at \(settings.endpoint) refused: \(refusal.text)", by: .collector,
+                now: now)
         case .sourceInUse where inUseRefusals < Self.inUsePatience:
             // Its holder may be an earlier run of this box, whose last message was still in flight.
             inUseRefusals += 1
             // The collector has answered: its absence must not be logged too.
             obstacle = "the collector at \(settings.endpoint) refused: \(refusal.text)"
+            shutOutBy = nil
             nextWaitingNotice = max(nextWaitingNotice, 1)
             return [log(.warning, "\(refusal.text); trying again")] + retry(now: now)
         case .malformed, .version, .name, .sourceInUse, .limit, .sequence, .enrolment, .other:
@@ -451,7 +469,7 @@ extension AgentLink {
     }
 
     private mutating func noticeWaiting(now: Int64) -> [Action] {
-        guard let since = offlineSince else {
+        guard let began = offlineSince else {
             offlineSince = now
             return []
         }
@@ -461,19 +479,16 @@ extension AgentLink {
             ? notices[nextWaitingNotice]
             : (notices.last ?? 0)
                 + Int64(nextWaitingNotice - notices.count + 1) * Self.waitingNoticeInterval
-        guard now - since >= due * 1_000_000_000 else { return [] }
+        guard now - began >= due * 1_000_000_000 else { return [] }
         nextWaitingNotice += 1
-        let seconds = (now - since) / 1_000_000_000
+        let seconds = (now - began) / 1_000_000_000
+        let collector = "collector at \(settings.endpoint)"
         let trouble =
-            obstacle ?? absence
-            ?? (isUnanswered
-                ? "the collector at \(settings.endpoint) does not answer"
-                : "no collector at \(settings.endpoint)")
+            absence ?? (isUnanswered ? "the \(collector) does not answer" : "no \(collector)")
+        // What an obstacle ends with is advice.
+        let since = obstacle.map { "\($0) (for \(seconds) s)" } ?? "\(trouble) for \(seconds) s"
         return [
-            log(
-                .warning,
-                "\(trouble) for \(seconds) s; keeping samples \(keptText) and trying again until it answers"
-            )
+            log(.warning, "\(since); keeping samples \(keptText) and trying again until it answers")
         ]
     }
 
