@@ -7,6 +7,12 @@
 static const unsigned char api_js[] = {
 #embed "page/api.js"
 };
+static const unsigned char calendar_css[] = {
+#embed "page/calendar.css"
+};
+static const unsigned char calendar_js[] = {
+#embed "page/calendar.js"
+};
 static const unsigned char causes_js[] = {
 #embed "page/causes.js"
 };
@@ -241,6 +247,8 @@ static const unsigned char openapi_yaml[] = {
 
 static const struct CViewerPageFile files[] = {
     FILE_ENTRY("api.js", api_js),
+    FILE_ENTRY("calendar.css", calendar_css),
+    FILE_ENTRY("calendar.js", calendar_js),
     FILE_ENTRY("causes.js", causes_js),
     FILE_ENTRY("dark.css", dark_css),
     FILE_ENTRY("dialog.js", dialog_js),

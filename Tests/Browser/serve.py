@@ -20,7 +20,7 @@ POLICY = (
     "frame-ancestors 'none'"
 )
 # Addresses that are answered with index.html.
-PLACES = re.compile(r"/(live|health|sessions(/[^/]+)?)/?")
+PLACES = re.compile(r"/(live|calendar|health|account|sessions(/[^/]+)?)/?")
 # What belongs to one connection, and not to the message (RFC 9110 §7.6.1).
 OF_CONNECTION = {"connection", "keep-alive", "transfer-encoding", "te", "upgrade", "host", "origin"}
 PIECE = 1 << 16

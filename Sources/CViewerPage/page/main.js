@@ -40,6 +40,7 @@ import { takeZone, withZone } from './zone.js';
  */
 const places = [
     { path: /^\/(live\/?)?$/, name: 'live', load: () => import('./live.js') },
+    { path: /^\/calendar\/?$/, name: 'calendar', load: () => import('./calendar.js') },
     { path: /^\/sessions\/?$/, name: 'sessions', load: () => import('./sessions.js') },
     { path: /^\/sessions\/[^/]+$/, name: 'playback', load: () => import('./playback.js') },
     { path: /^\/health\/?$/, name: 'health', load: () => import('./health.js') },

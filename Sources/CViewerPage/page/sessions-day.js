@@ -51,7 +51,6 @@ export function daysOf(start, end) {
  * What was recorded of a source in one session, milliseconds since 1970.
  * @typedef {object} Span
  * @property {string} session
- * @property {number} zero
  * @property {number} start
  * @property {number} end
  */
@@ -70,9 +69,14 @@ export class DayStrip {
         this.field = element('div', { className: 'day-field', tabIndex: 0, role: 'slider', 'aria-label': 'Time of this day' }, this.lanes, this.place);
         this.element = element('div', { className: 'day', hidden: true }, this.field,
             element('div', { className: 'hours muted figures' }, ...marks.map((mark) => element('span', {}, clockMinutes(mark)))));
-        this.field.addEventListener('pointermove', (event) => this.#show(this.#time(event)));
+        /** Where the pointer has told a time; clicks have whole pixels only, which are minutes. */
+        this.pointed = { x: NaN, time: 0 };
+        this.field.addEventListener('pointermove', (event) => {
+            this.pointed = { x: event.clientX, time: this.#time(event) };
+            this.#show(this.pointed.time);
+        });
         this.field.addEventListener('pointerleave', () => { this.place.hidden = true; });
-        this.field.addEventListener('click', (event) => this.#open(this.#time(event)));
+        this.field.addEventListener('click', (event) => this.#open(Math.abs(event.clientX - this.pointed.x) <= 1 ? this.pointed.time : this.#time(event)));
         this.field.addEventListener('keydown', (event) => this.#press(event));
         this.#describe();
     }
@@ -87,9 +91,22 @@ export class DayStrip {
             const known = (this.spans.get(source) ?? []).filter((span) => span.session !== session);
             for (const { startSeconds, endSeconds } of recorded) {
                 const [start, end] = [zero + startSeconds * 1000, zero + endSeconds * 1000];
-                if (end > this.start && start < this.end) known.push({ session, zero, start, end });
+                if (end > this.start && start < this.end) known.push({ session, start, end });
             }
             if (known.length > 0) this.spans.set(source, known);
+        }
+        this.#draw();
+    }
+
+    /**
+     * What was recorded on this day, of all sessions at once.
+     * @param {{ source: string, recorded: { session: string, start: string, end: string }[] }[]} records
+     */
+    addRecords(records) {
+        for (const { source, recorded } of records) {
+            const spans = recorded.map(({ session, start, end }) => ({ session, start: Date.parse(start), end: Date.parse(end) }))
+                .filter(({ start, end }) => end > this.start && start < this.end);
+            if (spans.length > 0) this.spans.set(source, spans);
         }
         this.#draw();
     }
@@ -118,20 +135,29 @@ export class DayStrip {
     }
 
     /**
-     * Which sources are recorded at an instant, by their session; undefined: none.
+     * Which sources are recorded at an instant, or so near to it: of the session that has most of them; undefined: none.
      * @param {number} time
+     * @param {number} near Milliseconds.
      */
-    #found(time) {
-        /** @type {{ span: Span, sources: string[] } | undefined} */
-        let best;
+    #most(time, near) {
+        /** @type {Map<string, { span: Span, sources: string[] }>} */
+        const found = new Map();
         for (const [source, spans] of this.spans) {
-            const span = spans.find(({ start, end }) => time >= start && time < end)
-                ?? spans.find(({ start, end }) => time >= start - this.#near && time < end + this.#near);
-            if (!span) continue;
-            if (!best) best = { span, sources: [source] };
-            else if (span.session === best.span.session) best.sources.push(source);
+            const known = new Set();
+            for (const span of spans) {
+                if (time < span.start - near || time >= span.end + near || known.has(span.session)) continue;
+                known.add(span.session);
+                const entry = found.get(span.session);
+                if (entry) entry.sources.push(source);
+                else found.set(span.session, { span, sources: [source] });
+            }
         }
-        return best;
+        return [...found.values()].sort((one, other) => other.sources.length - one.sources.length)[0];
+    }
+
+    /** @param {number} time */
+    #found(time) {
+        return this.#most(time, 0) ?? this.#most(time, this.#near);
     }
 
     /** @param {number} time */
@@ -162,9 +188,9 @@ export class DayStrip {
     #open(time) {
         const found = this.#found(time);
         if (!found) return;
-        const { session, zero, start, end } = found.span;
-        const at = Math.max(start, Math.min(end - 1, time));
-        navigate(`${address`/sessions/${session}`}?at=${((at - zero) / 1000).toFixed(3)}`);
+        const { session, start, end } = found.span;
+        const at = new Date(Math.round(Math.max(start, Math.min(end - 1, time))));
+        navigate(`${address`/sessions/${session}`}?at=${at.toISOString()}`);
     }
 
     /** @param {KeyboardEvent} event */

@@ -12,6 +12,7 @@ const stay = 6000;
 /** @type {[string, string, string][]} Name, address and text of each page. */
 const places = [
     ['live', '/live', 'Live'],
+    ['calendar', '/calendar', 'Calendar'],
     ['sessions', '/sessions', 'Sessions'],
     ['health', '/health', 'Health'],
 ];

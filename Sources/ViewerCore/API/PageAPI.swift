@@ -7,7 +7,9 @@ import Hummingbird
 /// The files are in the program and contain nothing of an archive: they are answered without a log-in, and ask for one.
 struct PageAPI {
     /// Addresses that show the page, besides those of sessions.
-    private static let addresses: Set<String> = ["/", "/live", "/sessions", "/health"]
+    private static let addresses: Set<String> = [
+        "/", "/live", "/calendar", "/sessions", "/health", "/account",
+    ]
     private static let folder = "/page/"
 
     let threads: ReadingThreads

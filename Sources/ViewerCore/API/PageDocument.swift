@@ -3,6 +3,7 @@
 /// A module names others, which name others: without the list a browser asks for them level by level, one round trip after another.
 enum PageDocument: CaseIterable {
     case live
+    case calendar
     case sessions
     case playback
     case health
@@ -11,6 +12,7 @@ enum PageDocument: CaseIterable {
     var module: String {
         switch self {
         case .live: "live.js"
+        case .calendar: "calendar.js"
         case .sessions: "sessions.js"
         case .playback: "playback.js"
         case .health: "health.js"
@@ -21,6 +23,7 @@ enum PageDocument: CaseIterable {
     init(path: String) {
         switch path.split(separator: "/").first {
         case "sessions": self = path.split(separator: "/").count > 1 ? .playback : .sessions
+        case "calendar": self = .calendar
         case "health": self = .health
         default: self = .live
         }

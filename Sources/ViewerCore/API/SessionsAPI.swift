@@ -183,6 +183,35 @@ struct SessionsAPI {
     }
 }
 
+extension SessionsAPI {
+    /// What was recorded of each source in a time, whatever the sessions were.
+    func recorded(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        let query = try RequestQuery(request, ["from", "until", "pixels"])
+        guard let from = try query.instant("from"), let until = try query.instant("until"),
+            from < until
+        else { throw Problem(.badRequest, "give 'from' and a later 'until'") }
+        let length = until.clampedSubtracting(from)
+        guard length <= SourceRecord.maximumNanoseconds else {
+            throw Problem(.badRequest, "'from' and 'until' must be at most 64 days apart")
+        }
+        let pixels = try query.number("pixels", in: 1...SourceCoverage.maximumParts)
+        let (rights, memory) = (context.rights, site.coverage)
+        // The files of a day's sessions are looked at.
+        let records = try await site.heavyWork.run(for: context.workOwner) {
+            try await site.read { library in
+                try library.recorded(
+                    in: from..<until,
+                    resolutionNanoseconds: length / Int64(pixels ?? Self.usualPixels),
+                    remembering: memory, where: rights.mayRead)
+            }
+        }
+        guard let records else {
+            throw Problem(.contentTooLarge, "too much was recorded: ask for a shorter time")
+        }
+        return try .json(records)
+    }
+}
+
 extension Response {
     /// A value as JSON, in the units that all our JSON has.
     static func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> Response

@@ -40,7 +40,7 @@ struct ViewerRoutes {
             access: access.access, health: health, caches: site, version: settings.version)
         endpoints.get("metrics", metrics.show)
         let page = PageAPI(threads: site.threads)
-        for path in ["", "live", "sessions", "sessions/:name", "health"] {
+        for path in ["", "live", "calendar", "sessions", "sessions/:name", "health", "account"] {
             endpoints.get(path, page.page)
         }
         endpoints.get("page/:file", page.file)
@@ -74,6 +74,7 @@ struct ViewerRoutes {
         endpoints.get("\(api)/live", LiveAPI(hub: hub, access: access.access).watch)
         endpoints.get("\(api)/live/:source/picture.jpg", media.newestPicture)
         endpoints.get("\(api)/sessions", sessions.list)
+        endpoints.get("\(api)/recorded", sessions.recorded)
         let session = "\(api)/sessions/:session"
         endpoints.get(session, sessions.show)
         endpoints.get("\(session)/segments", sessions.segments)

@@ -60,6 +60,7 @@ import Testing
     @Test(arguments: [
         ("/", PageDocument.live), ("/live", .live), ("/sessions", .sessions),
         ("/sessions/2026-11-20T22-40-00.000Z", .playback), ("/health", .health),
+        ("/calendar", .calendar), ("/account", .account),
     ])
     func `each address has its place`(path: String, place: PageDocument) {
         #expect(PageDocument(path: path) == place)
@@ -78,7 +79,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("/", true), ("/live", true), ("/sessions/2026-11-20T22-40-00.000Z", true),
+        ("/", true), ("/live", true), ("/calendar", true),
+        ("/sessions/2026-11-20T22-40-00.000Z", true),
         ("/page/main.js", true), ("/api/v1/sessions", false), ("/hls/a/index.m3u8", false),
         ("/metrics", false), ("/sessionsx", false),
     ])
