@@ -94,6 +94,9 @@ static const unsigned char live_grid_js[] = {
 static const unsigned char live_missing_js[] = {
 #embed "page/live-missing.js"
 };
+static const unsigned char live_pages_js[] = {
+#embed "page/live-pages.js"
+};
 static const unsigned char live_painter_js[] = {
 #embed "page/live-painter.js"
 };
@@ -118,6 +121,9 @@ static const unsigned char live_toolbar_js[] = {
 static const unsigned char live_wall_js[] = {
 #embed "page/live-wall.js"
 };
+static const unsigned char live_walls_js[] = {
+#embed "page/live-walls.js"
+};
 static const unsigned char live_css[] = {
 #embed "page/live.css"
 };
@@ -138,6 +144,9 @@ static const unsigned char movie_tracks_js[] = {
 };
 static const unsigned char page_css[] = {
 #embed "page/page.css"
+};
+static const unsigned char picture_zoom_js[] = {
+#embed "page/picture-zoom.js"
 };
 static const unsigned char playback_address_js[] = {
 #embed "page/playback-address.js"
@@ -276,6 +285,7 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("live-frames.js", live_frames_js),
     FILE_ENTRY("live-grid.js", live_grid_js),
     FILE_ENTRY("live-missing.js", live_missing_js),
+    FILE_ENTRY("live-pages.js", live_pages_js),
     FILE_ENTRY("live-painter.js", live_painter_js),
     FILE_ENTRY("live-recorded.js", live_recorded_js),
     FILE_ENTRY("live-samples.js", live_samples_js),
@@ -284,6 +294,7 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("live-tile.js", live_tile_js),
     FILE_ENTRY("live-toolbar.js", live_toolbar_js),
     FILE_ENTRY("live-wall.js", live_wall_js),
+    FILE_ENTRY("live-walls.js", live_walls_js),
     FILE_ENTRY("live.css", live_css),
     FILE_ENTRY("live.js", live_js),
     FILE_ENTRY("login.js", login_js),
@@ -291,6 +302,7 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("media-buffer.js", media_buffer_js),
     FILE_ENTRY("movie-tracks.js", movie_tracks_js),
     FILE_ENTRY("page.css", page_css),
+    FILE_ENTRY("picture-zoom.js", picture_zoom_js),
     FILE_ENTRY("playback-address.js", playback_address_js),
     FILE_ENTRY("playback-boxes.js", playback_boxes_js),
     FILE_ENTRY("playback-choice.js", playback_choice_js),

@@ -17,6 +17,8 @@ package struct ViewerSettings: Sendable {
     package var feedSecurity = SocketSecurity.plain
     /// Where exports are made; nil: a directory of its own among the temporary files.
     package var exports: String?
+    /// Where walls are kept that people save; nil: none can be saved.
+    package var state: String?
     /// Who may look; nil: everybody who reaches it.
     package var users: String?
     package var certificate: CertificateFiles?

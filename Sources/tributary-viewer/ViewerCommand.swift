@@ -92,6 +92,14 @@ struct ViewerCommand: RepeatingCommand {
 
     @Option(
         help: ArgumentHelp(
+            """
+            Directory for walls that are saved, and the links that were made. (default: the service's state directory, otherwise that of \
+            --users, otherwise ~/.local/state/tributary-viewer)
+            """, valueName: "dir"))
+    var state: String?
+
+    @Option(
+        help: ArgumentHelp(
             "File of the accounts, as managed by 'tributary-viewer users'.", valueName: "file"))
     var users: String?
 
@@ -194,6 +202,7 @@ struct ViewerCommand: RepeatingCommand {
             settings.feedSecurity = try security(for: feed, logger)
         }
         settings.exports = exports
+        settings.state = state ?? Self.usualState(users: users)
         settings.hostNames = hostName
         settings.isBehindProxy = behindProxy
         settings.storeRedirectSeconds = storeRedirect.map { Int($0.nanoseconds / 1_000_000_000) }
@@ -215,6 +224,24 @@ struct ViewerCommand: RepeatingCommand {
         } catch {
             throw Failure("\(error)")
         }
+    }
+
+    /// Where state is kept unless told otherwise; nil: there is no place for it.
+    private static func usualState(users: String?) -> String? {
+        func variable(_ name: String) -> String? {
+            getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
+        }
+        // Of several, systemd separates them by colons (systemd.exec(5)).
+        if let service = variable("STATE_DIRECTORY")?.split(separator: ":").first {
+            return String(service)
+        }
+        if let users {
+            guard let slash = users.lastIndex(of: "/") else { return "." }
+            return slash == users.startIndex ? "/" : String(users[..<slash])
+        }
+        let own = "tributary-viewer"
+        return variable("XDG_STATE_HOME").map { "\($0)/\(own)" }
+            ?? variable("HOME").map { "\($0)/.local/state/\(own)" }
     }
 
     /// How to connect to the feed; makes this machine's key where that is missing, and says what to do with it.

@@ -155,6 +155,16 @@ QUESTIONS = (
         [90, 95, 3, 5].forEach((value, second) => series.put(second, value));
         return [series.growth(3, 3600), series.growth(1, 3600)];
     })()""", [2, 5]),
+    ("a wall with more sources than tiles turns when it is time, and says before what comes", """(async () => {
+        const { WallPages } = await use('live-pages'), pages = new WallPages(2, 10, 0), found = [];
+        pages.setNames(['a', 'b', 'c', 'd', 'e']);
+        for (const now of [5000, 6500, 10000]) found.push(pages.step(now).next.join(''), pages.shown.join(''));
+        pages.turn(1, 11000); found.push(pages.shown.join(''));
+        found.push(pages.step(20500).hasTurned, pages.step(21000).hasTurned, pages.shown.join(''));
+        pages.turn(-1, 22000); pages.setTurning(false, 22000); found.push(pages.step(1e6).hasTurned, pages.shown.join(''));
+        pages.setNames(['a', 'b']); found.push(pages.canTurn, pages.shown.join(''));
+        return found;
+    })()""", ["", "ab", "cd", "ab", "", "cd", "e", False, True, "ab", False, "e", False, "ab"]),
     ("causes have words and a colour, also those that are new", """(async () => {
         const { causes, causeText, causeProperty, missingText } = await use('causes');
         const known = causes.every((cause) => causeText(cause) !== cause && getComputedStyle(document.documentElement).getPropertyValue(causeProperty(cause)));

@@ -108,6 +108,15 @@ export function patch(path, body) {
 }
 
 /**
+ * @param {string} path
+ * @param {unknown} body
+ * @returns {Promise<any>}
+ */
+export function put(path, body) {
+    return exchange('PUT', path, body);
+}
+
+/**
  * DELETE, which is a word of the language.
  * @param {string} path
  * @returns {Promise<any>}

@@ -9,6 +9,7 @@ import { Follower } from './live-follower.js';
 import { canPaint, Painter } from './live-painter.js';
 import { MissingNow } from './live-missing.js';
 import { recordedPicture } from './live-recorded.js';
+import { PictureZoom } from './picture-zoom.js';
 
 /** Later than this is late: as at `tributary top`. Seconds. */
 const late = 5;
@@ -99,6 +100,7 @@ export class LiveTile {
             element('figcaption', {}, this.gap, element('div', { className: 'bar' },
                 element('strong', {}, this.light, name), this.figures)),
             this.buttons);
+        this.zoom = new PictureZoom(name, this.screen, this.video ?? canvas, this.root);
         if (this.video) this.#watchPictures(this.video);
     }
 

@@ -13,6 +13,9 @@ const delays = [0.3, 0.5, 1, 2, 5, 10];
  * @property {(delay: number | null) => void} setDelay
  * @property {() => void} mark The instant that is shown.
  * @property {() => void} choose Which sources.
+ * @property {() => void} walls That are saved.
+ * @property {(pages: number) => void} turn
+ * @property {(isTurning: boolean) => void} setTurning
  * @property {() => void} fullScreen
  * @property {() => void} keys
  */
@@ -29,13 +32,20 @@ export class LiveToolbar {
         this.time = element('time', { className: 'figures' });
         this.session = element('span', { className: 'muted figures' });
         this.notice = element('span', { className: 'connection' });
+        this.page = element('output', { className: 'figures' });
+        this.turning = button('Turn', () => actions.setTurning(this.turning.getAttribute('aria-pressed') !== 'true'), { title: 'Show the next tiles by themselves' });
+        this.pages = element('div', { className: 'pages', role: 'group', 'aria-label': 'Tiles of this wall', hidden: true },
+            button('‹', () => actions.turn(-1), { 'aria-label': 'Tiles before', title: 'Tiles before (key P)' }), this.page,
+            button('›', () => actions.turn(1), { 'aria-label': 'Next tiles', title: 'Next tiles (key N)' }), this.turning);
         this.root = element('div', { className: 'toolbar', role: 'toolbar', 'aria-label': 'Live wall' },
             element('div', { className: 'pair', role: 'group', 'aria-label': 'Which instant' }, this.step, this.fastest),
             element('label', { className: 'delays' }, element('span', {}, 'Delay'), this.delay, this.shown),
             element('span', { className: 'times' }, this.time, ' ', this.session),
-            this.notice,
-            element('div', { className: 'end' },
-                this.mark = button('Mark', actions.mark, { hidden: true, title: 'Mark the instant that is shown (key K)' }),
+            this.pages, this.notice,
+            this.mark = button('Mark', actions.mark, { className: 'mark', hidden: true, title: 'Mark the instant that is shown (key K)' }),
+            foldButton('.toolbar'),
+            element('div', { className: 'end folds' },
+                button('Walls', actions.walls, { 'aria-haspopup': 'dialog' }),
                 button('Sources', actions.choose, { 'aria-haspopup': 'dialog' }),
                 button('Full screen', actions.fullScreen, { title: 'Key F' }),
                 button('Keys', actions.keys, { title: 'Key ?', 'aria-haspopup': 'dialog' })));
@@ -47,6 +57,14 @@ export class LiveToolbar {
         this.step.setAttribute('aria-pressed', String(mode === 'step'));
         this.fastest.setAttribute('aria-pressed', String(mode === 'fastest'));
         this.delay.disabled = mode === 'fastest';
+    }
+
+    /** @param {import('./live-pages.js').WallPages} pages */
+    showPages({ index, count, canTurn, isTurning }) {
+        this.pages.hidden = count === 1;
+        setText(this.page, `${index + 1} of ${count}`);
+        this.turning.hidden = !canTurn;
+        this.turning.setAttribute('aria-pressed', String(isTurning));
     }
 
     /** @param {number | null} delay */

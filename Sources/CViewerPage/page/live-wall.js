@@ -8,6 +8,7 @@ import { latest } from './live-follower.js';
 import { LiveSound } from './live-sound.js';
 import { looking, Thrift } from './live-thrift.js';
 import { LiveTile } from './live-tile.js';
+import { WallPages } from './live-pages.js';
 
 /** How often tiles are kept in step, and how often their texts are renewed, milliseconds. */
 const stepping = 100;
@@ -39,6 +40,10 @@ export class LiveWall {
      * @type {(count: number) => void}
      */
     onthrift = () => {};
+    /** Called when other tiles are shown. */
+    onturn = () => {};
+    /** Which tiles are shown. */
+    pages;
     #thrift = new Thrift();
     #looked = 0;
     #session = '';
@@ -74,9 +79,12 @@ export class LiveWall {
 
     /**
      * @param {string[]} order Names that come first, in their order.
+     * @param {number | null} size Tiles at once; null: all.
+     * @param {number | null} turnSeconds After which others are shown; null: they stay.
      */
-    constructor(order) {
+    constructor(order, size, turnSeconds) {
         this.#order = order;
+        this.pages = new WallPages(size, turnSeconds, performance.now());
         this.#observer.observe(this.root);
         this.#paint();
         this.#timers = [setInterval(() => this.#step(), stepping), setInterval(() => this.draw(), drawing)];
@@ -229,12 +237,34 @@ export class LiveWall {
                 rate = own.rate;
             }
             if (!tile.hindrance) tile.follower.step(now - delay, rate);
+            tile.meter.step(now - delay);
             if (this.#sound?.name === tile.name) this.#sound.step(now - delay, rate);
         }
+        this.#turnPages();
         this.onstep();
         if (seconds < this.#looked + looking) return;
         this.#looked = seconds;
         this.#spare(seconds);
+    }
+
+    /** Shows other tiles when it is time, and decodes them before. */
+    #turnPages() {
+        const { hasTurned, next } = this.pages.step(performance.now());
+        for (const name of next) this.tiles.get(name)?.see(true);
+        if (hasTurned) this.#turned();
+    }
+
+    /** @param {number} pages On, or back. */
+    turn(pages) {
+        this.pages.turn(pages, performance.now());
+        this.#turned();
+    }
+
+    #turned() {
+        this.large = undefined;
+        for (const tile of this.tiles.values()) tile.enlarge.setAttribute('aria-pressed', 'false');
+        this.layOut();
+        this.onturn();
     }
 
     /**
@@ -273,7 +303,11 @@ export class LiveWall {
     layOut() {
         const [width, height] = [this.root.clientWidth, this.root.clientHeight];
         if (!width || !height) return;
-        const names = [...this.tiles.keys()];
+        const { count } = this.pages;
+        this.pages.setNames([...this.tiles.keys()]);
+        const names = this.pages.shown;
+        for (const tile of this.tiles.values()) tile.root.hidden = !names.includes(tile.name);
+        if (count !== this.pages.count) this.onturn();
         const large = this.large === undefined ? -1 : names.indexOf(this.large);
         const { boxes } = large < 0 ? grid(names.length, width, height) : spotlight(names.length, large, width, height);
         this.#boxes = boxes;
@@ -306,7 +340,7 @@ export class LiveWall {
 
     /** @param {string} key An arrow's. */
     moveFocus(key) {
-        const names = [...this.tiles.keys()];
+        const names = this.pages.shown;
         const from = this.focused;
         const to = from === undefined ? names[0] : names[neighbour(this.#boxes, names.indexOf(from), key)];
         if (to !== undefined) this.tiles.get(to)?.enlarge.focus();

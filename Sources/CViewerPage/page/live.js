@@ -1,5 +1,5 @@
 // @ts-check
-// The live wall: `/live?sources=a,b`.
+// The live wall: `/live?sources=a,b`, or one that is saved: `/live?wall=ID`.
 
 import { account, address, post, remove } from './api.js';
 import { diskTroubles } from './disk-words.js';
@@ -13,6 +13,7 @@ import { openCommands } from './live-commands.js';
 import { LiveConnection } from './live-connection.js';
 import { LiveToolbar } from './live-toolbar.js';
 import { LiveWall } from './live-wall.js';
+import { zoomKeys } from './picture-zoom.js';
 import { navigate } from './main.js';
 import { titleNow } from './session-name.js';
 import { say, setTitle } from './shell.js';
@@ -21,10 +22,12 @@ import { say, setTitle } from './shell.js';
 const patience = 5000;
 
 /** @type {import('./main.js').Open} */
-export function open(root, location) {
+export async function open(root, location) {
     setTitle('Live');
-    const wanted = new URL(location.href).searchParams.get('sources')?.split(',').filter(Boolean);
-    const page = new LivePage(root, wanted?.length ? wanted : undefined);
+    const query = new URL(location.href).searchParams;
+    const wall = query.get('wall') ? await savedWall(query.get('wall') ?? '') : undefined;
+    const wanted = wall?.sources ?? query.get('sources')?.split(',').filter(Boolean);
+    const page = new LivePage(root, wanted?.length ? wanted : undefined, wall);
     return {
         close: () => page.close(),
         state: () => page.state(),
@@ -32,8 +35,18 @@ export function open(root, location) {
     };
 }
 
+/** @param {string} id */
+async function savedWall(id) {
+    const { readWalls } = await import('./live-walls.js');
+    const wall = (await readWalls()).find((one) => one.id === id);
+    if (wall) setTitle(wall.name);
+    else say('There is no such wall, or not any more: all sources are shown.');
+    return wall;
+}
+
 class LivePage {
     #wanted;
+    #saved;
     #wall;
     #toolbar;
     #message = element('div', { className: 'middle' });
@@ -57,25 +70,35 @@ class LivePage {
     /**
      * @param {HTMLElement} root
      * @param {string[] | undefined} wanted Undefined: all.
+     * @param {import('./live-walls.js').Wall | undefined} saved
      */
-    constructor(root, wanted) {
+    constructor(root, wanted, saved) {
         this.#wanted = wanted;
-        this.#wall = new LiveWall(wanted ?? []);
+        this.#saved = saved;
+        this.#wall = new LiveWall(wanted ?? [], saved?.tiles ?? null, saved?.turnSeconds ?? null);
         for (const name of wanted ?? []) this.#wall.tile(name);
         this.#wall.onstep = () => this.#toolbar.draw(this.#at, this.#wall.mode === 'step' ? this.#wall.delay : null, this.#zero);
         this.#wall.onthrift = (count) => say(count
             ? `This computer cannot decode everything: ${counted(count, 'tile shows', 'tiles show')} keyframes only.`
             : 'All tiles show every picture again.');
+        this.#wall.onturn = () => this.#toolbar.showPages(this.#wall.pages);
         this.#keys = this.#keyList();
         this.#toolbar = new LiveToolbar({
             setMode: (mode) => this.#setMode(mode),
             setDelay: (delay) => this.#setDelay(delay),
             mark: () => void this.#mark(),
             choose: () => this.#choose(),
+            walls: () => void this.#walls(),
+            turn: (pages) => this.#wall.turn(pages),
+            setTurning: (isTurning) => {
+                this.#wall.pages.setTurning(isTurning, performance.now());
+                this.#toolbar.showPages(this.#wall.pages);
+            },
             fullScreen: () => this.#fullScreen(),
             keys: () => showKeys(this.#keys),
         });
-        root.append(element('h1', { className: 'unseen' }, 'Live'), this.#toolbar.root, this.#trouble,
+        this.#toolbar.showPages(this.#wall.pages);
+        root.append(element('h1', { className: 'unseen' }, saved?.name ?? 'Live'), this.#toolbar.root, this.#trouble,
             element('section', { className: 'stage', 'aria-label': 'Live pictures' }, this.#wall.root, this.#message));
         this.#connection = this.#connect();
         this.#dropKeys = useKeys(this.#keys);
@@ -106,8 +129,9 @@ class LivePage {
 
     /** @param {Location} location */
     move(location) {
-        const wanted = new URL(location.href).searchParams.get('sources') ?? '';
-        return wanted === (this.#wanted?.join(',') ?? '');
+        const query = new URL(location.href).searchParams;
+        if ((query.get('wall') ?? undefined) !== this.#saved?.id) return false;
+        return this.#saved !== undefined || (query.get('sources') ?? '') === (this.#wanted?.join(',') ?? '');
     }
 
     async #askAccount() {
@@ -243,9 +267,21 @@ class LivePage {
         say(delay === null ? 'The delay follows the slowest source.' : `The delay is ${delay} s.`);
     }
 
+    get #known() {
+        return [...new Set([...this.#wall.tiles.keys(), ...(this.#status?.sources.map((source) => source.name) ?? [])])];
+    }
+
+    async #walls() {
+        try {
+            const { openWalls } = await import('./live-walls.js');
+            await openWalls(this.#known, this.#saved);
+        } catch (error) {
+            say(wordsOf(error));
+        }
+    }
+
     #choose() {
-        const known = [...this.#wall.tiles.keys(), ...(this.#status?.sources.map((source) => source.name) ?? [])];
-        openChoice(known, this.#wanted, (chosen) => {
+        openChoice(this.#known, this.#wanted, (chosen) => {
             const query = chosen ? `?sources=${chosen.map(encodeURIComponent).join(',')}` : '';
             navigate(`/live${query}`);
         });
@@ -315,6 +351,14 @@ class LivePage {
             { keys: ['+', '='], shown: '+', text: 'Longer delay', act: () => this.#changeDelay(1) },
             { keys: ['m'], text: 'Hear the tile, or silence', act: () => this.#hear() },
             { keys: ['r'], text: 'Recording of the tile, at the instant that is shown', act: () => this.#toRecording() },
+            { keys: ['w'], text: 'Walls that are saved', act: () => void this.#walls() },
+            { keys: ['n'], text: 'Next tiles of a wall that has more', act: () => wall.turn(1) },
+            { keys: ['p'], text: 'Tiles before', act: () => wall.turn(-1) },
+            ...zoomKeys(() => {
+                const name = wall.focused ?? wall.large;
+                if (name === undefined) say('Choose a tile first, with the arrow keys.');
+                return name === undefined ? undefined : wall.tiles.get(name)?.zoom;
+            }),
             { keys: ['f'], text: 'Full screen', act: () => this.#fullScreen() },
         ];
     }

@@ -97,10 +97,11 @@ async function show(isAnew = false) {
 /**
  * Goes to another address of the page.
  * @param {string} address
+ * @param {boolean} [isAnew] What is there has changed, although it has the same address.
  */
-export function navigate(address) {
+export function navigate(address, isAnew = false) {
     history.pushState(null, '', withZone(address));
-    void show();
+    void show(isAnew);
     scrollTo(0, 0);
 }
 

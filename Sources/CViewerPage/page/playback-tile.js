@@ -6,6 +6,7 @@ import { causeBeginning, isOnPurpose } from './causes.js';
 import { element, setText } from './element.js';
 import { counted, duration, sessionTime } from './format.js';
 import { follow } from './playback-follow.js';
+import { PictureZoom } from './picture-zoom.js';
 import { TrackMedia } from './playback-media.js';
 
 /** @typedef {import('./playback-coverage.js').Lane} Lane */
@@ -36,9 +37,11 @@ export class PlaybackTile {
         this.words = element('p', { className: 'words', hidden: true });
         this.detail = element('span', { className: 'detail' });
         this.choice = element('button', { type: 'button', className: 'name', title: 'Steps go by the pictures of this source' }, name);
+        this.screen = element('div', { className: 'screen' }, this.video, this.words);
         this.element = element('figure', { className: 'tile' },
-            element('div', { className: 'screen' }, this.video, this.words),
+            this.screen,
             element('figcaption', {}, this.choice, this.detail));
+        this.zoom = new PictureZoom(name, this.screen, this.video, this.element);
         this.media = new TrackMedia(this.video, 'video', index, base, count);
         /** Called when a picture has come, or what was waited for. */
         this.changed = () => {};

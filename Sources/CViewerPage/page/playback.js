@@ -15,6 +15,7 @@ import { beginning, isGrowing, readCoverage } from './playback-coverage.js';
 import { MarkPanel, markWords } from './playback-marks.js';
 import { MissingPanel } from './playback-missing.js';
 import { PlaybackPlayer } from './playback-player.js';
+import { zoomKeys } from './picture-zoom.js';
 import { titleOf } from './session-name.js';
 import { say, setTitle } from './shell.js';
 import { Timeline } from './timeline.js';
@@ -84,6 +85,7 @@ class PlaybackPage {
         this.exports = new ExportPanel(session, () => ({
             sources: this.player.tiles.map((tile) => tile.name), reference: this.player.reference?.name ?? '',
             at: this.player.clock.now, markIn: this.player.markIn, markOut: this.player.markOut, extent: this.player.extent,
+            sizes: new Map(this.overview.sources.map(({ name, sizeBytes }) => [name, sizeBytes])),
         }));
         this.missing = new MissingPanel(session, (time) => this.player.seek(time));
         this.marks = new MarkPanel(session, (time) => this.player.seek(time), () => {
@@ -412,6 +414,7 @@ class PlaybackPage {
             { keys: ['+', '='], shown: '+', text: 'Zoom in on the timeline', act: () => actions.zoom(0.5) },
             { keys: ['-', '−'], shown: '−', text: 'Zoom out of the timeline', act: () => actions.zoom(2) },
             { keys: ['a'], shown: 'A', text: 'The whole timeline', act: () => actions.showAll() },
+            ...zoomKeys(() => (this.player.tiles.find(({ element }) => element.contains(document.activeElement)) ?? this.player.reference)?.zoom),
             { keys: ['f'], shown: 'F', text: 'All pictures on the full screen', act: () => void enlarge(this.tiles) },
         ];
     }

@@ -17,6 +17,7 @@ struct ViewerRoutes {
     let streams: LiveStreams
     let readiness: Readiness
     let progress: ServerProgress
+    let walls: WallStore
 
     func router() -> Router<ViewerContext> {
         let router = Router(context: ViewerContext.self)
@@ -84,6 +85,11 @@ struct ViewerRoutes {
         endpoints.get("\(session)/sources/:source/clock", sessions.clock)
         endpoints.get("\(session)/sources/:source/media.mp4", media.movie)
         endpoints.get("\(session)/sources/:source/picture.jpg", media.picture)
+        let walls = WallsAPI(site: site, store: walls)
+        endpoints.get("\(api)/walls", walls.list)
+        endpoints.on(.post, "\(api)/walls", walls.add)
+        endpoints.on(.put, "\(api)/walls/:wall", walls.replace)
+        endpoints.on(.delete, "\(api)/walls/:wall", walls.remove)
         let operators = OperatorAPI(site: site, commands: commands)
         endpoints.on(.patch, session, operators.edit)
         endpoints.on(.delete, session, operators.remove)

@@ -136,7 +136,8 @@ package struct ViewerServer: Sendable {
         let router = ViewerRoutes(
             site: site, settings: settings, access: access, hub: hub, log: log, history: history,
             exports: exports, commands: commands, streams: LiveStreams(hub: hub),
-            readiness: Readiness(site), progress: progress
+            readiness: Readiness(site), progress: progress,
+            walls: WallStore(directory: settings.state) { [logger] in logger.warning("\($0)") }
         ).router()
         let application = Application(
             router: router, server: builder(),

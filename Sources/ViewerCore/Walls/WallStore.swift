@@ -1,0 +1,157 @@
+import Archive
+import FoundationEssentials
+import Glibc
+import HTTPTypes
+import Media
+import Synchronization
+
+/// The walls that are saved, in a file of the viewer's: `walls.json`, replaced as a whole. Any thread may call; calls block.
+///
+/// The file is read for each question: it is small, and another viewer may have the same directory.
+final class WallStore: Sendable {
+    static let fileName = "walls.json"
+    static let maximumOfOwner = 64
+    static let maximumWalls = 1_000
+    /// A thousand walls of 64 sources with long names are larger: then there is room for fewer.
+    static let maximumBytes = 2 << 20
+
+    private struct Document: Codable {
+        var version: Int
+        var walls: [Wall]
+    }
+
+    /// Of the document.
+    private static let version = 1
+
+    /// Nil: nothing can be saved.
+    private let directory: String?
+    /// One change at a time in this process; ``SecretFile/withLock(besides:_:)`` is for others.
+    private let changing = Mutex(())
+
+    private let report: @Sendable (String) -> Void
+
+    /// - Parameter report: takes lines for the log; called on any thread.
+    init(directory: String?, report: @escaping @Sendable (String) -> Void) {
+        self.directory = directory
+        self.report = report
+    }
+
+    private var path: String? { directory.map { "\($0)/\(Self.fileName)" } }
+
+    /// All that are saved; none without a directory.
+    func walls() throws(Problem) -> [Wall] {
+        guard let path else { return [] }
+        do throws(AccessError) {
+            return try Self.read(path)
+        } catch {
+            throw problem(error)
+        }
+    }
+
+    /// Changes what is saved.
+    /// - Parameter body: gets all walls; what it throws changes nothing.
+    func change<Result: Sendable>(
+        _ body: (inout [Wall]) throws(Problem) -> Result
+    ) throws(Problem) -> Result {
+        guard let directory, let path else {
+            throw Problem(
+                .serviceUnavailable,
+                "walls cannot be saved: start the viewer with --state DIRECTORY")
+        }
+        let outcome = changing.withLock { _ -> Swift.Result<Result, Problem> in
+            var refusal: Problem?
+            do throws(AccessError) {
+                try Self.make(directory)
+                let result = try SecretFile.withLock(besides: path) {
+                    () throws(AccessError) -> Result? in
+                    var walls = try Self.read(path)
+                    let result: Result
+                    do throws(Problem) {
+                        result = try body(&walls)
+                        try Self.check(walls)
+                    } catch {
+                        refusal = error
+                        return nil
+                    }
+                    try SecretFile.replace(path, with: try Self.bytes(walls, path))
+                    return result
+                }
+                if let result { return .success(result) }
+                return .failure(refusal ?? Problem(.internalServerError, "nothing was changed"))
+            } catch {
+                return .failure(problem(error))
+            }
+        }
+        return try outcome.get()
+    }
+
+    private static func check(_ walls: [Wall]) throws(Problem) {
+        guard walls.count <= maximumWalls else {
+            throw Problem(.conflict, "\(maximumWalls) walls are saved: remove one first")
+        }
+        let byOwner = Dictionary(grouping: walls, by: \.owner)
+        guard byOwner.values.allSatisfy({ $0.count <= maximumOfOwner }) else {
+            throw Problem(
+                .conflict, "\(maximumOfOwner) walls of this account are saved: remove one first")
+        }
+    }
+
+    // MARK: The file
+
+    private static func make(_ directory: String) throws(AccessError) {
+        do throws(ArchiveError) {
+            try FileSystem.makeDirectories(directory)
+        } catch {
+            throw .system(operation: "make", path: directory, errno: error.code ?? EIO)
+        }
+    }
+
+    private static func read(_ path: String) throws(AccessError) -> [Wall] {
+        guard let content = try SecretFile.read(path, limit: maximumBytes) else { return [] }
+        let document: Document
+        do {
+            document = try JSONDecoder().decode(Document.self, from: Data(content.bytes))
+        } catch {
+            throw damage(path, "it is not a list of walls")
+        }
+        guard document.version == version else {
+            throw damage(path, "version \(document.version) is not known")
+        }
+        let walls = document.walls
+        guard walls.count <= maximumWalls, Set(walls.map(\.id)).count == walls.count else {
+            throw damage(path, "it has too many walls, or one twice")
+        }
+        if let flaw = walls.lazy.compactMap(\.flaw).first { throw damage(path, flaw) }
+        return walls
+    }
+
+    private static func damage(_ path: String, _ reason: String) -> AccessError {
+        .malformed(path: path, line: 1, reason: "\(reason): correct it, or move it away")
+    }
+
+    private static func bytes(_ walls: [Wall], _ path: String) throws(AccessError) -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
+        let bytes: [UInt8]
+        do {
+            bytes = [UInt8](try encoder.encode(Document(version: version, walls: walls)))
+        } catch {
+            throw damage(path, "\(error)")
+        }
+        guard bytes.count <= maximumBytes else {
+            throw .tooLarge(path: path, limitBytes: maximumBytes)
+        }
+        return bytes
+    }
+
+    /// Where the file is concerns nobody who watches.
+    private func problem(_ error: AccessError) -> Problem {
+        report("\(error)")
+        switch error {
+        case .tooLarge: return Problem(.conflict, "too much is saved: remove a wall first")
+        default:
+            return Problem(
+                .serviceUnavailable, "the viewer cannot read or write its walls: its log says why")
+        }
+    }
+}
