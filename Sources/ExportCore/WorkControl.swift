@@ -4,7 +4,8 @@ package import Containers
 package struct WorkControl: Sendable {
     /// Cancels the work.
     package let cancellation: Cancellation
-    private let report: @Sendable (_ fraction: Double) -> Void
+    /// Takes how much is done; for work that consists of several.
+    package let report: @Sendable (_ fraction: Double) -> Void
 
     /// - Parameter report: called often on the working thread, with the completed fraction (0 … 1).
     package init(

@@ -13,6 +13,7 @@ import subprocess
 import sys
 import urllib.error
 import urllib.request
+import zipfile
 
 from checks import Checks
 from chromium import Chromium
@@ -42,6 +43,42 @@ def probe(path):
     words = ["ffprobe", "-v", "error", "-show_entries", "format=duration:stream=codec_type,width", "-of", "json", str(path)]
     found = json.loads(subprocess.run(words, capture_output=True, check=True).stdout)
     return float(found["format"]["duration"]), [one["codec_type"] for one in found["streams"]]
+
+
+async def archive(page, checks, fetched, root, count):
+    """A file for each source in one ZIP archive, its size told before; and with the time burnt in."""
+    await page.choose(".export .start select", f"All {count}, a file each (ZIP)")
+    names = await page.run("Object.keys(tributary.state().sources)")
+    await page.until("/^[0-9.]+ [kM]?B[.]$/.test(document.querySelector('.export .size').textContent)", 20)
+    told = await page.run("document.querySelector('.export .size').textContent")
+    await page.press(".export .start button")
+    path = await page.downloaded(".zip")
+    size = await page.run(f"(async () => (await import('/page/format.js')).bytes({path.stat().st_size}))()")
+    checks("a ZIP archive has the size that was told", told == f"{size}.", f"{told} {size}")
+    checks("and is named for its sources and its range", re.search(r"_[a-z0-9+-]+_0m03\.000s-0m05\.000s\.zip$", path.name) is not None, path.name)
+    with zipfile.ZipFile(path) as opened:
+        flaw, inside = opened.testzip(), opened.namelist()
+        same = [digest(opened.read(name)) == await fetched(f"{root}/sources/{source}/media.mp4?from=3&until=5")
+            for name, source in zip(inside, names) if name.endswith(".mp4")]
+    checks("with a file for each source, byte for byte", flaw is None and len(inside) == count and len(same) >= count - 1 and all(same), f"{flaw} {inside} {same}")
+    await page.run("document.querySelector('.export .burn input').click()")
+    told = await page.run("document.querySelector('.export .size').textContent")
+    checks("what is encoded again has no size before", "known when it is done" in told, told)
+    await page.choose(".export .start select", f"{names[0]}, as it was recorded")
+    await page.press(".export .start button")
+    await page.until("!!document.querySelector('.jobs li a:not([hidden])')", 60)
+    await page.press(".jobs li a")
+    clip = await page.downloaded(".mp4")
+    # The ground of the letters: a strip at the lower edge that was not there before.
+    words = ["ffmpeg", "-v", "error", "-i", str(clip), "-frames:v", "1", "-f", "rawvideo", "-pix_fmt", "gray", "-"]
+    picture = subprocess.run(words, capture_output=True, check=True).stdout
+    width = next(width for width in (640, 320) if len(picture) == width * width * 9 // 16)
+    strip = picture[-width * 8:-width * 7][:width // 2]
+    dark, bright = sum(value < 40 for value in strip), sum(value > 200 for value in strip)
+    checks("with the time burnt in, its letters are in the picture", dark > len(strip) / 3 and bright > 10, f"{dark} dark, {bright} bright of {len(strip)}")
+    await page.press_text("Remove", "document.querySelector('.jobs')")
+    await page.until("!document.querySelector('.jobs li')", 10)
+    await page.run("document.querySelector('.export .burn input').click()")
 
 
 async def check(arguments):
@@ -89,6 +126,7 @@ async def check(arguments):
         name = (await page.downloaded(".mp4")).name
         checks("whose name has the source and the range", re.search(r"_[a-z]+_0m03\.000s-0m05\.000s\.mp4$", name) is not None, name)
 
+        await archive(page, checks, fetched, root, count)
         await page.choose(".export .start select", f"All {count} side by side (encoded again)")
         await page.run("notes.length = 0")
         await page.press(".export .start button")

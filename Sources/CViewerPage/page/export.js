@@ -13,7 +13,8 @@ import { say } from './shell.js';
  * @property {string} id
  * @property {string} session
  * @property {string[]} sources
- * @property {'passthrough' | 'grid'} layout
+ * @property {'passthrough' | 'grid' | 'files'} layout
+ * @property {boolean} burnsTime
  * @property {'waiting' | 'running' | 'done' | 'failed' | 'cancelled'} state
  * @property {number} fraction
  * @property {number} sizeBytes
@@ -23,13 +24,17 @@ import { say } from './shell.js';
 
 /** Jobs are asked for so often, in case no event comes; milliseconds. */
 const period = 2000;
+/** Points that move are not asked about, milliseconds. */
+const settle = 500;
+/** Exact sizes take the heads of all fragments: of a longer part it is said from what the sources take together. Seconds. */
+const longestExact = 3600;
 /** How long a link works, seconds. */
 const lifetimes = [[3600, 'an hour'], [86400, 'a day'], [604800, 'a week'], [2592000, '30 days']];
 
 export class ExportPanel {
     /**
      * @param {string} session
-     * @param {() => { sources: string[], reference: string, at: number, markIn: number | null, markOut: number | null, extent: { start: number, end: number } }} place
+     * @param {() => { sources: string[], reference: string, at: number, markIn: number | null, markOut: number | null, extent: { start: number, end: number }, sizes: Map<string, number> }} place
      */
     constructor(session, place) {
         this.session = session;
@@ -46,7 +51,12 @@ export class ExportPanel {
         /** What can be exported, as it was listed last. */
         this.choices = '';
         this.range = element('p', { className: 'range' });
-        this.what = element('select', { 'aria-label': 'What is exported' });
+        this.what = element('select', { 'aria-label': 'What is exported', onchange: () => this.#tellSize() });
+        this.burns = element('input', { type: 'checkbox', onchange: () => this.#tellSize() });
+        this.size = element('p', { className: 'size muted', role: 'status' });
+        this.sizing = 0;
+        /** What the size is of. */
+        this.sized = '';
         this.lifetime = element('select', { 'aria-label': 'How long the link works' },
             ...lifetimes.map(([seconds, text]) => element('option', { value: String(seconds), selected: seconds === 604800 }, `for ${text}`)));
         this.start = button('Export', () => void this.#start(), { className: 'main' });
@@ -60,6 +70,7 @@ export class ExportPanel {
         this.element = element('section', { className: 'card export', 'aria-label': 'Export' },
             element('h2', {}, 'Export'), this.range,
             element('p', { className: 'start' }, this.what, this.start, this.listing = button('List the files', () => void this.#listFiles())),
+            element('p', { className: 'burn' }, element('label', {}, this.burns, 'The time burnt in (UTC; encoded again)')), this.size,
             this.files = element('ul', { className: 'files', 'aria-label': 'A file for each source', hidden: true }),
             element('p', {}, button('Save this picture', () => this.#still()), ' ', this.sourceText = element('span', { className: 'muted' })),
             this.linking, this.link, this.wrong, this.list);
@@ -79,6 +90,7 @@ export class ExportPanel {
     close() {
         this.stopListening();
         clearInterval(this.timer);
+        clearTimeout(this.sizing);
     }
 
     /** The points or the sources have changed. */
@@ -91,7 +103,7 @@ export class ExportPanel {
                 : `From ${sessionTime(from)} to ${sessionTime(until)}: ${(until - from).toFixed(3)} s.`);
         this.start.disabled = until <= from || sources.length === 0;
         const wanted = [...sources.map((name) => [`passthrough ${name}`, `${name}, as it was recorded`]),
-            ...(sources.length > 1 ? [['grid', `All ${sources.length} side by side (encoded again)`]] : [])];
+            ...(sources.length > 1 ? [['files', `All ${sources.length}, a file each (ZIP)`], ['grid', `All ${sources.length} side by side (encoded again)`]] : [])];
         const text = wanted.flat().join('\n');
         if (text !== this.choices) {
             this.choices = text;
@@ -103,6 +115,7 @@ export class ExportPanel {
         const part = `${sources} ${markIn} ${markOut}`;
         if (part !== this.listed) this.files.hidden = true;
         this.listed = part;
+        this.#tellSize();
         setText(this.sourceText, reference ? `of ${reference}, in full size` : '');
     }
 
@@ -117,6 +130,57 @@ export class ExportPanel {
         };
     }
 
+    /** Times, as addresses have them. */
+    #part() {
+        const { markIn, markOut } = this.place();
+        return [markIn !== null && `from=${timeText(markIn)}`, markOut !== null && `until=${timeText(markOut)}`].filter(Boolean);
+    }
+
+    /** The names of what is exported. */
+    get #wanted() {
+        const [layout, name] = this.what.value.split(' ');
+        return layout === 'passthrough' ? [name] : this.place().sources;
+    }
+
+    /** Says how large it will be. */
+    #tellSize() {
+        const { markIn, markOut, extent, sizes } = this.place();
+        const isGrid = this.what.value === 'grid';
+        this.burns.disabled = isGrid;
+        const isEncoded = isGrid || this.burns.checked;
+        const key = `${this.what.value} ${this.#wanted} ${markIn} ${markOut} ${isEncoded} ${isGrid}`;
+        const length = (markOut ?? extent.end) - (markIn ?? extent.start);
+        const isExact = !isEncoded && length <= longestExact && (markIn !== null || markOut !== null);
+        if (isExact && key === this.sized) return;
+        this.sized = key;
+        clearTimeout(this.sizing);
+        if (this.start.disabled) return setText(this.size, '');
+        const part = Math.max(0, Math.min(1, length / Math.max(0.001, extent.end - extent.start)));
+        const about = bytes(this.#wanted.reduce((sum, name) => sum + (sizes.get(name) ?? 0), 0) * part);
+        setText(this.size, isEncoded ? `About ${about} as recorded; encoded again, its size is known when it is done.` : `About ${about}.`);
+        if (isExact) this.sizing = setTimeout(() => void this.#readSize(key), settle);
+    }
+
+    /** @param {string} key What the size is of. */
+    async #readSize(key) {
+        try {
+            const response = await request(this.#path(), { method: 'HEAD' });
+            if (key === this.sized) setText(this.size, `${bytes(Number(response.headers.get('Content-Length')))}.`);
+        } catch (error) {
+            if (key === this.sized) setText(this.size, error instanceof ApiError && error.status === 404 ? 'Nothing of it is recorded in this part.' : '');
+        }
+    }
+
+    /** Where what is not encoded can be fetched. */
+    #path() {
+        const wanted = this.#wanted;
+        if (this.what.value === 'files') {
+            const query = [`sources=${wanted.map(encodeURIComponent).join(',')}`, ...this.#part()].join('&');
+            return `${address`/api/v1/sessions/${this.session}/media.zip`}?${query}`;
+        }
+        return `${address`/api/v1/sessions/${this.session}/sources/${wanted[0]}/media.mp4`}?${['download=yes', ...this.#part()].join('&')}`;
+    }
+
     /** @param {() => Promise<void>} act */
     async #try(act) {
         setText(this.wrong, '');
@@ -128,14 +192,18 @@ export class ExportPanel {
     }
 
     async #start() {
-        const { sources } = this.place();
-        const { source, from, until } = this.#clip();
-        const isGrid = this.what.value === 'grid';
+        const { from, until } = this.#clip();
+        const [layout] = this.what.value.split(' ');
+        const burnsTime = this.burns.checked && layout !== 'grid';
         this.start.disabled = true;
         await this.#try(async () => {
-            this.#take(await post('/api/v1/exports', {
-                session: this.session, sources: isGrid ? sources : [source], from, until, layout: isGrid ? 'grid' : 'passthrough',
-            }));
+            if (layout === 'files' && !burnsTime) {
+                // Made while it is sent. What is wrong is told before, not in a download that fails.
+                const response = await request(this.#path(), { method: 'HEAD' });
+                element('a', { href: this.#path(), download: '' }).click();
+                return say(`The download of ${bytes(Number(response.headers.get('Content-Length')))} begins.`);
+            }
+            this.#take(await post('/api/v1/exports', { session: this.session, sources: this.#wanted, from, until, layout, burnsTime }));
             say('The export has been asked for.');
         });
         this.update();
@@ -143,8 +211,8 @@ export class ExportPanel {
 
     /** A file for each source, byte for byte as it was recorded, with its exact size before it is fetched. */
     async #listFiles() {
-        const { sources, markIn, markOut } = this.place();
-        const query = [markIn !== null && `from=${timeText(markIn)}`, markOut !== null && `until=${timeText(markOut)}`, 'download=yes'].filter(Boolean).join('&');
+        const { sources } = this.place();
+        const query = [...this.#part(), 'download=yes'].join('&');
         this.files.hidden = false;
         this.files.replaceChildren(...sources.map((name) => {
             const path = `${address`/api/v1/sessions/${this.session}/sources/${name}/media.mp4`}?${query}`;
@@ -240,7 +308,7 @@ function makeRow(first, end) {
     const progress = element('progress', { max: 1, 'aria-label': 'Progress' });
     const file = element('a', { className: 'button', hidden: true, download: '' }, 'Download');
     const stop = button('Cancel', end);
-    const name = first.layout === 'grid' ? first.sources.join(', ') : first.sources[0];
+    const name = `${first.sources.join(', ')}${first.burnsTime ? ', with the time' : ''}`;
     const row = element('li', {}, words, progress, file, stop);
     const started = performance.now();
     return {

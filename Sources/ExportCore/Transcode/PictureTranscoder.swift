@@ -16,15 +16,18 @@ final class PictureTranscoder {
     /// The last picture before the output's start, which is shown there.
     private var held: RawFrame?
     private var hasBegun = false
+    private let stamp: TimeStamp?
 
     /// - Parameters:
     ///   - first: the recording's first sample in the range.
+    ///   - stamp: what is painted on each picture; nil: nothing.
     ///   - index: of the track in the output.
     init(
         _ first: RecordedSample, codec: PictureCodec, settings: TranscodeSettings,
-        timeline: OutputTimeline, index: Int
+        timeline: OutputTimeline, index: Int, stamp: TimeStamp? = nil
     ) throws {
         self.index = index
+        self.stamp = stamp
         self.timeline = timeline
         guard case .picture(let picture) = try CodedTrack(first.format).content else {
             preconditionFailure("a video sample's format is a picture's")
@@ -83,7 +86,7 @@ final class PictureTranscoder {
     }
 
     private func send(_ frame: RawFrame, at time: Int64, into output: MuxedOutput) throws {
-        var frame = frame
+        var frame = try stamp?.stamped(frame) ?? frame
         frame.captureNanoseconds = time
         hasBegun = true
         let index = index

@@ -136,7 +136,9 @@ package struct TranscodeExport {
             case (.video, let codec?, _):
                 transcoder = .pictures(
                     try PictureTranscoder(
-                        first, codec: codec, settings: settings, timeline: timeline, index: index))
+                        first, codec: codec, settings: settings, timeline: timeline, index: index,
+                        stamp: settings.burnsTime
+                            ? TimeStamp(name: range.source.name, zero: range.sessionZero) : nil))
             case (.audio, _, let codec?):
                 transcoder = .sound(
                     try AudioTranscoder(

@@ -15,6 +15,8 @@ package struct TranscodeSettings: Hashable, Sendable {
     /// Nil: as recorded.
     package var size: PictureSize?
     package var isFastStart = false
+    /// Each picture shows the source's name and when it was captured (UTC), at its lower edge. Pictures are encoded anew for it.
+    package var burnsTime = false
     package var closesGaps = false
 
     package init(videoCodec: PictureCodec?, audioCodec: AudioCodec?) {

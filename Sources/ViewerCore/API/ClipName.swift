@@ -9,6 +9,21 @@ struct ClipName: CustomStringConvertible {
     var fromNanoseconds: Int64?
     /// Nil: the end.
     var untilNanoseconds: Int64?
+    /// The time is burnt in: it is another clip than the one as it was recorded.
+    var showsTime = false
+    /// Of the file's name.
+    var ending = "mp4"
+
+    /// How several sources are named: `door+hall`, or their number.
+    static func names(of sources: [String]) -> String {
+        let names = sources.joined(separator: "+")
+        return sources.count <= mostNamed && names.utf8.count <= longestNames
+            ? names : "\(sources.count)-sources"
+    }
+
+    private static let mostNamed = 4
+    /// A file's name has 255 bytes.
+    private static let longestNames = 80
 
     var description: String {
         let range =
@@ -18,7 +33,7 @@ struct ClipName: CustomStringConvertible {
             case (let from?, nil): "_\(Self.text(from))-end"
             case (nil, let until?): "_begin-\(Self.text(until))"
             }
-        return "\(session)_\(what)\(range).mp4"
+        return "\(session)_\(what)\(range)\(showsTime ? "_time" : "").\(ending)"
     }
 
     /// `1m23.500s`: colons are not allowed in names of files everywhere.

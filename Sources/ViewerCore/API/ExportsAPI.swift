@@ -9,7 +9,7 @@ import Terminal
 /// Exports as jobs: asked for, followed, downloaded, cancelled.
 struct ExportsAPI {
     private static let maximumBodyBytes = 16 << 10
-    private static let maximumGridSources = 16
+    private static let maximumSources = 16
 
     let site: ViewerSite
     let queue: ExportQueue
@@ -22,6 +22,7 @@ struct ExportsAPI {
         var from: String?
         var until: String?
         var layout: ExportWish.Layout?
+        var burnsTime: Bool?
     }
 
     private struct Job: Encodable {
@@ -29,6 +30,7 @@ struct ExportsAPI {
         var session: String
         var sources: [String]
         var layout: String
+        var burnsTime: Bool
         var state: ExportJob.State
         var fraction: Double
         var sizeBytes: Int64
@@ -41,6 +43,7 @@ struct ExportsAPI {
             session = job.wish.session
             sources = job.wish.sources
             layout = job.wish.layout.rawValue
+            burnsTime = job.wish.burnsTime
             state = job.state
             fraction = job.fraction
             sizeBytes = job.sizeBytes
@@ -61,15 +64,15 @@ struct ExportsAPI {
         guard ArchiveLayout.isValidName(wish.session) else {
             throw Problem(.badRequest, "'session' must be a session's name")
         }
-        let count = layout == .passthrough ? 1...1 : 1...Self.maximumGridSources
+        let count = layout == .passthrough ? 1...1 : 1...Self.maximumSources
         guard count.contains(wish.sources.count),
             Set(wish.sources).count == wish.sources.count
         else {
             throw Problem(
                 .badRequest,
                 layout == .passthrough
-                    ? "'sources' must be one name: a grid shows several"
-                    : "'sources' must be up to \(Self.maximumGridSources) different names")
+                    ? "'sources' must be one name: use the layout files or grid for several"
+                    : "'sources' must be up to \(Self.maximumSources) different names")
         }
         if let other = wish.sources.first(where: { !context.rights.mayRead($0) }) {
             throw Problem(.notFound, "no source '\(other)'")
@@ -86,7 +89,7 @@ struct ExportsAPI {
             }
             return ExportWish(
                 session: wish.session, sources: wish.sources, fromNanoseconds: from,
-                untilNanoseconds: until, layout: layout)
+                untilNanoseconds: until, layout: layout, burnsTime: wish.burnsTime ?? false)
         }
         let now = SystemClock.monotonic.nowNanoseconds
         switch queue.add(export, for: context.identity, now: now) {
@@ -132,7 +135,7 @@ struct ExportsAPI {
                 throw Problem(.notFound, "there is no such export, or not any more")
             }
         }
-        var response = FileAnswer(file: file, contentType: "video/mp4", tag: job.id).response(
+        var response = FileAnswer(file: file, contentType: job.contentType, tag: job.id).response(
             to: request, in: site.threads)
         response.headers[.contentDisposition] = "attachment; filename=\"\(job.fileName)\""
         return response

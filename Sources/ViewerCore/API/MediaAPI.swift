@@ -10,6 +10,8 @@ import NIOCore
 struct MediaAPI {
     /// From a thumbnail to the largest picture that there is.
     private static let widths = 16...8_192
+    /// Files in one archive: as many as a page shows at once.
+    private static let maximumFiles = 16
 
     let site: ViewerSite
 
@@ -18,7 +20,96 @@ struct MediaAPI {
             request, SignedLink.addedNames.union(["from", "until", "download"]))
         let session = try context.name("session")
         let name = try context.source()
-        let wanted = try await site.read { library -> (MovieCache.Key, ExportRange) in
+        let clip = try await clip(of: name, in: session, query, for: context.workOwner)
+        let movie = clip.movie
+        let answer = FileAnswer(file: movie, contentType: "video/mp4", tag: movie.tag.description)
+        var response = answer.response(to: request, in: site.threads)
+        if query["download"] != nil {
+            let file = ClipName(
+                session: session, what: name, fromNanoseconds: clip.fromNanoseconds,
+                untilNanoseconds: clip.untilNanoseconds)
+            response.headers[.contentDisposition] = "attachment; filename=\"\(file)\""
+        }
+        return response
+    }
+
+    /// Sources of a session as separate files in one archive.
+    func archive(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        let query = try RequestQuery(request, ["sources", "from", "until"])
+        let session = try context.name("session")
+        guard let names = try query.sources("sources"), names.count <= Self.maximumFiles,
+            Set(names).count == names.count
+        else {
+            throw Problem(
+                .badRequest, "'sources' must be up to \(Self.maximumFiles) different names: a,b,c")
+        }
+        if let other = names.first(where: { !context.rights.mayRead($0) }) {
+            throw Problem(.notFound, "no source '\(other)' in \(session)")
+        }
+        let known = try await site.read { library in
+            Set(try library.recording(session).sources.map(\.name))
+        }
+        if let other = names.first(where: { !known.contains($0) }) {
+            throw Problem(.notFound, "no source '\(other)' in \(session)")
+        }
+        var parts: [ZipAnswer.Part] = []
+        var absence: Problem?
+        var range: (from: Int64?, until: Int64?) = (nil, nil)
+        for name in names {
+            do {
+                let clip = try await clip(of: name, in: session, query, for: context.workOwner)
+                range = (clip.fromNanoseconds, clip.untilNanoseconds)
+                parts.append(clip.part(of: name, in: session))
+            } catch let problem as Problem where problem.status == .notFound {
+                // What is not there is told in its place.
+                absence = problem
+                let note = MemoryFile(bytes: Array("\(problem.text)\n".utf8))
+                parts.append(
+                    ZipAnswer.Part(
+                        entry: ZipArchive.Entry(
+                            name: "\(session)_\(name)_nothing.txt", sizeBytes: note.sizeBytes,
+                            modified: UTCTime(fileName: session.prefix(24))
+                                ?? UTCTime(nanoseconds: 0)), file: note))
+            }
+        }
+        if let absence, parts.allSatisfy({ $0.file is MemoryFile }) { throw absence }
+        let file = ClipName(
+            session: session, what: ClipName.names(of: names), fromNanoseconds: range.from,
+            untilNanoseconds: range.until, ending: "zip")
+        var headers = HTTPFields()
+        headers[.contentType] = "application/zip"
+        headers[.cacheControl] = "no-store"
+        headers[.contentDisposition] = "attachment; filename=\"\(file)\""
+        return Response(
+            status: .ok, headers: headers,
+            body: ZipAnswer(parts: parts).body(in: site.threads, hasBody: request.method == .get))
+    }
+
+    /// A range of a source, as one answer reads it.
+    private struct Clip {
+        var movie: MovieReading
+        var zero: UTCTime
+        /// As they were asked for.
+        var fromNanoseconds: Int64?
+        var untilNanoseconds: Int64?
+
+        func part(of source: String, in session: String) -> ZipAnswer.Part {
+            let name = ClipName(
+                session: session, what: source, fromNanoseconds: fromNanoseconds,
+                untilNanoseconds: untilNanoseconds)
+            return ZipAnswer.Part(
+                entry: ZipArchive.Entry(
+                    name: "\(name)", sizeBytes: movie.sizeBytes,
+                    modified: zero.advanced(by: fromNanoseconds ?? 0)), file: movie)
+        }
+    }
+
+    /// The range that a query names.
+    /// - Throws: 404 with the cause where there is nothing in it.
+    private func clip(
+        of name: String, in session: String, _ query: RequestQuery, for owner: WorkOwner
+    ) async throws -> Clip {
+        let (key, range) = try await site.read { library -> (MovieCache.Key, ExportRange) in
             let recording = try library.recording(session)
             guard let source = recording.source(name) else {
                 throw Problem(.notFound, "no source '\(name)' in \(session)")
@@ -41,20 +132,13 @@ struct MediaAPI {
         }
         // A clip of nothing would be the picture before it, held.
         if let problem = try await missing(
-            wanted.0.fromNanoseconds, wanted.0.untilNanoseconds, of: name, in: session)
+            key.fromNanoseconds, key.untilNanoseconds, of: name, in: session)
         {
             throw problem
         }
-        let movie = try await reading(wanted.0, of: wanted.1, for: context.workOwner)
-        let answer = FileAnswer(file: movie, contentType: "video/mp4", tag: movie.tag.description)
-        var response = answer.response(to: request, in: site.threads)
-        if query["download"] != nil {
-            let file = ClipName(
-                session: session, what: name, fromNanoseconds: wanted.0.fromNanoseconds,
-                untilNanoseconds: wanted.0.untilNanoseconds)
-            response.headers[.contentDisposition] = "attachment; filename=\"\(file)\""
-        }
-        return response
+        return Clip(
+            movie: try await reading(key, of: range, for: owner), zero: range.sessionZero,
+            fromNanoseconds: key.fromNanoseconds, untilNanoseconds: key.untilNanoseconds)
     }
 
     /// Why a range has nothing; nil: something is recorded in it all the same.

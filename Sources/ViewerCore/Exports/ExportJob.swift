@@ -8,6 +8,8 @@ struct ExportWish: Hashable, Sendable {
         case passthrough
         /// Several sources side by side, encoded.
         case grid
+        /// A file for each source, in one ZIP archive where there are several.
+        case files
     }
 
     var session: String
@@ -18,6 +20,11 @@ struct ExportWish: Hashable, Sendable {
     /// Nil: the end.
     var untilNanoseconds: Int64?
     var layout: Layout
+    /// Pictures show when they were captured, and are encoded anew for that. A grid always does.
+    var burnsTime = false
+
+    /// Whether it becomes a ZIP archive, and not an MP4.
+    var isArchive: Bool { layout == .files && sources.count > 1 }
 }
 
 /// An export on its way, or done.
@@ -55,6 +62,15 @@ struct ExportJob: Sendable {
 
     /// The name to save it under.
     var fileName: String {
-        "\(ClipName(session: wish.session, what: wish.sources.count == 1 ? wish.sources[0] : "grid", fromNanoseconds: wish.fromNanoseconds, untilNanoseconds: wish.untilNanoseconds))"
+        let what =
+            switch wish.layout {
+            case .passthrough, .files: ClipName.names(of: wish.sources)
+            case .grid: wish.sources.count == 1 ? wish.sources[0] : "grid"
+            }
+        return
+            "\(ClipName(session: wish.session, what: what, fromNanoseconds: wish.fromNanoseconds, untilNanoseconds: wish.untilNanoseconds, showsTime: wish.burnsTime, ending: wish.isArchive ? "zip" : "mp4"))"
     }
+
+    /// The type of its file.
+    var contentType: String { wish.isArchive ? "application/zip" : "video/mp4" }
 }

@@ -86,7 +86,8 @@ final class ExportQueue: Sendable {
 
     func job(_ id: String) -> ExportJob? { state.withLock { $0.jobs.first { $0.id == id } } }
 
-    func path(_ id: String) -> String { "\(directory)/\(Self.namePrefix)\(id).mp4" }
+    /// Where a job's file is, whatever its type.
+    func path(_ id: String) -> String { "\(directory)/\(Self.namePrefix)\(id)" }
 
     /// Adds a job.
     func add(_ wish: ExportWish, for owner: Identity, now: Int64) -> Addition {

@@ -1,6 +1,8 @@
 import Archive
 import Containers
+import Encoding
 import ExportCore
+import Glibc
 import Library
 import Logging
 import Media
@@ -27,27 +29,137 @@ struct ExportWork: Sendable {
                 startNanoseconds: job.wish.fromNanoseconds,
                 endNanoseconds: job.wish.untilNanoseconds)
         }
+        if job.wish.isArchive { return try archive(ranges, of: job, to: path, control) }
         let output = try OutputFile(path, overwrites: true)
-        let summary: ExportSummary
-        switch job.wish.layout {
-        case .passthrough:
+        guard job.wish.layout == .grid else {
+            return try file(ranges[0], of: job, to: output, control).sizeBytes
+        }
+        var options = GridExport.Options()
+        options.audioSource = try ranges.first { range in
+            try range.source.extent()?.formats.contains { $0.kind == .audio } ?? false
+        }?.source.name
+        var settings = TranscodeSettings(videoCodec: nil, audioCodec: nil)
+        settings.isFastStart = true
+        return try GridExport(
+            ranges, to: output, format: .mp4, options: options, settings: settings,
+            control: control
+        ).run().sizeBytes
+    }
+
+    /// One source as one file.
+    private func file(
+        _ range: ExportRange, of job: ExportJob, to output: OutputFile, _ control: WorkControl
+    ) throws -> ExportSummary {
+        guard job.wish.burnsTime else {
             var options = MovieExport.Options()
             options.isFastStart = true
-            var export = try MovieExport(
-                ranges[0], to: output, options: options, control: control)
-            summary = try export.run()
-        case .grid:
-            var options = GridExport.Options()
-            options.audioSource = try ranges.first { range in
-                try range.source.extent()?.formats.contains { $0.kind == .audio } ?? false
-            }?.source.name
-            var settings = TranscodeSettings(videoCodec: nil, audioCodec: nil)
-            settings.isFastStart = true
-            summary = try GridExport(
-                ranges, to: output, format: .mp4, options: options, settings: settings,
-                control: control
-            ).run()
+            var export = try MovieExport(range, to: output, options: options, control: control)
+            return try export.run()
         }
-        return summary.sizeBytes
+        var settings = TranscodeSettings(videoCodec: .h264, audioCodec: nil)
+        settings.isFastStart = true
+        settings.burnsTime = true
+        return try TranscodeExport(
+            range, to: output, format: .mp4, settings: settings, control: control
+        ).run()
+    }
+
+    /// Several sources as separate files in one archive: each is made beside it and moved into it, one after the other.
+    private func archive(
+        _ ranges: [ExportRange], of job: ExportJob, to path: String, _ control: WorkControl
+    ) throws -> Int64 {
+        let output = try OutputFile(path, overwrites: true)
+        var archive = ZipArchive()
+        let file = try ArchiveFile(output)
+        for (index, range) in ranges.enumerated() {
+            let part = "\(path).part"
+            defer { unlink(part) }
+            let share = WorkControl(cancellation: control.cancellation) { fraction in
+                control.report((Double(index) + fraction) / Double(ranges.count))
+            }
+            _ = try self.file(range, of: job, to: OutputFile(part, overwrites: true), share)
+            let name = ClipName(
+                session: job.wish.session, what: range.source.name,
+                fromNanoseconds: job.wish.fromNanoseconds,
+                untilNanoseconds: job.wish.untilNanoseconds, showsTime: job.wish.burnsTime)
+            try file.add(
+                part, to: &archive, named: "\(name)",
+                modified: range.sessionZero.advanced(by: range.startNanoseconds ?? 0), control)
+        }
+        let sizeBytes = try file.finish(archive)
+        try output.commit()
+        return sizeBytes
+    }
+}
+
+/// An archive's file while it is made. Owned by one thread.
+private final class ArchiveFile {
+    private static let pieceBytes = 1 << 20
+
+    private let path: String
+    private let descriptor: Int32
+    private var position: Int64 = 0
+
+    init(_ output: OutputFile) throws {
+        path = output.path
+        descriptor = open(output.temporaryPath, O_WRONLY | O_TRUNC | O_CLOEXEC)
+        guard descriptor >= 0 else { throw failure(errno) }
+    }
+
+    deinit { close(descriptor) }
+
+    /// Appends a file.
+    func add(
+        _ part: String, to archive: inout ZipArchive, named name: String, modified: UTCTime,
+        _ control: WorkControl
+    ) throws {
+        let source = try LocalFile(opening: part)
+        let size = try source.sizeBytes()
+        try write(
+            archive.begin(ZipArchive.Entry(name: name, sizeBytes: size, modified: modified)))
+        var checksum = ZipArchive.Checksum()
+        var offset: Int64 = 0
+        let piece = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: Self.pieceBytes, alignment: 4096)
+        defer { piece.deallocate() }
+        while offset < size {
+            guard !control.cancellation.isCancelled else { throw ExportError.cancelled }
+            let wanted = Int(min(Int64(Self.pieceBytes), size - offset))
+            let count = try source.read(at: offset, into: .init(rebasing: piece[..<wanted]))
+            guard count > 0 else {
+                throw ExportError.damaged(path: part, reason: "it ends too early")
+            }
+            let bytes = UnsafeRawBufferPointer(rebasing: piece[..<count])
+            checksum.add(bytes)
+            try write(bytes)
+            offset += Int64(count)
+        }
+        try write(archive.end(checksum: checksum.value))
+    }
+
+    /// Writes the directory.
+    /// - Returns: the archive's size.
+    func finish(_ archive: ZipArchive) throws -> Int64 {
+        try write(archive.directory())
+        return position
+    }
+
+    private func write(_ bytes: [UInt8]) throws {
+        try bytes.withUnsafeBytes { try write($0) }
+    }
+
+    private func write(_ bytes: UnsafeRawBufferPointer) throws {
+        var rest = bytes
+        while !rest.isEmpty {
+            let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw failure(count < 0 ? errno : ENOSPC) }
+            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
+        }
+        position += Int64(bytes.count)
+    }
+
+    private func failure(_ code: Int32) -> ExportError {
+        .system(operation: "write", path: path, reason: String(cString: strerror(code)))
     }
 }

@@ -83,6 +83,7 @@ struct ViewerRoutes {
         endpoints.get("\(session)/marks", sessions.marks)
         endpoints.get("\(session)/sources/:source/gaps", sessions.gaps)
         endpoints.get("\(session)/sources/:source/clock", sessions.clock)
+        endpoints.get("\(session)/media.zip", media.archive)
         endpoints.get("\(session)/sources/:source/media.mp4", media.movie)
         endpoints.get("\(session)/sources/:source/picture.jpg", media.picture)
         let walls = WallsAPI(site: site, store: walls)

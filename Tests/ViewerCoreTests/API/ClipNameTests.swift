@@ -14,4 +14,15 @@ import Testing
         #expect(name(3_723, nil) == "s_door_1h02m03.000s-end.mp4")
         #expect(name(nil, 2) == "s_door_begin-0m02.000s.mp4")
     }
+
+    @Test func `clips with the time and archives have names of their own`() {
+        let clip = ClipName(
+            session: "s", what: ClipName.names(of: ["door", "hall"]), fromNanoseconds: nil,
+            untilNanoseconds: nil, showsTime: true, ending: "zip")
+        #expect("\(clip)" == "s_door+hall_time.zip")
+        #expect(ClipName.names(of: ["a", "b", "c", "d", "e"]) == "5-sources")
+        #expect(
+            ClipName.names(of: [String(repeating: "x", count: 64), "y", "z", "yard-at-the-end"])
+                == "4-sources")
+    }
 }
