@@ -4,6 +4,12 @@
 // minutes to compile. A test compares this list with the folder.
 #pragma clang diagnostic ignored "-Wc23-extensions"
 
+static const unsigned char account_css[] = {
+#embed "page/account.css"
+};
+static const unsigned char account_js[] = {
+#embed "page/account.js"
+};
 static const unsigned char api_js[] = {
 #embed "page/api.js"
 };
@@ -90,6 +96,9 @@ static const unsigned char live_frames_js[] = {
 };
 static const unsigned char live_grid_js[] = {
 #embed "page/live-grid.js"
+};
+static const unsigned char live_level_js[] = {
+#embed "page/live-level.js"
 };
 static const unsigned char live_missing_js[] = {
 #embed "page/live-missing.js"
@@ -255,6 +264,8 @@ static const unsigned char openapi_yaml[] = {
 #define FILE_ENTRY(name, bytes) { name, bytes, sizeof bytes }
 
 static const struct CViewerPageFile files[] = {
+    FILE_ENTRY("account.css", account_css),
+    FILE_ENTRY("account.js", account_js),
     FILE_ENTRY("api.js", api_js),
     FILE_ENTRY("calendar.css", calendar_css),
     FILE_ENTRY("calendar.js", calendar_js),
@@ -284,6 +295,7 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("live-follower.js", live_follower_js),
     FILE_ENTRY("live-frames.js", live_frames_js),
     FILE_ENTRY("live-grid.js", live_grid_js),
+    FILE_ENTRY("live-level.js", live_level_js),
     FILE_ENTRY("live-missing.js", live_missing_js),
     FILE_ENTRY("live-pages.js", live_pages_js),
     FILE_ENTRY("live-painter.js", live_painter_js),

@@ -37,3 +37,31 @@ declare class VideoDecoder {
 interface CanvasDrawImage {
     drawImage(image: CanvasImageSource | VideoFrame, x: number, y: number, width: number, height: number): void;
 }
+
+interface EncodedAudioChunkInit {
+    type: 'key' | 'delta';
+    timestamp: number;
+    duration?: number;
+    data: BufferSource;
+}
+
+declare class EncodedAudioChunk {
+    constructor(init: EncodedAudioChunkInit);
+}
+
+declare class AudioData {
+    readonly numberOfChannels: number;
+    readonly numberOfFrames: number;
+    readonly timestamp: number;
+    copyTo(destination: BufferSource, options: { planeIndex: number; format?: string }): void;
+    close(): void;
+}
+
+declare class AudioDecoder {
+    constructor(init: { output: (data: AudioData) => void; error: (error: DOMException) => void });
+    readonly state: 'unconfigured' | 'configured' | 'closed';
+    readonly decodeQueueSize: number;
+    configure(config: { codec: string; sampleRate: number; numberOfChannels: number; description?: BufferSource }): void;
+    decode(chunk: EncodedAudioChunk): void;
+    close(): void;
+}

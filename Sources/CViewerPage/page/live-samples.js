@@ -22,6 +22,21 @@ import { boxes, child, viewOf } from './movie-tracks.js';
  * @returns {PictureTrack | undefined}
  */
 export function pictureTrack(bytes) {
+    const found = keptTrack(bytes);
+    if (!found) return undefined;
+    const { track, stsd, view } = found;
+    // A visual sample entry (§12.1.3) has 78 bytes before its boxes.
+    const entry = { body: stsd.body + 8 + 8 + 78, end: stsd.end };
+    const configuration = child(view, entry, 'avcC') ?? child(view, entry, 'hvcC');
+    if (configuration) track.description = bytes.slice(configuration.body, configuration.end);
+    return track;
+}
+
+/**
+ * The track that is kept in an initialization section, without its description, and the box with that.
+ * @param {Uint8Array} bytes
+ */
+export function keptTrack(bytes) {
     const view = viewOf(bytes);
     const moov = child(view, { body: 0, end: bytes.length }, 'moov');
     const trak = moov && child(view, moov, 'trak');
@@ -39,16 +54,12 @@ export function pictureTrack(bytes) {
         identifier, timescale: view.getUint32(mdhd.body + (wide(mdhd) ? 20 : 12)), description: undefined, duration: 0, size: 0, flags: 0,
         turn: turnOf(view, tkhd.body + (wide(tkhd) ? 52 : 40)),
     };
-    // A visual sample entry (§12.1.3) has 78 bytes before its boxes.
-    const entry = { body: stsd.body + 8 + 8 + 78, end: stsd.end };
-    const configuration = child(view, entry, 'avcC') ?? child(view, entry, 'hvcC');
-    if (configuration) track.description = bytes.slice(configuration.body, configuration.end);
     const mvex = child(view, moov, 'mvex');
     for (const trex of mvex ? boxes(view, mvex.body, mvex.end) : []) {
         if (trex.type !== 'trex' || view.getUint32(trex.body + 4) !== identifier) continue;
         [track.duration, track.size, track.flags] = [12, 16, 20].map((at) => view.getUint32(trex.body + at));
     }
-    return track;
+    return { track, stsd, view };
 }
 
 /**

@@ -7,6 +7,7 @@ import { clock, shortTime } from './format.js';
 import { icon } from './icons.js';
 import { Follower } from './live-follower.js';
 import { canPaint, Painter } from './live-painter.js';
+import { LevelMeter } from './live-level.js';
 import { MissingNow } from './live-missing.js';
 import { recordedPicture } from './live-recorded.js';
 import { PictureZoom } from './picture-zoom.js';
@@ -92,11 +93,13 @@ export class LiveTile {
         this.recording = element('a', { className: 'button', hidden: true, title: `${text} (key R)`, 'aria-label': text }, icon('past'));
         this.buttons = element('div', { className: 'buttons' }, this.recording, this.sound);
         this.words = element('p', { className: 'words' });
+        this.meter = new LevelMeter(name);
         this.gap = element('p', { className: 'missing' });
         this.figures = element('span', { className: 'figures' });
         this.light = element('span', { className: 'light' });
+        this.screen = element('div', { className: 'screen' }, this.video ?? canvas, this.enlarge);
         this.root = element('figure', { className: 'live-tile', role: 'group', 'aria-label': name },
-            this.video ?? canvas, this.enlarge, this.words,
+            this.screen, this.words, this.meter.element,
             element('figcaption', {}, this.gap, element('div', { className: 'bar' },
                 element('strong', {}, this.light, name), this.figures)),
             this.buttons);
@@ -107,6 +110,7 @@ export class LiveTile {
     close() {
         this.#wish.abort();
         this.follower.close();
+        this.meter.close();
         this.root.remove();
     }
 
@@ -183,6 +187,7 @@ export class LiveTile {
                 this.#hasBegun = true;
                 this.#isGone = false;
                 this.#bounds = [];
+                this.meter.begin(header, body);
                 this.follower.begin(header, body);
                 void this.#showRecorded(header.session ?? '');
                 break;
@@ -192,6 +197,7 @@ export class LiveTile {
                 this.#bounds.push({ at: header.atSeconds ?? 0, bound: header.boundSeconds ?? 0 });
                 if (this.#bounds.length > mostBounds) this.#bounds.splice(0, mostBounds / 2);
                 this.#wish.abort();
+                if (this.isSeen) this.meter.take(body);
                 if (this.isSeen) this.follower.take(header, body);
                 break;
             case 'skipped':

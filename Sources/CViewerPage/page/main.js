@@ -43,6 +43,7 @@ const places = [
     { path: /^\/calendar\/?$/, name: 'calendar', load: () => import('./calendar.js') },
     { path: /^\/sessions\/?$/, name: 'sessions', load: () => import('./sessions.js') },
     { path: /^\/sessions\/[^/]+$/, name: 'playback', load: () => import('./playback.js') },
+    { path: /^\/account\/?$/, name: 'account', load: () => import('./account.js') },
     { path: /^\/health\/?$/, name: 'health', load: () => import('./health.js') },
 ];
 

@@ -19,7 +19,7 @@ const places = [
 
 /** @type {Map<string, HTMLAnchorElement>} */
 const links = new Map();
-const who = element('span', { className: 'who' });
+const who = element('a', { className: 'who', href: '/account', hidden: true, title: 'Account: password and links' });
 const zones = element('select', { className: 'zone', 'aria-label': 'Time zone', title: 'The zone of all times on this page', onchange: () => {
     setZone(zones.value);
     dispatchEvent(new Event('tributary:zone'));
@@ -63,7 +63,8 @@ async function showAccount() {
     try {
         const known = await account();
         leave.hidden = !known.needsLogIn;
-        setText(who, known.needsLogIn ? `${known.name}${known.role === 'operator' ? ', operator' : ''}` : '');
+        who.hidden = !known.needsLogIn;
+        who.replaceChildren(...(known.needsLogIn ? [known.name, element('span', { className: 'role' }, known.role === 'operator' ? ', operator' : '')] : []));
     } catch (error) {
         if (error instanceof ApiError) say(error.text);
     }

@@ -1,18 +1,29 @@
+import Archive
 import HTTPTypes
 import Hummingbird
 import Logging
+import Media
 
-/// Logging in and out, who one is, and links that open one clip.
+/// Logging in and out, who one is, one's password, and links that open one clip.
 struct AccountAPI {
     /// A name and a password, or an address.
     private static let maximumBodyBytes = 8 << 10
 
     let access: Access
+    /// The file of accounts; nil: there is none.
+    let users: UserFile?
+    let links: LinkStore
+    let site: ViewerSite
     let logger: Logger
 
     private struct LogInRequest: Decodable {
         var name: String
         var password: String
+    }
+
+    private struct PasswordRequest: Decodable {
+        var password: String
+        var newPassword: String
     }
 
     private struct LinkRequest: Decodable {
@@ -89,7 +100,105 @@ struct AccountAPI {
         } catch {
             throw Problem(.badRequest, "\(error)")
         }
+        if let owner = Self.linkOwner(context.identity) {
+            let now = AccessTime.now()
+            let made = MadeLink(
+                id: MadeLink.id(of: address), owner: owner, address: wish.address,
+                madeSeconds: now.secondsSince1970,
+                expiresSeconds: now.secondsSince1970 + wish.seconds, hasEnded: false)
+            try await site.run { [links] in try links.add(made, now: now) }
+        }
         logger.notice("\(context.identity) has shared \(parts[0]) for \(wish.seconds) s")
         return try .json(Link(address: address), status: .created)
+    }
+
+    /// Whose a link is; nil: without accounts, an address is all that a link is.
+    private static func linkOwner(_ identity: Identity) -> String? {
+        identity.ownerName.flatMap { $0.isEmpty ? nil : $0 }
+    }
+
+    /// A link in a list.
+    private struct LinkListing: Encodable {
+        var id: String
+        var address: String
+        /// RFC 3339.
+        var made: String
+        var expires: String
+
+        init(_ link: MadeLink) {
+            id = link.id
+            address = link.address
+            made = Self.text(link.madeSeconds)
+            expires = Self.text(link.expiresSeconds)
+        }
+
+        private static func text(_ seconds: Int64) -> String {
+            UTCTime(nanoseconds: seconds * 1_000_000_000).description
+        }
+    }
+
+    /// Own links that still open something.
+    func listLinks(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        guard let owner = Self.linkOwner(context.identity) else {
+            return try .json([LinkListing]())
+        }
+        let found = try await site.run { [links] in try links.links(of: owner, now: .now()) }
+        return try .json(found.map { LinkListing($0) })
+    }
+
+    func endLink(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        let id = context.parameters.get("link") ?? ""
+        guard let owner = Self.linkOwner(context.identity) else {
+            throw Problem(.notFound, "there is no such link, or not any more")
+        }
+        try await site.run { [links] in try links.end(id, of: owner, now: .now()) }
+        logger.notice("\(context.identity) has ended a link")
+        return Response(status: .noContent)
+    }
+
+    /// Gives one's account another password. Its log-ins end, this one too.
+    func changePassword(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        _ = try RequestQuery(request, [])
+        guard case .user(let name) = context.identity, let users else {
+            throw Problem(.forbidden, "only who has logged in with a password can change it")
+        }
+        let wish: PasswordRequest = try await request.decoded(limit: Self.maximumBodyBytes)
+        // Who has found an open page must not take the account.
+        switch await access.logIn(
+            name: name, password: wish.password, from: context.remoteAddress, now: .now())
+        {
+        case .succeeded: break
+        case .wrong: throw Problem(.forbidden, "the present password is another one")
+        case .tooManyAttempts(let seconds):
+            var headers = HTTPFields()
+            headers[.retryAfter] = "\(seconds)"
+            throw Problem(
+                .tooManyRequests, "too many attempts: try again in \(seconds) s", headers: headers)
+        case .busy: throw Problem(.serviceUnavailable, "too many log-ins at once: try again")
+        }
+        // The hash takes as long as that of a log-in.
+        try await site.heavyWork.run(for: context.workOwner) { [site, logger] in
+            try await site.run {
+                do throws(AccessError) {
+                    try users.add(name, password: wish.newPassword, replacing: true)
+                } catch {
+                    switch error {
+                    case .passwordTooShort, .passwordTooLong:
+                        throw Problem(.badRequest, "\(error)")
+                    default:
+                        logger.warning("\(error)")
+                        throw Problem(
+                            .serviceUnavailable,
+                            "the viewer cannot write the accounts: its log says why")
+                    }
+                }
+            }
+        }
+        logger.notice("\(name) has a new password")
+        var headers = HTTPFields()
+        headers[.setCookie] = access.logOut(cookie: nil, now: .now())
+        return Response(status: .noContent, headers: headers)
     }
 }

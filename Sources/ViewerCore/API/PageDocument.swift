@@ -7,6 +7,7 @@ enum PageDocument: CaseIterable {
     case sessions
     case playback
     case health
+    case account
 
     /// The module that `main.js` loads for this place.
     var module: String {
@@ -16,6 +17,7 @@ enum PageDocument: CaseIterable {
         case .sessions: "sessions.js"
         case .playback: "playback.js"
         case .health: "health.js"
+        case .account: "account.js"
         }
     }
 
@@ -25,6 +27,7 @@ enum PageDocument: CaseIterable {
         case "sessions": self = path.split(separator: "/").count > 1 ? .playback : .sessions
         case "calendar": self = .calendar
         case "health": self = .health
+        case "account": self = .account
         default: self = .live
         }
     }

@@ -12,6 +12,7 @@ struct AccessMiddleware: RouterMiddleware {
     let hosts: HostCheck
     let origin: RequestOrigin
     let isBehindProxy: Bool
+    let links: LinkStore
 
     func handle(
         _ request: Request, context: ViewerContext,
@@ -40,6 +41,9 @@ struct AccessMiddleware: RouterMiddleware {
             case .allowed(let identity, let rights, let cookie):
                 (context.identity, context.rights, renewed) = (identity, rights, cookie)
             case .refused(let refusal): throw Self.problem(refusal)
+            }
+            if context.identity == .link {
+                try links.check("\(request.uri.path)?\(request.uri.query ?? "")", now: .now())
             }
         }
         if request.method != .get, request.method != .head {

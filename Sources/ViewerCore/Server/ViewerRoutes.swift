@@ -53,10 +53,15 @@ struct ViewerRoutes {
 
     private func addInterface(to endpoints: inout Endpoints) {
         let api = "api/v1"
-        let account = AccountAPI(access: access.access, logger: site.logger)
+        let account = AccountAPI(
+            access: access.access, users: settings.users.map { UserFile($0) }, links: access.links,
+            site: site, logger: site.logger)
         endpoints.on(.post, "\(api)/login", account.logIn)
         endpoints.on(.post, "\(api)/logout", account.logOut)
         endpoints.on(.post, "\(api)/links", account.link)
+        endpoints.get("\(api)/links", account.listLinks)
+        endpoints.on(.delete, "\(api)/links/:link", account.endLink)
+        endpoints.on(.post, "\(api)/account/password", account.changePassword)
         endpoints.get("\(api)/account", account.show)
         let site = site
         endpoints.get("\(api)/openapi.yaml") { request, _ in

@@ -94,7 +94,8 @@ package struct ViewerServer: Sendable {
                     users: settings.users.map { UserFile($0) }, isSecure: isSecure, now: .now()
                 ) { logger.warning("\($0)") }, hosts: hosts,
                 origin: RequestOrigin(hosts: hosts, isSecure: isSecure),
-                isBehindProxy: settings.isBehindProxy)
+                isBehindProxy: settings.isBehindProxy,
+                links: LinkStore(directory: settings.state) { logger.warning("\($0)") })
         } catch {
             throw .noAccess(error)
         }
