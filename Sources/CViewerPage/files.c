@@ -253,6 +253,9 @@ static const unsigned char timeline_scale_js[] = {
 static const unsigned char timeline_js[] = {
 #embed "page/timeline.js"
 };
+static const unsigned char toolbar_fold_js[] = {
+#embed "page/toolbar-fold.js"
+};
 static const unsigned char zone_js[] = {
 #embed "page/zone.js"
 };
@@ -347,6 +350,7 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("timeline-hover.js", timeline_hover_js),
     FILE_ENTRY("timeline-scale.js", timeline_scale_js),
     FILE_ENTRY("timeline.js", timeline_js),
+    FILE_ENTRY("toolbar-fold.js", toolbar_fold_js),
     FILE_ENTRY("zone.js", zone_js),
 };
 

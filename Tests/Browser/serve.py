@@ -59,7 +59,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         else:
             self.pass_on()
 
-    do_GET = do_POST = do_PATCH = do_DELETE = do_HEAD = handle_request
+    do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = handle_request
 
     def file(self, name):
         file = PAGE / name

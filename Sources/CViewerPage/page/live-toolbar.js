@@ -3,6 +3,7 @@
 
 import { button, element, setText } from './element.js';
 import { clock, sessionTime, utc } from './format.js';
+import { foldButton } from './toolbar-fold.js';
 
 /** Delays that can be chosen, seconds. */
 const delays = [0.3, 0.5, 1, 2, 5, 10];
@@ -39,7 +40,7 @@ export class LiveToolbar {
             button('›', () => actions.turn(1), { 'aria-label': 'Next tiles', title: 'Next tiles (key N)' }), this.turning);
         this.root = element('div', { className: 'toolbar', role: 'toolbar', 'aria-label': 'Live wall' },
             element('div', { className: 'pair', role: 'group', 'aria-label': 'Which instant' }, this.step, this.fastest),
-            element('label', { className: 'delays' }, element('span', {}, 'Delay'), this.delay, this.shown),
+            element('label', { className: 'delays folds' }, element('span', {}, 'Delay'), this.delay, this.shown),
             element('span', { className: 'times' }, this.time, ' ', this.session),
             this.pages, this.notice,
             this.mark = button('Mark', actions.mark, { className: 'mark', hidden: true, title: 'Mark the instant that is shown (key K)' }),

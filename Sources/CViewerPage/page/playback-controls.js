@@ -4,6 +4,7 @@
 import { button, element, setText } from './element.js';
 import { clock, day, duration, sessionTime } from './format.js';
 import { icon } from './icons.js';
+import { foldButton } from './toolbar-fold.js';
 import { parseTime } from './playback-address.js';
 import { say } from './shell.js';
 import { localText, readInstant } from './zone.js';
@@ -67,16 +68,16 @@ export class PlaybackControls {
             element('div', { className: 'group' },
                 sign('back', 'One picture back (left arrow)', () => actions.step(-1)), this.toggle,
                 sign('on', 'One picture on (right arrow)', () => actions.step(1)), this.speed),
-            element('div', { className: 'group' }, this.place, this.clock),
-            element('div', { className: 'group' },
+            element('div', { className: 'group' }, this.place, this.clock, foldButton('.controls')),
+            element('div', { className: 'group folds' },
                 button('‹ Gap', () => actions.gap(-1), { title: 'Previous gap (shift G)', 'aria-label': 'Previous gap' }),
                 button('Gap ›', () => actions.gap(1), { title: 'Next gap (G)', 'aria-label': 'Next gap' })),
-            element('div', { className: 'group' },
+            element('div', { className: 'group folds' },
                 button('‹ Mark', () => actions.mark(-1), { title: 'Previous mark (shift N)', 'aria-label': 'Previous mark' }),
                 button('Mark ›', () => actions.mark(1), { title: 'Next mark (N)', 'aria-label': 'Next mark' })),
-            element('div', { className: 'group' }, this.markIn, this.markOut, this.clear, this.loop),
-            element('div', { className: 'group' }, this.sound),
-            element('div', { className: 'group' },
+            element('div', { className: 'group folds' }, this.markIn, this.markOut, this.clear, this.loop),
+            element('div', { className: 'group folds' }, this.sound),
+            element('div', { className: 'group folds' },
                 sign('zoomOut', 'Zoom out (−)', () => actions.zoom(2)), sign('zoomIn', 'Zoom in (+)', () => actions.zoom(0.5)),
                 button('All', actions.showAll, { title: 'The whole timeline (A)' })),
             this.status);
