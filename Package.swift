@@ -127,6 +127,7 @@ let package = Package(
         // Level 1: one concern each.
         library("ObjectStore", "Hashing", "CCurl", "Media", "Threads"),
         library("Operations", "Media", "Terminal"),
+        library("RTSP", "Hashing", "Media"),
         library("Timing", "Media"),
         library("Wire", protobuf, "Media"),
         library("MP4", "Media"),
@@ -285,6 +286,7 @@ let package = Package(
             "ReplayCore", "Hashing", "Archive", "Library", "Media", "Messaging", "ReplayCore",
             "TestRecordings", "Wire"),
         tests("Repository"),
+        tests("RTSP", "Media", "RTSP", "TestMedia"),
         tests(
             "Simulation", "AgentCore", "Archive", "CollectorClient", "CollectorCore", "Library",
             "Media", "Messaging", "MP4", "ObjectStore", "Spooling", "TestDisks", "TestSpools",

@@ -1,0 +1,93 @@
+/// What a camera's sender report states (RFC 3550 §6.4.1): one instant of its clock on both of its scales.
+package struct SenderReport: Hashable, Sendable {
+    package var source: UInt32
+    /// Seconds since 1900 in 32.32 fixed point, by the camera's own clock, which may never have been set.
+    package var ntp: UInt64
+    /// The same instant in ticks of the media.
+    package var timestamp: UInt32
+
+    package init(source: UInt32, ntp: UInt64, timestamp: UInt32) {
+        self.source = source
+        self.ntp = ntp
+        self.timestamp = timestamp
+    }
+}
+
+/// Packets of control (RFC 3550 §6), as far as recording needs them.
+package enum RTCPPacket: Hashable, Sendable {
+    case senderReport(SenderReport)
+    /// These sources will send no more.
+    case goodbye([UInt32])
+
+    /// What is known of a compound packet, up to the first part that cannot be read.
+    package static func packets(in bytes: [UInt8]) -> [RTCPPacket] {
+        var packets: [RTCPPacket] = []
+        var start = 0
+        while bytes.count - start >= 4, bytes[start] >> 6 == 2 {
+            let size = 4 + 4 * (Int(bytes[start + 2]) << 8 | Int(bytes[start + 3]))
+            guard size <= bytes.count - start else { break }
+            let count = Int(bytes[start] & 0x1F)
+            switch bytes[start + 1] {
+            case 200 where size >= 28:
+                let high = UInt64(bigEndian(bytes, at: start + 8))
+                packets.append(
+                    .senderReport(
+                        SenderReport(
+                            source: bigEndian(bytes, at: start + 4),
+                            ntp: high << 32 | UInt64(bigEndian(bytes, at: start + 12)),
+                            timestamp: bigEndian(bytes, at: start + 16))))
+            case 203:
+                let sources = min(count, (size - 4) / 4)
+                packets.append(
+                    .goodbye((0..<sources).map { bigEndian(bytes, at: start + 4 + 4 * $0) }))
+            default: break
+            }
+            start += size
+        }
+        return packets
+    }
+
+    /// A receiver's report with its name (RFC 3550 §6.4.2, §6.5): some cameras stop sending without.
+    /// - Parameters:
+    ///   - reporter: our own source number.
+    ///   - block: what was received; nil: nothing yet.
+    ///   - name: `CNAME`, at most 255 bytes.
+    static func receiverReport(from reporter: UInt32, _ block: ReportBlock?, name: String)
+        -> [UInt8]
+    {
+        let blocks = block?.bytes ?? []
+        var bytes: [UInt8] = [0x80 | (block == nil ? 0 : 1), 201, 0, UInt8(1 + blocks.count / 4)]
+        bytes += bigEndian(reporter) + blocks
+        let text = Array(name.utf8.prefix(255))
+        var chunk = bigEndian(reporter) + [1, UInt8(text.count)] + text
+        // The list of items ends with a zero, and the chunk with a whole word.
+        chunk += [UInt8](repeating: 0, count: 4 - chunk.count % 4)
+        bytes += [0x81, 202, 0, UInt8(chunk.count / 4)] + chunk
+        return bytes
+    }
+}
+
+/// What a receiver says of one sender (RFC 3550 §6.4.1).
+struct ReportBlock: Hashable {
+    var source: UInt32
+    /// Lost since the last report, of 256.
+    var fractionLost: UInt8
+    /// Lost in all; negative with duplicates.
+    var totalLost: Int
+    /// Highest sequence number, with the number of wraps in front.
+    var highestSequence: UInt32
+    /// Ticks.
+    var jitter: UInt32
+    /// Middle 32 bits of the last sender report's time; 0: none came.
+    var lastReport: UInt32
+    /// Since that report, 1/65536 s.
+    var delay: UInt32
+
+    var bytes: [UInt8] {
+        let lost = UInt32(bitPattern: Int32(max(-0x80_0000, min(0x7F_FFFF, totalLost)))) & 0xFF_FFFF
+        return [
+            source, UInt32(fractionLost) << 24 | lost, highestSequence, jitter, lastReport, delay,
+        ]
+        .flatMap { bigEndian($0) }
+    }
+}

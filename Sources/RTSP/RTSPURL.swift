@@ -1,0 +1,117 @@
+/// Where a camera's stream is: `rtsp://HOST[:PORT]/PATH` (RFC 2326 §3.2), without a user's name and password.
+package struct RTSPURL: Hashable, Sendable {
+    package static let scheme = "rtsp://"
+    package static let defaultPort: UInt16 = 554
+    /// Longer than any camera's.
+    package static let maximumBytes = 2_048
+
+    /// A name or an address; an IPv6 address without its brackets.
+    package let host: String
+    package let port: UInt16
+    /// Path and query, with the slash in front; may be empty.
+    package let path: String
+
+    package init(parsing text: String) throws(RTSPError) {
+        guard text.utf8.count <= Self.maximumBytes else {
+            throw .invalidURL("the camera's URL is longer than \(Self.maximumBytes) bytes")
+        }
+        guard text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            throw .invalidURL(
+                "the camera's URL has a blank or a character that must be written as %XX")
+        }
+        guard text.lowercased().hasPrefix(Self.scheme) else {
+            throw .invalidURL("the camera's URL must begin with rtsp://")
+        }
+        let rest = text.dropFirst(Self.scheme.count)
+        let end = rest.firstIndex { "/?#".contains($0) } ?? rest.endIndex
+        let authority = rest[..<end]
+        guard !authority.contains("@") else {
+            throw .invalidURL(
+                "a user name or password in the camera's URL can be read by every user of this machine: "
+                    + "put USER:PASSWORD into a file that only the agent's user can read, and use --camera-login FILE"
+            )
+        }
+        path = String(rest[end...].prefix { $0 != "#" })
+        let portText: Substring?
+        if authority.hasPrefix("[") {
+            guard let close = authority.firstIndex(of: "]") else {
+                throw .invalidURL("the camera's IPv6 address has no closing bracket")
+            }
+            host = String(authority[authority.index(after: authority.startIndex)..<close])
+            let behind = authority[authority.index(after: close)...]
+            guard behind.isEmpty || behind.hasPrefix(":") else {
+                throw .invalidURL(
+                    "the camera's URL has something else than a port behind its address")
+            }
+            portText = behind.isEmpty ? nil : behind.dropFirst()
+        } else {
+            let parts = authority.split(
+                separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+            host = String(parts[0])
+            portText = parts.count > 1 ? parts[1] : nil
+        }
+        guard !host.isEmpty else { throw .invalidURL("the camera's URL has no host") }
+        if let portText {
+            guard let number = UInt16(portText), number > 0 else {
+                throw .invalidURL("the port in the camera's URL must be from 1 to 65535")
+            }
+            port = number
+        } else {
+            port = Self.defaultPort
+        }
+    }
+
+    /// As requests name it.
+    package var text: String { "\(Self.scheme)\(authority)\(path)" }
+
+    /// For logs and status: the query is left out, because some cameras want the password there.
+    package var summary: String {
+        let end = path.firstIndex { "?&".contains($0) } ?? path.endIndex
+        let shown = path[..<end]
+        return "\(Self.scheme)\(authority)"
+            + (shown.lowercased().contains("password") ? "/…" : shown)
+            + (end < path.endIndex ? "?…" : "")
+    }
+
+    private var authority: String {
+        let name = host.contains(":") ? "[\(host)]" : host
+        return port == Self.defaultPort ? name : "\(name):\(port)"
+    }
+
+    /// What a control attribute means (RFC 2326 §C.1.1), as a request names it.
+    ///
+    /// Cameras append to the base whatever it ends with; only a slash is put between.
+    /// - Parameter base: what the description's `Content-Base` says. Some cameras leave the scheme out: that is no base.
+    package func resolve(control: String?, base: String?) -> String {
+        let own = base.flatMap(Self.requestURI) ?? text
+        guard let control, !control.isEmpty, control != "*" else { return own }
+        if let whole = Self.requestURI(control) { return whole }
+        guard control.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }),
+            control.utf8.count <= Self.maximumBytes
+        else { return own }
+        return switch (own.hasSuffix("/"), control.hasPrefix("/")) {
+        case (true, true): own + control.dropFirst()
+        case (false, false): "\(own)/\(control)"
+        case (true, false), (false, true): own + control
+        }
+    }
+
+    /// A whole URI that may stand in a request line, without what cameras repeat of a login.
+    private static func requestURI(_ text: String) -> String? {
+        guard text.utf8.count <= maximumBytes, text.lowercased().hasPrefix(scheme),
+            text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
+        else { return nil }
+        let rest = text.dropFirst(scheme.count)
+        let end = rest.firstIndex(of: "/") ?? rest.endIndex
+        guard let at = rest[..<end].lastIndex(of: "@") else { return text }
+        return scheme + rest[rest.index(after: at)...]
+    }
+
+    /// Where a redirection leads.
+    package func redirected(to location: String) throws(RTSPError) -> RTSPURL {
+        guard let whole = Self.requestURI(location) else {
+            throw .invalidURL("the camera redirects to something else than an rtsp:// URL")
+        }
+        return try RTSPURL(parsing: whole)
+    }
+}

@@ -1,0 +1,582 @@
+import Media
+
+/// A connection to a camera (RTSP 1.0, RFC 2326) as a state machine: bytes and times in, bytes and access units out.
+///
+/// It has no socket and no clock. The caller sends what ``takeOutputs()`` says, hands in what comes, and calls ``tick(now:)`` at
+/// ``deadlineNanoseconds`` at the latest. Requests go one after the other:
+///
+///     start ─► OPTIONS ─► DESCRIBE ─► described ─► setUp ─► SETUP… ─► ready ─► play ─► PLAY ─► playing ─► stop ─► TEARDOWN
+///
+/// An answer of 401 repeats the request with an authorisation, in the middle of a session too. Whatever ends the session is said
+/// once, as ``Output/ended(_:)``; a new session is begun for another try.
+package struct CameraSession: Sendable {
+    package enum Transport: Hashable, Sendable {
+        /// Packets come on the control connection.
+        case tcp
+        /// Packets come as datagrams.
+        case udp
+    }
+
+    /// A track to be set up.
+    package struct Wanted: Hashable, Sendable {
+        /// Its place in what was described.
+        package var track: Int
+        /// Where its datagrams are received; RTCP's port is the next one. Nil over TCP.
+        package var port: UInt16?
+
+        package init(track: Int, port: UInt16? = nil) {
+            self.track = track
+            self.port = port
+        }
+    }
+
+    /// What the caller has to do or to know.
+    package enum Output: Hashable, Sendable {
+        /// To be sent on the connection.
+        case send([UInt8])
+        /// To be sent to the camera's port of a wanted track, RTP's or RTCP's.
+        case sendDatagram(track: Int, port: UInt16, isControl: Bool, [UInt8])
+        /// What there is to record, and what there is that cannot be, each in words. The caller goes on with
+        /// ``CameraSession/setUp(_:now:)``.
+        case described([CameraTrackDescription], refused: [String])
+        /// The caller goes on with ``CameraSession/play(now:)``.
+        case ready
+        case playing
+        case items(track: Int, [DepacketizedItem])
+        case report(track: Int, SenderReport, arrivalNanoseconds: Int64)
+        /// The last of all.
+        case ended(SessionEnd)
+    }
+
+    private enum Phase: Hashable {
+        case idle
+        case asking
+        /// The caller has to say what comes next.
+        case waiting
+        case playing
+        case stopping
+        case ended
+    }
+
+    private enum Purpose: Hashable {
+        case options, describe, setUp(Int), play(Int), keepAlive, teardown
+    }
+
+    /// Whether a camera that is silent was asked if it is there.
+    private enum Probe: Hashable {
+        case none, sent, answered
+    }
+
+    private struct Pending {
+        var request: RTSPRequest
+        var purpose: Purpose
+        var sequence: UInt32
+        var deadline: Int64
+        /// How often it has been answered with 401.
+        var refusals = 0
+    }
+
+    private struct Receiving {
+        var wanted: Wanted
+        var uri: String
+        var receiver: TrackReceiver
+        var channels: (rtp: UInt8, rtcp: UInt8)
+        var serverPorts: (rtp: UInt16, rtcp: UInt16)?
+        /// When a packet came last.
+        var heard: Int64
+    }
+
+    /// A camera that takes longer to answer is not there.
+    static let answerNanoseconds: Int64 = 5_000_000_000
+    /// Without pictures for so long, the camera is asked whether it is there …
+    static let silenceNanoseconds: Int64 = 3_000_000_000
+    /// … and has so long to answer …
+    static let probeNanoseconds: Int64 = 3_000_000_000
+    /// … and one that answers and sends nothing has so long in all.
+    static let longestSilenceNanoseconds: Int64 = 10_000_000_000
+    /// How long datagrams are waited for that others have overtaken.
+    package static let reorderNanoseconds: Int64 = 100_000_000
+    private static let reportNanoseconds: Int64 = 5_000_000_000
+    /// RFC 2326 §12.37.
+    private static let usualTimeoutSeconds: Int64 = 60
+    private static let longestSessionBytes = 512
+    /// Requests that are answered with 401 although they were authorised.
+    private static let mostRefusals = 2
+
+    private let url: RTSPURL
+    private let login: CameraLogin?
+    private let transport: Transport
+    private let agent: String
+    private let reporter: UInt32
+    private var random: UInt64
+
+    private var phase = Phase.idle
+    private var reader = RTSPReader()
+    private var pending: Pending?
+    private var sequence: UInt32 = 0
+    private var authenticator: DigestAuthenticator?
+    private var sessionID: String?
+    private var keepAliveNanoseconds = usualTimeoutSeconds / 2 * 1_000_000_000
+    private var hasGetParameter = false
+    private var base: String?
+    private var aggregate = ""
+    private var tracks: [CameraTrackDescription] = []
+    private var queue: [Wanted] = []
+    private var receiving: [Receiving] = []
+    private var keepAliveAt: Int64 = .max
+    private var reportAt: Int64 = .max
+    private var probe = Probe.none
+    private var outputs: [Output] = []
+
+    /// - Parameters:
+    ///   - agent: `User-Agent`.
+    ///   - random: unpredictable numbers, for nonces and names.
+    package init(
+        url: RTSPURL, login: CameraLogin?, transport: Transport, agent: String, random: UInt64
+    ) {
+        self.url = url
+        self.login = login
+        self.transport = transport
+        self.agent = agent
+        self.random = random
+        reporter = UInt32(truncatingIfNeeded: random >> 32)
+    }
+
+    // MARK: What the caller says
+
+    /// The connection stands.
+    package mutating func start(now: Int64) {
+        precondition(phase == .idle, "a session starts once")
+        phase = .asking
+        ask(RTSPRequest(.options, url.text), .options, now)
+    }
+
+    /// Sets tracks up, one after the other.
+    package mutating func setUp(_ wanted: [Wanted], now: Int64) {
+        guard phase == .waiting else { return }
+        precondition(!wanted.isEmpty && wanted.allSatisfy { tracks.indices.contains($0.track) })
+        phase = .asking
+        queue = wanted
+        setUpNext(now)
+    }
+
+    /// Has packets begin.
+    package mutating func play(now: Int64) {
+        guard phase == .waiting, !receiving.isEmpty else { return }
+        phase = .asking
+        ask(playRequest(aggregate), .play(receiving.count), now)
+    }
+
+    /// Leaves the camera. The session has ended when it has answered, or does not.
+    package mutating func stop(now: Int64) {
+        guard phase != .ended, phase != .stopping else { return }
+        guard sessionID != nil else { return end(.stopped) }
+        phase = .stopping
+        ask(RTSPRequest(.teardown, aggregate), .teardown, now)
+    }
+
+    /// The connection is gone.
+    package mutating func disconnected(_ reason: String) {
+        end(phase == .stopping ? .stopped : .closed(reason))
+    }
+
+    /// Bytes have come on the connection.
+    package mutating func received(_ bytes: some Sequence<UInt8>, arrivalNanoseconds now: Int64) {
+        guard phase != .ended else { return }
+        reader.add(bytes)
+        do throws(RTSPError) {
+            while phase != .ended, let item = try reader.next() {
+                switch item {
+                case .response(let response): answered(response, now)
+                case .request(_, let sequence): refuse(sequence)
+                case .packet(let channel, let bytes): take(bytes, channel: channel, now)
+                }
+            }
+        } catch {
+            end(.broken("\(error)"))
+        }
+    }
+
+    /// A datagram has come from the camera.
+    package mutating func receivedDatagram(
+        _ bytes: [UInt8], track: Int, isControl: Bool, arrivalNanoseconds now: Int64
+    ) {
+        guard phase != .ended,
+            let place = receiving.firstIndex(where: { $0.wanted.track == track })
+        else { return }
+        if isControl {
+            takeControl(bytes, place, now)
+        } else {
+            takeMedia(bytes, place, now)
+        }
+    }
+
+    /// Time has passed.
+    package mutating func tick(now: Int64) {
+        guard phase != .ended else { return }
+        for place in receiving.indices {
+            give(receiving[place].receiver.tick(now: now), place)
+        }
+        if let pending, now >= pending.deadline { unanswered(pending, now) }
+        guard phase == .playing else { return }
+        if now >= reportAt { sendReports(now) }
+        watchSilence(now)
+        guard phase == .playing, pending == nil else { return }
+        if now >= keepAliveAt { keepAlive(now) }
+    }
+
+    /// When ``tick(now:)`` is due.
+    package var deadlineNanoseconds: Int64 {
+        var deadline = pending?.deadline ?? .max
+        for own in receiving { deadline = min(deadline, own.receiver.deadlineNanoseconds ?? .max) }
+        guard phase == .playing else { return deadline }
+        let next = pending == nil ? keepAliveAt : .max
+        return min(deadline, reportAt, next, heard.clampedAdding(nextSilence))
+    }
+
+    package mutating func takeOutputs() -> [Output] {
+        defer { outputs = [] }
+        return outputs
+    }
+
+    // MARK: Requests
+
+    private mutating func ask(_ request: RTSPRequest, _ purpose: Purpose, _ now: Int64) {
+        let timeout = purpose == .keepAlive ? Self.probeNanoseconds : Self.answerNanoseconds
+        pending = Pending(
+            request: request, purpose: purpose, sequence: 0,
+            deadline: now.clampedAdding(timeout))
+        send()
+    }
+
+    /// Sends the pending request, for the first time or again.
+    private mutating func send() {
+        guard var own = pending else { return }
+        sequence &+= 1
+        own.sequence = sequence
+        pending = own
+        var request = own.request
+        request.headers.append(("User-Agent", agent))
+        if let sessionID { request.headers.append(("Session", sessionID)) }
+        if var authenticator {
+            request.headers.append(
+                (
+                    "Authorization",
+                    authenticator.authorization(method: request.method.rawValue, uri: request.uri)
+                ))
+            self.authenticator = authenticator
+        }
+        outputs.append(.send(request.bytes(sequence: sequence)))
+    }
+
+    /// What cameras ask is answered, and not done.
+    private mutating func refuse(_ sequence: String?) {
+        let line = sequence.flatMap { UInt32($0) }.map { "CSeq: \($0)\r\n" } ?? ""
+        outputs.append(.send(Array("RTSP/1.0 501 Not Implemented\r\n\(line)\r\n".utf8)))
+    }
+
+    private mutating func setUpNext(_ now: Int64) {
+        guard let next = queue.first else {
+            phase = .waiting
+            outputs.append(.ready)
+            return
+        }
+        var request = RTSPRequest(
+            .setup, url.resolve(control: tracks[next.track].control, base: base))
+        let channel = receiving.count * 2
+        let ports = next.port.map { "client_port=\($0)-\($0 &+ 1)" }
+        request.headers = [
+            (
+                "Transport",
+                transport == .tcp
+                    ? "RTP/AVP/TCP;unicast;interleaved=\(channel)-\(channel + 1)"
+                    : "RTP/AVP;unicast;\(ports ?? "")"
+            )
+        ]
+        ask(request, .setUp(next.track), now)
+    }
+
+    private func playRequest(_ uri: String) -> RTSPRequest {
+        var request = RTSPRequest(.play, uri)
+        request.headers = [("Range", "npt=0.000-")]
+        return request
+    }
+
+    private mutating func keepAlive(_ now: Int64) {
+        keepAliveAt = now.clampedAdding(keepAliveNanoseconds)
+        let method: RTSPRequest.Method = hasGetParameter ? .getParameter : .options
+        ask(RTSPRequest(method, aggregate), .keepAlive, now)
+    }
+
+    private mutating func unanswered(_ own: Pending, _ now: Int64) {
+        pending = nil
+        switch own.purpose {
+        case .keepAlive:
+            // While pictures come, cameras may leave it unanswered.
+            if probe == .sent {
+                end(.silent("it sends nothing, and does not answer"))
+            }
+        case .teardown: end(.stopped)
+        case .options, .describe, .setUp, .play:
+            let seconds = Self.answerNanoseconds / 1_000_000_000
+            end(.silent("it does not answer \(own.request.method.rawValue) within \(seconds) s"))
+        }
+    }
+
+    // MARK: Answers
+
+    private mutating func answered(_ response: RTSPResponse, _ now: Int64) {
+        guard let own = pending,
+            response.sequence == nil || response.sequence == own.sequence, response.status >= 200
+        else { return }
+        if response.status == 401 { return authenticate(own, response, now) }
+        pending = nil
+        let isGood = (200..<300).contains(response.status)
+        switch own.purpose {
+        case .options:
+            hasGetParameter =
+                response.head.values("public").joined(separator: ",").uppercased()
+                .contains("GET_PARAMETER")
+            // Some cameras do not know it, and go on.
+            describe(now)
+        case .describe:
+            guard isGood else { return refused(own, response) }
+            described(response)
+        case .setUp(let track):
+            guard isGood else { return refused(own, response) }
+            setUp(track, response, now)
+        case .play(let place):
+            // Some cameras take one track at a time (RFC 2326 §10.5).
+            let isAggregateRefused = response.status == 459 && place == receiving.count
+            guard isGood || isAggregateRefused else { return refused(own, response) }
+            let next = isAggregateRefused ? 0 : place + 1
+            if next < receiving.count {
+                return ask(playRequest(receiving[next].uri), .play(next), now)
+            }
+            begin(now)
+        case .keepAlive:
+            if response.status == 454 { return end(.closed("its session has expired")) }
+            if !isGood { hasGetParameter = false }
+            if probe == .sent { probe = .answered }
+        case .teardown: end(.stopped)
+        }
+    }
+
+    private mutating func describe(_ now: Int64) {
+        var request = RTSPRequest(.describe, url.text)
+        request.headers = [("Accept", "application/sdp")]
+        ask(request, .describe, now)
+    }
+
+    private mutating func refused(_ own: Pending, _ response: RTSPResponse) {
+        if [301, 302, 303, 307, 308].contains(response.status),
+            let location = response.head.value("location")
+        {
+            do throws(RTSPError) {
+                return end(.redirected(try url.redirected(to: location)))
+            } catch {
+                return end(.broken("\(error)"))
+            }
+        }
+        end(
+            .refused(
+                request: own.request.method.rawValue, status: response.status,
+                summary: response.summary))
+    }
+
+    private mutating func authenticate(
+        _ own: Pending, _ response: RTSPResponse, _ now: Int64
+    ) {
+        guard let login else {
+            return end(
+                .unauthorised(
+                    "it wants a login: put USER:PASSWORD into a file and use --camera-login FILE"))
+        }
+        guard own.refusals < Self.mostRefusals,
+            own.refusals == 0 || isStale(response)
+        else { return end(.unauthorised("it does not accept the login of --camera-login")) }
+        let offers = AuthenticationChallenge.offers(in: response.head.values("www-authenticate"))
+        guard
+            let authenticator = DigestAuthenticator(
+                offers, login: login, clientNonce: String(nextRandom(), radix: 16))
+        else {
+            let names = Set(offers.map { printable($0.scheme, limit: 20) }).sorted()
+            return end(
+                .unauthorised(
+                    "it offers no digest authentication (\(names.joined(separator: ", "))): "
+                        + "the password would cross the network readable; enable digest at the camera"
+                ))
+        }
+        self.authenticator = authenticator
+        pending?.refusals += 1
+        pending?.deadline = now.clampedAdding(Self.answerNanoseconds)
+        send()
+    }
+
+    private func isStale(_ response: RTSPResponse) -> Bool {
+        AuthenticationChallenge.offers(in: response.head.values("www-authenticate"))
+            .contains { $0.parameters["stale"]?.lowercased() == "true" }
+    }
+
+    private mutating func nextRandom() -> UInt64 {
+        // SplitMix64: spreads what was unpredictable at the beginning.
+        random &+= 0x9E37_79B9_7F4A_7C15
+        var value = random
+        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
+        return value ^ value >> 31
+    }
+
+    private mutating func described(_ response: RTSPResponse) {
+        base = response.head.value("content-base") ?? response.head.value("content-location")
+        let description: SessionDescription
+        do throws(RTSPError) {
+            description = try SessionDescription(parsing: response.body)
+        } catch {
+            return end(.broken("\(error)"))
+        }
+        aggregate = url.resolve(control: description.control, base: base)
+        var refused: [String] = []
+        for media in description.media where !media.isBackChannel {
+            do throws(RTSPError) {
+                tracks.append(try CameraTrackDescription(media))
+            } catch {
+                if media.kind == "video" || media.kind == "audio" { refused.append("\(error)") }
+            }
+        }
+        phase = .waiting
+        outputs.append(.described(tracks, refused: refused))
+    }
+
+    private mutating func setUp(_ track: Int, _ response: RTSPResponse, _ now: Int64) {
+        if let text = response.head.value("session") {
+            let parts = text.split(separator: ";")
+            guard let id = parts.first, id.utf8.count <= Self.longestSessionBytes else {
+                return end(.broken("the camera's session has no name"))
+            }
+            sessionID = String(id).trimmed
+            for part in parts.dropFirst() {
+                let pair = part.split(separator: "=")
+                if pair.count == 2, String(pair[0]).trimmed.lowercased() == "timeout",
+                    let seconds = Int64(String(pair[1]).trimmed), (1...86_400).contains(seconds)
+                {
+                    keepAliveNanoseconds = seconds * 500_000_000
+                }
+            }
+        }
+        let wanted = queue.removeFirst()
+        let header = TransportHeader(parsing: response.head.value("transport") ?? "")
+        let channel = UInt8(clamping: receiving.count * 2)
+        guard transport == .tcp || header.serverPorts != nil || header.interleaved == nil else {
+            return end(.broken("the camera sends over TCP although UDP was asked for"))
+        }
+        receiving.append(
+            Receiving(
+                wanted: wanted, uri: url.resolve(control: tracks[track].control, base: base),
+                receiver: TrackReceiver(
+                    tracks[track],
+                    waitNanoseconds: transport == .tcp ? 0 : Self.reorderNanoseconds),
+                channels: header.interleaved ?? (channel, channel + 1),
+                serverPorts: header.serverPorts, heard: now))
+        setUpNext(now)
+    }
+
+    private mutating func begin(_ now: Int64) {
+        phase = .playing
+        for place in receiving.indices { receiving[place].heard = now }
+        keepAliveAt = now.clampedAdding(keepAliveNanoseconds)
+        outputs.append(.playing)
+        sendReports(now)
+    }
+
+    // MARK: Packets
+
+    private mutating func take(_ bytes: [UInt8], channel: UInt8, _ now: Int64) {
+        // Others were never asked for.
+        for place in receiving.indices {
+            if receiving[place].channels.rtp == channel { return takeMedia(bytes, place, now) }
+            if receiving[place].channels.rtcp == channel { return takeControl(bytes, place, now) }
+        }
+    }
+
+    private mutating func takeMedia(_ bytes: [UInt8], _ place: Int, _ now: Int64) {
+        guard let items = receiving[place].receiver.receive(bytes, arrivalNanoseconds: now) else {
+            return
+        }
+        receiving[place].heard = now
+        probe = .none
+        give(items, place)
+    }
+
+    private mutating func takeControl(_ bytes: [UInt8], _ place: Int, _ now: Int64) {
+        let track = receiving[place].wanted.track
+        for report in receiving[place].receiver.receiveControl(bytes, arrivalNanoseconds: now) {
+            outputs.append(.report(track: track, report, arrivalNanoseconds: now))
+        }
+        if phase == .playing, receiving.allSatisfy(\.receiver.hasEnded) {
+            end(.closed("it has ended its stream"))
+        }
+    }
+
+    private mutating func give(_ items: [DepacketizedItem], _ place: Int) {
+        if !items.isEmpty {
+            outputs.append(.items(track: receiving[place].wanted.track, items))
+        }
+    }
+
+    private mutating func sendReports(_ now: Int64) {
+        reportAt = now.clampedAdding(Self.reportNanoseconds)
+        for place in receiving.indices {
+            let report = receiving[place].receiver.report(
+                from: reporter, name: String(reporter, radix: 16), now: now)
+            let own = receiving[place]
+            switch transport {
+            case .tcp:
+                let size = UInt16(clamping: report.count)
+                outputs.append(
+                    .send(
+                        [
+                            UInt8(ascii: "$"), own.channels.rtcp, UInt8(size >> 8),
+                            UInt8(size & 0xFF),
+                        ]
+                            + report))
+            case .udp:
+                guard let ports = own.serverPorts else { continue }
+                outputs.append(
+                    .sendDatagram(
+                        track: own.wanted.track, port: ports.rtcp, isControl: true, report))
+            }
+        }
+    }
+
+    // MARK: Silence
+
+    /// When the track that matters was heard last: pictures, where there are any.
+    private var heard: Int64 {
+        let pictures = receiving.filter { $0.receiver.description.kind == .video }
+        return (pictures.isEmpty ? receiving : pictures).map(\.heard).max() ?? .max
+    }
+
+    private var nextSilence: Int64 {
+        probe == .none && pending == nil
+            ? Self.silenceNanoseconds : Self.longestSilenceNanoseconds
+    }
+
+    private mutating func watchSilence(_ now: Int64) {
+        let silence = now.clampedSubtracting(heard)
+        if silence >= Self.longestSilenceNanoseconds {
+            return end(.silent("it has sent nothing for \(silence / 1_000_000_000) s"))
+        }
+        guard silence >= Self.silenceNanoseconds, probe == .none, pending == nil else { return }
+        keepAlive(now)
+        probe = .sent
+    }
+
+    private mutating func end(_ reason: SessionEnd) {
+        guard phase != .ended else { return }
+        for place in receiving.indices { give(receiving[place].receiver.finish(), place) }
+        phase = .ended
+        pending = nil
+        outputs.append(.ended(reason))
+    }
+}

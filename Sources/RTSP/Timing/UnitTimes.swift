@@ -1,0 +1,180 @@
+import Media
+
+/// Gives a track's access units their times on the receiver's clock, in decoding order.
+///
+/// The first units are held back for a moment: cameras begin with what they had kept since the last keyframe, all at once, and the
+/// quickest packet is known only then. Units from before ``notBeforeNanoseconds``, which what follows may need, are placed there one
+/// right behind the other. That also shows whether pictures are reordered; decoding times are taken from the presentation
+/// times in ascending order, as many pictures earlier as are reordered (ISO/IEC 14496-10 §C.4.5.2).
+package struct UnitTimes: Sendable {
+    /// A unit with its times, nanoseconds of the receiver's clock.
+    package struct Timed: Hashable, Sendable {
+        package var unit: AccessUnit
+        package var ptsNanoseconds: Int64
+        package var dtsNanoseconds: Int64
+        package var durationNanoseconds: Int64
+    }
+
+    package enum Item: Hashable, Sendable {
+        case unit(Timed)
+        case hole(StreamHole)
+    }
+
+    /// Longer than it takes a camera to send a group of pictures that it has kept.
+    package static let settlingNanoseconds: Int64 = 300_000_000
+    /// What is held back meanwhile.
+    private static let mostHeld = 1_024
+    /// Two pictures are never closer.
+    private static let leastStep: Int64 = 1_000
+    /// H.264 reorders over at most so many (`max_num_reorder_frames`).
+    private static let mostReordered = 16
+    private static let usualDuration: Int64 = 40_000_000
+    /// From one unit to the next where they are from before the earliest time.
+    private static let crowdedStep: Int64 = 100_000
+    private static let longestDuration: Int64 = 1_000_000_000
+
+    private enum Held {
+        case unit(AccessUnit, Int64)
+        case hole(StreamHole)
+    }
+
+    /// No unit lies before it; nil: wherever it is.
+    package var notBeforeNanoseconds: Int64?
+    private var clock: ArrivalClock
+    /// Nil: settled.
+    private var held: [Held]? = []
+    private var settledAt: Int64?
+    /// How many pictures may precede one in decoding order and follow it in presentation.
+    private var depth: Int
+    /// Presentation times that are not yet used as decoding times, ascending.
+    private var unused: [Int64] = []
+    /// Pictures that got a decoding time before the first presentation time.
+    private var early = 0
+    private var lastDTS: Int64?
+    private var lastPTS: Int64?
+    private var duration: Int64
+
+    /// - Parameters:
+    ///   - clockRate: of the timestamps.
+    ///   - reorderDepth: as the parameter sets have it; 0 where they do not say.
+    ///   - usualDuration: of a unit, as the format has it; nil: nothing says.
+    package init(clockRate: UInt32, reorderDepth: Int = 0, usualDuration: Int64? = nil) {
+        clock = ArrivalClock(clockRate: clockRate)
+        depth = min(max(0, reorderDepth), Self.mostReordered)
+        duration = usualDuration ?? Self.usualDuration
+    }
+
+    package mutating func takeFindings() -> ArrivalClock.Findings { clock.takeFindings() }
+
+    /// When ``tick(now:)`` has something to give although nothing more comes; nil: never.
+    package var deadlineNanoseconds: Int64? { held?.isEmpty == false ? settledAt : nil }
+
+    /// Takes what comes next, in order; what has its times now.
+    package mutating func add(_ item: DepacketizedItem, now: Int64) -> [Item] {
+        switch item {
+        case .unit(let unit):
+            let time = clock.time(
+                of: unit.timestamp, arrivalNanoseconds: unit.firstArrivalNanoseconds)
+            if settledAt == nil {
+                settledAt = unit.firstArrivalNanoseconds + Self.settlingNanoseconds
+            }
+            guard held != nil else { return [.unit(timed(unit, at: time))] }
+            held?.append(.unit(unit, time))
+        case .hole(let hole):
+            guard held != nil else { return [.hole(hole)] }
+            held?.append(.hole(hole))
+        }
+        return tick(now: now)
+    }
+
+    /// Gives what was held back for long enough.
+    package mutating func tick(now: Int64) -> [Item] {
+        guard let held, let settledAt, now >= settledAt || held.count > Self.mostHeld else {
+            return []
+        }
+        return settle()
+    }
+
+    /// Nothing follows: all that is held back.
+    package mutating func flush() -> [Item] { settle() }
+
+    private mutating func settle() -> [Item] {
+        guard let items = held else { return [] }
+        held = nil
+        let times = crowded(
+            items.map { item -> Int64? in
+                guard case .unit(let unit, let given) = item else { return nil }
+                let known = clock.time(of: unit.timestamp)
+                return (known - given).magnitude < 10_000_000_000 ? min(known, given) : given
+            })
+        let known = times.compactMap { $0 }
+        for (index, time) in known.enumerated() {
+            depth = max(depth, known[..<index].count { $0 > time })
+        }
+        depth = min(depth, Self.mostReordered)
+        let ordered = known.sorted()
+        let steps = zip(ordered, ordered.dropFirst()).map { $1 - $0 }.sorted()
+        if !steps.isEmpty { note(step: steps[steps.count / 2]) }
+        return zip(items, times).map { item, time in
+            switch item {
+            case .unit(let unit, let given): .unit(timed(unit, at: time ?? given))
+            case .hole(let hole): .hole(hole)
+            }
+        }
+    }
+
+    /// The same times, in the same order, and none before the earliest.
+    private func crowded(_ times: [Int64?]) -> [Int64?] {
+        guard let notBeforeNanoseconds else { return times }
+        var times = times
+        var next = notBeforeNanoseconds
+        let order = times.indices.filter { times[$0] != nil }
+            .sorted { (times[$0] ?? 0, $0) < (times[$1] ?? 0, $1) }
+        for index in order {
+            guard let time = times[index], time < next else { break }
+            times[index] = next
+            next += Self.crowdedStep
+        }
+        return times
+    }
+
+    private mutating func note(step: Int64) {
+        if step >= 1_000_000, step <= Self.longestDuration { duration = step }
+    }
+
+    private mutating func timed(_ unit: AccessUnit, at time: Int64) -> Timed {
+        var pts = time
+        if let lastPTS {
+            if depth == 0 { note(step: pts - lastPTS) }
+            // Behind a pause, decoding times begin anew.
+            if pts - lastPTS > Self.longestDuration * Int64(1 + depth) {
+                unused = []
+                early = 0
+            }
+        }
+        unused.insert(pts, at: unused.firstIndex { $0 > pts } ?? unused.count)
+        var dts: Int64
+        if early < depth {
+            early += 1
+            dts = (unused.first ?? pts) - Int64(depth - early + 1) * duration
+        } else {
+            dts = unused.removeFirst()
+        }
+        if let lastDTS, dts < lastDTS + Self.leastStep {
+            dts = lastDTS + Self.leastStep
+            if dts > pts, pts + Int64(Self.mostReordered) * Self.longestDuration > dts {
+                // More are reordered than were known: this one comes too late for its place.
+                if let lastPTS, pts < lastPTS, depth < Self.mostReordered {
+                    depth += 1
+                    unused.insert(pts, at: 0)
+                }
+                pts = dts
+            }
+        }
+        dts = min(dts, pts)
+        lastDTS = dts
+        lastPTS = max(lastPTS ?? pts, pts)
+        return Timed(
+            unit: unit, ptsNanoseconds: pts, dtsNanoseconds: dts, durationNanoseconds: duration)
+    }
+}

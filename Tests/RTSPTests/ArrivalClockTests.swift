@@ -1,0 +1,224 @@
+import Testing
+
+@testable import RTSP
+
+/// What cameras' timestamps do, one test each. Times are nanoseconds.
+@Suite struct ArrivalClockTests {
+    private static let second: Int64 = 1_000_000_000
+
+    /// A camera whose pictures are captured every 40 ms and take their way.
+    private struct Camera {
+        var clock = ArrivalClock(clockRate: 90_000)
+        var captured: Int64 = 1_000 * ArrivalClockTests.second
+        var stamp: UInt32 = 4_000_000_000
+        var results: [(time: Int64, captured: Int64, arrival: Int64)] = []
+
+        mutating func send(ticks: UInt32 = 3_600, delay: Int64) {
+            let arrival = captured + delay
+            let time = clock.time(of: stamp, arrivalNanoseconds: arrival)
+            results.append((time, captured, arrival))
+            captured += 40_000_000
+            stamp &+= ticks
+        }
+
+        /// How far times are from those of capture: the greatest and the least.
+        func errors(from start: Int) -> (least: Int64, greatest: Int64) {
+            let errors = results[start...].map { $0.time - $0.captured }
+            return (errors.min() ?? 0, errors.max() ?? 0)
+        }
+    }
+
+    /// The least delay that pictures have, and some jitter.
+    private static func delay(_ random: inout Numbers) -> Int64 {
+        20_000_000 + Int64(random.next() % 30_000_000)
+    }
+
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `no time is later than arrival, nor off by more than the way's jitter`(seed: UInt64) {
+        var random = Numbers(state: seed)
+        var camera = Camera()
+        for _ in 0..<10_000 { camera.send(delay: Self.delay(&random)) }
+        #expect(camera.results.allSatisfy { $0.time <= $0.arrival })
+        let errors = camera.errors(from: 200)
+        #expect(errors.least >= 20_000_000 && errors.greatest < 26_000_000)
+        #expect(zip(camera.results, camera.results.dropFirst()).allSatisfy { $0.time < $1.time })
+    }
+
+    @Test func `a wrap of the stamps in the middle is none`() {
+        var camera = Camera()
+        camera.stamp = .max - 10 * 3_600
+        for _ in 0..<100 { camera.send(delay: 20_000_000) }
+        #expect(camera.errors(from: 0) == (20_000_000, 20_000_000))
+        #expect(camera.clock.takeFindings() == .init())
+    }
+
+    @Test(arguments: [-200, 200] as [Int64])
+    func `a clock that drifts by 200 ppm is followed`(ppm: Int64) {
+        var random = Numbers(state: 7)
+        var camera = Camera()
+        var exact: Int64 = 0
+        for _ in 0..<25 * 3_600 {
+            let before = exact / 1_000_000
+            exact += 3_600 * (1_000_000 + ppm)
+            camera.send(ticks: UInt32(exact / 1_000_000 - before), delay: Self.delay(&random))
+        }
+        let errors = camera.errors(from: 500)
+        #expect(camera.results.allSatisfy { $0.time <= $0.arrival })
+        #expect(errors.least >= 17_000_000 && errors.greatest < 27_000_000)
+        #expect(camera.clock.takeFindings() == .init())
+    }
+
+    @Test func `stamps at the nominal rate while fewer pictures come are judged by arrival`() throws
+    {
+        var camera = Camera()
+        // Says 50 pictures per second, and sends 25.
+        for _ in 0..<25 * 60 { camera.send(ticks: 1_800, delay: 20_000_000) }
+        let findings = camera.clock.takeFindings()
+        let rate = try #require(findings.ratePPM)
+        #expect((490_000...510_000).contains(rate))
+        let errors = camera.errors(from: 25 * 20)
+        #expect(camera.results.allSatisfy { $0.time <= $0.arrival })
+        #expect(errors.greatest - errors.least < 30_000_000)
+        #expect(errors.least > 0)
+    }
+
+    @Test func `stamps that run too fast are judged by arrival`() {
+        var camera = Camera()
+        for _ in 0..<25 * 60 { camera.send(ticks: 7_200, delay: 20_000_000) }
+        #expect(camera.errors(from: 0) == (20_000_000, 20_000_000))
+    }
+
+    @Test func `a picture stamped hours away gets a time between its neighbours`() {
+        var camera = Camera()
+        for index in 0..<1_000 {
+            if index % 100 == 50 {
+                let stamp = camera.stamp
+                camera.stamp &+= 90_000 * 3_600 * 5
+                camera.send(delay: 20_000_000)
+                camera.stamp = stamp &+ 3_600
+            } else {
+                camera.send(delay: 20_000_000)
+            }
+        }
+        #expect(camera.errors(from: 0) == (20_000_000, 20_000_000))
+        #expect(camera.clock.takeFindings().strayStamps == 10)
+    }
+
+    @Test func `stamps that begin anew are followed after a moment`() {
+        var camera = Camera()
+        for _ in 0..<100 { camera.send(delay: 20_000_000) }
+        camera.stamp = 5
+        for _ in 0..<100 { camera.send(delay: 20_000_000) }
+        #expect(camera.errors(from: 0) == (20_000_000, 20_000_000))
+        #expect(camera.clock.takeFindings().steps == 1)
+    }
+
+    @Test func `a network that stands still for five seconds moves no times`() {
+        var camera = Camera()
+        for _ in 0..<200 { camera.send(delay: 20_000_000) }
+        for index in 0..<125 as Range<Int64> {
+            camera.send(delay: 20_000_000 + (125 - index) * 40_000_000)
+        }
+        for _ in 0..<500 { camera.send(delay: 20_000_000) }
+        #expect(camera.results.allSatisfy { $0.time <= $0.arrival })
+        let errors = camera.errors(from: 0)
+        #expect(errors.least == 20_000_000 && errors.greatest <= 30_000_000)
+    }
+
+    @Test func `stamps that stood still while the camera paused are placed anew`() {
+        var camera = Camera()
+        for _ in 0..<250 { camera.send(delay: 20_000_000) }
+        camera.captured += 10 * Self.second
+        for _ in 0..<500 { camera.send(delay: 20_000_000) }
+        #expect(camera.results.allSatisfy { $0.time <= $0.arrival })
+        #expect(camera.errors(from: 250 + 300) == (20_000_000, 20_000_000))
+        #expect(camera.clock.takeFindings().steps == 1)
+    }
+
+    // MARK: Units
+
+    private func unit(_ stamp: UInt32, at arrival: Int64) -> DepacketizedItem {
+        .unit(
+            AccessUnit(
+                timestamp: stamp, firstNumber: 0, lastNumber: 0, firstArrivalNanoseconds: arrival,
+                lastArrivalNanoseconds: arrival, data: [1]))
+    }
+
+    private func timed(_ items: [UnitTimes.Item]) -> [UnitTimes.Timed] {
+        items.compactMap { if case .unit(let timed) = $0 { timed } else { nil } }
+    }
+
+    @Test func `a group of pictures that comes at once is placed by its last one`() {
+        var times = UnitTimes(clockRate: 90_000)
+        let start = 100 * Self.second
+        var own: [UnitTimes.Timed] = []
+        for index in 0..<50 as Range<UInt32> {
+            own += timed(times.add(unit(index * 3_600, at: start), now: start))
+        }
+        #expect(own.isEmpty)
+        #expect(times.deadlineNanoseconds == start + UnitTimes.settlingNanoseconds)
+        own += timed(times.tick(now: start + UnitTimes.settlingNanoseconds))
+        #expect(own.count == 50)
+        #expect(own.last?.ptsNanoseconds == start)
+        #expect(own.first?.ptsNanoseconds == start - 49 * 40_000_000)
+        #expect(own.allSatisfy { $0.durationNanoseconds == 40_000_000 })
+    }
+
+    /// Presentation order of pictures in decoding order, with B pictures that others refer to.
+    private static let pyramid: [UInt32] = [0, 4, 2, 1, 3, 8, 6, 5, 7, 12, 10, 9, 11]
+
+    @Test(arguments: [0, 2])
+    func `decoding times of reordered pictures grow and precede presentation`(depth: Int) {
+        var times = UnitTimes(clockRate: 90_000, reorderDepth: depth)
+        var own: [UnitTimes.Timed] = []
+        for (index, place) in (Self.pyramid + Self.pyramid.map { $0 + 13 }).enumerated() {
+            let arrival = 100 * Self.second + Int64(index) * 40_000_000
+            own += timed(times.add(unit(place * 3_600, at: arrival), now: arrival))
+        }
+        own += timed(times.flush())
+        #expect(own.count == 26)
+        #expect(own.allSatisfy { $0.dtsNanoseconds <= $0.ptsNanoseconds })
+        #expect(
+            zip(own, own.dropFirst()).allSatisfy { $0.dtsNanoseconds < $1.dtsNanoseconds })
+        let sorted = own.map(\.ptsNanoseconds).sorted()
+        #expect(zip(sorted, sorted.dropFirst()).allSatisfy { $1 - $0 == 40_000_000 })
+    }
+
+    @Test func `pictures from before the start are placed at it, in their order`() {
+        var times = UnitTimes(clockRate: 90_000)
+        let start = 100 * Self.second
+        times.notBeforeNanoseconds = start
+        for place in [0, 3, 1, 2, 4, 5] as [UInt32] {
+            _ = times.add(unit(place * 3_600, at: start + 60_000_000), now: start)
+        }
+        let own = timed(times.flush())
+        #expect(
+            own.map { $0.ptsNanoseconds - start } == [
+                0, 300_000, 100_000, 200_000, 20_000_000, 60_000_000,
+            ])
+        #expect(own.allSatisfy { $0.dtsNanoseconds <= $0.ptsNanoseconds })
+    }
+
+    @Test func `holes keep their place among units that are held back`() {
+        var times = UnitTimes(clockRate: 90_000)
+        _ = times.add(unit(0, at: 0), now: 0)
+        let hole = StreamHole(cause: .malformed("x"), arrivalNanoseconds: 1)
+        _ = times.add(.hole(hole), now: 1)
+        _ = times.add(unit(3_600, at: 2), now: 2)
+        let items = times.flush()
+        #expect(items.count == 3 && items[1] == .hole(hole))
+    }
+}
+
+/// SplitMix64: the same numbers for the same seed.
+struct Numbers: RandomNumberGenerator {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var value = state
+        value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
+        value = (value ^ value >> 27) &* 0x94D0_49BB_1331_11EB
+        return value ^ value >> 31
+    }
+}

@@ -1,0 +1,455 @@
+import Testing
+
+@testable import RTSP
+
+/// A camera that answers as it is told, without sockets.
+struct ScriptedCamera {
+    var session: CameraSession
+    var now: Int64 = 0
+    var outputs: [CameraSession.Output] = []
+    /// Requests as they were sent.
+    var requests: [[String]] = []
+
+    static let description = """
+        v=0
+        s=x
+        a=control:*
+        m=video 0 RTP/AVP 96
+        a=rtpmap:96 H264/90000
+        a=control:track1
+        m=audio 0 RTP/AVP 97
+        a=rtpmap:97 mpeg4-generic/48000/2
+        a=fmtp:97 mode=AAC-hbr;config=1190;sizelength=13;indexlength=3;indexdeltalength=3
+        a=control:track2
+        """
+
+    init(
+        _ url: String = "rtsp://camera/live", login: CameraLogin? = nil,
+        transport: CameraSession.Transport = .tcp
+    ) throws {
+        session = CameraSession(
+            url: try RTSPURL(parsing: url), login: login, transport: transport, agent: "test",
+            random: 1)
+        session.start(now: 0)
+        collect()
+    }
+
+    mutating func collect() {
+        for output in session.takeOutputs() {
+            if case .send(let bytes) = output, bytes.first != UInt8(ascii: "$") {
+                requests.append(
+                    String(decoding: bytes, as: UTF8.self).split(separator: "\r\n").map(String.init)
+                )
+            } else {
+                outputs.append(output)
+            }
+        }
+    }
+
+    var request: [String] { requests.last ?? [] }
+    var method: String { request.first?.split(separator: " ").first.map(String.init) ?? "" }
+
+    func header(_ name: String) -> String? {
+        request.first { $0.hasPrefix("\(name): ") }.map { String($0.dropFirst(name.count + 2)) }
+    }
+
+    mutating func answer(
+        _ status: String = "200 OK", _ headers: [String] = [], body: String = "",
+        sequence: String? = nil
+    ) {
+        var text = "RTSP/1.0 \(status)\r\n"
+        if let sequence = sequence ?? header("CSeq") { text += "CSeq: \(sequence)\r\n" }
+        for header in headers { text += "\(header)\r\n" }
+        text += "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
+        session.received(text.utf8, arrivalNanoseconds: now)
+        collect()
+    }
+
+    /// Everything until packets come.
+    mutating func open(session id: String = "Session: 12345678;timeout=60") {
+        answer("200 OK", ["Public: OPTIONS, DESCRIBE, SETUP, PLAY, GET_PARAMETER, TEARDOWN"])
+        answer("200 OK", ["Content-Base: rtsp://camera/live/"], body: Self.description)
+        session.setUp([.init(track: 0), .init(track: 1)], now: now)
+        collect()
+        answer("200 OK", [id, "Transport: RTP/AVP/TCP;unicast;interleaved=0-1"])
+        answer("200 OK", [id, "Transport: RTP/AVP/TCP;unicast;interleaved=2-3"])
+        session.play(now: now)
+        collect()
+        answer()
+    }
+
+    mutating func packet(_ sequence: UInt16, channel: UInt8 = 0) {
+        let bytes = RTPPacket(
+            payloadType: 96, marker: true, sequence: sequence, timestamp: UInt32(sequence) * 3_000,
+            source: 1, payload: [0x65, 0x88, 1]
+        ).bytes
+        session.received(
+            [0x24, channel, 0, UInt8(bytes.count)] + bytes, arrivalNanoseconds: now)
+        collect()
+    }
+
+    mutating func wait(seconds: Double) {
+        let end = now + Int64(seconds * 1e9)
+        while session.deadlineNanoseconds <= end {
+            let next = max(now, session.deadlineNanoseconds)
+            let before = requests.count + outputs.count
+            now = next
+            session.tick(now: now)
+            collect()
+            // A session whose deadline stays where it is would be asked for ever.
+            if requests.count + outputs.count == before, session.deadlineNanoseconds <= now {
+                Issue.record("the deadline does not move")
+                return
+            }
+        }
+        now = end
+        session.tick(now: now)
+        collect()
+    }
+
+    var end: SessionEnd? {
+        outputs.compactMap { if case .ended(let end) = $0 { end } else { nil } }.first
+    }
+
+    var unitCount: Int {
+        outputs.reduce(0) { sum, output in
+            guard case .items(_, let items) = output else { return sum }
+            return sum + items.count { if case .unit = $0 { true } else { false } }
+        }
+    }
+}
+
+@Suite struct CameraSessionTests {
+    @Test func `a session goes from OPTIONS to PLAY, with the camera's own controls`() throws {
+        var camera = try ScriptedCamera()
+        camera.open()
+        #expect(
+            camera.requests.map { $0[0] } == [
+                "OPTIONS rtsp://camera/live RTSP/1.0", "DESCRIBE rtsp://camera/live RTSP/1.0",
+                "SETUP rtsp://camera/live/track1 RTSP/1.0",
+                "SETUP rtsp://camera/live/track2 RTSP/1.0", "PLAY rtsp://camera/live/ RTSP/1.0",
+            ])
+        #expect(camera.header("Session") == "12345678")
+        #expect(camera.outputs.contains(.playing) && camera.end == nil)
+        for sequence in 0..<5 as Range<UInt16> { camera.packet(sequence) }
+        #expect(camera.unitCount == 4)
+    }
+
+    @Test func `packets before the answer to PLAY are taken`() throws {
+        var camera = try ScriptedCamera()
+        camera.answer()
+        camera.answer(body: ScriptedCamera.description)
+        camera.session.setUp([.init(track: 0)], now: 0)
+        camera.collect()
+        camera.answer("200 OK", ["Session: 1", "Transport: RTP/AVP/TCP;interleaved=0-1"])
+        camera.session.play(now: 0)
+        camera.collect()
+        camera.packet(0)
+        camera.packet(1)
+        camera.answer()
+        #expect(camera.unitCount == 1)
+    }
+
+    @Test func `channels are those that the camera says, and others are passed over`() throws {
+        var camera = try ScriptedCamera()
+        camera.answer()
+        camera.answer(body: ScriptedCamera.description)
+        camera.session.setUp([.init(track: 0)], now: 0)
+        camera.collect()
+        camera.answer("200 OK", ["Session: 1", "Transport: RTP/AVP/TCP;interleaved=6-7"])
+        camera.session.play(now: 0)
+        camera.collect()
+        camera.answer()
+        for channel in 0...255 as ClosedRange<UInt8> where channel != 6 {
+            camera.packet(UInt16(channel), channel: channel)
+        }
+        #expect(camera.unitCount == 0)
+        for sequence in 0..<3 as Range<UInt16> { camera.packet(sequence, channel: 6) }
+        #expect(camera.unitCount == 2)
+    }
+
+    @Test func `a login is used when it is asked for, and again when it ends in the middle`() throws
+    {
+        var camera = try ScriptedCamera(login: CameraLogin(user: "u", password: "p"))
+        camera.answer(
+            "401 Unauthorized",
+            [
+                "WWW-Authenticate: Digest realm=\"r\", nonce=\"one\"",
+                "WWW-Authenticate: Digest realm=\"r\", nonce=\"two\", algorithm=SHA-256",
+            ])
+        #expect(camera.method == "OPTIONS")
+        #expect(camera.header("Authorization")?.contains("nonce=\"two\"") == true)
+        camera.open()
+        #expect(camera.outputs.contains(.playing))
+        camera.wait(seconds: 2)
+        camera.packet(0)
+        for _ in 0..<29 {
+            camera.wait(seconds: 1)
+            camera.packet(UInt16(camera.now / 1_000_000_000))
+        }
+        #expect(camera.method == "GET_PARAMETER")
+        camera.answer("401 Unauthorized", ["WWW-Authenticate: Digest realm=\"r\", nonce=\"new\""])
+        #expect(camera.method == "GET_PARAMETER")
+        #expect(camera.header("Authorization")?.contains("nonce=\"new\"") == true)
+        camera.answer()
+        #expect(camera.end == nil)
+    }
+
+    @Test func `a wrong login is tried once, so that no account is locked`() throws {
+        var camera = try ScriptedCamera(login: CameraLogin(user: "u", password: "p"))
+        let offer = ["WWW-Authenticate: Digest realm=\"r\", nonce=\"one\""]
+        camera.answer("401 Unauthorized", offer)
+        camera.answer("401 Unauthorized", offer)
+        #expect(camera.requests.count == 2)
+        #expect(camera.end == .unauthorised("it does not accept the login of --camera-login"))
+    }
+
+    @Test func `a nonce that is stale is exchanged`() throws {
+        var camera = try ScriptedCamera(login: CameraLogin(user: "u", password: "p"))
+        camera.answer("401 Unauthorized", ["WWW-Authenticate: Digest realm=\"r\", nonce=\"one\""])
+        camera.answer(
+            "401 Unauthorized", ["WWW-Authenticate: Digest realm=\"r\", nonce=\"two\", stale=TRUE"])
+        #expect(camera.header("Authorization")?.contains("two") == true)
+        camera.answer()
+        #expect(camera.method == "DESCRIBE" && camera.end == nil)
+    }
+
+    @Test func `without a login, a camera that wants one says what to do`() throws {
+        var camera = try ScriptedCamera()
+        camera.answer("401 Unauthorized", ["WWW-Authenticate: Digest realm=\"r\", nonce=\"one\""])
+        #expect("\(try #require(camera.end))".contains("--camera-login FILE"))
+    }
+
+    @Test func `a password is never sent readable`() throws {
+        var camera = try ScriptedCamera(login: CameraLogin(user: "u", password: "p"))
+        camera.answer("401 Unauthorized", ["WWW-Authenticate: Basic realm=\"r\""])
+        #expect("\(try #require(camera.end))".contains("enable digest"))
+        #expect(camera.requests.count == 1)
+    }
+
+    @Test(arguments: [
+        "453 Not Enough Bandwidth", "503 Service Unavailable", "461 Unsupported Transport",
+    ])
+    func `a camera that allows no more connections says so`(status: String) throws {
+        var camera = try ScriptedCamera()
+        camera.answer()
+        camera.answer(body: ScriptedCamera.description)
+        camera.session.setUp([.init(track: 0)], now: 0)
+        camera.collect()
+        camera.answer(status)
+        #expect("\(try #require(camera.end))" == "it answers SETUP with \(status)")
+    }
+
+    @Test func `a redirection names another place`() throws {
+        var camera = try ScriptedCamera()
+        camera.answer()
+        camera.answer("302 Moved", ["Location: rtsp://other:8554/x"])
+        #expect(camera.end == .redirected(try RTSPURL(parsing: "rtsp://other:8554/x")))
+        var odd = try ScriptedCamera()
+        odd.answer()
+        odd.answer("302 Moved", ["Location: file:///etc/passwd"])
+        guard case .broken = odd.end else {
+            Issue.record("\(String(describing: odd.end))")
+            return
+        }
+    }
+
+    @Test func `a camera that takes one track at a time is played so`() throws {
+        var camera = try ScriptedCamera()
+        camera.answer()
+        camera.answer(
+            "200 OK", ["Content-Base: rtsp://camera/live/"], body: ScriptedCamera.description)
+        camera.session.setUp([.init(track: 0), .init(track: 1)], now: 0)
+        camera.collect()
+        camera.answer("200 OK", ["Session: 1"])
+        camera.answer("200 OK", ["Session: 1"])
+        camera.session.play(now: 0)
+        camera.collect()
+        camera.answer("459 Aggregate Operation Not Allowed")
+        #expect(camera.request[0] == "PLAY rtsp://camera/live/track1 RTSP/1.0")
+        camera.answer()
+        #expect(camera.request[0] == "PLAY rtsp://camera/live/track2 RTSP/1.0")
+        camera.answer()
+        #expect(camera.outputs.contains(.playing) && camera.end == nil)
+    }
+
+    @Test func `a camera that does not know OPTIONS is described all the same`() throws {
+        var camera = try ScriptedCamera()
+        camera.answer("501 Not Implemented")
+        #expect(camera.method == "DESCRIBE")
+    }
+
+    @Test func `an answer without CSeq is that to the last request, one with another is none`()
+        throws
+    {
+        var camera = try ScriptedCamera()
+        camera.answer(sequence: "77")
+        #expect(camera.method == "OPTIONS")
+        camera.session.received("RTSP/1.0 200 OK\r\n\r\n".utf8, arrivalNanoseconds: 0)
+        camera.collect()
+        #expect(camera.method == "DESCRIBE")
+    }
+
+    @Test func `a camera that does not answer is given up after five seconds`() throws {
+        var camera = try ScriptedCamera()
+        camera.wait(seconds: 4.9)
+        #expect(camera.end == nil)
+        camera.wait(seconds: 0.2)
+        #expect(camera.end == .silent("it does not answer OPTIONS within 5 s"))
+    }
+
+    @Test func `the session is kept alive at half its timeout`() throws {
+        var camera = try ScriptedCamera()
+        camera.open(session: "Session: 7; timeout = 4")
+        let before = camera.requests.count
+        for sequence in 0..<10 as Range<UInt16> {
+            camera.wait(seconds: 1)
+            camera.packet(sequence)
+            if camera.method == "GET_PARAMETER", camera.requests.count > before { camera.answer() }
+        }
+        #expect(camera.requests.count - before == 5)
+        #expect(camera.header("Session") == "7")
+    }
+
+    @Test
+    func
+        `a camera that falls silent with the connection open is asked, and left after ten seconds`()
+        throws
+    {
+        var camera = try ScriptedCamera()
+        camera.open()
+        camera.packet(0)
+        let before = camera.requests.count
+        camera.wait(seconds: 3)
+        #expect(camera.requests.count == before + 1)
+        camera.answer()
+        camera.wait(seconds: 6.5)
+        #expect(camera.end == nil && camera.requests.count == before + 1)
+        camera.wait(seconds: 1)
+        #expect(camera.end == .silent("it has sent nothing for 10 s"))
+    }
+
+    @Test func `a camera that falls silent and does not answer is left after six seconds`() throws {
+        var camera = try ScriptedCamera()
+        camera.open()
+        camera.packet(0)
+        camera.wait(seconds: 5.9)
+        #expect(camera.end == nil)
+        camera.wait(seconds: 0.2)
+        #expect(camera.end == .silent("it sends nothing, and does not answer"))
+    }
+
+    @Test func `a camera that pauses, and goes on, is not left`() throws {
+        var camera = try ScriptedCamera()
+        camera.open()
+        camera.packet(0)
+        camera.wait(seconds: 3)
+        camera.answer()
+        camera.wait(seconds: 6)
+        camera.packet(1)
+        camera.wait(seconds: 5)
+        camera.packet(2)
+        #expect(camera.end == nil && camera.unitCount == 2)
+    }
+
+    @Test func `a keep-alive that is never answered is nothing while pictures come`() throws {
+        var camera = try ScriptedCamera()
+        camera.open()
+        for sequence in 0..<120 as Range<UInt16> {
+            camera.wait(seconds: 1)
+            camera.packet(sequence)
+        }
+        #expect(camera.end == nil)
+        #expect(camera.method == "GET_PARAMETER")
+    }
+
+    @Test func `a session that has expired at the camera is over`() throws {
+        var camera = try ScriptedCamera()
+        camera.open()
+        camera.packet(0)
+        camera.wait(seconds: 3)
+        camera.answer("454 Session Not Found")
+        #expect(camera.end == .closed("its session has expired"))
+    }
+
+    @Test func `goodbyes on all tracks end the session, with the last picture`() throws {
+        var camera = try ScriptedCamera()
+        camera.open()
+        camera.packet(0)
+        let goodbye: [UInt8] = [0x80, 203, 0, 0]
+        camera.session.received([0x24, 1, 0, 4] + goodbye, arrivalNanoseconds: 1)
+        #expect(camera.end == nil)
+        camera.session.received([0x24, 3, 0, 4] + goodbye, arrivalNanoseconds: 1)
+        camera.collect()
+        #expect(camera.end == .closed("it has ended its stream"))
+        #expect(camera.unitCount == 1)
+    }
+
+    @Test func `requests of a camera are answered and not followed`() throws {
+        var camera = try ScriptedCamera()
+        camera.open()
+        camera.session.received(
+            "REDIRECT rtsp://camera/ RTSP/1.0\r\nCSeq: 5\r\n\r\n".utf8, arrivalNanoseconds: 0)
+        camera.collect()
+        #expect(camera.request == ["RTSP/1.0 501 Not Implemented", "CSeq: 5"])
+    }
+
+    @Test func `leaving says TEARDOWN, and does not wait for ever`() throws {
+        var camera = try ScriptedCamera()
+        camera.open()
+        camera.session.stop(now: 0)
+        camera.collect()
+        #expect(camera.method == "TEARDOWN")
+        var other = camera
+        camera.answer()
+        #expect(camera.end == .stopped)
+        other.wait(seconds: 6)
+        #expect(other.end == .stopped)
+    }
+
+    @Test func `over UDP ports are told, and reports go to the camera's`() throws {
+        var camera = try ScriptedCamera(transport: .udp)
+        camera.answer()
+        camera.answer(body: ScriptedCamera.description)
+        camera.session.setUp([.init(track: 0, port: 6_000)], now: 0)
+        camera.collect()
+        #expect(camera.header("Transport") == "RTP/AVP;unicast;client_port=6000-6001")
+        camera.answer(
+            "200 OK",
+            [
+                "Session: 1",
+                "Transport: RTP/AVP;unicast;client_port=6000-6001;server_port=7000-7001",
+            ])
+        camera.session.play(now: 0)
+        camera.collect()
+        camera.answer()
+        let isTold = camera.outputs.contains {
+            if case .sendDatagram(0, 7_001, true, _) = $0 { true } else { false }
+        }
+        #expect(isTold)
+        for sequence in [0, 2, 1, 3] as [UInt16] {
+            camera.session.receivedDatagram(
+                RTPPacket(
+                    payloadType: 96, marker: true, sequence: sequence,
+                    timestamp: UInt32(sequence), source: 1, payload: [0x65, 0x88, 1]
+                ).bytes, track: 0, isControl: false, arrivalNanoseconds: 0)
+        }
+        camera.collect()
+        #expect(camera.unitCount == 3)
+        let hasHole = camera.outputs.contains { output in
+            guard case .items(_, let items) = output else { return false }
+            return items.contains { if case .hole = $0 { true } else { false } }
+        }
+        #expect(!hasHole)
+    }
+
+    @Test func `bytes that are no RTSP end the session`() throws {
+        var camera = try ScriptedCamera()
+        camera.session.received([0xFF, 1, 2], arrivalNanoseconds: 0)
+        camera.collect()
+        guard case .broken = camera.end else {
+            Issue.record("\(String(describing: camera.end))")
+            return
+        }
+    }
+}

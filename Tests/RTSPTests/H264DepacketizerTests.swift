@@ -1,0 +1,267 @@
+import Testing
+
+@testable import RTSP
+
+/// What cameras do with RFC 6184, one test each.
+@Suite struct H264DepacketizerTests {
+    private static let sps: [UInt8] = [0x67, 1, 2]
+    private static let pps: [UInt8] = [0x68, 3]
+    private static let sei: [UInt8] = [0x06, 5, 1, 0, 0x80]
+    /// First slices: `first_mb_in_slice` is 0.
+    private static let idr: [UInt8] = [0x65, 0x88, 4, 5, 6, 7, 8, 9]
+    private static let picture: [UInt8] = [0x41, 0x9A, 1, 2]
+    private static let disposable: [UInt8] = [0x01, 0x9E, 3, 4]
+    private static let secondSlice: [UInt8] = [0x41, 0x4A, 1, 3]
+
+    /// A sender whose packets are numbered by itself.
+    private struct Sender {
+        var sequence: UInt16 = 0
+        var depacketizer = H264Depacketizer()
+        var items: [DepacketizedItem] = []
+        var window = PacketWindow(waitNanoseconds: 0)
+
+        mutating func send(_ payload: [UInt8], at timestamp: UInt32, marker: Bool = false) {
+            let packet = RTPPacket(
+                payloadType: 96, marker: marker, sequence: sequence, timestamp: timestamp,
+                source: 1, payload: payload)
+            sequence &+= 1
+            for ordered in window.add(packet, arrivalNanoseconds: Int64(timestamp)) {
+                items += depacketizer.add(ordered)
+            }
+        }
+
+        mutating func lose(_ count: UInt16 = 1) { sequence &+= count }
+
+        /// As many pictures as it takes until the marker is believed.
+        mutating func warmUp() {
+            for index in 0..<9 as Range<UInt32> {
+                send(H264DepacketizerTests.picture, at: index, marker: true)
+            }
+            items = []
+        }
+
+        var units: [[[UInt8]]] {
+            items.compactMap { if case .unit(let unit) = $0 { Self.split(unit.data) } else { nil } }
+        }
+
+        var holes: [StreamHole] {
+            items.compactMap { if case .hole(let hole) = $0 { hole } else { nil } }
+        }
+
+        static func split(_ data: [UInt8]) -> [[UInt8]] {
+            var units: [[UInt8]] = []
+            var place = 0
+            while place + 4 <= data.count {
+                let size = Int(bigEndian(data, at: place))
+                units.append(Array(data[(place + 4)..<(place + 4 + size)]))
+                place += 4 + size
+            }
+            return units
+        }
+    }
+
+    private static func fragments(_ unit: [UInt8], of size: Int) -> [[UInt8]] {
+        let content = Array(unit.dropFirst())
+        var result: [[UInt8]] = []
+        for start in stride(from: 0, to: content.count, by: size) {
+            let end = min(start + size, content.count)
+            let flags: UInt8 = (start == 0 ? 0x80 : 0) | (end == content.count ? 0x40 : 0)
+            result.append([unit[0] & 0xE0 | 28, flags | unit[0] & 0x1F] + content[start..<end])
+        }
+        return result
+    }
+
+    private static func aggregate(_ units: [[UInt8]]) -> [UInt8] {
+        [24] + units.flatMap { [UInt8($0.count >> 8), UInt8($0.count & 255)] + $0 }
+    }
+
+    @Test func `single units, aggregates and fragments become the units that were sent`() {
+        var own = Sender()
+        own.send(Self.aggregate([Self.sps, Self.pps]), at: 0)
+        for part in Self.fragments(Self.idr, of: 3) { own.send(part, at: 0) }
+        own.send(Self.picture, at: 3_000)
+        own.send(Self.secondSlice, at: 3_000)
+        own.send(Self.picture, at: 6_000)
+        #expect(own.units == [[Self.sps, Self.pps, Self.idr], [Self.picture, Self.secondSlice]])
+        #expect(own.holes.isEmpty)
+    }
+
+    @Test func `once the marker has been right, a picture is given at its marker`() {
+        var own = Sender()
+        own.warmUp()
+        own.send(Self.picture, at: 100, marker: true)
+        #expect(own.units == [[Self.picture]])
+    }
+
+    @Test func `a marker bit on parameter sets and messages ends nothing`() {
+        var own = Sender()
+        own.warmUp()
+        own.send(Self.sps, at: 100, marker: true)
+        own.send(Self.pps, at: 100, marker: true)
+        own.send(Self.sei, at: 100, marker: true)
+        own.send(Self.idr, at: 100, marker: true)
+        #expect(own.units == [[Self.sps, Self.pps, Self.sei, Self.idr]])
+    }
+
+    @Test func `a marker bit on every slice of a picture ends nothing`() {
+        var own = Sender()
+        for timestamp in 0..<20 as Range<UInt32> {
+            own.send(Self.picture, at: timestamp, marker: true)
+            own.send(Self.secondSlice, at: timestamp, marker: true)
+        }
+        own.send(Self.picture, at: 20)
+        #expect(own.units == [[[UInt8]]](repeating: [Self.picture, Self.secondSlice], count: 20))
+        #expect(own.holes.isEmpty)
+    }
+
+    @Test func `a camera without marker bits is read by its timestamps`() {
+        var own = Sender()
+        for timestamp in 0..<20 as Range<UInt32> { own.send(Self.picture, at: timestamp) }
+        #expect(own.units.count == 19)
+    }
+
+    @Test func `two pictures with one timestamp are two`() {
+        var own = Sender()
+        own.send(Self.idr, at: 0, marker: true)
+        own.send(Self.picture, at: 0, marker: true)
+        own.send(Self.picture, at: 1, marker: true)
+        #expect(own.units == [[Self.idr], [Self.picture]])
+    }
+
+    @Test func `a fragmented unit that changes its type keeps that of its beginning`() {
+        var own = Sender()
+        var parts = Self.fragments(Self.idr, of: 3)
+        parts[1][1] = parts[1][1] & 0xE0 | 1
+        for part in parts { own.send(part, at: 0) }
+        own.send(Self.picture, at: 1)
+        #expect(own.units == [[Self.idr]])
+    }
+
+    @Test func `empty fragments and empty packets are passed over`() {
+        var own = Sender()
+        let parts = Self.fragments(Self.idr, of: 4)
+        own.send(parts[0], at: 0)
+        own.send([parts[0][0], 5], at: 0)
+        own.send(parts[1], at: 0)
+        own.send([parts[0][0], 0x45], at: 0)
+        own.send([], at: 0)
+        own.send(Self.picture, at: 1)
+        #expect(own.units == [[Self.idr]])
+        #expect(own.holes.isEmpty)
+    }
+
+    @Test func `a fragmented unit without an end bit ends where the next unit begins`() {
+        var own = Sender()
+        var parts = Self.fragments(Self.idr, of: 4)
+        parts[1][1] &= ~0x40
+        for part in parts { own.send(part, at: 0) }
+        own.send(Self.secondSlice, at: 0)
+        own.send(Self.picture, at: 1)
+        #expect(own.units == [[Self.idr, Self.secondSlice]])
+    }
+
+    @Test func `units with start codes in one packet are taken apart`() {
+        var own = Sender()
+        own.send([0, 0, 0, 1] + Self.sps + [0, 0, 1] + Self.pps + [0, 0, 0, 1] + Self.idr, at: 0)
+        own.send(Self.picture, at: 1)
+        #expect(own.units == [[Self.sps, Self.pps, Self.idr]])
+    }
+
+    // MARK: Losses
+
+    @Test func `a picture of which a packet is missing is not given`() {
+        var own = Sender()
+        own.send(Self.idr, at: 0)
+        let parts = Self.fragments(Self.picture + [8, 8, 8, 8], of: 3)
+        own.send(parts[0], at: 1)
+        own.lose()
+        own.send(parts[2], at: 1)
+        own.send(Self.picture, at: 2)
+        own.send(Self.picture, at: 3)
+        #expect(own.units == [[Self.idr], [Self.picture]])
+        #expect(own.holes.count == 1)
+        #expect(own.holes[0].missingPackets == 1 && own.holes[0].droppedUnits == 1)
+        #expect(!own.holes[0].isHarmless)
+    }
+
+    @Test func `of a picture that no other refers to, only itself is lost`() {
+        var own = Sender()
+        own.send(Self.idr, at: 0)
+        own.send(Self.disposable, at: 1)
+        own.lose()
+        own.send([0x01, 0x4E, 3, 4], at: 1)
+        own.send(Self.picture, at: 2)
+        own.send(Self.picture, at: 3)
+        #expect(own.units == [[Self.idr], [Self.picture]])
+        #expect(own.holes.map(\.isHarmless) == [true])
+    }
+
+    @Test func `packets missing between pictures are a hole between them`() {
+        var own = Sender()
+        own.warmUp()
+        own.send(Self.picture, at: 100, marker: true)
+        own.lose(2)
+        own.send(Self.picture, at: 102, marker: true)
+        #expect(own.units.count == 2)
+        #expect(own.holes.map(\.missingPackets) == [2])
+        guard case .hole = own.items[1] else {
+            Issue.record("the hole is not between the pictures")
+            return
+        }
+        #expect(own.holes[0].droppedUnits == 0 && !own.holes[0].isHarmless)
+    }
+
+    @Test func `a picture whose first packets are missing is not given`() {
+        var own = Sender()
+        own.warmUp()
+        let parts = Self.fragments(Self.idr, of: 3)
+        own.lose()
+        for part in parts.dropFirst() { own.send(part, at: 100) }
+        own.send(Self.picture, at: 101, marker: true)
+        #expect(own.units == [[Self.picture]])
+        #expect(own.holes.map(\.missingPackets) == [1, 0])
+        #expect(own.holes.map(\.droppedUnits).reduce(0, +) == 1)
+    }
+
+    @Test func `two losses in one picture are both counted`() {
+        var own = Sender()
+        own.send(Self.idr, at: 0)
+        own.lose()
+        own.send(Self.secondSlice, at: 0)
+        own.lose(3)
+        own.send(Self.secondSlice, at: 0)
+        own.send(Self.picture, at: 1)
+        #expect(own.holes.map(\.missingPackets).reduce(0, +) == 4)
+        #expect(own.holes.map(\.droppedUnits).reduce(0, +) == 1)
+    }
+
+    @Test(
+        arguments: [
+            [24, 0, 200, 1], [24, 0], [28], [29, 0, 0, 0], [25, 0, 0, 0, 1, 1],
+        ] as [[UInt8]])
+    func `a payload that contradicts its format costs its picture only`(payload: [UInt8]) {
+        var own = Sender()
+        own.send(Self.idr, at: 0)
+        own.send(payload, at: 0)
+        own.send(Self.picture, at: 1)
+        own.send(Self.picture, at: 2)
+        #expect(own.units == [[Self.picture]])
+        #expect(own.holes.count == 1)
+        guard case .malformed = own.holes.first?.cause else {
+            Issue.record("\(own.holes)")
+            return
+        }
+    }
+
+    @Test func `a unit that never ends is given up at its limit`() {
+        var own = Sender()
+        own.send(Self.picture, at: 0)
+        own.send([0x7C, 0x85, 0x88], at: 1)
+        let part = [0x7C, 0x05] + [UInt8](repeating: 7, count: 60_000)
+        for _ in 0..<300 { own.send(part, at: 1) }
+        own.send(Self.picture, at: 2)
+        own.send(Self.picture, at: 3)
+        #expect(own.units == [[Self.picture], [Self.picture]])
+        #expect(own.holes.count == 1)
+    }
+}
