@@ -134,7 +134,9 @@ let package = Package(
         library("FFmpegSupport", "CFFmpeg", "Media"),
 
         // Level 2: recordings on disk; who may write them; media of all kinds.
-        library("Devices", "CALSA", "CFFmpeg", "CLinux", "CV4L2", "FFmpegSupport", "Media"),
+        library(
+            "Devices", "CALSA", "CFFmpeg", "CLinux", "CV4L2", "FFmpegSupport", "Media", "RTSP",
+            "Threads"),
         library("Encoding", "CFFmpeg", "FFmpegSupport", "Media"),
         library("Containers", "CFFmpeg", "FFmpegSupport", "Media"),
         library("Trust", argumentParser, "Hashing", logging, "Messaging", "Terminal", "Wire"),
@@ -156,7 +158,7 @@ let package = Package(
         // Level 4: the programs' services.
         library(
             "AgentCore", "Hashing", logging, "Control", "Devices", "Encoding", "Media", "Messaging",
-            "CollectorClient", "Spooling", "Threads", "Trust", "Wire"),
+            "CollectorClient", "RTSP", "Spooling", "Threads", "Trust", "Wire"),
         library(
             "CollectorCore", logging, "Archive", "CLinux", "Control", "Library", "Media",
             "Messaging",
@@ -186,7 +188,7 @@ let package = Package(
         // Level 6: the programs.
         program(
             "tributary-agent", "AgentCore", "CLinux", "Control", "Encoding", "Devices", "Media",
-            "Messaging", "Trust", "Wire"),
+            "Messaging", "RTSP", "Trust", "Wire"),
         program(
             "tributary-collector", "CollectorCore", "Archive", "CLinux", "Library", "Media",
             "ObjectStore", "Operations", "OperationsServer", "Threads", "Trust", "Uploading"),
@@ -250,7 +252,7 @@ let package = Package(
         tests("Fuzz", "FuzzTargets"),
         tests(
             "AgentCore", "Hashing", "AgentCore", "Devices", "Encoding", "Media", "Messaging",
-            "CollectorClient", "Spooling", "TestMedia", "TestSpools", "Wire"),
+            "CollectorClient", "RTSP", "Spooling", "TestMedia", "TestSpools", "Wire"),
         tests(
             "Archive", "Archive", "Library", "Media", "MP4", "PostgreSQL", "SQLite",
             "TestRecordings", "Timing"),

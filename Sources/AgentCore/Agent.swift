@@ -239,6 +239,7 @@ extension Loss {
             case .overrun: .overrun
             case .deviceLost: .deviceLost
             case .command: .command
+            case .packetLoss: .packetLoss
             }
         self.init(
             track: loss.track, cause: cause, startNanoseconds: loss.startNanoseconds,

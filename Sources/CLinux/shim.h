@@ -11,9 +11,11 @@
 #include <malloc.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/file.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/timex.h>
 #include <sys/uio.h>
@@ -86,6 +88,39 @@ static inline int CLinux_epoll_wait(int set, uint32_t *numbers, int most, int mi
     int count = epoll_wait(set, events, most < 256 ? most : 256, milliseconds);
     for (int i = 0; i < count; i++) numbers[i] = events[i].data.u32;
     return count;
+}
+
+// Has the kernel stamp what a socket receives (socket(7), SO_TIMESTAMPNS).
+static inline int CLinux_stamp_arrivals(int fd) {
+    int on = 1;
+    return setsockopt(fd, SOL_SOCKET, SO_TIMESTAMPNS, &on, sizeof on);
+}
+
+// Receives without waiting (recvmsg(2)). `stamp` is when the kernel received it, CLOCK_REALTIME in nanoseconds; 0: it does not say.
+// `from` is the sender's address, as far as there is room.
+static inline ssize_t CLinux_receive_stamped(int fd, void *bytes, size_t count, int64_t *stamp,
+                                             struct sockaddr_storage *from) {
+    struct iovec piece = {bytes, count};
+    union {
+        struct cmsghdr header;
+        char room[CMSG_SPACE(2 * sizeof(struct timespec))];
+    } control;
+    struct msghdr message = {.msg_name = from,
+                             .msg_namelen = sizeof *from,
+                             .msg_iov = &piece,
+                             .msg_iovlen = 1,
+                             .msg_control = &control,
+                             .msg_controllen = sizeof control};
+    *stamp = 0;
+    ssize_t received = recvmsg(fd, &message, MSG_DONTWAIT);
+    if (received < 0) return received;
+    for (struct cmsghdr *part = CMSG_FIRSTHDR(&message); part; part = CMSG_NXTHDR(&message, part)) {
+        struct timespec time;
+        if (part->cmsg_level != SOL_SOCKET || part->cmsg_type != SCM_TIMESTAMPNS) continue;
+        memcpy(&time, CMSG_DATA(part), sizeof time);
+        *stamp = (int64_t)time.tv_sec * 1000000000 + time.tv_nsec;
+    }
+    return received;
 }
 
 // Keeps freed memory instead of giving it back to the system, for programs that allocate and free large messages all day:

@@ -130,6 +130,9 @@ package struct H264Copier: Sendable {
                 durationNanoseconds: packet.durationNanoseconds, flags: flags, data: data))
     }
 
+    /// Something is missing between the last packet and the next one: pictures are passed on again from the next access point on.
+    package mutating func interrupt() { start = DecodingStart() }
+
     private func lengthPrefixed(_ packet: CodedPacket) throws(BitstreamError) -> [UInt8] {
         let bytes = packet.bytes.bindMemory(to: UInt8.self)
         switch framing {

@@ -2,6 +2,7 @@ import AgentCore
 import ArgumentParser
 import Control
 import Media
+import RTSP
 import Terminal
 
 /// What is captured.
@@ -9,16 +10,33 @@ struct CaptureOptions: ParsableArguments {
     @Option(
         help: """
             Video source: a camera (first for the first one found, /dev/video0, or a stable name as listed by \
-            'tributary-agent devices'), test, file:PATH or none.
+            'tributary-agent devices'), rtsp://HOST/PATH for a network camera, test, file:PATH or none.
             """)
     var video: String
 
     @Option(
         help: """
-            Audio source: an ALSA device (default, hw:CARD=NAME,DEV=0, or first for the first one found), test, file:PATH \
-            or none. (default: the audio of the file or test pattern; none for a camera)
+            Audio source: an ALSA device (default, hw:CARD=NAME,DEV=0, or first for the first one found), rtsp://HOST/PATH, \
+            test, file:PATH or none. (default: the audio of the file or test pattern; the AAC of a network camera, if it \
+            sends any; none for other cameras)
             """)
     var audio: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            File with USER:PASSWORD of the network camera, readable only by its owner. The password is sent as a digest, \
+            MD5 or SHA-256.
+            """, valueName: "file"))
+    var cameraLogin: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            How a network camera sends: tcp, on the connection that controls it, or udp. Over UDP the network loses packets; \
+            up to 100 ms are waited for packets that others have overtaken.
+            """, valueName: "tcp|udp"))
+    var cameraTransport = CameraTransport.tcp
 
     @Option(
         help: """
@@ -74,6 +92,14 @@ struct CaptureOptions: ParsableArguments {
         settings.orientation = PictureOrientation(rotation: rotate, isMirrored: mirror)
         settings.duration = duration?.duration
         settings.loop = loop
+        settings.cameraTransport = cameraTransport.own
+        if let cameraLogin {
+            guard isFromNetwork(settings) else {
+                throw UsageError(
+                    "--camera-login is for network cameras (--video rtsp://…): leave it out")
+            }
+            settings.cameraLogin = try CameraLoginFile.read(cameraLogin)
+        }
     }
 
     /// Sound from where the pictures come.
@@ -84,6 +110,25 @@ struct CaptureOptions: ParsableArguments {
         case .file(let path): .fileIfPresent(path: path)
         // Whoever wants a microphone says which.
         case .device: .none
+        case .network(let url): .networkIfPresent(url)
+        }
+    }
+
+    private func isFromNetwork(_ settings: CaptureSettings) -> Bool {
+        if case .network = settings.video { return true }
+        if case .network = settings.audio { return true }
+        return false
+    }
+}
+
+/// The words of `--camera-transport`.
+enum CameraTransport: String, ExpressibleByArgument, CaseIterable {
+    case tcp, udp
+
+    var own: CameraSession.Transport {
+        switch self {
+        case .tcp: .tcp
+        case .udp: .udp
         }
     }
 }

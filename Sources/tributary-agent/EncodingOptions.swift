@@ -9,7 +9,7 @@ struct EncodingOptions: ParsableArguments {
         help: """
             Video encoder: auto (the first that opens of h264_vaapi, h264_v4l2m2m, h264_nvenc, h264_qsv and libx264; the \
             log lists the ones tried), copy (the H.264 and AAC of the camera or file, unchanged), or the name of a \
-            libavcodec H.264 encoder.
+            libavcodec H.264 encoder. A network camera's H.264 and AAC are always recorded unchanged.
             """)
     var encoder = "auto"
 

@@ -1,5 +1,6 @@
 package import Encoding
 package import Media
+package import RTSP
 
 /// Where a source's pictures come from.
 package enum VideoChoice: Hashable, Sendable {
@@ -9,6 +10,8 @@ package enum VideoChoice: Hashable, Sendable {
     case file(path: String)
     /// A camera, by one of its names; "first" is the first there is.
     case device(String)
+    /// A network camera.
+    case network(RTSPURL)
 }
 
 /// Where a source's sound comes from.
@@ -21,6 +24,10 @@ package enum AudioChoice: Hashable, Sendable {
     case fileIfPresent(path: String)
     /// A sound device, by ALSA's name; "first" is the first there is.
     case device(String)
+    /// A network camera's sound.
+    case network(RTSPURL)
+    /// A network camera's sound, if it has any that can be recorded.
+    case networkIfPresent(RTSPURL)
 }
 
 /// Who turns pictures and sound into H.264 and AAC.
@@ -108,6 +115,11 @@ package struct CaptureSettings: Hashable, Sendable {
     /// A file starts again when it ends.
     package var loop = false
 
+    /// What network cameras are told of who we are; nil: nothing.
+    package var cameraLogin: CameraLogin?
+    /// How their packets come.
+    package var cameraTransport = CameraSession.Transport.tcp
+
     package init(sourceName: String) {
         self.sourceName = sourceName
     }
@@ -126,6 +138,7 @@ extension CaptureSettings {
         if videoFormat != nil, !isFromCamera {
             throw .settings("--video-format is for cameras; leave it out")
         }
+        if case .network = video { return try validateNetworkCamera() }
         guard encoder == .copy, !isFromCamera else { return }
         if video == .test {
             throw .settings("--encoder copy does not work with the test pattern: leave it out")
@@ -148,7 +161,32 @@ extension CaptureSettings {
         switch video {
         case .test: _ = try testPicturePlan()
         case .device: _ = try cameraWish()
-        case .file, .none: break
+        case .file, .network, .none: break
+        }
+    }
+
+    /// A network camera's pictures are.
+    var isVideoCopied: Bool {
+        if case .network = video { return true }
+        return false
+    }
+
+    /// Its pictures are recorded as they come.
+    private func validateNetworkCamera() throws(CaptureError) {
+        if size != nil || frameRate != nil || crop != nil {
+            throw .settings(
+                "the pictures of a network camera are recorded unchanged: leave --preset, --size, --fps and --crop out, and set "
+                    + "them at the camera")
+        }
+        if case .named = encoder {
+            throw .settings(
+                "the pictures of a network camera are recorded unchanged: leave --encoder out, or use copy"
+            )
+        }
+        if encoder == .copy, case .device = audio {
+            throw .settings(
+                "--encoder copy does not work with an audio device: leave it out, or use --audio none"
+            )
         }
     }
 

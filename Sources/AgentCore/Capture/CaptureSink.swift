@@ -15,6 +15,8 @@ package enum CaptureLossCause: Hashable, Sendable {
     case deviceLost
     /// Somebody stopped the capture, or exchanged the device.
     case command
+    /// The network between a camera and this box lost packets.
+    case packetLoss
 }
 
 /// Samples that were due and never came to be.

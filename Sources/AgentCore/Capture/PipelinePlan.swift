@@ -1,6 +1,7 @@
 import Devices
 import Encoding
 import Media
+import RTSP
 
 /// One pipeline as the settings want it: equal plans need not be exchanged for each other.
 struct PipelinePlan: Hashable, Sendable {
@@ -11,6 +12,7 @@ struct PipelinePlan: Hashable, Sendable {
         case file(path: String)
         case camera(String)
         case microphone(String)
+        case network(RTSPURL)
     }
 
     var source: Source
@@ -34,6 +36,12 @@ struct PipelinePlan: Hashable, Sendable {
         case .camera(let name):
             try CameraPipeline(v4l2: name, settings: settings, clock: MonotonicClock())
         case .microphone(let name): try AudioDevicePipeline(alsa: name, settings: settings)
+        case .network(let url):
+            try NetworkPipeline(
+                NetworkCameraWish(
+                    url: url, login: settings.cameraLogin, transport: settings.cameraTransport,
+                    kinds: kinds, agent: "tributary-agent"),
+                isSoundNeeded: settings.audio == .network(url), settings: settings)
         }
     }
 
@@ -48,6 +56,8 @@ struct PipelinePlan: Hashable, Sendable {
                 return "camera \(name)"
             }
         case .microphone(let name): return "sound \(name)"
+        // Many cameras allow one connection only.
+        case .network(let url): return "network \(url.text)"
         }
     }
 
@@ -92,11 +102,17 @@ extension CaptureSettings {
         if case .file(let path) = video, case .file(path) = audio {
             return [PipelinePlan(.file(path: path), [.video, .audio], self)]
         }
+        if case .network(let url) = video,
+            audio == .network(url) || audio == .networkIfPresent(url)
+        {
+            return [PipelinePlan(.network(url), [.video, .audio], self)]
+        }
         switch video {
         case .none: break
         case .test: plans.append(PipelinePlan(.testPicture, [.video], self))
         case .file(let path): plans.append(PipelinePlan(.file(path: path), [.video], self))
         case .device(let name): plans.append(PipelinePlan(.camera(name), [.video], self))
+        case .network(let url): plans.append(PipelinePlan(.network(url), [.video], self))
         }
         switch audio {
         case .none: break
@@ -104,6 +120,8 @@ extension CaptureSettings {
         case .device(let name): plans.append(PipelinePlan(.microphone(name), [.audio], self))
         case .file(let path), .fileIfPresent(let path):
             plans.append(PipelinePlan(.file(path: path), [.audio], self))
+        case .network(let url), .networkIfPresent(let url):
+            plans.append(PipelinePlan(.network(url), [.audio], self))
         }
         return plans
     }

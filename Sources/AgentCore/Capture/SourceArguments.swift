@@ -1,24 +1,28 @@
+import RTSP
+
 /// The words of the command line that choose sources and encoders.
 extension VideoChoice {
-    /// Reads `none`, `test`, `file:PATH`, or the name of a camera.
+    /// Reads `none`, `test`, `file:PATH`, `rtsp://…`, or the name of a camera.
     package init(argument: String) throws(CaptureError) {
         switch try SourceArgument(argument, option: "--video") {
         case .none: self = .none
         case .test: self = .test
         case .file(let path): self = .file(path: path)
         case .device(let name): self = .device(name)
+        case .network(let url): self = .network(url)
         }
     }
 }
 
 extension AudioChoice {
-    /// Reads `none`, `test`, `file:PATH`, or the name of a sound device.
+    /// Reads `none`, `test`, `file:PATH`, `rtsp://…`, or the name of a sound device.
     package init(argument: String) throws(CaptureError) {
         switch try SourceArgument(argument, option: "--audio") {
         case .none: self = .none
         case .test: self = .test
         case .file(let path): self = .file(path: path)
         case .device(let name): self = .device(name)
+        case .network(let url): self = .network(url)
         }
     }
 }
@@ -40,6 +44,7 @@ private enum SourceArgument {
     case test
     case file(String)
     case device(String)
+    case network(RTSPURL)
 
     private static let filePrefix = "file:"
 
@@ -51,8 +56,17 @@ private enum SourceArgument {
             throw .settings("\(option) file: needs a path after the colon")
         case _ where argument.hasPrefix(Self.filePrefix):
             self = .file(String(argument.dropFirst(Self.filePrefix.count)))
+        case _ where argument.lowercased().hasPrefix(RTSPURL.scheme):
+            do throws(RTSPError) {
+                self = .network(try RTSPURL(parsing: argument))
+            } catch {
+                throw .settings("\(option): \(error)")
+            }
+        case _ where argument.contains("://"):
+            // Not repeated: it may hold a password.
+            throw .settings("\(option): of URLs, only rtsp:// is supported")
         case "":
-            throw .settings("\(option) is empty: use test, file:PATH, none or a device")
+            throw .settings("\(option) is empty: use test, file:PATH, rtsp://…, none or a device")
         default:
             self = .device(argument)
         }

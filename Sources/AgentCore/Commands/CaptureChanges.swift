@@ -259,7 +259,7 @@ extension CaptureSession {
         }
         let settings = exchange.settings
         let words =
-            "pictures: \(settings.video.argument), sound: \(settings.audio.argument)"
+            "pictures: \(settings.video.summary), sound: \(settings.audio.summary)"
         begin(
             opened, notBefore: now, after: ends,
             text: "not captured while a command was applied; \(words)")

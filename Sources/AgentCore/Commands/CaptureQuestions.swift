@@ -16,13 +16,13 @@ extension CaptureSession {
         let state = state.withLock { $0 }
         var status = CaptureStatus()
         status.isCapturing = !state.isPaused
-        status.video = state.settings.video.argument
-        status.audio = state.settings.audio.argument
+        status.video = state.settings.video.summary
+        status.audio = state.settings.audio.summary
         status.descriptions = descriptions
         if case .h264(let format) = hub.format(of: .video), !state.isPaused {
             status.size = PictureSize(width: Int(format.width), height: Int(format.height))
         }
-        if state.settings.encoder != .copy {
+        if state.settings.encoder != .copy, !state.settings.isVideoCopied {
             status.videoBitrate = UInt64(clamping: state.settings.videoBitrate)
         }
         status.crop = state.settings.crop

@@ -1,5 +1,6 @@
 import Encoding
 import Media
+import RTSP
 import Wire
 
 extension CaptureSettings {
@@ -11,6 +12,14 @@ extension CaptureSettings {
             settings.video = try VideoChoice(argument: video)
             // Sound that came with the pictures of a file stays with that file.
             if case .fileIfPresent(let path) = audio { settings.audio = .file(path: path) }
+            // That of a network camera goes with its pictures.
+            if case .networkIfPresent = audio {
+                if case .network(let url) = settings.video {
+                    settings.audio = .networkIfPresent(url)
+                } else {
+                    settings.audio = .none
+                }
+            }
         }
         if let audio = change.audio { settings.audio = try AudioChoice(argument: audio) }
         switch change.size {
@@ -29,6 +38,11 @@ extension CaptureSettings {
         case nil: break
         }
         if let bitrate = change.videoBitrate {
+            if case .network = settings.video {
+                throw .settings(
+                    "the pictures of a network camera are recorded unchanged: set the bitrate at the camera"
+                )
+            }
             guard encoder != .copy else {
                 throw .settings(
                     "the video is copied and keeps its bitrate: use --encoder libx264 to change it"
@@ -54,7 +68,14 @@ extension VideoChoice {
         case .test: "test"
         case .file(let path): "file:\(path)"
         case .device(let name): name
+        case .network(let url): url.text
         }
+    }
+
+    /// The same for logs and status, without what may be a password.
+    var summary: String {
+        if case .network(let url) = self { return url.summary }
+        return argument
     }
 }
 
@@ -66,6 +87,15 @@ extension AudioChoice {
         case .test: "test"
         case .file(let path), .fileIfPresent(let path): "file:\(path)"
         case .device(let name): name
+        case .network(let url), .networkIfPresent(let url): url.text
+        }
+    }
+
+    /// The same for logs and status, without what may be a password.
+    var summary: String {
+        switch self {
+        case .network(let url), .networkIfPresent(let url): url.summary
+        case .none, .test, .file, .fileIfPresent, .device: argument
         }
     }
 }

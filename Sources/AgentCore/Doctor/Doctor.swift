@@ -25,7 +25,7 @@ package struct Doctor: Sendable {
 
     /// What is captured, bits per second; nil: that depends on what is copied.
     private var bitrate: Int? {
-        guard capture.encoder != .copy else { return nil }
+        guard capture.encoder != .copy, !capture.isVideoCopied else { return nil }
         return (capture.video == .none ? 0 : capture.videoBitrate)
             + (capture.audio == .none ? 0 : capture.audioBitrate)
     }
@@ -35,7 +35,7 @@ package struct Doctor: Sendable {
     /// What this user may do with devices of that kind.
     private func access(to source: PipelinePlan.Source) -> DevicePermissions.Access {
         switch source {
-        case .testPicture, .testAudio, .file: .unclear
+        case .testPicture, .testAudio, .file, .network: .unclear
         case .camera: DevicePermissions.ofCameras()
         case .microphone: DevicePermissions.ofMicrophones()
         }

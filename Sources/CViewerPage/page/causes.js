@@ -17,6 +17,7 @@ const meanings = {
     'policy': 'late pictures were dropped, as configured',
     'device lost': 'the device was disconnected',
     'damaged input': 'the camera sent damaged data',
+    'packet loss': 'the network between camera and agent lost packets',
     'restart': 'the agent was not running',
     'too many files': 'the source began too many files at once',
     'impossible times': 'the source’s times were impossible',

@@ -61,6 +61,8 @@ package enum GapCause: Int, CaseIterable, Hashable, Sendable, CustomStringConver
     case restart = 9
     /// Capture was stopped, or its device replaced, by a command.
     case command = 10
+    /// The network between a camera and its agent lost packets.
+    case packetLoss = 11
 
     /// A short description.
     package var description: String {
@@ -76,6 +78,7 @@ package enum GapCause: Int, CaseIterable, Hashable, Sendable, CustomStringConver
         case .damagedInput: "damaged input"
         case .restart: "restart"
         case .command: "command"
+        case .packetLoss: "packet loss"
         }
     }
 }

@@ -746,6 +746,9 @@ nonisolated struct Tributary_V1_Gap: Sendable {
 
     /// Capture was stopped, or its device exchanged, by a command. Since minor 2.
     case command // = 10
+
+    /// The network between a network camera and its agent lost packets. Older peers take it for unspecified.
+    case packetLoss // = 11
     case UNRECOGNIZED(Int)
 
     init() {
@@ -765,6 +768,7 @@ nonisolated struct Tributary_V1_Gap: Sendable {
       case 8: self = .damagedInput
       case 9: self = .restart
       case 10: self = .command
+      case 11: self = .packetLoss
       default: self = .UNRECOGNIZED(rawValue)
       }
     }
@@ -782,6 +786,7 @@ nonisolated struct Tributary_V1_Gap: Sendable {
       case .damagedInput: return 8
       case .restart: return 9
       case .command: return 10
+      case .packetLoss: return 11
       case .UNRECOGNIZED(let i): return i
       }
     }
@@ -799,6 +804,7 @@ nonisolated struct Tributary_V1_Gap: Sendable {
       .damagedInput,
       .restart,
       .command,
+      .packetLoss,
     ]
 
   }
@@ -2105,7 +2111,7 @@ nonisolated extension Tributary_V1_Gap: SwiftProtobuf.Message, SwiftProtobuf._Me
 }
 
 nonisolated extension Tributary_V1_Gap.Cause: SwiftProtobuf._ProtoNameProviding {
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0CAUSE_UNSPECIFIED\0\u{1}CAUSE_DRIVER_DROP\0\u{1}CAUSE_OVERRUN\0\u{1}CAUSE_ENCODER_OVERLOAD\0\u{1}CAUSE_SPOOL_FULL\0\u{1}CAUSE_CORRUPT_RECORD\0\u{1}CAUSE_POLICY\0\u{1}CAUSE_DEVICE_LOST\0\u{1}CAUSE_DAMAGED_INPUT\0\u{1}CAUSE_RESTART\0\u{1}CAUSE_COMMAND\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0CAUSE_UNSPECIFIED\0\u{1}CAUSE_DRIVER_DROP\0\u{1}CAUSE_OVERRUN\0\u{1}CAUSE_ENCODER_OVERLOAD\0\u{1}CAUSE_SPOOL_FULL\0\u{1}CAUSE_CORRUPT_RECORD\0\u{1}CAUSE_POLICY\0\u{1}CAUSE_DEVICE_LOST\0\u{1}CAUSE_DAMAGED_INPUT\0\u{1}CAUSE_RESTART\0\u{1}CAUSE_COMMAND\0\u{1}CAUSE_PACKET_LOSS\0")
 }
 
 nonisolated extension Tributary_V1_TrackUpdate: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {

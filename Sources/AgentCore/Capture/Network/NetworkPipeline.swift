@@ -1,0 +1,244 @@
+import Devices
+import Encoding
+import Media
+import RTSP
+
+/// Records what a network camera sends, and stays with that camera through dropouts.
+// @unchecked: see CapturePipeline.
+final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
+    let name = "capture network"
+    let formats: [TrackFormat]
+    let descriptions: [String]
+    let notes: [String]
+
+    /// How long a read waits before the thread looks whether it should stop.
+    private static let readMilliseconds = 100
+    /// A camera that does not say its parameter sets has to send them within so long.
+    private static let patienceNanoseconds: Int64 = 10_000_000_000
+    /// A camera that is gone is looked for again after so long …
+    private static let searchNanoseconds: Int64 = 500_000_000
+    /// … later less often, down to this …
+    private static let longestSearchNanoseconds: Int64 = 2_000_000_000
+    /// … and one that refuses us, perhaps for a wrong password, far less often: some lock the account.
+    private static let refusedNanoseconds: Int64 = 30_000_000_000
+    /// What was captured before the end and is still on its way, comes within this.
+    private static let tailNanoseconds: Int64 = 1_000_000_000
+
+    private enum State {
+        case connected(NetworkCamera)
+        case searching
+    }
+
+    private let wish: NetworkCameraWish
+    private let durationNanoseconds: Int64?
+    private let tracks: [any NetworkTrack]
+    private var state: State
+    private var isPlaying: Bool
+    private var limit: CaptureLimit
+    private var fruitlessOpenings = 0
+    private var searchAtNanoseconds: Int64 = 0
+    /// Why the camera cannot be opened again, as it was last said.
+    private var obstacle: DeviceError?
+
+    /// Connects, and learns what there is.
+    /// - Parameter isSoundNeeded: without sound, this fails.
+    init(
+        _ wish: NetworkCameraWish, isSoundNeeded: Bool, settings: CaptureSettings
+    ) throws(CaptureError) {
+        self.wish = wish
+        durationNanoseconds = settings.duration?.nanoseconds
+        limit = CaptureLimit(durationNanoseconds: durationNanoseconds)
+        let camera: NetworkCamera
+        var tracks: [any NetworkTrack] = []
+        var isPlaying = false
+        do throws(DeviceError) {
+            guard let opened = try NetworkCamera.open(wish, while: { true }) else {
+                preconditionFailure("an opening that is wanted ends with a camera or an error")
+            }
+            camera = opened
+            let kinds = Set(camera.tracks.map(\.kind))
+            for kind in wish.kinds where !kinds.contains(kind) && (kind == .video || isSoundNeeded)
+            {
+                throw .cameraRefused(
+                    camera.summary,
+                    reason: (["it has no \(kind) that can be recorded"] + camera.refused)
+                        .joined(separator: ": "))
+            }
+            for description in camera.tracks {
+                switch description.coding {
+                case .h264(let described):
+                    let format: H264Format
+                    if let described {
+                        format = described
+                    } else {
+                        isPlaying = true
+                        format = try Self.sentFormat(of: camera)
+                    }
+                    do throws(EncodingError) {
+                        tracks.append(
+                            try NetworkPictures(
+                                description, format, orientation: settings.orientation,
+                                durationNanoseconds: settings.duration?.nanoseconds))
+                    } catch {
+                        throw .cameraRefused(camera.summary, reason: error.description)
+                    }
+                case .aac(let format, _):
+                    do throws(EncodingError) {
+                        tracks.append(
+                            try NetworkSound(
+                                description, format,
+                                durationNanoseconds: settings.duration?.nanoseconds))
+                    } catch {
+                        throw .cameraRefused(camera.summary, reason: error.description)
+                    }
+                }
+            }
+        } catch {
+            throw CaptureError(error)
+        }
+        self.tracks = tracks
+        self.isPlaying = isPlaying
+        formats = tracks.map(\.format)
+        let transport = wish.transport == .tcp ? "TCP" : "UDP"
+        descriptions = tracks.map { "\($0.text) from \(camera.summary) over \(transport)" }
+        notes = camera.refused.map { "\(camera.summary): \($0)" }
+        state = .connected(camera)
+    }
+
+    /// Parameter sets that come with the pictures.
+    private static func sentFormat(of camera: NetworkCamera) throws(DeviceError) -> H264Format {
+        camera.play()
+        let end = MonotonicClock().nowNanoseconds + patienceNanoseconds
+        while MonotonicClock().nowNanoseconds < end {
+            for case .items(.video, let items) in try camera.read(
+                timeoutMilliseconds: readMilliseconds)
+            {
+                for case .unit(let unit) in items {
+                    if let format = H264Format(lengthPrefixed: unit.data) { return format }
+                }
+            }
+        }
+        throw .cameraRefused(
+            camera.summary, reason: "its H.264 has no parameter sets within 10 s")
+    }
+
+    func run(startNanoseconds: Int64, output: CaptureOutput) -> CaptureEnd {
+        limit.begin(startNanoseconds: startNanoseconds)
+        for track in tracks { track.begin(startNanoseconds: startNanoseconds) }
+        if case .connected(let camera) = state, !isPlaying { camera.play() }
+        var end: CaptureEnd
+        do throws(EncodingError) {
+            end = try capture(output)
+            let last = durationNanoseconds.map { startNanoseconds + $0 } ?? .max
+            for track in tracks {
+                try track.finish(atNanoseconds: min(output.nowNanoseconds, last), output)
+            }
+        } catch {
+            end = .failed("\(wish.url.summary): \(error)")
+        }
+        if case .connected(let camera) = state { camera.leave() }
+        state = .searching
+        return end
+    }
+
+    private func capture(_ output: CaptureOutput) throws(EncodingError) -> CaptureEnd {
+        while true {
+            if output.isToStop { return .stopped }
+            if tracks.allSatisfy(\.isDone) { return .durationReached }
+            if let wishes = output.wishes.take() {
+                for track in tracks { track.follow(wishes) }
+            }
+            let now = output.nowNanoseconds
+            if limit.isReached(atNanoseconds: now - Self.tailNanoseconds) {
+                return .durationReached
+            }
+            switch state {
+            case .connected(let camera): try read(camera, output)
+            case .searching:
+                let end = durationNanoseconds.map { limit.startNanoseconds + $0 } ?? .max
+                guard output.wait(untilNanoseconds: min(searchAtNanoseconds, end)) else {
+                    return .stopped
+                }
+                if limit.isReached(atNanoseconds: output.nowNanoseconds) {
+                    return .durationReached
+                }
+                try search(output)
+            }
+            for track in tracks { try track.tick(output) }
+        }
+    }
+
+    private func read(
+        _ camera: NetworkCamera, _ output: CaptureOutput
+    ) throws(EncodingError) {
+        let events: [NetworkCameraEvent]
+        do throws(DeviceError) {
+            events = try camera.read(timeoutMilliseconds: Self.readMilliseconds)
+        } catch {
+            return try lose(error, output)
+        }
+        for case .items(let kind, let items) in events {
+            try tracks.first { $0.kind == kind }?.take(items, output)
+        }
+        if fruitlessOpenings > 0, tracks.contains(where: \.isFlowing) { fruitlessOpenings = 0 }
+    }
+
+    /// The camera is gone: nothing from here on, until it is back.
+    private func lose(_ error: DeviceError, _ output: CaptureOutput) throws(EncodingError) {
+        output.noted("\(error); connecting again")
+        for track in tracks { try track.interrupt(error.description, output) }
+        state = .searching
+        plan(after: error, output)
+    }
+
+    private func plan(after error: DeviceError, _ output: CaptureOutput) {
+        var pause = Self.searchNanoseconds << min(fruitlessOpenings / 2, 8)
+        pause = min(pause, Self.longestSearchNanoseconds)
+        if case .cameraRefused = error { pause = Self.refusedNanoseconds }
+        searchAtNanoseconds = output.nowNanoseconds + pause
+        fruitlessOpenings += 1
+    }
+
+    private func search(_ output: CaptureOutput) throws(EncodingError) {
+        let camera: NetworkCamera
+        do throws(DeviceError) {
+            guard let opened = try NetworkCamera.open(wish, while: { !output.isToStop }) else {
+                return
+            }
+            camera = opened
+        } catch {
+            if error != obstacle { output.noted(error.description) }
+            obstacle = error
+            return plan(after: error, output)
+        }
+        obstacle = nil
+        output.noted("the camera \(camera.summary) is back")
+        for description in camera.tracks {
+            try tracks.first { $0.kind == description.kind }?.resume(description, output)
+        }
+        state = .connected(camera)
+        camera.play()
+    }
+}
+
+extension H264Format {
+    /// The format whose parameter sets come with an access unit; nil when it does not have both kinds, or they do not read.
+    fileprivate init?(lengthPrefixed accessUnit: [UInt8]) {
+        var sequences: [[UInt8]] = []
+        var pictures: [[UInt8]] = []
+        do throws(BitstreamError) {
+            var cursor = NALUnitCursor()
+            while let unit = try cursor.next(in: accessUnit.span) {
+                switch unit.type {
+                case .sequenceParameterSet: sequences.append(Array(accessUnit[unit.range]))
+                case .pictureParameterSet: pictures.append(Array(accessUnit[unit.range]))
+                default: continue
+                }
+            }
+            guard !sequences.isEmpty, !pictures.isEmpty else { return nil }
+            try self.init(parsing: sequences, pictureParameterSets: pictures)
+        } catch {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,110 @@
+import Glibc
+import Synchronization
+import Threads
+
+/// A host's address, as sockets want it.
+struct NetworkAddress: Sendable {
+    private var storage = sockaddr_storage()
+    private var length: socklen_t = 0
+
+    /// `AF_INET` or `AF_INET6`.
+    var family: Int32 { Int32(storage.ss_family) }
+
+    /// Looks a host up. A name server may take its time: `isWanted` is asked meanwhile, ten times a second.
+    /// - Returns: nil when it is not wanted any more.
+    /// - Throws: why it has no address.
+    static func find(
+        _ host: String, port: UInt16, while isWanted: () -> Bool
+    ) throws(NetworkFailure) -> NetworkAddress? {
+        // What is an address already is known at once.
+        if case .success(let address) = lookUp(host, port, AI_NUMERICHOST) { return address }
+        let answer = Answer()
+        NamedThread.start("look up camera") { answer.give(lookUp(host, port, 0)) }
+        while isWanted() {
+            switch answer.value {
+            case .success(let address): return address
+            case .failure(let failure): throw failure
+            case nil: usleep(100_000)
+            }
+        }
+        return nil
+    }
+
+    private final class Answer: Sendable {
+        private let result = Mutex<Result<NetworkAddress, NetworkFailure>?>(nil)
+
+        var value: Result<NetworkAddress, NetworkFailure>? { result.withLock { $0 } }
+
+        func give(_ value: Result<NetworkAddress, NetworkFailure>) {
+            result.withLock { $0 = value }
+        }
+    }
+
+    private static func lookUp(
+        _ host: String, _ port: UInt16, _ flags: Int32
+    ) -> Result<NetworkAddress, NetworkFailure> {
+        var hints = addrinfo()
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        hints.ai_flags = flags | AI_NUMERICSERV
+        var list: UnsafeMutablePointer<addrinfo>?
+        let status = getaddrinfo(host, "\(port)", &hints, &list)
+        guard status == 0, let found = list else {
+            return .failure(
+                NetworkFailure("it has no address: \(String(cString: gai_strerror(status)))"))
+        }
+        defer { freeaddrinfo(list) }
+        var address = NetworkAddress()
+        address.length = found.pointee.ai_addrlen
+        withUnsafeMutableBytes(of: &address.storage) { bytes in
+            bytes.copyMemory(
+                from: UnsafeRawBufferPointer(
+                    start: found.pointee.ai_addr, count: Int(found.pointee.ai_addrlen)))
+        }
+        return .success(address)
+    }
+
+    /// The same host at another port.
+    func at(port: UInt16) -> NetworkAddress {
+        var other = self
+        withUnsafeMutableBytes(of: &other.storage) { bytes in
+            // Both kinds of address have the port there.
+            bytes.storeBytes(of: port.bigEndian, toByteOffset: 2, as: UInt16.self)
+        }
+        return other
+    }
+
+    /// Every address of this host, at a port.
+    func any(port: UInt16) -> NetworkAddress {
+        var own = NetworkAddress()
+        own.storage.ss_family = storage.ss_family
+        own.length = length
+        return own.at(port: port)
+    }
+
+    /// Whether a sender's address is of this host.
+    func isSameHost(as other: sockaddr_storage) -> Bool {
+        guard other.ss_family == storage.ss_family else { return false }
+        let range = family == AF_INET6 ? 8..<24 : 4..<8
+        return withUnsafeBytes(of: storage) { own in
+            withUnsafeBytes(of: other) { own[range].elementsEqual($0[range]) }
+        }
+    }
+
+    func withPointer<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
+        withUnsafePointer(to: storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, length) }
+        }
+    }
+}
+
+/// Why a network camera cannot be reached, in words for behind its name.
+struct NetworkFailure: Error, Hashable {
+    let reason: String
+
+    init(_ reason: String) { self.reason = reason }
+
+    /// What the system says.
+    init(_ words: String, errno number: Int32) {
+        reason = "\(words): \(String(cString: strerror(number)))"
+    }
+}

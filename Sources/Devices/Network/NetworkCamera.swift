@@ -1,0 +1,341 @@
+import Glibc
+package import Media
+package import RTSP
+
+/// How a network camera is to be reached.
+package struct NetworkCameraWish: Hashable, Sendable {
+    package var url: RTSPURL
+    package var login: CameraLogin?
+    package var transport: CameraSession.Transport
+    /// What is wanted of it, pictures first.
+    package var kinds: [TrackKind]
+    /// `User-Agent`.
+    package var agent: String
+
+    package init(
+        url: RTSPURL, login: CameraLogin?, transport: CameraSession.Transport, kinds: [TrackKind],
+        agent: String
+    ) {
+        self.url = url
+        self.login = login
+        self.transport = transport
+        self.kinds = kinds
+        self.agent = agent
+    }
+}
+
+/// What a network camera has to say.
+package enum NetworkCameraEvent: Hashable, Sendable {
+    case items(TrackKind, [DepacketizedItem])
+    case report(TrackKind, SenderReport, arrivalNanoseconds: Int64)
+}
+
+/// A camera that is connected by RTSP: its sockets, and the session that they serve. Belongs to one thread.
+package final class NetworkCamera {
+    /// A connection that takes longer is none.
+    private static let connectNanoseconds: Int64 = 5_000_000_000
+    /// A camera in the next room answers at once; a circle of redirections ends here.
+    private static let mostRedirections = 5
+    private static let bufferBytes = 262_144
+    /// The kernel keeps so much of datagrams: a keyframe of 4K and more.
+    private static let datagramBufferBytes: Int32 = 4 << 20
+    /// Ports that are tried, until two in a row are free.
+    private static let mostPorts = 64
+    private static let sliceMilliseconds: Int32 = 100
+    /// At the end, the camera is given so long to answer.
+    private static let leaveNanoseconds: Int64 = 500_000_000
+    /// What waits to be sent, a few requests and reports: a camera that reads nothing has stopped.
+    private static let mostUnsentBytes = 1 << 20
+
+    /// The tracks that are received, in the order of what was wanted.
+    package private(set) var tracks: [CameraTrackDescription] = []
+    /// What else it has, and why that is not received: one line each.
+    package private(set) var refused: [String] = []
+    /// Which camera it is, for people.
+    package let summary: String
+
+    private var session: CameraSession
+    private let address: NetworkAddress
+    private let control: NetworkSocket
+    private var datagrams: [Datagrams] = []
+    private var places: [Int: TrackKind] = [:]
+    private var unsent: [UInt8] = []
+    private var events: [NetworkCameraEvent] = []
+    private var end: SessionEnd?
+    private var described: [CameraTrackDescription]?
+    private var isReady = false
+    private let buffer = UnsafeMutableRawBufferPointer.allocate(
+        byteCount: bufferBytes, alignment: 16)
+
+    /// The two sockets of a track.
+    private final class Datagrams {
+        let track: Int
+        let port: UInt16
+        let media: NetworkSocket
+        let control: NetworkSocket
+
+        init(
+            track: Int, port: UInt16, media: consuming NetworkSocket,
+            control: consuming NetworkSocket
+        ) {
+            self.track = track
+            self.port = port
+            self.media = media
+            self.control = control
+        }
+    }
+
+    deinit {
+        if end == nil {
+            // Some cameras keep a session that nobody has ended.
+            session.stop(now: SystemClock.monotonic.nowNanoseconds)
+            carryOut()
+        }
+        buffer.deallocate()
+    }
+
+    /// Connects, follows redirections, and has the wanted tracks set up; ``play()`` comes next.
+    ///
+    /// Blocks; `isWanted` is asked ten times a second.
+    /// - Returns: nil when it is not wanted any more.
+    package static func open(
+        _ wish: NetworkCameraWish, while isWanted: () -> Bool
+    ) throws(DeviceError) -> NetworkCamera? {
+        var wish = wish
+        let host = wish.url.host
+        for _ in 0...mostRedirections {
+            let camera: NetworkCamera?
+            do throws(NetworkFailure) {
+                camera = try connect(wish, isWanted)
+            } catch {
+                throw .cameraLost(wish.url.summary, reason: error.reason)
+            }
+            guard let camera else { return nil }
+            guard case .redirected(let url) = try camera.setUp(wish.kinds, isWanted) else {
+                return camera.isReady ? camera : nil
+            }
+            // A login is for the host that it was given for.
+            if url.host != host { wish.login = nil }
+            wish.url = url
+        }
+        throw .cameraRefused(
+            wish.url.summary, reason: "it redirects more than \(mostRedirections) times")
+    }
+
+    private static func connect(
+        _ wish: NetworkCameraWish, _ isWanted: () -> Bool
+    ) throws(NetworkFailure) -> NetworkCamera? {
+        guard
+            let address = try NetworkAddress.find(
+                wish.url.host, port: wish.url.port, while: isWanted),
+            let control = try NetworkSocket.connected(
+                to: address, withinNanoseconds: connectNanoseconds, while: isWanted)
+        else { return nil }
+        return NetworkCamera(wish, address, control)
+    }
+
+    private init(
+        _ wish: NetworkCameraWish, _ address: NetworkAddress, _ control: consuming NetworkSocket
+    ) {
+        summary = wish.url.summary
+        self.address = address
+        self.control = control
+        transport = wish.transport
+        session = CameraSession(
+            url: wish.url, login: wish.login, transport: wish.transport, agent: wish.agent,
+            random: .random(in: 0 ... .max))
+    }
+
+    private let transport: CameraSession.Transport
+
+    /// Asks for what there is, and has the wanted tracks set up.
+    private func setUp(
+        _ kinds: [TrackKind], _ isWanted: () -> Bool
+    ) throws(DeviceError) -> SessionEnd? {
+        session.start(now: now)
+        while described == nil, end == nil, isWanted() { turn(Self.sliceMilliseconds) }
+        if let described, end == nil {
+            var wanted: [CameraSession.Wanted] = []
+            for kind in kinds {
+                guard let track = described.firstIndex(where: { $0.kind == kind }) else { continue }
+                var port: UInt16?
+                if transport == .udp {
+                    let own = try bindDatagrams(track)
+                    port = own.port
+                    datagrams.append(own)
+                }
+                tracks.append(described[track])
+                places[track] = kind
+                wanted.append(.init(track: track, port: port))
+            }
+            guard !wanted.isEmpty else {
+                session.stop(now: now)
+                let others = refused.isEmpty ? "" : ": \(refused.joined(separator: "; "))"
+                let names = kinds.map(\.description).joined(separator: " or ")
+                throw .cameraRefused(
+                    summary, reason: "it has no \(names) that can be recorded\(others)")
+            }
+            session.setUp(wanted, now: now)
+            while !isReady, end == nil, isWanted() { turn(Self.sliceMilliseconds) }
+        }
+        switch end {
+        case nil: return nil
+        case .redirected(let url): return .redirected(url)
+        case .unauthorised(let reason): throw .cameraRefused(summary, reason: reason)
+        case .some(let end): throw .cameraLost(summary, reason: end.description)
+        }
+    }
+
+    /// Two ports in a row, the first of them even (RFC 3550 §11).
+    private func bindDatagrams(_ track: Int) throws(DeviceError) -> Datagrams {
+        do throws(NetworkFailure) {
+            for _ in 0..<Self.mostPorts {
+                let port = UInt16.random(in: 16_384..<32_000) * 2
+                guard
+                    let media = try NetworkSocket.datagrams(
+                        address, port: port, bufferBytes: Self.datagramBufferBytes),
+                    let control = try NetworkSocket.datagrams(
+                        address, port: port + 1, bufferBytes: 65_536)
+                else { continue }
+                return Datagrams(track: track, port: port, media: media, control: control)
+            }
+            throw NetworkFailure("no two ports in a row are free for datagrams")
+        } catch {
+            throw .cameraRefused(summary, reason: error.reason)
+        }
+    }
+
+    /// Has packets begin.
+    package func play() {
+        session.play(now: now)
+        carryOut()
+    }
+
+    /// Waits for what the camera sends, but not longer than that.
+    /// - Throws: when the session is over, after all that came before.
+    package func read(timeoutMilliseconds: Int) throws(DeviceError) -> [NetworkCameraEvent] {
+        if events.isEmpty, end == nil { turn(Int32(clamping: timeoutMilliseconds)) }
+        defer { events = [] }
+        if events.isEmpty, let end {
+            if case .unauthorised(let reason) = end {
+                throw .cameraRefused(summary, reason: reason)
+            }
+            throw .cameraLost(summary, reason: end.description)
+        }
+        return events
+    }
+
+    /// Tells the camera that nobody listens any more: some allow one connection only. Blocks for a moment.
+    package func leave() {
+        guard end == nil else { return }
+        session.stop(now: now)
+        let limit = now + Self.leaveNanoseconds
+        while end == nil, now < limit { turn(Self.sliceMilliseconds) }
+    }
+
+    // MARK: Sockets
+
+    private var now: Int64 { SystemClock.monotonic.nowNanoseconds }
+
+    /// Waits for something to happen, and has the session follow it.
+    private func turn(_ milliseconds: Int32) {
+        carryOut()
+        let due = max(0, session.deadlineNanoseconds.clampedSubtracting(now)) / 1_000_000
+        var set = [
+            pollfd(
+                fd: control.descriptor, events: Int16(unsent.isEmpty ? POLLIN : POLLIN | POLLOUT),
+                revents: 0)
+        ]
+        for own in datagrams {
+            set.append(pollfd(fd: own.media.descriptor, events: Int16(POLLIN), revents: 0))
+            set.append(pollfd(fd: own.control.descriptor, events: Int16(POLLIN), revents: 0))
+        }
+        // Rounded up: a deadline that is not reached yet would be waited for in circles.
+        poll(&set, nfds_t(set.count), min(milliseconds, Int32(clamping: due + 1)))
+        if set[0].revents != 0 {
+            flush()
+            readControl()
+        }
+        for (index, own) in datagrams.enumerated() {
+            if set[1 + 2 * index].revents != 0 { readDatagrams(own, isControl: false) }
+            if set[2 + 2 * index].revents != 0 { readDatagrams(own, isControl: true) }
+        }
+        session.tick(now: now)
+        carryOut()
+    }
+
+    private func readControl() {
+        switch control.receive(into: buffer) {
+        case .received(let received):
+            session.received(received.bytes, arrivalNanoseconds: received.arrivalNanoseconds)
+        case .nothing: break
+        case .closed: session.disconnected("it has closed the connection")
+        case .failed(let number):
+            session.disconnected(NetworkFailure("the connection failed", errno: number).reason)
+        }
+    }
+
+    private func readDatagrams(_ own: Datagrams, isControl: Bool) {
+        // So many at once that others have their turn.
+        for _ in 0..<256 {
+            let reading =
+                isControl ? own.control.receive(into: buffer) : own.media.receive(into: buffer)
+            guard case .received(let received) = reading else { return }
+            // Anybody can send datagrams.
+            guard address.isSameHost(as: received.from) else { continue }
+            session.receivedDatagram(
+                received.bytes, track: own.track, isControl: isControl,
+                arrivalNanoseconds: received.arrivalNanoseconds)
+        }
+    }
+
+    private func flush() {
+        while !unsent.isEmpty {
+            switch control.send(unsent[...]) {
+            case .success(0): return
+            case .success(let count): unsent.removeFirst(count)
+            case .failure(let failure):
+                unsent = []
+                session.disconnected(failure.reason)
+            }
+        }
+    }
+
+    private func carryOut() {
+        var outputs = session.takeOutputs()
+        while !outputs.isEmpty {
+            for output in outputs { carryOut(output) }
+            flush()
+            outputs = session.takeOutputs()
+        }
+    }
+
+    private func carryOut(_ output: CameraSession.Output) {
+        switch output {
+        case .send(let bytes):
+            unsent += bytes
+            if unsent.count > Self.mostUnsentBytes {
+                session.disconnected("it reads nothing of what is sent to it")
+            }
+        case .sendDatagram(let track, let port, let isControl, let bytes):
+            guard let own = datagrams.first(where: { $0.track == track }) else { return }
+            if isControl {
+                own.control.send(bytes, to: address.at(port: port))
+            } else {
+                own.media.send(bytes, to: address.at(port: port))
+            }
+        case .described(let tracks, let refused):
+            described = tracks
+            self.refused = refused
+        case .ready: isReady = true
+        case .playing: break
+        case .items(let track, let items):
+            if let kind = places[track] { events.append(.items(kind, items)) }
+        case .report(let track, let report, let arrival):
+            if let kind = places[track] {
+                events.append(.report(kind, report, arrivalNanoseconds: arrival))
+            }
+        case .ended(let end): self.end = end
+        }
+    }
+}

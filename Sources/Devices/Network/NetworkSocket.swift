@@ -1,0 +1,127 @@
+import CLinux
+import Glibc
+import Media
+
+/// A socket that never blocks. Belongs to one thread.
+struct NetworkSocket: ~Copyable {
+    /// What has been received, and when: nanoseconds of `CLOCK_MONOTONIC`.
+    struct Received {
+        var bytes: [UInt8]
+        var arrivalNanoseconds: Int64
+        var from: sockaddr_storage
+    }
+
+    /// The kernel's stamp is not older than this; otherwise the system's clock has been set in between.
+    private static let oldestStamp: Int64 = 5_000_000_000
+
+    let descriptor: Int32
+
+    private init(_ descriptor: Int32) { self.descriptor = descriptor }
+
+    deinit { close(descriptor) }
+
+    /// Connects; `isWanted` is asked meanwhile, ten times a second.
+    /// - Returns: nil when it is not wanted any more.
+    static func connected(
+        to address: NetworkAddress, withinNanoseconds limit: Int64, while isWanted: () -> Bool
+    ) throws(NetworkFailure) -> NetworkSocket? {
+        let own = try open(address.family, SOCK_STREAM)
+        var one: Int32 = 1
+        setsockopt(
+            own.descriptor, Int32(IPPROTO_TCP), TCP_NODELAY, &one,
+            socklen_t(MemoryLayout<Int32>.size))
+        CLinux_stamp_arrivals(own.descriptor)
+        if address.withPointer({ connect(own.descriptor, $0, $1) }) == 0 { return own }
+        guard errno == EINPROGRESS else { throw NetworkFailure("cannot connect", errno: errno) }
+        let end = SystemClock.monotonic.nowNanoseconds + limit
+        while isWanted() {
+            var wait = pollfd(fd: own.descriptor, events: Int16(POLLOUT), revents: 0)
+            if poll(&wait, 1, 100) > 0 {
+                var flaw: Int32 = 0
+                var size = socklen_t(MemoryLayout<Int32>.size)
+                getsockopt(own.descriptor, SOL_SOCKET, SO_ERROR, &flaw, &size)
+                guard flaw == 0 else { throw NetworkFailure("cannot connect", errno: flaw) }
+                return own
+            }
+            guard SystemClock.monotonic.nowNanoseconds < end else {
+                throw NetworkFailure("cannot connect within \(limit / 1_000_000_000) s")
+            }
+        }
+        return nil
+    }
+
+    /// A socket for datagrams at a port; nil when the port is taken.
+    static func datagrams(
+        _ host: NetworkAddress, port: UInt16, bufferBytes: Int32
+    ) throws(NetworkFailure) -> NetworkSocket? {
+        let own = try open(host.family, SOCK_DGRAM)
+        var size = bufferBytes
+        setsockopt(
+            own.descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+        CLinux_stamp_arrivals(own.descriptor)
+        guard host.any(port: port).withPointer({ bind(own.descriptor, $0, $1) }) == 0 else {
+            if errno == EADDRINUSE || errno == EACCES { return nil }
+            throw NetworkFailure("no port for datagrams", errno: errno)
+        }
+        return own
+    }
+
+    private static func open(
+        _ family: Int32, _ type: __socket_type
+    ) throws(NetworkFailure) -> NetworkSocket {
+        let kind = Int32(type.rawValue | SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+        let descriptor = socket(family, kind, 0)
+        guard descriptor >= 0 else { throw NetworkFailure("no socket", errno: errno) }
+        return NetworkSocket(descriptor)
+    }
+
+    enum Reading {
+        case received(Received)
+        case nothing
+        /// The other end has closed the connection.
+        case closed
+        case failed(Int32)
+    }
+
+    func receive(into buffer: UnsafeMutableRawBufferPointer) -> Reading {
+        var stamp: Int64 = 0
+        var from = sockaddr_storage()
+        let count = CLinux_receive_stamped(
+            descriptor, buffer.baseAddress, buffer.count, &stamp, &from)
+        if count < 0 {
+            return errno == EAGAIN || errno == EINTR ? .nothing : .failed(errno)
+        }
+        let now = SystemClock.monotonic.nowNanoseconds
+        var arrival = now
+        if stamp > 0 {
+            let age = SystemClock.utc.nowNanoseconds - stamp
+            if age >= 0, age <= Self.oldestStamp { arrival = now - age }
+        }
+        if count == 0 { return .closed }
+        return .received(
+            Received(
+                bytes: Array(UnsafeRawBufferPointer(rebasing: buffer[..<count])),
+                arrivalNanoseconds: arrival, from: from))
+    }
+
+    /// Sends as much as fits; the number of bytes, or the error.
+    func send(_ bytes: ArraySlice<UInt8>) -> Result<Int, NetworkFailure> {
+        let count = bytes.withUnsafeBytes {
+            Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL))
+        }
+        if count >= 0 { return .success(count) }
+        if errno == EAGAIN || errno == EINTR { return .success(0) }
+        return .failure(NetworkFailure("cannot send", errno: errno))
+    }
+
+    /// Sends a datagram; one that does not go out is lost, as on any network.
+    func send(_ bytes: [UInt8], to address: NetworkAddress) {
+        _ = address.withPointer { target, length in
+            bytes.withUnsafeBytes {
+                sendto(
+                    descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL), target,
+                    length)
+            }
+        }
+    }
+}

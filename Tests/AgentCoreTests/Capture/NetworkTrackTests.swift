@@ -1,0 +1,237 @@
+import Devices
+import Encoding
+import Media
+import Testing
+import Wire
+
+@testable import AgentCore
+@testable import RTSP
+
+/// What becomes of a network camera's access units, and of what is missing between them.
+@Suite struct NetworkTrackTests {
+    private static let interval: Int64 = 100_000_000
+
+    /// A camera whose every fifth picture is a keyframe, and a capture that records it.
+    private struct Stand {
+        let units: [[UInt8]]
+        let track: NetworkPictures
+        let sink = CollectingSink()
+        let hub: CaptureHub
+        let output: CaptureOutput
+        let start = JumpingClock.start
+
+        init() throws {
+            let clock = JumpingClock()
+            let (format, streams) = try ScriptedCamera.accessUnits(60)
+            units = try streams.map { stream in
+                var unit: [UInt8] = []
+                try AnnexB.appendLengthPrefixed(stream.span, to: &unit)
+                return unit
+            }
+            let media = try SessionDescription(
+                parsing: Array("m=video 0 RTP/AVP 96\na=rtpmap:96 H264/90000".utf8)
+            ).media[0]
+            track = try NetworkPictures(
+                try CameraTrackDescription(media), format, orientation: .upright,
+                durationNanoseconds: nil)
+            hub = CaptureHub(sink: sink, clock: clock)
+            output = CaptureOutput(hub)
+            _ = hub.adopt([track.format])
+            hub.pipelineBegan(1)
+            track.begin(startNanoseconds: start)
+        }
+
+        /// Pictures arrive 20 ms after their capture, the first with the capture's start.
+        func arrival(_ index: Int) -> Int64 {
+            start + Int64(index) * NetworkTrackTests.interval + 20_000_000
+        }
+
+        func send(_ range: Range<Int>) throws {
+            for index in range {
+                output.waitUntil(arrival(index))
+                try track.take(
+                    [
+                        .unit(
+                            AccessUnit(
+                                timestamp: UInt32(index * 9_000), firstNumber: 0, lastNumber: 0,
+                                firstArrivalNanoseconds: arrival(index),
+                                lastArrivalNanoseconds: arrival(index), data: units[index]))
+                    ], output)
+            }
+        }
+
+        func lose(_ hole: StreamHole) throws { try track.take([.hole(hole)], output) }
+
+        func finish(at index: Int) throws -> CollectingSink.Result {
+            try track.finish(atNanoseconds: arrival(index), output)
+            hub.pipelineEnded(1, .stopped, isRetired: false)
+            return sink.wait()
+        }
+    }
+
+    private func hole(_ count: Int, dropped: Int = 1, isHarmless: Bool = false) -> StreamHole {
+        StreamHole(
+            cause: .lost(.packets(first: 7, count: count)), arrivalNanoseconds: 0,
+            droppedUnits: dropped, isHarmless: isHarmless)
+    }
+
+    @Test func `pictures are recorded bit for bit, at the times of their arrival`() throws {
+        let stand = try Stand()
+        try stand.send(0..<40)
+        let result = try stand.finish(at: 40)
+        #expect(result.video.map(\.data) == Array(stand.units[..<40]))
+        #expect(result.losses.isEmpty)
+        for (index, sample) in result.video.enumerated() {
+            #expect(sample.ptsNanoseconds == stand.arrival(index))
+            #expect(sample.durationNanoseconds == Self.interval)
+        }
+    }
+
+    @Test func `after a loss, pictures are left out up to the next keyframe, and told`() throws {
+        let stand = try Stand()
+        try stand.send(0..<12)
+        try stand.lose(hole(3))
+        try stand.send(13..<30)
+        let result = try stand.finish(at: 30)
+        // Keyframes are 0, 5, 10, 15, …
+        #expect(result.video.map(\.data) == Array(stand.units[..<12]) + stand.units[15..<30])
+        let loss = try #require(result.losses.first)
+        #expect(result.losses.count == 1)
+        #expect(loss.cause == .packetLoss)
+        #expect(loss.samples == 3)
+        #expect(loss.startNanoseconds == stand.arrival(12))
+        #expect(loss.durationNanoseconds == 3 * Self.interval)
+        #expect(
+            loss.text == "3 packets were lost between camera and agent, from sequence number 7 on")
+    }
+
+    @Test func `what no other picture needs costs nothing else`() throws {
+        let stand = try Stand()
+        try stand.send(0..<12)
+        try stand.lose(hole(1, isHarmless: true))
+        try stand.send(13..<20)
+        let result = try stand.finish(at: 20)
+        #expect(result.video.count == 19)
+        #expect(result.losses.map(\.samples) == [1])
+    }
+
+    @Test func `a camera that is away is one gap, with the reason`() throws {
+        let stand = try Stand()
+        try stand.send(0..<12)
+        try stand.track.interrupt("it is gone", stand.output)
+        let media = try SessionDescription(
+            parsing: Array("m=video 0 RTP/AVP 96\na=rtpmap:96 H264/90000".utf8)
+        ).media[0]
+        try stand.track.resume(try CameraTrackDescription(media), stand.output)
+        #expect(!stand.track.isFlowing)
+        try stand.send(32..<50)
+        #expect(stand.track.isFlowing)
+        let result = try stand.finish(at: 50)
+        #expect(result.video.map(\.data) == Array(stand.units[..<12]) + stand.units[35..<50])
+        #expect(result.losses.count == 1)
+        let loss = try #require(result.losses.first)
+        #expect(loss.cause == .deviceLost && loss.text == "it is gone")
+        #expect(loss.durationNanoseconds == 23 * Self.interval && loss.samples == 23)
+    }
+
+    @Test func `a loss that nothing follows is told at the end`() throws {
+        let stand = try Stand()
+        try stand.send(0..<12)
+        try stand.lose(hole(2))
+        let result = try stand.finish(at: 20)
+        #expect(result.losses.map(\.durationNanoseconds) == [8 * Self.interval])
+    }
+
+    @Test func `a loss of a quarter of an hour is told every minute`() throws {
+        let stand = try Stand()
+        try stand.send(0..<12)
+        try stand.track.interrupt("it is gone", stand.output)
+        for index in stride(from: 12, to: 9_012, by: 10) {
+            stand.output.waitUntil(stand.arrival(index))
+            try stand.track.tick(stand.output)
+        }
+        let result = try stand.finish(at: 9_012)
+        #expect(result.losses.count == 15)
+        #expect(result.losses.allSatisfy { $0.durationNanoseconds <= 61_000_000_000 })
+        for (loss, next) in zip(result.losses, result.losses.dropFirst()) {
+            #expect(loss.startNanoseconds + loss.durationNanoseconds == next.startNanoseconds)
+        }
+    }
+
+    @Test func `pictures before the first keyframe are told`() throws {
+        let stand = try Stand()
+        try stand.send(2..<20)
+        let result = try stand.finish(at: 20)
+        #expect(result.video.map(\.data) == Array(stand.units[5..<20]))
+        #expect(result.losses.count == 1)
+        #expect(result.losses.first?.text.contains("first keyframe") == true)
+    }
+
+    @Test func `a picture that cannot be read is a loss, not the end`() throws {
+        let stand = try Stand()
+        try stand.send(0..<12)
+        stand.output.waitUntil(stand.arrival(12))
+        try stand.track.take(
+            [
+                .unit(
+                    AccessUnit(
+                        timestamp: 12 * 9_000, firstNumber: 0, lastNumber: 0,
+                        firstArrivalNanoseconds: stand.arrival(12),
+                        lastArrivalNanoseconds: stand.arrival(12), data: [0, 0, 0, 9, 1]))
+            ], stand.output)
+        try stand.send(13..<20)
+        let result = try stand.finish(at: 20)
+        #expect(result.video.map(\.data) == Array(stand.units[..<12]) + stand.units[15..<20])
+        #expect(result.losses.map(\.cause) == [.damagedInput])
+    }
+
+    // MARK: Settings
+
+    private func settings(_ change: (inout CaptureSettings) -> Void) throws -> CaptureSettings {
+        var settings = CaptureSettings(sourceName: "camera")
+        settings.video = try VideoChoice(argument: "rtsp://camera/live?password=geheim")
+        settings.audio = .none
+        change(&settings)
+        return settings
+    }
+
+    @Test func `what a network camera cannot be told is refused in one line`() throws {
+        for change: (inout CaptureSettings) -> Void in [
+            { $0.size = PictureSize(width: 640, height: 360) }, { $0.frameRate = FrameRate(5) },
+            { $0.encoder = .named("libx264") }, { $0.videoFormat = "yuyv" },
+        ] {
+            let wrong = try settings(change)
+            #expect(throws: CaptureError.self) { try wrong.check() }
+        }
+        try settings { $0.encoder = .copy }.check()
+        try settings { _ in }.check()
+    }
+
+    @Test func `an address with a password is refused and never repeated`() throws {
+        for address in ["rtsp://admin:geheim@camera/", "rtsps://admin:geheim@camera/"] {
+            let error = #expect(throws: CaptureError.self) { try VideoChoice(argument: address) }
+            #expect(error?.description.contains("geheim") == false)
+        }
+        let shown = try settings { _ in }
+        #expect(shown.video.summary == "rtsp://camera/live?…")
+        #expect(shown.video.argument == "rtsp://camera/live?password=geheim")
+    }
+
+    @Test func `sound that came with a network camera goes with its pictures`() throws {
+        let own = try settings { settings in
+            if case .network(let url) = settings.video { settings.audio = .networkIfPresent(url) }
+        }
+        #expect(try own.pipelinePlans().map(\.kinds) == [[.video, .audio]])
+        var change = CaptureChange()
+        change.video = "rtsp://other/live"
+        let other = try own.changed(by: change)
+        #expect(other.audio == .networkIfPresent(try RTSPURL(parsing: "rtsp://other/live")))
+        change.video = "test"
+        #expect(try own.changed(by: change).audio == .none)
+    }
+}
+
+extension CaptureOutput {
+    /// Has this thread's clock show that time.
+    fileprivate func waitUntil(_ time: Int64) { _ = wait(untilNanoseconds: time) }
+}
