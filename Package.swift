@@ -245,8 +245,8 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Archive", "Library", "Media", "Messaging", "MP4", "ObjectStore", "Spooling",
-                "TestRecordings", "TestSpools", "Trust", "Wire",
+                "Archive", "Library", "Media", "Messaging", "MP4", "ObjectStore", "RTSP",
+                "Spooling", "TestRecordings", "TestSpools", "Trust", "Wire",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: settings),
         tests("Fuzz", "FuzzTargets"),

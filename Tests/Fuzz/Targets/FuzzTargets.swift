@@ -13,6 +13,9 @@ package enum FuzzTargets {
         "sets": { ParameterSetTarget.run($0) },
         "pictures": { AccessUnitTarget.run($0) },
         "keys": { KeysTarget.run($0) },
+        "camera": { CameraTarget.run($0) },
+        "payloads": { PayloadTarget.run($0) },
+        "descriptions": { DescriptionTarget.run($0) },
     ]
 
     /// Writes the valid seeds below a directory.

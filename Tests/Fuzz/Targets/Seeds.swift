@@ -77,6 +77,11 @@ enum Seeds {
         save(H264Seeds.sets, "\(directory)/sets/known")
         save(H264Seeds.pictures, "\(directory)/pictures/packets")
         save(spoolScript, "\(directory)/spool/lives")
+        save(CameraSeeds.session, "\(directory)/camera/session")
+        save(CameraSeeds.packets, "\(directory)/payloads/packets")
+        save(CameraSeeds.description, "\(directory)/descriptions/description")
+        save(CameraSeeds.challenge, "\(directory)/descriptions/challenge")
+        save(CameraSeeds.address, "\(directory)/descriptions/address")
         for (name, answer) in answers { save(Array(answer.utf8), "\(directory)/answers/\(name)") }
         do throws(MP4Error) {
             let growing = try recording()
