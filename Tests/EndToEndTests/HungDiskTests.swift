@@ -38,7 +38,7 @@ extension EndToEnd {
             try await with(place) { stage in
                 let archive = ["--archive", stage.archive]
                 let list = try await stage.start(.archive, ["ls"] + archive)
-                    .outcome(within: .seconds(20))
+                    .outcome(within: .seconds(30))
                 #expect(list.output.contains(Self.honest))
                 #expect(list.complaints.contains("does not answer"))
                 let verified = try await stage.start(.archive, ["verify", Self.honest] + archive)

@@ -9,8 +9,8 @@ import Threads
 ///
 /// A thread waits for each such session until it answers; others know by that that it does not. Any thread may call.
 package final class SessionPatience: Sendable {
-    /// A disk in standby begins to turn in about ten seconds.
-    package static let usualNanoseconds: Int64 = 10_000_000_000
+    /// Some commands look at all sessions twice. A disk in standby may take longer: the next look finds its sessions.
+    package static let usualNanoseconds: Int64 = 5_000_000_000
     /// Threads that wait for sessions at most: with more of them it is the archive that does not answer.
     private static let maximumSilent = 64
     /// How often it is looked whether the work gets on.

@@ -140,6 +140,8 @@ extension RecordingLibrary {
         let finished = SessionManifest.State.finished.rawValue
         let unfinished = try catalog.sessions().filter { $0.state != finished }.map(\.session)
         guard !unfinished.isEmpty else { return }
+        let (answering, silent) = try patience.answering(unfinished, in: layout)
+        for problem in silent { complain(problem) }
         let lock: ArchiveLock?
         do throws(ArchiveError) {
             lock = try ArchiveLock.take(layout)
@@ -150,7 +152,7 @@ extension RecordingLibrary {
         }
         guard let lock else { return }
         defer { withExtendedLifetime(lock) {} }
-        for problem in try CatalogIndexing.update(catalog, unfinished, layout) {
+        for problem in try CatalogIndexing.update(catalog, answering, layout) {
             complain(problem)
         }
     }

@@ -5,7 +5,7 @@ import Threads
 
 /// A replay with somebody watching: progress, keys and signals.
 enum ReplayWatch {
-    private static let graceSeconds = 3
+    private static let graceSeconds = 1
 
     /// Plays to the end.
     /// - Parameter play: blocks until it is there.
