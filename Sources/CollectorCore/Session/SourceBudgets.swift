@@ -11,8 +11,8 @@ struct SourceBudgets: Hashable, Sendable {
     var replayedReachNanoseconds: Int64 = 30 * 365 * 86_400_000_000_000
     /// Files that a source may begin in a burst: more format changes than any session has.
     var fileBurst: Int64 = 64
-    /// After the burst, one file per this time, or ten per segment length, whichever is more: a backlog arrives at ten
-    /// times the capture rate.
+    /// After the burst, one file per this time, or twenty per segment length, whichever is more: a backlog arrives
+    /// at ten times the capture rate.
     var fileNanoseconds: Int64 = 10_000_000_000
     /// A segment of a replayed recording with this much media is not counted: at full speed, segments are filled
     /// quickly. A live source drains its spool at ten times the capture rate, which the budget allows.
