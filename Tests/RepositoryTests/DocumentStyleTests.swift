@@ -53,13 +53,11 @@ private struct Prose {
 
 @Suite struct DocumentStyleTests {
     private static let longestLine = 120
-    /// Described anew together with its module.
-    private static let exceptions: Set = ["Sources/AgentCore/AgentCore.docc/AgentCore.md"]
 
     private static var documents: [String] {
         ["README.md", "CHANGELOG.md"]
             + ["Sources", "Tests", "deploy", "docs", "proto"].flatMap(Repository.files(below:))
-            .filter { $0.hasSuffix(".md") && !exceptions.contains($0) }
+            .filter { $0.hasSuffix(".md") }
     }
 
     @Test func `lines of documents fit into 120 columns`() throws {
