@@ -130,7 +130,7 @@ struct ModuleMap {
             "what a collector decides is one value: every input changes the same protocol, session and counters",
         "Sources/CollectorCore/Session/SessionRecorder.swift":
             "one state machine: what is held for zero, who has a place and what has ended share their state",
-        "Sources/AgentCore/Uplink/Backlog.swift":
+        "Sources/AgentCore/Uplink/Delivery.swift":
             "all that befalls an agent's spools changes the same senders, which nobody else may",
         "Tests/SimulationTests/SystemSimulation.swift":
             "boxes, network, collector, store and what befalls them share one time and one chance",
