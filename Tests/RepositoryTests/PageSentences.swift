@@ -328,6 +328,7 @@ enum PageSentences {
             causes.js: the device was disconnected
             causes.js: the encoder was slower than the camera
             causes.js: the sound card’s buffer overflowed
+            causes.js: the network between camera and agent lost packets
             causes.js: the source’s times were impossible
             causes.js: … on purpose
             playback.js: No gap after this.
@@ -552,6 +553,7 @@ enum PageSentences {
             causes.js: driver drop
             causes.js: encoder overload
             causes.js: impossible times
+            causes.js: packet loss
             causes.js: spool full
             causes.js: the source began too many files at once
             causes.js: too many files
