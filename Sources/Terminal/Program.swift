@@ -40,6 +40,14 @@ package struct UsageError: Error, CustomStringConvertible {
 ///
 /// Every error is one line on standard error, `program: what was wrong; what to do`.
 package enum Program {
+    /// Signals that ask for the end are obeyed even if the parent process has blocked them: masks are inherited.
+    private static func unblockEndSignals() {
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        for number in [SIGINT, SIGTERM, SIGHUP] { sigaddset(&signals, number) }
+        pthread_sigmask(SIG_UNBLOCK, &signals, nil)
+    }
+
     /// Parses and runs `Command`, and exits.
     /// - Parameters:
     ///   - name: the program's name, if it is not the command's.
@@ -49,6 +57,7 @@ package enum Program {
         arguments: [String] = Array(CommandLine.arguments.dropFirst())
     ) -> Never {
         signal(SIGPIPE, SIG_IGN)
+        unblockEndSignals()
         let options = given(to: Command.self, arguments, name: name)
         // The configuration file counts here, too.
         let format = LogFormat.chosen(by: options.arguments) ?? .ofThisProcess

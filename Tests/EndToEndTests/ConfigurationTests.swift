@@ -53,6 +53,8 @@ extension EndToEnd {
                 try given.map { option, value in
                     switch option {
                     case "keys", "tls-certificate", "tls-key": ""
+                    // For network cameras only; the configuration has one of the box.
+                    case "camera-login", "camera-transport": ""
                     // On an address for other machines it would require a key.
                     case "listen" where program != .viewer: "listen: tcp://127.0.0.1:5550"
                     case "feed" where program == .collector: "feed: tcp://127.0.0.1:5560"

@@ -61,7 +61,7 @@ extension EndToEnd {
                 // Another box cannot use it; the same one may repeat it.
                 let thief = Box(stage: stage, name: "thief")
                 let refused = try await thief.enrol(line)
-                #expect(refused.status == 1)
+                #expect(refused.status == 77)
                 #expect(refused.complaintLines.count == 1)
                 #expect(refused.complaints.contains("it has been used"))
                 #expect(!FileManager.default.fileExists(atPath: thief.file))

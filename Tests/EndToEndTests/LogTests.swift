@@ -37,8 +37,10 @@ extension EndToEnd {
                 }
                 let session = try #require(try stage.sessions.first?.lastPathComponent)
                 let finished = recorded.filter { $0["message"]?.hasPrefix("finished ") == true }
-                #expect(finished.count == 1)
-                #expect(finished[0]["source"] == "camera" && finished[0]["session"] == session)
+                #expect(finished.count == 1, "\(finished)")
+                #expect(finished.allSatisfy { $0["source"] == "camera" })
+                let begun = recorded.filter { $0["message"]?.hasPrefix("recording video") == true }
+                #expect(begun.map { $0["session"] } == [session])
                 // Also what is wrong before anything is parsed, and what ends a program.
                 let wrong = try objects(
                     try await stage.run(.agent, "--log-format=json", "--colour", "x"))

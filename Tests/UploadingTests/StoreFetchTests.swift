@@ -132,9 +132,12 @@ import Testing
         #expect(try inspection.run("s").report.uncheckedSegments == 3)
         #expect(scene.bucket.requests == asked + 1)
         scene.bucket.failNoMore()
-        // A listing, then the first part.
-        scene.bucket.fail(.cut, after: 2)
-        let fetched = try StoredSessionFetch(from: place(scene)).run("s") { _ in }
+        let fetch = StoredSessionFetch(from: place(scene))
+        let before = scene.bucket.requests
+        _ = try fetch.objects(of: "s")
+        // The listing, then the first part.
+        scene.bucket.fail(.cut, after: scene.bucket.requests - before + 1)
+        let fetched = try fetch.run("s") { _ in }
         #expect(fetched.segments == 0 && fetched.missing == files.count)
         #expect(fetched.failure != nil && fetched.problems.isEmpty)
         #expect(try StoredSessionFetch(from: place(scene)).run("s") { _ in }.segments == 3)

@@ -7,7 +7,7 @@ struct ReadingSchedule: Sendable {
     /// From then on, work counts as long.
     private static let longNanoseconds: Int64 = 1_000_000_000
     /// Threads in all.
-    private static let maximumRunning = 64
+    static let maximumRunning = 64
     /// Threads of one place, long work included. Heavy work of those who look at it takes two of them for some seconds.
     private static let maximumOfPlace = 4
     /// How long work waits behind long work of its place. It is then refused, and so is what comes later.
@@ -23,11 +23,15 @@ struct ReadingSchedule: Sendable {
 
     /// Threads that work at the same time, apart from long work.
     private let count: Int
+    private let most: Int
     /// The oldest first.
     private var waiting: [Work] = []
     private var running: [Int: Work] = [:]
 
-    init(count: Int) { self.count = count }
+    init(count: Int, most: Int = Self.maximumRunning) {
+        self.count = count
+        self.most = most
+    }
 
     var isIdle: Bool { waiting.isEmpty && running.isEmpty }
     var hasWaiting: Bool { !waiting.isEmpty }
@@ -43,7 +47,7 @@ struct ReadingSchedule: Sendable {
     mutating func begin(now: Int64) -> Int? {
         let isYoung = { (work: Work) in now - work.since < Self.longNanoseconds }
         let young = running.values.filter(isYoung)
-        guard young.count < count, running.count < Self.maximumRunning else { return nil }
+        guard young.count < count, running.count < most else { return nil }
         let next = waiting.firstIndex { work in
             guard let place = work.place else { return true }
             return young.count { $0.place == place } < max(1, count - 1)

@@ -37,8 +37,11 @@ final class ReadingThreads: Sendable {
     private let state: Mutex<State>
     private let wake = DispatchSemaphore(value: 0)
 
-    init(count: Int = ReadingThreads.usualCount) {
-        state = Mutex(State(schedule: ReadingSchedule(count: count)))
+    /// - Parameter most: threads in all, those of long work included.
+    init(
+        count: Int = ReadingThreads.usualCount, most: Int = ReadingSchedule.maximumRunning
+    ) {
+        state = Mutex(State(schedule: ReadingSchedule(count: count, most: most)))
     }
 
     /// Runs blocking work. What waits is bounded by the number of connections: each waits for one thing.

@@ -83,7 +83,7 @@ private final class SignsOfLife: Sendable {
     @Test func `reading threads that are all blocked stop the signs of life, and one does not`()
         async throws
     {
-        let threads = ReadingThreads(count: 2)
+        let threads = ReadingThreads(count: 2, most: 2)
         let one = block { threads.submit($0) }
         let progress = ServerProgress(
             [part("reading") { threads.submit($0) }, part("other") { $0() }],
