@@ -12,6 +12,12 @@ extension EndToEnd {
             }
         }
 
+        private func lines(
+            _ beginning: String, in all: [[String: String]]
+        ) -> [[String: String]] {
+            all.filter { $0["message"]?.hasPrefix(beginning) == true }
+        }
+
         @Test func `in JSON every line of every program is an object`() async throws {
             try await Stage.with { stage in
                 let collector = try stage.start(
@@ -36,11 +42,10 @@ extension EndToEnd {
                     #expect(line["level"] != nil && line["message"]?.isEmpty == false)
                 }
                 let session = try #require(try stage.sessions.first?.lastPathComponent)
-                let finished = recorded.filter { $0["message"]?.hasPrefix("finished ") == true }
-                #expect(finished.count == 1, "\(finished)")
-                #expect(finished.allSatisfy { $0["source"] == "camera" })
-                let begun = recorded.filter { $0["message"]?.hasPrefix("recording video") == true }
-                #expect(begun.map { $0["session"] } == [session])
+                let finished = lines("finished ", in: recorded)
+                #expect(finished.count == 1 && finished.first?["source"] == "camera")
+                let begun = lines("recording video", in: recorded)
+                #expect(begun.count == 1 && begun.first?["session"] == session)
                 // Also what is wrong before anything is parsed, and what ends a program.
                 let wrong = try objects(
                     try await stage.run(.agent, "--log-format=json", "--colour", "x"))
