@@ -9,7 +9,7 @@ struct Stranger: ~Copyable {
     private static let spool = SpoolID.random()
     private static let epoch = Epoch(number: 1, identity: .random())
     /// Polls for an answer, and the timeout of each.
-    private static let looks = (count: 500, milliseconds: 10)
+    private static let looks = (count: 2_000, milliseconds: 10)
 
     private let socket: Socket
     private var poller = Poller()
