@@ -115,7 +115,7 @@ extension EndToEnd {
                     "640x352", "--keyframe-interval", "100ms", "--spool-limit", "1MB",
                     "--duration", "\(seconds)s")
                 try await agent.says("capture ended")
-                #expect(try agent.complaints.contains("is full (1 MB)"))
+                #expect(try agent.complaints.contains("(1 MB) is full"))
                 let collector = try await stage.collector("--once")
                 for program in [agent, collector] { try await program.succeeds() }
                 try await expectAudio(stage)
