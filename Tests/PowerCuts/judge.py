@@ -7,8 +7,6 @@ import subprocess
 
 # What is allowed of pictures of one clock: a change of rate, and the rounding of two times to a track's timescale.
 SLEW, ROUNDING = 500e-6, 50e-6
-# Retimed, each second's offset is computed by itself, and not slewed to from the one before: on a busy machine they differ by this much.
-RETIMED = 250e-6
 # How much earlier than a file's beginning its first picture may be captured (`SegmentPlan`).
 BOUNDARY = 0.001
 # Beyond the stored bound, seconds.
@@ -105,7 +103,7 @@ def milliseconds(seconds):
     return f"{seconds * 1000:.3f} ms"
 
 
-def judge_times(report, when, tributary, archive, rounding=ROUNDING):
+def judge_times(report, when, tributary, archive):
     """Distances between pictures of a source, and every picture's place on the timeline that all sources share."""
     shown = json.loads(run([tributary, "show", "latest", "--json", "--archive", archive]))
     tracks, bounds = {}, {}
@@ -126,7 +124,7 @@ def judge_times(report, when, tributary, archive, rounding=ROUNDING):
             error = abs(after.presented - before.presented - distance)
             # A picture up to a millisecond before a boundary counts as at it, and is the first one of its file.
             moved = first[before.file] is before or first[after.file] is after
-            strained += error > distance * SLEW + rounding + (BOUNDARY if moved else 0)
+            strained += error > distance * SLEW + ROUNDING + (BOUNDARY if moved else 0)
             worst = max(worst, error)
             backward += after.presented <= before.presented
         report.expect(not strained and not backward,
@@ -182,7 +180,7 @@ def judge(report, tributary, archive):
     before = digests(archive)
     run([tributary, "retime", "latest", "--archive", archive])
     judge_files(report, "retimed", tributary, archive)
-    judge_times(report, "retimed", tributary, archive, RETIMED)
+    judge_times(report, "retimed", tributary, archive)
     print("== retiming undone", flush=True)
     run([tributary, "retime", "latest", "--undo", "--archive", archive])
     after = digests(archive)
