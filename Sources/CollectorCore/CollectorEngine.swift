@@ -302,17 +302,17 @@ extension CollectorEngine {
         switch event {
         case .segmentBegan(let segment, _, _):
             sourceCounters.segmentBegan(of: segment.source)
-            log(.info, "recording to \(layout.segment(segment))", of: segment.source)
+            log(.info, "recording to \(layout.segment(segment))", of: segment)
         case .segmentFinished(let segment, let size, _, let duration):
             sourceCounters.segmentFinished(of: segment.source)
             let milliseconds = Int((duration / .milliseconds(1)).rounded())
             log(
                 .info,
                 "finished \(layout.segment(segment)), \(byteText(size)), in \(milliseconds) ms",
-                of: segment.source)
+                of: segment)
         case .segmentRemoved(let segment, let cause):
             counts.removedSegments += 1
-            log(.info, "removed \(layout.segment(segment)) (\(cause))")
+            log(.info, "removed \(layout.segment(segment)) (\(cause))", of: segment)
         case .segmentMoved(let segment):
             log(.debug, "removed the local copy of \(segment): the store has it")
         case .sessionRemoved(let session):
@@ -623,6 +623,13 @@ extension CollectorEngine {
 
     private mutating func log(_ level: LinkLog.Level, _ text: String, of source: String? = nil) {
         log(LinkLog(level, text, metadata: source.map { ["source": $0] } ?? [:]))
+    }
+
+    /// A segment may be of an earlier session than the one that is recorded.
+    private mutating func log(_ level: LinkLog.Level, _ text: String, of segment: SegmentKey) {
+        log(
+            LinkLog(
+                level, text, metadata: ["source": segment.source, "session": segment.session]))
     }
 
     private mutating func log(_ line: LinkLog) {

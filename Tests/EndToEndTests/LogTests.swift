@@ -44,6 +44,7 @@ extension EndToEnd {
                 let session = try #require(try stage.sessions.first?.lastPathComponent)
                 let finished = lines("finished ", in: recorded)
                 #expect(finished.count == 1 && finished.first?["source"] == "camera")
+                #expect(finished.first?["session"] == session)
                 let begun = lines("recording video", in: recorded)
                 #expect(begun.count == 1 && begun.first?["session"] == session)
                 // Also what is wrong before anything is parsed, and what ends a program.
