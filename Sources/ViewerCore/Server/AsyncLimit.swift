@@ -3,8 +3,8 @@ import Synchronization
 
 /// Limits how much work runs at once, and how much waits: in all, and of one owner.
 ///
-/// A place that becomes free is for the owner whose work began longest ago (``Turns``). Who is cancelled waits no longer. Work that takes
-/// very long, as where a disk does not answer, gives its place back and goes on without one.
+/// A place that becomes free is for the owner whose work began longest ago (``Turns``). Who is cancelled waits no longer. Where it is
+/// asked for, work that takes very long, as where a disk does not answer, gives its place back and goes on without one.
 final class AsyncLimit: Sendable {
     /// What becomes of work for which there is no place to wait.
     enum WhenFull: Sendable {
@@ -19,9 +19,7 @@ final class AsyncLimit: Sendable {
         let continuation: CheckedContinuation<Void, any Error>
     }
 
-    /// From then on, work goes on without a place.
-    private static let longDuration = Duration.seconds(3)
-    /// How much does so at the same time.
+    /// Work that has lost its place, at the same time.
     private static let maximumLong = 16
 
     private struct State {
@@ -42,15 +40,21 @@ final class AsyncLimit: Sendable {
     private let maximumWaiting: Int
     private let maximumOfOwner: Int
     private let whenFull: WhenFull
+    private let longDuration: Duration?
 
     /// - Parameters:
     ///   - waiting: how much waits at most.
     ///   - ofOwner: how much of one owner does.
-    init(_ count: Int, waiting: Int, ofOwner: Int, whenFull: WhenFull = .refused) {
+    ///   - longDuration: work that has taken so long goes on without its place; nil: it always keeps it.
+    init(
+        _ count: Int, waiting: Int, ofOwner: Int, whenFull: WhenFull = .refused,
+        longDuration: Duration? = nil
+    ) {
         state = Mutex(State(free: count))
         maximumWaiting = waiting
         maximumOfOwner = ofOwner
         self.whenFull = whenFull
+        self.longDuration = longDuration
     }
 
     /// How much waits at this moment.
@@ -62,12 +66,14 @@ final class AsyncLimit: Sendable {
     ) async throws -> Result {
         try await enter(owner)
         let lease = Lease()
-        let watch = Task { [self] in
-            try await Task.sleep(for: Self.longDuration)
-            lend(lease)
+        let watch = longDuration.map { duration in
+            Task { [self] in
+                try await Task.sleep(for: duration)
+                lend(lease)
+            }
         }
         defer {
-            watch.cancel()
+            watch?.cancel()
             end(lease)
         }
         return try await work()

@@ -23,7 +23,7 @@ final class ViewerSite: Sendable {
     /// of clips, and history.
     let heavyWork = AsyncLimit(
         ReadingThreads.usualCount - lightThreads, waiting: maximumWaiting,
-        ofOwner: maximumWaitingOfOwner)
+        ofOwner: maximumWaitingOfOwner, longDuration: .seconds(3))
     let movies = MovieCache()
     let pictures = PictureCache()
     let playlists = PlaylistStore()

@@ -147,6 +147,19 @@ struct `A limit of work` {
         #expect(value == 7)
     }
 
+    @Test func `gives the place of long work away, where that is asked for`() async throws {
+        let limit = AsyncLimit(1, waiting: 1, ofOwner: 1, longDuration: .milliseconds(1))
+        let work = HeldWork()
+        let first = Task { try await limit.run(for: anna) { try await work.run() } }
+        while work.running < 1 { try await Task.sleep(for: .milliseconds(1)) }
+        // Without a place that is given away, this would wait for ever.
+        let value = try await limit.run(for: ben) { 7 }
+        #expect(value == 7)
+        #expect(work.running == 1)
+        work.free()
+        try await first.value
+    }
+
     @Test func `lets who has had no turn take the place of who had one, where it is told to`()
         async throws
     {
