@@ -202,6 +202,7 @@ struct ViewerCommand: RepeatingCommand {
             settings.feedSecurity = try security(for: feed, logger)
         }
         settings.exports = exports
+        if let state, !configuration.checks { try Self.makeState(state) }
         settings.state = state ?? Self.usualState(users: users)
         settings.hostNames = hostName
         settings.isBehindProxy = behindProxy
@@ -223,6 +224,16 @@ struct ViewerCommand: RepeatingCommand {
             }
         } catch {
             throw Failure("\(error)")
+        }
+    }
+
+    /// Makes the directory that `--state` names, so that a wrong one is an error at the start, not at the first write.
+    private static func makeState(_ directory: String) throws {
+        do throws(ArchiveError) {
+            try FileSystem.makeDirectories(directory)
+            try FileSystem.checkWritable(directory)
+        } catch {
+            throw Failure("\(error): give --state a directory that this user can write to")
         }
     }
 

@@ -136,6 +136,8 @@ extension EndToEnd {
             Wish(.archive, "rm latest --archive s3://abc", 64, "needs a directory"),
             Wish(.archive, "show s3://abc", 1, "is an object store: give it in --archive"),
             Wish(.viewer, "--archive s3://AB", 64, "names no bucket"),
+            Wish(.viewer, "--archive /tmp --state /dev/null/state", 1, "give --state a directory"),
+            Wish(.viewer, "--archive /tmp --state /proc/state", 1, "give --state a directory"),
             Wish(.archive, "verify /nowhere/a.mp4", 1, "no file '/nowhere/a.mp4'"),
             Wish(.archive, "inspect /nowhere/a.mp4", 1, "no file '/nowhere/a.mp4'"),
             Wish(.archive, "replay", 64, "<input>"),
