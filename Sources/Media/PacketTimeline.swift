@@ -5,6 +5,8 @@ package enum TimelineError: Error, Hashable {
     /// A picture's order cannot be parsed.
     case damaged(track: Int, BitstreamError)
     case contradiction(ClockContradiction)
+    /// Its presentation times are decoding times: the bitstream's pictures are presented in another order.
+    case decodingOrder(track: Int)
     /// Longer than any recording: damage.
     case outOfRange(track: Int)
 
@@ -16,6 +18,9 @@ package enum TimelineError: Error, Hashable {
                 + "with ffmpeg -i FILE -c:v libx264 NEW.mp4"
         case .damaged(let track, let error):
             "its container has no presentation timestamps, and its \(codec(track)) is damaged: \(error)"
+        case .decodingOrder(let track):
+            "its presentation timestamps contradict the picture order of its \(codec(track)), as after a copy from AVI: "
+                + "import the original, or encode it again with ffmpeg -i FILE -c:v libx264 NEW.mp4"
         case .outOfRange(let track):
             "it is damaged: its \(codec(track)) has a timestamp that is out of range"
         case .contradiction(let jump):
@@ -86,6 +91,7 @@ package struct PacketTimeline<Packet> {
         var next: Int64 = 0
         /// Interpolates the times of single pictures.
         var between = PictureClock()
+        var decodingOrder = DecodingOrderDetector()
     }
 
     /// 30 years: sums of times within it cannot overflow.
@@ -140,6 +146,9 @@ package struct PacketTimeline<Packet> {
                 order = nil
             }
             states[track].track.order = .counted(counter)
+        }
+        if let known, let order, states[track].decodingOrder.detects(known, order) {
+            throw .decodingOrder(track: track)
         }
         // If positions are numbered, a library's duration is one of its own ticks.
         let isTold = duration > 0 && (own.storesPresentationTimes || own.usualDuration == 0)
@@ -214,6 +223,33 @@ package struct PacketTimeline<Packet> {
         return Timed(
             packet: packet.packet, track: track, pts: packet.pts, dts: dts,
             duration: packet.duration)
+    }
+}
+
+/// Detects presentation times that increase in decoding order although the bitstream presents its pictures in another.
+private struct DecodingOrderDetector {
+    /// Pictures that a decoder has to present between two earlier ones, as many as no damage makes.
+    private static let sufficient = 3
+    /// A decoder buffers at most 16 pictures (ISO/IEC 14496-10 §A.3.1).
+    private static let window = 16
+
+    private var lastPTS: Int64?
+    /// Whether the container has reordered a picture: then it has presentation times.
+    private var isReordered = false
+    /// The last picture order counts. One that falls below them was reset, which needs no IDR picture (§8.2.1).
+    private var counts: [Int64] = []
+    private var between = 0
+
+    mutating func detects(_ pts: Int64, _ order: PictureOrder) -> Bool {
+        guard !isReordered else { return false }
+        if let lastPTS { isReordered = pts < lastPTS }
+        lastPTS = pts
+        if order.beginsSequence || order.count < counts.min() ?? .min { counts = [] }
+        if let highest = counts.max(), order.count < highest, !counts.contains(order.count) {
+            between += 1
+        }
+        counts = counts.suffix(Self.window - 1) + [order.count]
+        return !isReordered && between >= Self.sufficient
     }
 }
 

@@ -89,10 +89,12 @@ private func pushed(_ samples: UInt64?) -> LedgerEntry {
     }
 
     @Test func `honest pictures are not too close`() throws {
-        // 240 a second; two fields of one picture; a second that was pushed behind another picture; 900 a second.
+        // 240 a second; two fields of one picture; a second that was pushed behind another picture; 1,000 and
+        // 5,000 a second.
         let honest: [[Int64]] = [
             (0..<480).map { $0 * 375 }, (0..<100).flatMap { [$0 * 3_600, $0 * 3_600 + 1] },
-            (0..<29).map { $0 } + (0..<30).map { 90_000 + $0 * 3_000 }, (0..<900).map { $0 * 100 },
+            (0..<29).map { $0 } + (0..<30).map { 90_000 + $0 * 3_000 }, (0..<1_000).map { $0 * 90 },
+            (0..<1_000).map { $0 * 18 },
         ]
         for ticks in honest {
             let (file, session) = try report(ticks: ticks, ledger: [])

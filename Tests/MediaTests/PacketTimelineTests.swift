@@ -1,3 +1,4 @@
+import TestMedia
 import Testing
 
 @testable import Media
@@ -144,6 +145,47 @@ import Testing
         out += order.finish()
         #expect(out.map(\.packet) == Array(0..<8))
         #expect(out.map(\.pts) == [0, 3, 1, 2, 4, 8, 6, 7])
+    }
+
+    /// Presentation times and picture orders of groups of pictures, in decoding order: whether the times are refused.
+    private static let stamped: [(name: String, pts: [Int64], order: [UInt32], isRefused: Bool)] = [
+        (
+            "reordered as the pictures are", [0, 3, 1, 2, 6, 4, 5, 9, 7, 8],
+            [0, 3, 1, 2, 6, 4, 5, 9, 7, 8], false
+        ),
+        ("copied from decoding times", Array(0..<10), [0, 3, 1, 2, 6, 4, 5, 9, 7, 8], true),
+        ("not reordered", Array(0..<10), Array(0..<10), false),
+        ("counts that are reset", Array(0..<10), [4, 5, 6, 7, 0, 1, 2, 3, 0, 1], false),
+        ("two alternating counts", Array(0..<10), [0, 1, 0, 1, 0, 1, 0, 1, 0, 1], false),
+    ]
+
+    @Test(arguments: stamped.map(\.name))
+    func `presentation times that are decoding times are refused`(name: String) throws {
+        let row = try #require(Self.stamped.first { $0.name == name })
+        let sequence = H264Writer.Sequence()
+        let configuration = FLVFile.record([sequence.nalUnit], [H264Writer.pictureSet()])
+        var track = Self.track(mayReorder: true)
+        track.order = .counted(try PictureOrderCounter(configuration: configuration))
+        var timeline = Timeline(tracks: [track], clock: Self.rules())
+        let isRefused: Bool
+        do throws(TimelineError) {
+            for (number, pts) in row.pts.enumerated() {
+                let picture = H264Writer.Picture(
+                    number == 0 ? .idr(id: 0) : .repeated, number: UInt32(number % 16),
+                    order: row.order[number] * 2, luma: 16)
+                let bytes = picture.slices(sequence).flatMap { unit in
+                    withUnsafeBytes(of: UInt32(unit.count).bigEndian, Array.init) + unit
+                }
+                _ = try timeline.add(
+                    number, track: 0, pts: pts * Self.frame,
+                    dts: (Int64(number) - 2) * Self.frame, duration: Self.frame, bytes: bytes.span)
+            }
+            isRefused = false
+        } catch {
+            #expect(error == .decodingOrder(track: 0))
+            isRefused = true
+        }
+        #expect(isRefused == row.isRefused)
     }
 }
 

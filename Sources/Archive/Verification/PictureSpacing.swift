@@ -4,13 +4,13 @@ import Media
 /// Detects pictures that follow each other faster than a camera delivers them: their stamps were invented, or could not be kept.
 ///
 /// Two fields of one picture, or a picture whose stamp was moved after another's, are close together without significance. A
-/// whole second's worth of pictures within a thirtieth of a second is significant.
+/// whole second's worth of pictures within some milliseconds is significant.
 enum PictureSpacing {
     /// Minimum number of consecutive pictures.
     static let pictures = 30
-    /// Maximum duration of that many pictures: more than 1,000 a second. Industrial cameras are slower at sizes that
-    /// are encoded live.
-    static let milliseconds: Int64 = 30
+    /// Maximum duration of that many pictures: more than 10,000 a second. Cameras for slow motion, whose files are
+    /// imported, are slower.
+    static let milliseconds: Int64 = 3
 
     /// The number of pictures in such crowded sequences.
     static func crowded(_ samples: [ScannedSample], _ timescale: Timescale) -> UInt64 {
