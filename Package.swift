@@ -106,6 +106,7 @@ let package = Package(
         .systemLibrary(name: "COpenSSL", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CLinux"),
         .systemLibrary(name: "CPostgreSQL", providers: [.apt(["libpq-dev"])]),
+        .systemLibrary(name: "CTLS", providers: [.apt(["libssl-dev"])]),
         .systemLibrary(name: "CSQLite", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CV4L2"),
         // What browsers load, and the description of the HTTP interface.
@@ -135,7 +136,8 @@ let package = Package(
 
         // Level 2: recordings on disk; who may write them; media of all kinds.
         library(
-            "Devices", "CALSA", "CFFmpeg", "CLinux", "CV4L2", "FFmpegSupport", "Media", "RTSP",
+            "Devices", "CALSA", "CFFmpeg", "CLinux", "CTLS", "CV4L2", "FFmpegSupport", "Media",
+            "RTSP",
             "Threads"),
         library("Encoding", "CFFmpeg", "FFmpegSupport", "Media"),
         library("Containers", "CFFmpeg", "FFmpegSupport", "Media"),

@@ -1,10 +1,16 @@
-/// Where a camera's stream is: `rtsp://HOST[:PORT]/PATH` (RFC 2326 §3.2), without a user's name and password.
+/// Where a camera's stream is: `rtsp://HOST[:PORT]/PATH` (RFC 2326 §3.2), or `rtsps://` for RTSP over TLS (RFC 7826 §4.2), without a
+/// user's name and password.
 package struct RTSPURL: Hashable, Sendable {
-    package static let scheme = "rtsp://"
+    private static let plainScheme = "rtsp://"
+    private static let secureScheme = "rtsps://"
     package static let defaultPort: UInt16 = 554
+    /// Of `rtsps://`.
+    package static let securePort: UInt16 = 322
     /// Longer than any camera's.
     package static let maximumBytes = 2_048
 
+    /// Whether the connection is made by TLS.
+    package let isSecure: Bool
     /// A name or an address; an IPv6 address without its brackets.
     package let host: String
     package let port: UInt16
@@ -19,10 +25,11 @@ package struct RTSPURL: Hashable, Sendable {
             throw .invalidURL(
                 "the camera's URL has a blank or a character that must be written as %XX")
         }
-        guard text.lowercased().hasPrefix(Self.scheme) else {
-            throw .invalidURL("the camera's URL must begin with rtsp://")
+        guard let scheme = Self.scheme(of: text) else {
+            throw .invalidURL("the camera's URL must begin with rtsp:// or rtsps://")
         }
-        let rest = text.dropFirst(Self.scheme.count)
+        isSecure = scheme == Self.secureScheme
+        let rest = text.dropFirst(scheme.count)
         let end = rest.firstIndex { "/?#".contains($0) } ?? rest.endIndex
         let authority = rest[..<end]
         guard !authority.contains("@") else {
@@ -57,25 +64,34 @@ package struct RTSPURL: Hashable, Sendable {
             }
             port = number
         } else {
-            port = Self.defaultPort
+            port = isSecure ? Self.securePort : Self.defaultPort
         }
     }
 
+    /// The scheme that a text begins with, in small letters; nil: none of a camera's.
+    package static func scheme(of text: String) -> String? {
+        let start = text.prefix(secureScheme.count).lowercased()
+        return [plainScheme, secureScheme].first { start.hasPrefix($0) }
+    }
+
+    private var scheme: String { isSecure ? Self.secureScheme : Self.plainScheme }
+
     /// As requests name it.
-    package var text: String { "\(Self.scheme)\(authority)\(path)" }
+    package var text: String { "\(scheme)\(authority)\(path)" }
 
     /// For logs and status: the query is left out, because some cameras want the password there.
     package var summary: String {
         let end = path.firstIndex { "?&".contains($0) } ?? path.endIndex
         let shown = path[..<end]
-        return "\(Self.scheme)\(authority)"
+        return "\(scheme)\(authority)"
             + (shown.lowercased().contains("password") ? "/…" : shown)
             + (end < path.endIndex ? "?…" : "")
     }
 
     private var authority: String {
         let name = host.contains(":") ? "[\(host)]" : host
-        return port == Self.defaultPort ? name : "\(name):\(port)"
+        let usual = isSecure ? Self.securePort : Self.defaultPort
+        return port == usual ? name : "\(name):\(port)"
     }
 
     /// What a control attribute means (RFC 2326 §C.1.1), as a request names it.
@@ -98,7 +114,7 @@ package struct RTSPURL: Hashable, Sendable {
 
     /// A whole URI that may stand in a request line, without what cameras repeat of a login.
     private static func requestURI(_ text: String) -> String? {
-        guard text.utf8.count <= maximumBytes, text.lowercased().hasPrefix(scheme),
+        guard text.utf8.count <= maximumBytes, let scheme = scheme(of: text),
             text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
         else { return nil }
         let rest = text.dropFirst(scheme.count)
@@ -110,7 +126,7 @@ package struct RTSPURL: Hashable, Sendable {
     /// Where a redirection leads.
     package func redirected(to location: String) throws(RTSPError) -> RTSPURL {
         guard let whole = Self.requestURI(location) else {
-            throw .invalidURL("the camera redirects to something else than an rtsp:// URL")
+            throw .invalidURL("the camera redirects to something else than an rtsp:// or rtsps:// URL")
         }
         return try RTSPURL(parsing: whole)
     }

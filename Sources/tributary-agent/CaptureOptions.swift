@@ -1,6 +1,7 @@
 import AgentCore
 import ArgumentParser
 import Control
+import Devices
 import Media
 import RTSP
 import Terminal
@@ -10,7 +11,8 @@ struct CaptureOptions: ParsableArguments {
     @Option(
         help: """
             Video source: a camera (first for the first one found, /dev/video0, or a stable name as listed by \
-            'tributary-agent devices'), rtsp://HOST/PATH for a network camera, test, file:PATH or none.
+            'tributary-agent devices'), rtsp://HOST/PATH for a network camera (rtsps:// by TLS), test, file:PATH \
+            or none.
             """)
     var video: String
 
@@ -29,6 +31,22 @@ struct CaptureOptions: ParsableArguments {
             MD5 or SHA-256.
             """, valueName: "file"))
     var cameraLogin: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            PEM file with the authorities that have signed the network camera's certificate, for rtsps://. (default: those of \
+            the system)
+            """, valueName: "file"))
+    var cameraCa: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            SHA-256 fingerprint of the network camera's certificate, for rtsps://, whoever has signed it: 64 hexadecimal digits. \
+            A camera with another certificate is refused.
+            """, valueName: "sha256"))
+    var cameraFingerprint: CertificateFingerprint?
 
     @Option(
         help: ArgumentHelp(
@@ -93,6 +111,12 @@ struct CaptureOptions: ParsableArguments {
         settings.duration = duration?.duration
         settings.loop = loop
         settings.cameraTransport = cameraTransport.own
+        if cameraCa != nil, cameraFingerprint != nil {
+            throw UsageError(
+                "--camera-ca and --camera-fingerprint cannot be combined: leave one out")
+        }
+        settings.cameraTrust = CameraTrust(
+            authorities: cameraCa, fingerprint: cameraFingerprint)
         if let cameraLogin {
             guard isFromNetwork(settings) else {
                 throw UsageError(
@@ -131,6 +155,10 @@ enum CameraTransport: String, ExpressibleByArgument, CaseIterable {
         case .udp: .udp
         }
     }
+}
+
+extension CertificateFingerprint: ExpressibleByArgument {
+    public init?(argument: String) { self.init(parsing: argument) }
 }
 
 extension SizePreset: ExpressibleByArgument {}

@@ -12,8 +12,20 @@ import Testing
         #expect(try RTSPURL(parsing: "rtsp://[fe80::1]/x").text == "rtsp://[fe80::1]/x")
     }
 
+    @Test func `rtsps has a port of its own, and stays encrypted in requests`() throws {
+        let url = try RTSPURL(parsing: "RTSPS://camera/live")
+        #expect(url.isSecure && url.port == 322)
+        #expect(url.text == "rtsps://camera/live" && url.summary == "rtsps://camera/live")
+        #expect(try RTSPURL(parsing: "rtsps://camera:554/").text == "rtsps://camera:554/")
+        #expect(try !RTSPURL(parsing: "rtsp://camera:322/").isSecure)
+        #expect(
+            url.resolve(control: "t1", base: "rtsps://admin:geheim@camera/live/")
+                == "rtsps://camera/live/t1")
+        #expect(try url.redirected(to: "rtsp://camera/other").isSecure == false)
+    }
+
     @Test(arguments: [
-        "http://camera/", "rtsp://", "rtsp:///live", "rtsp://camera:0/", "rtsp://camera:99999/",
+        "http://camera/", "rtspx://camera/", "rtsps://", "rtsp://", "rtsp:///live", "rtsp://camera:0/", "rtsp://camera:99999/",
         "rtsp://cam era/", "rtsp://[fe80::1/", "rtsp://[::1]x/",
     ])
     func `what is no address of a camera is refused`(text: String) {

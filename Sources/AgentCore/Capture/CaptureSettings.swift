@@ -1,3 +1,4 @@
+package import Devices
 package import Encoding
 package import Media
 package import RTSP
@@ -119,6 +120,8 @@ package struct CaptureSettings: Hashable, Sendable {
     package var cameraLogin: CameraLogin?
     /// How their packets come.
     package var cameraTransport = CameraSession.Transport.tcp
+    /// Of a network camera that is reached by TLS.
+    package var cameraTrust = CameraTrust()
 
     package init(sourceName: String) {
         self.sourceName = sourceName
@@ -138,7 +141,11 @@ extension CaptureSettings {
         if videoFormat != nil, !isFromCamera {
             throw .settings("--video-format is for cameras; leave it out")
         }
-        if case .network = video { return try validateNetworkCamera() }
+        if case .network(let url) = audio { try validateTransport(url) }
+        if case .network(let url) = video {
+            try validateTransport(url)
+            return try validateNetworkCamera()
+        }
         guard encoder == .copy, !isFromCamera else { return }
         if video == .test {
             throw .settings("--encoder copy does not work with the test pattern: leave it out")
@@ -169,6 +176,19 @@ extension CaptureSettings {
     var isVideoCopied: Bool {
         if case .network = video { return true }
         return false
+    }
+
+    /// Datagrams beside an encrypted connection would not be encrypted.
+    private func validateTransport(_ url: RTSPURL) throws(CaptureError) {
+        if url.isSecure, cameraTransport == .udp {
+            throw .settings(
+                "--camera-transport udp is not encrypted: use tcp for rtsps://, or rtsp:// in a network that you trust"
+            )
+        }
+        if !url.isSecure, cameraTrust != CameraTrust() {
+            throw .settings(
+                "--camera-ca and --camera-fingerprint are for rtsps:// addresses: leave them out")
+        }
     }
 
     /// Its pictures are recorded as they come.

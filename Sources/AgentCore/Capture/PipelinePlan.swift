@@ -40,7 +40,7 @@ struct PipelinePlan: Hashable, Sendable {
             try NetworkPipeline(
                 NetworkCameraWish(
                     url: url, login: settings.cameraLogin, transport: settings.cameraTransport,
-                    kinds: kinds, agent: "tributary-agent"),
+                    trust: settings.cameraTrust, kinds: kinds, agent: "tributary-agent"),
                 isSoundNeeded: settings.audio == .network(url), settings: settings)
         }
     }

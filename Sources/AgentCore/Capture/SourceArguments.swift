@@ -56,7 +56,7 @@ private enum SourceArgument {
             throw .settings("\(option) file: needs a path after the colon")
         case _ where argument.hasPrefix(Self.filePrefix):
             self = .file(String(argument.dropFirst(Self.filePrefix.count)))
-        case _ where argument.lowercased().hasPrefix(RTSPURL.scheme):
+        case _ where RTSPURL.scheme(of: argument) != nil:
             do throws(RTSPError) {
                 self = .network(try RTSPURL(parsing: argument))
             } catch {
@@ -64,7 +64,7 @@ private enum SourceArgument {
             }
         case _ where argument.contains("://"):
             // Not repeated: it may hold a password.
-            throw .settings("\(option): of URLs, only rtsp:// is supported")
+            throw .settings("\(option): of URLs, only rtsp:// and rtsps:// are supported")
         case "":
             throw .settings("\(option) is empty: use test, file:PATH, rtsp://…, none or a device")
         default:

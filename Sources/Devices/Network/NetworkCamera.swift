@@ -7,18 +7,21 @@ package struct NetworkCameraWish: Hashable, Sendable {
     package var url: RTSPURL
     package var login: CameraLogin?
     package var transport: CameraSession.Transport
+    /// For `rtsps://`.
+    package var trust: CameraTrust
     /// What is wanted of it, pictures first.
     package var kinds: [TrackKind]
     /// `User-Agent`.
     package var agent: String
 
     package init(
-        url: RTSPURL, login: CameraLogin?, transport: CameraSession.Transport, kinds: [TrackKind],
-        agent: String
+        url: RTSPURL, login: CameraLogin?, transport: CameraSession.Transport,
+        trust: CameraTrust = CameraTrust(), kinds: [TrackKind], agent: String
     ) {
         self.url = url
         self.login = login
         self.transport = transport
+        self.trust = trust
         self.kinds = kinds
         self.agent = agent
     }
@@ -57,6 +60,10 @@ package final class NetworkCamera {
     private var session: CameraSession
     private let address: NetworkAddress
     private let control: NetworkSocket
+    /// Nil: the connection is not encrypted.
+    private let tls: TLSConnection?
+    /// Why the camera is not trusted.
+    private var distrust: String?
     private var datagrams: [Datagrams] = []
     private var places: [Int: TrackKind] = [:]
     private var unsent: [UInt8] = []
@@ -116,6 +123,10 @@ package final class NetworkCamera {
             }
             // A login is for the host that it was given for.
             if url.host != host { wish.login = nil }
+            guard url.isSecure || !wish.url.isSecure else {
+                throw .cameraRefused(
+                    wish.url.summary, reason: "it redirects to a connection that is not encrypted")
+            }
             wish.url = url
         }
         throw .cameraRefused(
@@ -131,15 +142,19 @@ package final class NetworkCamera {
             let control = try NetworkSocket.connected(
                 to: address, withinNanoseconds: connectNanoseconds, while: isWanted)
         else { return nil }
-        return NetworkCamera(wish, address, control)
+        let tls =
+            wish.url.isSecure ? try TLSConnection(host: wish.url.host, trust: wish.trust) : nil
+        return NetworkCamera(wish, address, control, tls)
     }
 
     private init(
-        _ wish: NetworkCameraWish, _ address: NetworkAddress, _ control: consuming NetworkSocket
+        _ wish: NetworkCameraWish, _ address: NetworkAddress, _ control: consuming NetworkSocket,
+        _ tls: TLSConnection?
     ) {
         summary = wish.url.summary
         self.address = address
         self.control = control
+        self.tls = tls
         transport = wish.transport
         session = CameraSession(
             url: wish.url, login: wish.login, transport: wish.transport, agent: wish.agent,
@@ -178,6 +193,7 @@ package final class NetworkCamera {
             session.setUp(wanted, now: now)
             while !isReady, end == nil, isWanted() { turn(Self.sliceMilliseconds) }
         }
+        if let distrust { throw .cameraRefused(summary, reason: distrust) }
         switch end {
         case nil: return nil
         case .redirected(let url): return .redirected(url)
@@ -267,12 +283,35 @@ package final class NetworkCamera {
     private func readControl() {
         switch control.receive(into: buffer) {
         case .received(let received):
-            session.received(received.bytes, arrivalNanoseconds: received.arrivalNanoseconds)
+            guard let tls else {
+                return session.received(
+                    received.bytes, arrivalNanoseconds: received.arrivalNanoseconds)
+            }
+            encrypted(tls) { () throws(NetworkFailure) in
+                let plain = try tls.received(received.bytes)
+                if !plain.isEmpty {
+                    session.received(plain, arrivalNanoseconds: received.arrivalNanoseconds)
+                }
+            }
+            if tls.isClosed { session.disconnected("it has closed the connection") }
         case .nothing: break
         case .closed: session.disconnected("it has closed the connection")
         case .failed(let number):
             session.disconnected(NetworkFailure("the connection failed", errno: number).reason)
         }
+    }
+
+    /// Exchanges bytes with the encrypted connection; a failure ends it.
+    private func encrypted(
+        _ tls: TLSConnection, _ body: () throws(NetworkFailure) -> Void
+    ) {
+        do throws(NetworkFailure) {
+            try body()
+        } catch {
+            if !tls.isEstablished { distrust = error.reason }
+            session.disconnected(error.reason)
+        }
+        unsent += tls.takeOutgoing()
     }
 
     private func readDatagrams(_ own: Datagrams, isControl: Bool) {
@@ -313,7 +352,11 @@ package final class NetworkCamera {
     private func carryOut(_ output: CameraSession.Output) {
         switch output {
         case .send(let bytes):
-            unsent += bytes
+            if let tls {
+                encrypted(tls) { () throws(NetworkFailure) in try tls.send(bytes) }
+            } else {
+                unsent += bytes
+            }
             if unsent.count > Self.mostUnsentBytes {
                 session.disconnected("it reads nothing of what is sent to it")
             }
