@@ -126,7 +126,8 @@ package struct RTSPURL: Hashable, Sendable {
     /// Where a redirection leads.
     package func redirected(to location: String) throws(RTSPError) -> RTSPURL {
         guard let whole = Self.requestURI(location) else {
-            throw .invalidURL("the camera redirects to something else than an rtsp:// or rtsps:// URL")
+            throw .invalidURL(
+                "the camera redirects to something else than an rtsp:// or rtsps:// URL")
         }
         return try RTSPURL(parsing: whole)
     }

@@ -158,6 +158,7 @@ enum CameraTransport: String, ExpressibleByArgument, CaseIterable {
 }
 
 extension CertificateFingerprint: ExpressibleByArgument {
+    /// Reads 64 hexadecimal digits, with or without colons.
     public init?(argument: String) { self.init(parsing: argument) }
 }
 

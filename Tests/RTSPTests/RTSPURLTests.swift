@@ -25,7 +25,8 @@ import Testing
     }
 
     @Test(arguments: [
-        "http://camera/", "rtspx://camera/", "rtsps://", "rtsp://", "rtsp:///live", "rtsp://camera:0/", "rtsp://camera:99999/",
+        "http://camera/", "rtspx://camera/", "rtsps://", "rtsp://", "rtsp:///live",
+        "rtsp://camera:0/", "rtsp://camera:99999/",
         "rtsp://cam era/", "rtsp://[fe80::1/", "rtsp://[::1]x/",
     ])
     func `what is no address of a camera is refused`(text: String) {
