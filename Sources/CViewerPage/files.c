@@ -76,6 +76,9 @@ static const unsigned char index_html[] = {
 static const unsigned char keys_js[] = {
 #embed "page/keys.js"
 };
+static const unsigned char level_bar_js[] = {
+#embed "page/level-bar.js"
+};
 static const unsigned char live_choice_js[] = {
 #embed "page/live-choice.js"
 };
@@ -181,6 +184,9 @@ static const unsigned char playback_follow_js[] = {
 static const unsigned char playback_index_js[] = {
 #embed "page/playback-index.js"
 };
+static const unsigned char playback_level_js[] = {
+#embed "page/playback-level.js"
+};
 static const unsigned char playback_marks_js[] = {
 #embed "page/playback-marks.js"
 };
@@ -238,6 +244,9 @@ static const unsigned char sessions_js[] = {
 static const unsigned char shell_js[] = {
 #embed "page/shell.js"
 };
+static const unsigned char sound_track_js[] = {
+#embed "page/sound-track.js"
+};
 static const unsigned char theme_js[] = {
 #embed "page/theme.js"
 };
@@ -291,6 +300,7 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("icons.js", icons_js),
     FILE_ENTRY("index.html", index_html),
     FILE_ENTRY("keys.js", keys_js),
+    FILE_ENTRY("level-bar.js", level_bar_js),
     FILE_ENTRY("live-choice.js", live_choice_js),
     FILE_ENTRY("live-clock.js", live_clock_js),
     FILE_ENTRY("live-commands.js", live_commands_js),
@@ -326,6 +336,7 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("playback-coverage.js", playback_coverage_js),
     FILE_ENTRY("playback-follow.js", playback_follow_js),
     FILE_ENTRY("playback-index.js", playback_index_js),
+    FILE_ENTRY("playback-level.js", playback_level_js),
     FILE_ENTRY("playback-marks.js", playback_marks_js),
     FILE_ENTRY("playback-media.js", playback_media_js),
     FILE_ENTRY("playback-missing.js", playback_missing_js),
@@ -345,6 +356,7 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("sessions.css", sessions_css),
     FILE_ENTRY("sessions.js", sessions_js),
     FILE_ENTRY("shell.js", shell_js),
+    FILE_ENTRY("sound-track.js", sound_track_js),
     FILE_ENTRY("theme.js", theme_js),
     FILE_ENTRY("timeline-draw.js", timeline_draw_js),
     FILE_ENTRY("timeline-hover.js", timeline_hover_js),

@@ -103,18 +103,52 @@ async def level(page, checks, arguments):
     checks("tiles with pictures have none", others == 0)
 
 
+async def recorded_level(page, checks, arguments):
+    """The same of its recording, at rest and while it plays: a beep takes 20 ms, and the next follows after a second."""
+    session = await page.run("fetch('/api/v1/sessions?order=newest').then((answer) => answer.json()).then(({ sessions }) => sessions[0].session)")
+    tile = f"[...document.querySelectorAll('.tile')].find((one) => one.querySelector('video').dataset.source === {json.dumps(arguments.sound)})"
+    level = f"Number({tile}.querySelector('.level').getAttribute('aria-valuenow'))"
+    await page.open(f"{arguments.page}/sessions/{session}")
+    await page.until(f"{tile}?.dataset.state === 'soundOnly' && !{tile}.querySelector('.level').hidden", 20)
+    end = await page.run("tributary.state().at")
+
+    async def at_rest(time):
+        await page.run(f"(() => {{ const place = document.querySelector('.place'); place.value = '{time:.3f}'; place.dispatchEvent(new Event('change')); }})()")
+        await page.until(f"!{tile}.querySelector('.level').hidden", 10)
+        await asyncio.sleep(0.08)
+        return await page.run(level)
+
+    times = [end - 3 + 0.02 * number for number in range(50)]
+    loud = [time for time in times if await at_rest(time) > -9]
+    beep = sum(loud) / len(loud) if loud else end - 3
+    around = [await at_rest(beep + 1), await at_rest(beep + 0.5)] if loud else []
+    checks("a recording's level at rest is that of the time that is shown", 1 <= len(loud) <= 6 and -9 < around[0] < -3 and around[1] < -40, f"{loud}, {around}")
+    if arguments.shots:
+        await page.shoot(f"{arguments.shots}/level-recorded.png")
+    await page.key(" ")
+    levels = []
+    for _ in range(60):
+        levels.append(await page.run(f"Number({tile}.querySelector('.level').getAttribute('aria-valuenow'))"))
+        await asyncio.sleep(0.05)
+    await page.key(" ")
+    checks("and while it plays, that of its beeps", -9 < max(levels) < -3 and min(levels) < -40, f"{min(levels)} to {max(levels)} dB")
+    others = await page.run("[...document.querySelectorAll('.tile')].filter((one) => one.dataset.state !== 'soundOnly' && !one.querySelector('.level').hidden).length")
+    checks("recorded tiles with pictures have none", others == 0)
+
+
 async def check(arguments):
     checks = Checks()
     async with Chromium(1280, 900) as page:
         await password(page, checks, arguments)
         await links(page, checks, arguments)
         await level(page, checks, arguments)
+        await recorded_level(page, checks, arguments)
         # For whoever comes next.
         await page.open(f"{arguments.page}/account")
         await page.until("!!document.querySelector('.fields')", 10)
         await passwords(page, OTHER, *[arguments.viewer.split(":", 1)[1]] * 2)
         await page.until(FORM, 20)
-        checks.console(page, ("401", "403"))
+        checks.console(page, ("401", "403", f"{arguments.sound}/picture.jpg"))
     return checks.failures == 0
 
 

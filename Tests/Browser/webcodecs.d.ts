@@ -57,11 +57,20 @@ declare class AudioData {
     close(): void;
 }
 
+interface AudioDecoderConfig {
+    codec: string;
+    sampleRate: number;
+    numberOfChannels: number;
+    description?: BufferSource;
+}
+
 declare class AudioDecoder {
     constructor(init: { output: (data: AudioData) => void; error: (error: DOMException) => void });
     readonly state: 'unconfigured' | 'configured' | 'closed';
     readonly decodeQueueSize: number;
-    configure(config: { codec: string; sampleRate: number; numberOfChannels: number; description?: BufferSource }): void;
+    configure(config: AudioDecoderConfig): void;
     decode(chunk: EncodedAudioChunk): void;
+    flush(): Promise<void>;
     close(): void;
+    static isConfigSupported(config: AudioDecoderConfig): Promise<{ supported?: boolean }>;
 }

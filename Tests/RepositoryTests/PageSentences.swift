@@ -46,6 +46,7 @@ enum PageSentences {
             live.js: Live pictures
             live.js: Watch the recording
             live.js: What to do
+            level-bar.js: Sound level of …
             live-choice.js: Sources on the wall
             live-commands.js: Ask for a keyframe
             live-commands.js: Bit rate
@@ -57,7 +58,6 @@ enum PageSentences {
             live-commands.js: Start the capture
             live-commands.js: Stop the capture
             live-commands.js: …° clockwise
-            live-level.js: Sound level of …
             live-tile.js: Commands for …
             live-tile.js: Enlarge …
             live-tile.js: How long ago this picture was captured; error bound of its time; pictures per second of the source
@@ -441,7 +441,6 @@ enum PageSentences {
             live.js: No picture has come yet that could be marked.
             live.js: No picture of … has come yet.
             live.js: … has no sound.
-            live-level.js: … dB
             live-tile.js:  since …
             live-tile.js: No contact
             live-tile.js: No contact…
@@ -451,6 +450,9 @@ enum PageSentences {
             live-tile.js: clock not measured
             live-tile.js: … late
             live-tile.js: … s ago
+
+        the sound of a source, decoded
+            level-bar.js: … dB
 
         what the browser can do, and what it has refused
             export.js: Copy the link from the field. …
@@ -567,6 +569,7 @@ enum PageSentences {
             live-painter.js: pictures of a live source begin anew: …
             media-buffer.js: …; codecs="…"
             picture-zoom.js: translate(…%, …%) scale(…)
+            playback-level.js: the level of a recorded source is not shown: …
             playback-media.js: …/mp4; codecs="…"
             theme.js: (prefers-color-scheme: dark)
             theme.js: not all

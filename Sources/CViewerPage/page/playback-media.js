@@ -31,7 +31,7 @@ let isDirect = true;
  * @param {string} range
  * @param {AbortSignal} signal
  */
-async function fetchMedia(path, range, signal) {
+export async function fetchMedia(path, range, signal) {
     const options = { headers: { range }, signal };
     if (isDirect) {
         try {
@@ -45,6 +45,12 @@ async function fetchMedia(path, range, signal) {
     isDirect = false;
     return response.arrayBuffer();
 }
+
+/**
+ * The range of a segment in its file (RFC 9110 §14.1.2).
+ * @param {Segment} segment
+ */
+export const byteRange = (segment) => `bytes=${segment.offset}-${segment.offset + segment.size - 1}`;
 
 /** The browser has refused what was appended. */
 class Undecodable extends Error {}
@@ -281,10 +287,11 @@ export class TrackMedia {
         const segment = this.index.segments[number];
         const abort = new AbortController();
         this.loading = { number, abort };
-        const range = `bytes=${segment.offset}-${segment.offset + segment.size - 1}`;
+        // Of a source without such a track, the next segment has none either: its media are not fetched for that.
+        const isAbsent = this.isAbsent && await this.#track(segment) === null;
         const [track, response] = await Promise.all([
             this.#track(segment),
-            fetchMedia(segment.media, range, abort.signal),
+            isAbsent ? new ArrayBuffer(0) : fetchMedia(segment.media, byteRange(segment), abort.signal),
         ]);
         this.loading = undefined;
         const key = segmentKey(segment);

@@ -5,8 +5,9 @@ import { address } from './api.js';
 import { causeBeginning, isOnPurpose } from './causes.js';
 import { element, setText } from './element.js';
 import { counted, duration, sessionTime } from './format.js';
-import { follow } from './playback-follow.js';
 import { PictureZoom } from './picture-zoom.js';
+import { follow } from './playback-follow.js';
+import { PlaybackLevel } from './playback-level.js';
 import { TrackMedia } from './playback-media.js';
 
 /** @typedef {import('./playback-coverage.js').Lane} Lane */
@@ -35,9 +36,10 @@ export class PlaybackTile {
         this.video = element('video', { muted: true, playsInline: true, preload: 'auto', disablePictureInPicture: true,
             dataset: { source: name }, 'aria-label': `Picture of ${name}` });
         this.words = element('p', { className: 'words', hidden: true });
+        this.level = new PlaybackLevel(name, index);
         this.detail = element('span', { className: 'detail' });
         this.choice = element('button', { type: 'button', className: 'name', title: 'Steps go by the pictures of this source' }, name);
-        this.screen = element('div', { className: 'screen' }, this.video, this.words);
+        this.screen = element('div', { className: 'screen' }, this.video, this.words, this.level.element);
         this.element = element('figure', { className: 'tile' },
             this.screen,
             element('figcaption', {}, this.choice, this.detail));
@@ -80,6 +82,7 @@ export class PlaybackTile {
 
     close() {
         this.media.close();
+        this.level.close();
     }
 
     /** Notes which picture is on the screen. */
@@ -129,6 +132,8 @@ export class PlaybackTile {
             this.video.pause();
         }
         this.#tell(time, sample, isThere, isGap, lane);
+        if (media.isAbsent) this.level.follow(time, isRunning ? Math.abs(rate) : 0);
+        else this.level.bar.hide();
         this.lag = this.at === null ? 0 : Math.max(0, time - this.at);
     }
 
