@@ -42,6 +42,13 @@ async def check(arguments):
             " cell.querySelectorAll('.mini > span > span').length]; })()")
         checks("today's cell of the month shows and names the sources", told is not None and told[1] > 0 and all(name in told[0] for name in sources), str(told))
 
+        # Noon is in the middle of each lane, and each hour where the lanes have it.
+        far = await page.run("""[...document.querySelectorAll('.days section:first-child .hours span')].slice(1, -1).map((mark, index) => {
+            const track = document.querySelector('.days section:first-child .track').getBoundingClientRect(), box = mark.getBoundingClientRect();
+            return Math.abs(box.left + box.width / 2 - track.left - track.width * (index + 1) / 8);
+        })""")
+        checks("each hour is below its place on the lanes", len(far) == 7 and max(far) < 1.5, f"{max(far, default=-1):.1f} px off")
+
         # The second click: in the middle of what was recorded of one source in the finished session.
         lane = get(f"/sessions/{arguments.session}/coverage")[0]
         middle = sum(lane["recorded"][0][key] for key in ("startSeconds", "endSeconds")) / 2

@@ -68,7 +68,7 @@ export class DayStrip {
         const marks = Array.from({ length: 9 }, (_, index) => new Date(this.start + ((this.end - this.start) * index) / 8));
         this.field = element('div', { className: 'day-field', tabIndex: 0, role: 'slider', 'aria-label': 'Time of this day' }, this.lanes, this.place);
         this.element = element('div', { className: 'day', hidden: true }, this.field,
-            element('div', { className: 'hours muted figures' }, ...marks.map((mark) => element('span', {}, clockMinutes(mark)))));
+            element('div', { className: 'hours muted figures' }, ...marks.map((mark, index) => element('span', { style: { left: `${(index / 8) * 100}%` } }, clockMinutes(mark)))));
         /** Where the pointer has told a time; clicks have whole pixels only, which are minutes. */
         this.pointed = { x: NaN, time: 0 };
         this.field.addEventListener('pointermove', (event) => {
