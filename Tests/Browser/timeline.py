@@ -45,6 +45,23 @@ GROWING = """(async () => {
     return [isKept, isNew, isGone];
 })()"""
 
+# Opened at an instant of a session of three hours, and of a minute.
+AROUND = """(async () => {
+    const { Timeline } = await import('/page/timeline.js');
+    const shown = (length) => {
+        const made = new Timeline('none', 0, () => {});
+        made.setLanes([{ source: 'hall', recorded: [{ startSeconds: 0, endSeconds: length, isGrowing: false }], missing: [], unplaced: [] }]);
+        made.showAround(7200);
+        const { start, end, isWhole } = made.scale;
+        made.close();
+        clearTimeout(made.settling);
+        return isWhole || [start, end, isWhole];
+    };
+    return [shown(10800), shown(60)];
+})()"""
+
+LATER = "{ const Present = Date; Date = class extends Present { constructor(...parts) { super(...(parts.length ? parts : [Present.now() + 182 * 86_400_000])); } }; }"
+
 
 async def check(arguments):
     checks = Checks()
@@ -87,6 +104,8 @@ async def check(arguments):
         numbers = [number for line in lines for pair in line.get("records", [])[:1] for number in pair]
         if numbers:
             checks("and which records", all(str(number) in words for number in numbers[:2]), str(numbers))
+        checks("and who says so", len(lines) > 1 or "Reported by the agent itself" in words, words.replace("\n", " / "))
+        checks("and asks for no picture where there is none", not [text for text in page.problems if "picture.jpg" in text], str(page.problems))
         if arguments.shots:
             await page.shoot(f"{arguments.shots}/gap.png")
 
@@ -131,6 +150,22 @@ async def check(arguments):
         checks("and who does not see it hears it", "missing" in told, told)
         found = await page.run(GROWING % {"session": json.dumps(arguments.session)})
         checks("fine lanes stay until there are newer ones, and go with the zoom", found == [True, True, True], str(found))
+        found = await page.run(AROUND)
+        checks("of a session of hours, an instant's minutes are shown; of a short one all", found == [[6600, 7320, False], True], str(found))
+        await page.resize(1024, 600)
+        place = await page.run("(() => { const line = document.querySelector('.gaps button'); return [line.getClientRects().length, line.clientHeight]; })()")
+        checks("the times of a list are on one line each", place[1] < 34, str(place))
+        # Seen from half a year later, the clocks of that zone have another offset now than then.
+        await page.send("Page.addScriptToEvaluateOnNewDocument", source=LATER)
+        await page.open(f"{arguments.page}/sessions/{arguments.session}?at={start + 0.5:.3f}&zone=Europe/Berlin")
+        await page.until("document.querySelector('.wall')?.value.includes('+0')", 10)
+        cut = await page.run("[...document.querySelectorAll('.controls input')].filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.value)")
+        checks("the fields show their times whole, with an offset as well", not cut, str(cut))
+        await page.press_text("Keys")
+        await page.until("!!document.querySelector('dialog[open]')", 5)
+        top = await page.run("(() => { const [dialog, title] = ['dialog', 'dialog h2'].map((one) => document.querySelector(one).getBoundingClientRect().top); return title - dialog; })()")
+        checks("a long dialog opens at its title", top >= 0, f"{top} px")
+        await page.key("Escape")
         checks.console(page)
     return checks.failures == 0
 

@@ -353,6 +353,8 @@ enum PageSentences {
             timeline-hover.js: and … more
             timeline-hover.js: … missing
             timeline-hover.js: …: from ……….
+            timeline-hover.js: Found by the collector
+            timeline-hover.js: Reported by the agent itself
 
         the session as the viewer describes it (GET /api/v1/sessions, …/NAME)
             export.js: About … as recorded; encoded again, its size is known when it is done.

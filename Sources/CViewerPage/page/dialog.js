@@ -26,5 +26,7 @@ export function openDialog(name, title, ...children) {
     });
     document.body.append(dialog);
     dialog.showModal();
+    // The first field or button has the focus: in a long one it may be at the end.
+    dialog.scrollTop = 0;
     return dialog;
 }

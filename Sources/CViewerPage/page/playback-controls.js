@@ -159,7 +159,9 @@ export class PlaybackControls {
             if (document.activeElement !== field && field.value !== text) field.value = text;
         };
         show(this.place, sessionTime(playing.now));
-        show(this.clock, localText(new Date(this.zero + playing.now * 1000)));
+        const instant = localText(new Date(this.zero + playing.now * 1000));
+        show(this.clock, instant);
+        if (this.clock.style.getPropertyValue('--length') !== String(instant.length)) this.clock.style.setProperty('--length', String(instant.length));
         setText(this.status, waitingFor.length > 0 && playing.isHeld && performance.now() - player.heldSince > 500
             ? `Waiting for ${waitingFor.map((tile) => tile.name).join(', ')}` : '');
         this.clear.disabled = markIn === null && markOut === null;

@@ -107,6 +107,7 @@ class PlaybackPage {
         this.#takeAddress(location, true);
         this.#showOverview();
         this.timeline.setLanes(lanes);
+        if (new URLSearchParams(location.search).has('at')) this.timeline.showAround(this.player.clock.now);
         this.timeline.samples = (name) => this.player.indices.has(name)
             ? this.player.tiles.find((tile) => tile.name === name)?.media.samples : undefined;
         this.player.changed = () => this.#show();

@@ -88,6 +88,8 @@ export class TimelineHover {
         if (!first || time < first.startSeconds) return '';
         // The same picture for the same few pixels.
         const at = Math.max(first.startSeconds, Math.round(time / step) * step);
+        // In a gap there is none.
+        if (!lane.recorded.some(({ startSeconds, endSeconds }) => startSeconds <= at && at <= endSeconds)) return '';
         return `${address`/api/v1/sessions/${this.session}/sources/${lane.source}/picture.jpg`}?at=${at.toFixed(3)}&width=${pictureWidth}`;
     }
 
@@ -144,7 +146,7 @@ export class TimelineHover {
             const lines = (await reading).filter((line) => line.cause === gap.cause);
             if (this.element.hidden || lines.length === 0) return;
             const text = lines[0].text === causeText(gap.cause) ? '' : lines[0].text;
-            const told = lines.length === 1 ? [text, recordWords(lines[0])].filter(Boolean) : lines.slice(0, mostLines).map(lineWords);
+            const told = lines.length === 1 ? [text, reporterWords(lines[0])].filter(Boolean) : lines.slice(0, mostLines).map(lineWords);
             if (lines.length > mostLines) told.push(`and ${lines.length - mostLines} more`);
             setText(this.words, [gapWords(gap), ...told].join('\n'));
         } catch {
@@ -193,6 +195,21 @@ export function lengthWords({ startSeconds, endSeconds }) {
  * @property {string} text
  * @property {[number, number][]} [records]
  */
+
+/** Causes that the collector has found itself; it learns of all others from the agent. */
+const ownCauses = ['write failed', 'too many files', 'impossible times'];
+/** Of what an agent has lost together with its disk, only the collector knows. */
+const ownTexts = ['the box has lost', 'not sent again'];
+
+/**
+ * Who says so, and in which records: that is how sure it is.
+ * @param {GapLine} line
+ */
+function reporterWords(line) {
+    const isOwn = ownCauses.includes(line.cause) || ownTexts.some((text) => line.text.startsWith(text));
+    const records = recordWords(line);
+    return `${isOwn ? 'Found by the collector' : 'Reported by the agent itself'}${records && ` (${records})`}.`;
+}
 
 /**
  * Which records: `records 120–134, 140`.

@@ -18,6 +18,9 @@ const grip = 8;
 const wheelFactor = 1.0015;
 /** Finer coverage is asked for when the part has been still so long, milliseconds. */
 const settle = 250;
+/** Of a session longer than this, a minute is few pixels; and what is shown around an instant of it. Seconds. */
+const longSession = 3600;
+const around = { before: 600, after: 120 };
 
 export class Timeline {
     /**
@@ -109,6 +112,17 @@ export class Timeline {
             element('li', {}, element('span', { className: isStriped ? 'swatch striped' : 'swatch', style: { color: `var(${property})` } }), words);
         this.legend.replaceChildren(item('--recorded', 'Recorded'), ...(isGrowing ? [item('--growing', 'Being recorded')] : []),
             ...causes.map((cause) => item(causeProperty(cause), causeBeginning(cause), isOnPurpose({ cause }))));
+    }
+
+    /**
+     * Shows what is around a moment, where the whole session would have minutes in a pixel.
+     * @param {number} time
+     */
+    showAround(time) {
+        const { start, end } = this.scale.whole;
+        if (end - start < longSession) return;
+        this.scale.show(time - around.before, time + around.after);
+        this.#moved();
     }
 
     /**
