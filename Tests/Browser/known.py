@@ -197,7 +197,11 @@ async def wall(page, checks, arguments):
     finally:
         os.kill(arguments.agent, signal.SIGCONT)
     await page.until(f"{tile}.dataset.state === 'live'", 40)
-    at = await page.run(f"tributary.state().sources[{json.dumps(arguments.source)}].at")
+    # Behind what the pause has cost: there, the recording has no picture.
+    shown = f"tributary.state().sources[{json.dumps(arguments.source)}].at"
+    for _ in range(2):
+        await page.until(f"{shown} > {await page.run(shown)} + 0.5", 20)
+    at = await page.run(shown)
     await page.run(f"{tile}.querySelector('a.button').click()")
     await page.until("location.pathname.startsWith('/sessions/')", 5)
     await page.until(f"{PICTURES}.length === 1 && {PICTURES}.every(([state, isThere]) => isThere && state === 'shown')", 30)
