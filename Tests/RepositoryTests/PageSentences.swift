@@ -577,5 +577,10 @@ enum PageSentences {
             theme.js: not all
             timeline.js: swatch striped
             timeline-draw.js: … …px …
+            timeline-hover.js: impossible times
+            timeline-hover.js: not sent again
+            timeline-hover.js: the box has lost
+            timeline-hover.js: too many files
+            timeline-hover.js: write failed
         """#
 }

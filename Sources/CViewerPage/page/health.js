@@ -27,6 +27,7 @@ class HealthPage {
     #list = element('ul', { className: 'findings', 'aria-live': 'polite', 'aria-label': 'What is wrong' });
     #said = '';
     #figures = element('dl', { className: 'site' });
+    #column = element('div', { className: 'column awaiting' });
     /** @type {Map<string, HTMLElement>} */
     #values = new Map();
     #sources = element('div', { className: 'sources' });
@@ -45,7 +46,7 @@ class HealthPage {
         for (const [name, { means, act }] of Object.entries(alerts)) {
             known.append(element('dt', { id: name, tabIndex: -1 }, name), element('dd', {}, means, ' ', element('em', {}, 'Do: '), act));
         }
-        root.append(element('div', { className: 'column' },
+        this.#column.append(
             element('h1', {}, 'Health'),
             this.#list, this.#figures,
             this.#heading,
@@ -53,7 +54,8 @@ class HealthPage {
             this.#sources,
             element('details', {}, element('summary', {}, 'The same as a table'), this.#tableOf()),
             this.#meanings = element('details', {}, element('summary', {}, 'What the alerts mean'),
-                element('p', { className: 'muted' }, 'The runbook, deploy/README.md, says more under the same names.'), known)));
+                element('p', { className: 'muted' }, 'The runbook, deploy/README.md, says more under the same names.'), known));
+        root.append(this.#column);
         this.#timer = setInterval(() => this.#draw(), drawing);
         this.#draw();
     }
@@ -106,6 +108,7 @@ class HealthPage {
 
     #drawFindings() {
         const isNew = this.#history.second < 0 && this.#history.openFor < silence;
+        this.#column.classList.toggle('awaiting', isNew);
         const found = isNew ? [] : findings(this.#history);
         const said = found.map((finding) => finding.alert + (finding.source ?? '')).join() + isNew;
         const texts = found.map((finding) => finding.text);
