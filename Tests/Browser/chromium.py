@@ -107,6 +107,10 @@ class Chromium(Tab):
     async def resize(self, width, height, scale=1, mobile=False):
         await self.send("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=scale, mobile=mobile)
 
+    async def early(self, script):
+        """Runs a script before those of each page that is opened from now on."""
+        await self.send("Page.addScriptToEvaluateOnNewDocument", source=script)
+
     async def colours(self, scheme, motion="no-preference"):
         await self.send("Emulation.setEmulatedMedia", features=[
             {"name": "prefers-color-scheme", "value": scheme}, {"name": "prefers-reduced-motion", "value": motion}])

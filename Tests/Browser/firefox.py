@@ -21,7 +21,7 @@ PREFERENCES = {
     "browser.download.folderList": 2, "browser.download.useDownloadDir": True, "browser.download.alwaysOpenPanel": False,
 }
 # Keys that are no characters (WebDriver, "keyboard actions").
-KEYS = {"Escape": "\ue00c", "End": "\ue010", "Home": "\ue011", "ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014",
+KEYS = {"Escape": "\ue00c", "End": "\ue010", "Home": "\ue011", "PageUp": "\ue00e", "PageDown": "\ue00f", "ArrowLeft": "\ue012", "ArrowUp": "\ue013", "ArrowRight": "\ue014",
     "ArrowDown": "\ue015", "Enter": "\ue006", "Tab": "\ue004", "Shift": "\ue008"}
 # It says its port within so many seconds.
 PATIENCE = 40
@@ -135,6 +135,21 @@ class Firefox(Tab):
         press = [{"type": "pointerDown", "button": 0}, {"type": "pointerUp", "button": 0}]
         await self.act({"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"},
             "actions": [{"type": "pointerMove", "x": round(x), "y": round(y)}, *press * times]})
+
+    async def mouse(self, kind, x, y, deltaX=0, deltaY=0, **_):
+        """As `Chromium.mouse`, of what the checks use of it."""
+        x, y = round(x), round(y)
+        if kind == "mouseWheel":
+            return await self.act({"type": "wheel", "id": "wheel", "actions": [{"type": "scroll", "x": x, "y": y, "deltaX": round(deltaX), "deltaY": round(deltaY)}]})
+        button = {"mousePressed": [{"type": "pointerDown", "button": 0}], "mouseReleased": [{"type": "pointerUp", "button": 0}]}.get(kind, [])
+        await self.act({"type": "pointer", "id": "mouse", "parameters": {"pointerType": "mouse"}, "actions": [{"type": "pointerMove", "x": x, "y": y}, *button]})
+
+    async def resize(self, width, height):
+        await self.send("browsingContext.setViewport", context=self.context, viewport={"width": width, "height": height})
+
+    async def early(self, script):
+        """Runs a script before those of each page that is opened from now on."""
+        await self.send("script.addPreloadScript", functionDeclaration=f"() => {{ {script} }}")
 
     async def shoot(self, path):
         shot = await self.send("browsingContext.captureScreenshot", context=self.context)

@@ -12,8 +12,8 @@ import json
 import sys
 import urllib.request
 
+from browsers import browser
 from checks import Checks
-from chromium import Chromium
 
 HOVER = "(() => { const hover = document.querySelector('.timeline .hover'); return hover.hidden ? '' : hover.innerText; })()"
 SAID = "document.getElementById('said').textContent"
@@ -78,7 +78,7 @@ async def check(arguments):
     middle = (gap["startSeconds"] + gap["endSeconds"]) / 2
     source = lanes[number]["source"]
     lines = [line for line in get(f"/sources/{source}/gaps") if line["cause"] == gap["cause"]]
-    async with Chromium() as page:
+    async with browser(arguments.browser) as page:
         await page.open(f"{arguments.page}/sessions/{arguments.session}?at={start + 0.5:.3f}")
         await page.until("window.tributary && Object.values(tributary.state().sources).some((one) => one.at !== null)", 20)
         await page.run(PLACE)
@@ -156,7 +156,7 @@ async def check(arguments):
         place = await page.run("(() => { const line = document.querySelector('.gaps button'); return [line.getClientRects().length, line.clientHeight]; })()")
         checks("the times of a list are on one line each", place[1] < 34, str(place))
         # Seen from half a year later, the clocks of that zone have another offset now than then.
-        await page.send("Page.addScriptToEvaluateOnNewDocument", source=LATER)
+        await page.early(LATER)
         await page.open(f"{arguments.page}/sessions/{arguments.session}?at={start + 0.5:.3f}&zone=Europe/Berlin")
         await page.until("document.querySelector('.wall')?.value.includes('+0')", 10)
         cut = await page.run("[...document.querySelectorAll('.controls input')].filter((one) => one.scrollWidth > one.clientWidth).map((one) => one.value)")
@@ -198,6 +198,7 @@ async def scrub(page, checks, extent, point):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--browser", choices=("chromium", "firefox"), default="chromium")
     parser.add_argument("--page", required=True, help="such as http://127.0.0.1:8080")
     parser.add_argument("--session", required=True, help="a finished one with a gap")
     parser.add_argument("--shots", help="directory for pictures of the page")
