@@ -116,53 +116,60 @@ let package = Package(
         .systemLibrary(name: "CZlib", providers: [.apt(["zlib1g-dev"])]),
 
         // Level 0: values and handles that know nothing of each other.
+        library("Files"),
         library("Hashing", "COpenSSL"),
         library("Media"),
         library("Messaging", "CZeroMQ"),
         library("PostgreSQL", "CPostgreSQL"),
         library("SQLite", "CSQLite"),
-        library("Spooling", "CChecksum", "CLinux"),
         library("Threads", "CLinux"),
-        library("Terminal", argumentParser, logging, "CLinux", "CYAML"),
 
         // Level 1: one concern each.
-        library("ObjectStore", "Hashing", "CCurl", "Media", "Threads"),
-        library("Operations", "Media", "Terminal"),
+        library("ObjectStore", "Files", "Hashing", "CCurl", "Media", "Threads"),
         library("RTSP", "Hashing", "Media"),
         library("Timing", "Media"),
         library("Wire", protobuf, "Media"),
-        library("MP4", "Media"),
+        library("MP4", "Files", "Media"),
+        library("Spooling", "CChecksum", "CLinux", "Files"),
+        library("Terminal", argumentParser, logging, "CLinux", "CYAML", "Files", "Media"),
         library("FFmpegSupport", "CFFmpeg", "Media"),
 
         // Level 2: recordings on disk; who may write them; media of all kinds.
         library(
-            "Devices", "CALSA", "CFFmpeg", "CLinux", "CTLS", "CV4L2", "FFmpegSupport", "Media",
+            "Devices", "Files", "CALSA", "CFFmpeg", "CLinux", "CTLS", "CV4L2", "FFmpegSupport", "Media",
             "RTSP",
             "Threads"),
         library("Encoding", "CFFmpeg", "FFmpegSupport", "Media"),
-        library("Containers", "CFFmpeg", "FFmpegSupport", "Media"),
-        library("Trust", argumentParser, "Hashing", logging, "Messaging", "Terminal", "Wire"),
-        library("Control", argumentParser, "Media", "Messaging", "Terminal", "Threads", "Wire"),
+        library("Containers", "Files", "CFFmpeg", "FFmpegSupport", "Media"),
         library(
-            "Archive", "Hashing", "CLinux", "Media", "MP4", "PostgreSQL", "SQLite", "Threads",
+            "Trust", "Files", argumentParser, "Hashing", logging, "Messaging", "Terminal", "Wire"),
+        library(
+            "Control", "Files", argumentParser, "Media", "Messaging", "Terminal", "Threads", "Wire"),
+        library(
+            "Archive", "Files", "Hashing", "CLinux", "Media", "MP4", "PostgreSQL", "SQLite",
+            "Threads",
             "Timing"),
         library(
-            "CollectorClient", "Hashing", logging, "Media", "Messaging", "Spooling", "Threads",
+            "CollectorClient", "Files", "Hashing", logging, "Media", "Messaging", "Spooling",
+            "Threads",
             "Timing", "Wire"),
-        library("OperationsServer", logging, "CLinux", "Operations", "Threads"),
+        library("Operations", "Files", "Media", "Terminal"),
 
         // Level 3: the one way to read recordings.
+        library("OperationsServer", logging, "CLinux", "Files", "Operations", "Threads"),
         library(
-            "Library", argumentParser, "Archive", "CLinux", "Media", "MP4", "ObjectStore",
+            "Library", "Files", argumentParser, "Archive", "CLinux", "Media", "MP4", "ObjectStore",
             "PostgreSQL", "Terminal", "Threads"),
-        library("Uploading", "Hashing", "Archive", "CLinux", "Media", "ObjectStore", "Threads"),
+        library(
+            "Uploading", "Files", "Hashing", "Archive", "CLinux", "Media", "ObjectStore", "Threads"),
 
         // Level 4: the programs' services.
         library(
-            "AgentCore", "Hashing", logging, "Control", "Devices", "Encoding", "Media", "Messaging",
+            "AgentCore", "Files", "Hashing", logging, "Control", "Devices", "Encoding", "Media",
+            "Messaging",
             "CollectorClient", "RTSP", "Spooling", "Threads", "Trust", "Wire"),
         library(
-            "CollectorCore", logging, "Archive", "CLinux", "Control", "Library", "Media",
+            "CollectorCore", "Files", logging, "Archive", "CLinux", "Control", "Library", "Media",
             "Messaging",
             "ObjectStore", "Operations", "CollectorClient", "Terminal", "Threads", "Timing",
             "Trust",
@@ -172,14 +179,16 @@ let package = Package(
             "Messaging", "Spooling", "Trust", "Wire"),
         library("SyncCheck", "Archive", "Devices", "Encoding", "Media", "MP4"),
         library(
-            "ExportCore", "Archive", "CLinux", "Containers", "Devices", "Encoding", "Library",
+            "ExportCore", "Files", "Archive", "CLinux", "Containers", "Devices", "Encoding",
+            "Library",
             "Media", "MP4", "Terminal"),
 
         // Level 5: the viewer's services.
         .target(
             name: "ViewerCore",
             dependencies: viewerServer + [
-                "Hashing", logging, "Archive", "CLinux", "CViewerPage", "CZlib", "Containers",
+                "Hashing", logging, "Archive", "CLinux", "CViewerPage", "Files", "CZlib",
+                "Containers",
                 "Control", "Encoding",
                 "ExportCore", "Library", "Media", "MP4", "Messaging", "Operations",
                 "OperationsServer",
@@ -189,21 +198,24 @@ let package = Package(
 
         // Level 6: the programs.
         program(
-            "tributary-agent", "AgentCore", "CLinux", "Control", "Encoding", "Devices", "Media",
+            "tributary-agent", "AgentCore", "CLinux", "Files", "Control", "Encoding", "Devices",
+            "Media",
             "Messaging", "RTSP", "Trust", "Wire"),
         program(
-            "tributary-collector", "CollectorCore", "Archive", "CLinux", "Library", "Media",
+            "tributary-collector", "CollectorCore", "Archive", "CLinux", "Files", "Library",
+            "Media",
             "ObjectStore", "Operations", "OperationsServer", "Threads", "Trust", "Uploading"),
         program(
             "tributary", "Archive", "CollectorClient", "Containers", "Control", "Devices",
-            "Encoding", "ExportCore", "Library", "Media", "Messaging", "MP4", "ObjectStore",
-            "Operations", "ReplayCore", "SyncCheck", "Threads", "Trust", "Uploading", "Wire"),
+            "Encoding", "ExportCore", "Files", "Library", "Media", "Messaging", "MP4",
+            "ObjectStore", "Operations", "ReplayCore", "SyncCheck", "Threads", "Trust", "Uploading",
+            "Wire"),
 
         // Builds several programs with one command, side by side: those that record and read, and all four.
         library("RecordingPrograms", "tributary", "tributary-agent", "tributary-collector"),
         library("Programs", "RecordingPrograms", "tributary-viewer"),
         program(
-            "tributary-viewer", "Archive", "CLinux", "Library", "Messaging", "Operations",
+            "tributary-viewer", "Archive", "CLinux", "Files", "Library", "Messaging", "Operations",
             "Threads", "Trust",
             "ViewerCore"),
 
@@ -268,6 +280,7 @@ let package = Package(
             "Media", "MP4", "TestMedia", "TestRecordings"),
         tests(
             "Library", "Archive", "Library", "Media", "MP4", "ObjectStore", "TestRecordings"),
+        tests("Files", "Files"),
         tests("Hashing", "Hashing"),
         tests("Control", "Control", "Messaging", "Wire"),
         tests("Devices", "Devices", "Media", "TestMedia"),

@@ -1,3 +1,4 @@
+import Files
 import Glibc
 import Spooling
 
@@ -243,19 +244,9 @@ package final class WireRecordingReader {
 
     /// Up to `count` bytes at the present position.
     private func read(_ count: Int) throws(WireRecordingError) -> [UInt8] {
-        var failure: Int32?
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            while filled < count {
-                let got = pread(
-                    descriptor, buffer.baseAddress?.advanced(by: filled), count - filled,
-                    off_t(offset) + filled)
-                if got < 0, errno == EINTR { continue }
-                if got < 0 { failure = errno }
-                guard got > 0 else { return }
-                filled += got
-            }
+        guard let bytes = Descriptor.read(descriptor, at: offset, count: count) else {
+            throw .unreadable(path: path, errno: errno)
         }
-        if let failure { throw .unreadable(path: path, errno: failure) }
         return bytes
     }
 }
@@ -270,7 +261,7 @@ package enum WireRecordingError: Error, Hashable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .unreadable(let path, let code):
-            "cannot read \(path): \(String(cString: strerror(code)))"
+            "cannot read \(path): \(systemMessage(code))"
         case .noWireRecording(let path): "\(path) is not a wire recording"
         case .version(let path, let version):
             "\(path) has format version \(version), and this program supports \(WireRecording.version): use a matching version"

@@ -1,4 +1,5 @@
 import CFFmpeg
+import Files
 import Glibc
 
 /// The output of a muxer to a descriptor or a sink, through libavformat's bounded buffer.
@@ -24,7 +25,7 @@ final class ByteOutlet {
     init(creating path: String, cancellation: Cancellation?) throws(ContainerError) {
         descriptor = open(path, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else {
-            throw .cannotOpen(path, reason: systemReason(errno))
+            throw .cannotOpen(path, reason: systemMessage(errno))
         }
         ownsDescriptor = true
         sink = nil
@@ -121,7 +122,7 @@ final class ByteOutlet {
             if count < 0, errno == EINTR { continue }
             guard count > 0 else {
                 let code = count < 0 ? errno : ENOSPC
-                failure = failure ?? systemReason(code)
+                failure = failure ?? systemMessage(code)
                 return -code
             }
             rest = UnsafeRawBufferPointer(rebasing: rest[count...])
@@ -142,10 +143,4 @@ final class ByteOutlet {
         }
         return false
     }
-}
-
-/// The message for an errno.
-func systemReason(_ code: Int32) -> String {
-    guard let text = strerror(code) else { return "error \(code)" }
-    return String(cString: text)
 }

@@ -1,3 +1,5 @@
+import Files
+
 /// A writable container, by the name of libavformat's muxer.
 package struct ContainerFormat: Hashable, Sendable, CustomStringConvertible {
     package let name: String
@@ -35,7 +37,8 @@ package struct ContainerFormat: Hashable, Sendable, CustomStringConvertible {
 
     /// The container for a file's extension.
     package init?(path: String) {
-        guard let file = path.split(separator: "/").last, let dot = file.lastIndex(of: "."),
+        let file = Path.name(of: path)
+        guard let dot = file.lastIndex(of: "."),
             let format = ContainerFormat(name: String(file[file.index(after: dot)...]))
         else { return nil }
         self = format

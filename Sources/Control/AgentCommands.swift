@@ -1,4 +1,5 @@
 package import ArgumentParser
+import Files
 import Glibc
 import Media
 import Terminal
@@ -272,7 +273,7 @@ package struct AgentSnapshotCommand<Route: AgentRoute>: ParsableCommand {
     package init() {}
 
     package func validate() throws {
-        let name = file.split(separator: "/").last.map(String.init) ?? file
+        let name = Path.name(of: file)
         guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return }
         let suffix = name[name.index(after: dot)...].lowercased()
         guard ["jpg", "jpeg"].contains(suffix) else {

@@ -1,3 +1,4 @@
+import Files
 import Glibc
 import Media
 import Messaging
@@ -46,7 +47,7 @@ package struct ControlClient: Sendable {
                 throw Failure(
                     "\(name) does not listen at \(path): it is starting or stopping; try again")
             }
-            let reason = String(cString: strerror(code))
+            let reason = systemMessage(code)
             throw Failure(
                 "cannot connect to \(name) at \(path): \(reason); run this as the same user")
         }

@@ -1,3 +1,4 @@
+import Files
 import Glibc
 import Terminal
 
@@ -18,42 +19,18 @@ enum OutputFile {
         }
     }
 
-    /// Writes the bytes to a temporary file, and renames it; `-` is standard output.
+    /// Writes the bytes atomically; `-` is standard output.
     static func write(_ bytes: [UInt8], to path: String, overwrites: Bool) throws {
-        if path == "-" { return try write(bytes, STDOUT_FILENO, path) }
+        guard path != "-" else {
+            guard Descriptor.write(STDOUT_FILENO, bytes) else {
+                throw Failure("cannot write \(path): \(systemMessage(errno))")
+            }
+            return
+        }
         // Checked again, because the picture may have taken time.
         try check(path, overwrites: overwrites)
-        let temporary = "\(path).part"
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else { throw failure(path) }
-        do {
-            defer { close(descriptor) }
-            try write(bytes, descriptor, path)
-        } catch {
-            unlink(temporary)
-            throw error
+        do throws(FileError) { try SmallFile.write(bytes, to: path, mode: 0o644) } catch {
+            throw Failure("\(error)")
         }
-        guard rename(temporary, path) == 0 else {
-            let error = failure(path)
-            unlink(temporary)
-            throw error
-        }
-    }
-
-    private static func write(_ bytes: [UInt8], _ descriptor: Int32, _ path: String) throws {
-        try bytes.withUnsafeBytes { buffer in
-            var rest = buffer[...]
-            while !rest.isEmpty {
-                let slice = UnsafeRawBufferPointer(rebasing: rest)
-                let written = Glibc.write(descriptor, slice.baseAddress, slice.count)
-                if written < 0, errno == EINTR { continue }
-                guard written > 0 else { throw failure(path) }
-                rest = rest.dropFirst(written)
-            }
-        }
-    }
-
-    private static func failure(_ path: String) -> Failure {
-        Failure("cannot write \(path): \(String(cString: strerror(errno)))")
     }
 }

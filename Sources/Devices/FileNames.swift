@@ -1,19 +1,11 @@
+import Files
 import Glibc
 
 /// Lists directories and resolves links.
 enum FileNames {
     /// The names in a directory, unordered; empty if it cannot be read.
     static func inside(_ path: String) -> [String] {
-        guard let folder = opendir(path) else { return [] }
-        defer { closedir(folder) }
-        var names: [String] = []
-        while let entry = readdir(folder) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name != ".", name != ".." { names.append(name) }
-        }
-        return names
+        Directory.names(in: path) ?? []
     }
 
     /// The path without links; nil if it does not exist.
@@ -34,20 +26,9 @@ enum FileNames {
 
 /// Small files of /proc and /sys.
 enum TextFile {
-    /// A file's content, up to a page; nil if it cannot be read.
-    static func read(_ path: String) -> String? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var bytes = [UInt8](repeating: 0, count: 4096)
-        let count = Glibc.read(descriptor, &bytes, bytes.count)
-        guard count >= 0 else { return nil }
-        return String(decoding: bytes[..<count], as: UTF8.self)
-    }
-
     /// Its first line; nil if it cannot be read, or is empty.
     static func line(_ path: String) -> String? {
-        read(path)?.split(separator: "\n").first.map(String.init)
+        SmallFile.kernelText(path)?.split(separator: "\n").first.map(String.init)
     }
 }
 
@@ -66,7 +47,7 @@ enum Holders {
 
     /// "ffmpeg (process 812)", also for one of its threads.
     static func name(ofProcess thread: String) -> String {
-        let status = TextFile.read("/proc/\(thread)/status")?.split(separator: "\n")
+        let status = SmallFile.kernelText("/proc/\(thread)/status")?.split(separator: "\n")
         let process =
             status?.first { $0.hasPrefix("Tgid:") }?.split(separator: "\t").last.map(String.init)
             ?? thread

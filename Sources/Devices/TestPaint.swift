@@ -95,17 +95,9 @@ struct Disc {
 enum TimeText {
     /// "2026-11-20 22:40:00.000".
     static func utc(nanoseconds: Int64) -> [UInt8] {
-        let seconds = nanoseconds.flooredQuotient(1_000_000_000)
-        let milliseconds = (nanoseconds - seconds * 1_000_000_000) / 1_000_000
-        var time = time_t(seconds)
-        var parts = tm()
-        gmtime_r(&time, &parts)
-        return padded(Int64(parts.tm_year) + 1900, digits: 4)
-            + padded(Int64(parts.tm_mon) + 1, digits: 2, prefix: "-")
-            + padded(Int64(parts.tm_mday), digits: 2, prefix: "-")
-            + padded(Int64(parts.tm_hour), digits: 2, prefix: " ")
-            + padded(Int64(parts.tm_min), digits: 2, prefix: ":")
-            + padded(Int64(parts.tm_sec), digits: 2, prefix: ":")
+        let time = CivilTime(nanosecondsSince1970: nanoseconds)
+        let milliseconds = (nanoseconds - time.secondsSince1970 * 1_000_000_000) / 1_000_000
+        return Array("\(time.date) \(time.clock)".utf8)
             + padded(milliseconds, digits: 3, prefix: ".")
     }
 
@@ -126,13 +118,5 @@ enum TimeText {
             rest /= 10
         }
         return result
-    }
-}
-
-extension Int64 {
-    /// The quotient, rounded towards negative infinity.
-    fileprivate func flooredQuotient(_ divisor: Int64) -> Int64 {
-        let (quotient, remainder) = quotientAndRemainder(dividingBy: divisor)
-        return remainder < 0 ? quotient - 1 : quotient
     }
 }

@@ -1,3 +1,4 @@
+import Files
 import Glibc
 
 /// Bytes with random access: a file, or memory.
@@ -58,22 +59,9 @@ package struct DescriptorSource: ByteSource, Sendable {
 
     package func read(at offset: Int64, count: Int) throws(MP4Error) -> [UInt8] {
         precondition(offset >= 0 && count >= 0)
-        var failure: Int32 = 0
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
-            while filled < count {
-                let rest = UnsafeMutableBufferPointer(rebasing: buffer[filled..<count])
-                let got = pread(descriptor, rest.baseAddress, rest.count, off_t(offset) + filled)
-                if got > 0 {
-                    filled += got
-                } else if got == 0 {
-                    return
-                } else if errno != EINTR {
-                    failure = errno
-                    return
-                }
-            }
+        guard let bytes = Descriptor.read(descriptor, at: offset, count: count) else {
+            throw .unreadable(offset: offset, errno: errno)
         }
-        guard failure == 0 else { throw .unreadable(offset: offset, errno: failure) }
         guard bytes.count == count else {
             throw .shortRead(offset: offset, wanted: count, got: bytes.count)
         }

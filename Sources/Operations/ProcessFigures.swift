@@ -1,3 +1,4 @@
+import Files
 import Glibc
 import Media
 
@@ -67,25 +68,14 @@ package struct ProcessFigures: Hashable, Sendable {
     }
 
     private static func descriptorCount() -> UInt64 {
-        guard let directory = opendir("/proc/self/fd") else { return 0 }
-        defer { closedir(directory) }
-        var count: UInt64 = 0
-        while readdir(directory) != nil { count += 1 }
-        // ".", ".." and the directory itself.
-        return count > 3 ? count - 3 : 0
+        // Without the directory itself.
+        UInt64(max(0, (Directory.names(in: "/proc/self/fd")?.count ?? 0) - 1))
     }
 
     private static func words(of path: String) -> [Substring] {
         contents(of: path).split(whereSeparator: \.isWhitespace)
     }
 
-    /// The start of one of the kernel's small files; empty if it cannot be read.
-    private static func contents(of path: String) -> String {
-        let file = open(path, O_RDONLY | O_CLOEXEC)
-        guard file >= 0 else { return "" }
-        defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: 4_096)
-        let count = read(file, &bytes, bytes.count)
-        return count > 0 ? String(decoding: bytes[..<count], as: UTF8.self) : ""
-    }
+    /// Empty if it cannot be read.
+    private static func contents(of path: String) -> String { SmallFile.kernelText(path) ?? "" }
 }

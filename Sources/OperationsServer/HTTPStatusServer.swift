@@ -1,4 +1,5 @@
 import CLinux
+import Files
 import Glibc
 package import Logging
 package import Operations
@@ -97,7 +98,7 @@ private final class ListeningSocket: Sendable {
             next = candidate.ai_next
             let descriptor = Self.bound(to: candidate)
             guard descriptor >= 0 else {
-                reason = String(cString: strerror(errno))
+                reason = systemMessage(errno)
                 continue
             }
             self.descriptor = descriptor
@@ -190,7 +191,7 @@ private struct ServingLoop {
                     fd: entry?.socket.descriptor ?? -1, events: Int16(events), revents: 0)
             }
             guard poll(&polled, nfds_t(polled.count), Self.lookMilliseconds) >= 0 || errno == EINTR
-            else { return String(cString: strerror(errno)) }
+            else { return systemMessage(errno) }
             if polled[0].revents != 0 { return nil }
             for (id, state) in zip(ids, polled.dropFirst(2)) where state.revents != 0 {
                 serve(id)

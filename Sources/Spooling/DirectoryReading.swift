@@ -1,4 +1,5 @@
 import CLinux
+import Files
 import Glibc
 
 /// Reads a spool's directory, for its owner and for read-only access.
@@ -7,16 +8,8 @@ struct DirectoryReading: Sendable {
 
     /// The names of the entries that match `isWanted`.
     func names(where isWanted: (String) -> Bool) throws(SpoolError) -> [String] {
-        guard let handle = opendir(path) else {
+        guard let names = Directory.names(in: path, where: isWanted) else {
             throw .system(operation: "read the directory", path: path, errno: errno)
-        }
-        defer { closedir(handle) }
-        var names: [String] = []
-        while let entry = readdir(handle) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            if name != "." && name != ".." && isWanted(name) { names.append(name) }
         }
         return names
     }
@@ -29,20 +22,8 @@ struct DirectoryReading: Sendable {
         var status = stat()
         guard fstat(file, &status) == 0 else { throw error("get the status of", name) }
         let size = max(0, min(limit, Int(status.st_size) - offset))
-        var failure: Int32?
-        let bytes = [UInt8](unsafeUninitializedCapacity: size) { buffer, count in
-            while count < size {
-                let step = pread(
-                    file, buffer.baseAddress?.advanced(by: count), size - count,
-                    off_t(offset + count))
-                if step < 0 && errno == EINTR { continue }
-                if step < 0 { failure = errno }
-                guard step > 0 else { return }
-                count += step
-            }
-        }
-        if let failure {
-            throw .system(operation: "read", path: "\(path)/\(name)", errno: failure)
+        guard let bytes = Descriptor.read(file, at: Int64(offset), count: size) else {
+            throw error("read", name)
         }
         return bytes
     }

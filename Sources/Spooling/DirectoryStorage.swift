@@ -1,4 +1,5 @@
 import CLinux
+import Files
 import Glibc
 
 /// A spool's directory on a real disk, locked by one process at a time.
@@ -10,42 +11,26 @@ package final class DirectoryStorage: SpoolStorage {
 
     package var path: String { reading.path }
     private let reading: DirectoryReading
-    private let lock: Int32
+    private let lock: FileLock
 
     /// Creates the directory if necessary, and takes its lock.
     /// - Throws: ``SpoolError/inUse(path:)`` when another process has it.
     package init(path: String) throws(SpoolError) {
         reading = DirectoryReading(path: path)
-        try Self.makeDirectories(path)
+        do throws(FileError) { try Directory.make(path, mode: 0o700) } catch {
+            throw SpoolError(error)
+        }
         let lockPath = "\(path)/\(Self.lockName)"
-        lock = CLinux_open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard lock >= 0 else {
+        let descriptor = CLinux_open(lockPath, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
             throw .system(operation: "write into", path: path, errno: errno)
         }
-        guard flock(lock, LOCK_EX | LOCK_NB) == 0 else {
-            let code = errno
-            close(lock)
-            throw code == EWOULDBLOCK
-                ? .inUse(path: path) : .system(operation: "lock", path: lockPath, errno: code)
+        let taken: FileLock?
+        do throws(FileError) { taken = try FileLock.take(descriptor, path: lockPath) } catch {
+            throw SpoolError(error)
         }
-    }
-
-    deinit {
-        close(lock)
-    }
-
-    private static func makeDirectories(_ path: String) throws(SpoolError) {
-        var made = path.hasPrefix("/") ? "" : "."
-        for part in path.split(separator: "/") {
-            made += "/\(part)"
-            guard mkdir(made, 0o700) == 0 || errno == EEXIST else {
-                let code = errno
-                // A parent directory may exist without being writable.
-                var status = stat()
-                if stat(made, &status) == 0 { continue }
-                throw .system(operation: "create the directory", path: path, errno: code)
-            }
-        }
+        guard let taken else { throw .inUse(path: path) }
+        lock = taken
     }
 
     package func names() throws(SpoolError) -> [String] {
@@ -110,10 +95,7 @@ package final class DirectoryStorage: SpoolStorage {
             defer { close(file) }
             guard fdatasync(file) == 0 else { throw error("synchronise", name) }
         }
-        let directory = CLinux_open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0)
-        guard directory >= 0 else { throw error("open", "") }
-        defer { close(directory) }
-        guard fsync(directory) == 0 else { throw error("synchronise", "") }
+        do throws(FileError) { try Directory.synchronize(path) } catch { throw SpoolError(error) }
     }
 
     private func open(_ name: String, _ flags: Int32) throws(SpoolError) -> Int32 {

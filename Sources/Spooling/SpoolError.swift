@@ -1,4 +1,4 @@
-import Glibc
+import Files
 
 /// An error with a spool's files.
 package enum SpoolError: Error, Hashable, Sendable, CustomStringConvertible {
@@ -9,10 +9,17 @@ package enum SpoolError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A record is larger than any reader takes.
     case recordTooLarge(sizeBytes: Int)
 
+    init(_ error: FileError) {
+        guard case .system(let operation, let path, let code) = error else {
+            preconditionFailure("a spool checks no permissions")
+        }
+        self = .system(operation: operation, path: path, errno: code)
+    }
+
     package var description: String {
         switch self {
         case .system(let operation, let path, let code):
-            "cannot \(operation) \(path): \(String(cString: strerror(code)))"
+            "cannot \(operation) \(path): \(systemMessage(code))"
         case .inUse(let path):
             "the spool \(path) is in use by another agent: stop that agent, or use another --spool"
         case .recordTooLarge(let size):

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import Media
 
 /// An instant as a command-line argument: a date, optionally with a time of day, in the machine's time zone or with an
 /// explicit one.
@@ -92,12 +93,8 @@ package struct CalendarInstant: HintedArgument, Hashable, CustomStringConvertibl
 
     /// RFC 3339, UTC, to the second.
     package var description: String {
-        var seconds = time_t(nanoseconds / 1_000_000_000)
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        func two(_ value: Int32) -> String { padded(Int(value), 2) }
-        return "\(Int(parts.tm_year) + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))"
-            + "T\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))Z"
+        let time = CivilTime(nanosecondsSince1970: nanoseconds)
+        return "\(time.date)T\(time.clock)Z"
     }
 
     private enum Zone {
@@ -127,21 +124,12 @@ package struct CalendarInstant: HintedArgument, Hashable, CustomStringConvertibl
         _ date: (year: Substring, month: Substring, day: Substring),
         _ time: (hour: Substring, minute: Substring, second: Substring)
     ) -> Int64? {
-        guard let year = Int32(date.year), let month = Int32(date.month),
-            let day = Int32(date.day), let hour = Int32(time.hour),
-            let minute = Int32(time.minute), let second = Int32(time.second),
-            (1970...2200).contains(year), hour < 24, minute < 60, second < 60
+        guard let year = Int(date.year), let month = Int(date.month), let day = Int(date.day),
+            let hour = Int(time.hour), let minute = Int(time.minute),
+            let second = Int(time.second), (1970...2200).contains(year)
         else { return nil }
-        var parts = tm()
-        parts.tm_year = year - 1900
-        parts.tm_mon = month - 1
-        parts.tm_mday = day
-        let wanted = parts
-        _ = timegm(&parts)
-        // timegm normalises the 40th of a month.
-        guard parts.tm_mon == wanted.tm_mon, parts.tm_mday == wanted.tm_mday else { return nil }
-        parts = wanted
-        (parts.tm_hour, parts.tm_min, parts.tm_sec) = (hour, minute, second)
-        return Int64(timegm(&parts))
+        return CivilTime(
+            year: year, month: month, day: day, hour: hour, minute: minute, second: second)?
+            .secondsSince1970
     }
 }

@@ -1,3 +1,4 @@
+import Files
 import Glibc
 package import Logging
 import Synchronization
@@ -88,15 +89,6 @@ package final class Console: Sendable {
 
     private func write(_ text: String) {
         var text = text
-        text.withUTF8 { bytes in
-            var rest = bytes[...]
-            while !rest.isEmpty {
-                let written = Glibc.write(
-                    descriptor, UnsafeBufferPointer(rebasing: rest).baseAddress, rest.count)
-                if written < 0 && errno == EINTR { continue }
-                guard written > 0 else { return }
-                rest = rest.dropFirst(written)
-            }
-        }
+        text.withUTF8 { _ = Descriptor.write(descriptor, UnsafeRawBufferPointer($0)) }
     }
 }

@@ -1,4 +1,5 @@
 import Dispatch
+import Files
 import Glibc
 
 /// The whole terminal at standard output, redrawn repeatedly.
@@ -72,15 +73,6 @@ package final class FullScreen: Sendable {
 
     private static func write(_ text: String) {
         var text = text
-        text.withUTF8 { bytes in
-            var rest = bytes[...]
-            while !rest.isEmpty {
-                let written = Glibc.write(
-                    1, UnsafeBufferPointer(rebasing: rest).baseAddress, rest.count)
-                if written < 0 && errno == EINTR { continue }
-                guard written > 0 else { return }
-                rest = rest.dropFirst(written)
-            }
-        }
+        text.withUTF8 { _ = Descriptor.write(1, UnsafeRawBufferPointer($0)) }
     }
 }

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Glibc
+import Media
 
 /// A moment of a session in options: session time (`1:23.5`, `1:02:03`, `90s`, `13.3`, `500ms`) or UTC
 /// (`2026-11-20T22:40:00.5Z`).
@@ -43,7 +43,7 @@ package enum TimelinePoint: HintedArgument, Hashable, CustomStringConvertible {
 
     /// Session time as text: `1:23.500`, with hours if necessary.
     package static func text(_ nanoseconds: Int64) -> String {
-        let milliseconds = nanoseconds.magnitude / 1_000_000
+        let milliseconds = Int(nanoseconds.magnitude / 1_000_000)
         let (seconds, rest) = (milliseconds / 1_000, milliseconds % 1_000)
         let (minutes, second) = (seconds / 60, seconds % 60)
         let (hours, minute) = (minutes / 60, minutes % 60)
@@ -52,11 +52,6 @@ package enum TimelinePoint: HintedArgument, Hashable, CustomStringConvertible {
         return hours > 0
             ? "\(sign)\(hours):\(padded(minute, 2)):\(padded(second, 2)).\(fraction)"
             : "\(sign)\(minute):\(padded(second, 2)).\(fraction)"
-    }
-
-    private static func padded(_ value: UInt64, _ width: Int) -> String {
-        let text = String(value)
-        return String(repeating: "0", count: max(0, width - text.count)) + text
     }
 
     /// `[[h:]m:]s[.fraction]` with at least one colon.
@@ -97,24 +92,12 @@ package enum TimelinePoint: HintedArgument, Hashable, CustomStringConvertible {
         guard text.utf8.count >= 20, text.hasSuffix("Z"), text.utf8.allSatisfy({ $0 < 0x80 }) else {
             return nil
         }
-        let halves = text.dropLast().split(separator: "T", omittingEmptySubsequences: false)
-        guard halves.count == 2 else { return nil }
-        let date = halves[0].split(separator: "-", omittingEmptySubsequences: false)
-        let time = halves[1].split(omittingEmptySubsequences: false) { $0 == ":" || $0 == "-" }
-        guard date.count == 3, time.count == 3, let year = digits(date[0], 4...4),
-            let month = digits(date[1], 2...2), let day = digits(date[2], 2...2),
-            let hour = digits(time[0], 2...2), let minute = digits(time[1], 2...2),
-            let seconds = fixed(time[2]), (1970...2200).contains(year), hour < 24, minute < 60,
-            seconds < 60 * 1_000_000_000
+        let date = text.utf8.prefix(19)
+        let fraction = text.dropFirst(19).dropLast()
+        guard fraction.isEmpty || fraction.hasPrefix("."), let rest = fixed("0" + fraction),
+            let time = CivilTime(date) ?? CivilTime(date, timeSeparator: UInt8(ascii: "-")),
+            (1970...2200).contains(time.year)
         else { return nil }
-        var parts = tm()
-        parts.tm_year = Int32(year) - 1900
-        parts.tm_mon = Int32(month) - 1
-        parts.tm_mday = Int32(day)
-        let wanted = parts
-        let midnight = timegm(&parts)
-        // timegm normalises the 40th of a month.
-        guard parts.tm_mon == wanted.tm_mon, parts.tm_mday == wanted.tm_mday else { return nil }
-        return (Int64(midnight) + hour * 3_600 + minute * 60) * 1_000_000_000 + seconds
+        return time.secondsSince1970 * 1_000_000_000 + rest
     }
 }

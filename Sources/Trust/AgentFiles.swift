@@ -1,3 +1,4 @@
+import Files
 import Glibc
 package import Messaging
 package import Wire
@@ -136,17 +137,11 @@ extension KeyDirectory {
         _ body: () throws(TrustError) -> Result
     ) throws(TrustError) -> Result {
         try PrivateFile.makeDirectory(agentsPath)
-        let descriptor = open(agentsPath, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else {
-            throw .system(operation: "read", path: agentsPath, errno: errno)
+        let lock: FileLock
+        do throws(FileError) { lock = try FileLock.wait(directory: agentsPath) } catch {
+            throw TrustError(error)
         }
-        // Closing it releases the lock.
-        defer { close(descriptor) }
-        while flock(descriptor, LOCK_EX) != 0 {
-            guard errno == EINTR else {
-                throw .system(operation: "lock", path: agentsPath, errno: errno)
-            }
-        }
+        defer { withExtendedLifetime(lock) {} }
         return try body()
     }
 
@@ -154,7 +149,7 @@ extension KeyDirectory {
         try PrivateFile.makeDirectory(agentsPath)
         try PrivateFile.write(
             agentPath(authorization.name), Array(authorization.fileText.utf8), mode: 0o644,
-            replacing: true)
+            .replace)
     }
 
     private func remove(_ name: String) throws(TrustError) {
@@ -173,22 +168,16 @@ extension KeyDirectory {
 
     /// Sorted names of the agents with files; empty if the directory does not exist.
     func agentNames() throws(TrustError) -> [String] {
-        guard let handle = opendir(agentsPath) else {
+        let names = Directory.names(in: agentsPath) {
+            $0.hasSuffix(Self.suffix) && !$0.hasPrefix(".")
+        }
+        guard let names else {
             if errno == ENOENT { return [] }
             throw .system(operation: "read", path: agentsPath, errno: errno)
         }
-        defer { closedir(handle) }
-        var names: [String] = []
-        while let entry = readdir(handle) {
-            let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-                pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-            }
-            guard name.hasSuffix(Self.suffix), !name.hasPrefix(".") else { continue }
-            guard names.count < Self.maximumAgents else {
-                throw .tooManyAgents(directory: agentsPath, limit: Self.maximumAgents)
-            }
-            names.append(String(name.dropLast(Self.suffix.count)))
+        guard names.count <= Self.maximumAgents else {
+            throw .tooManyAgents(directory: agentsPath, limit: Self.maximumAgents)
         }
-        return names.sorted()
+        return names.map { String($0.dropLast(Self.suffix.count)) }.sorted()
     }
 }

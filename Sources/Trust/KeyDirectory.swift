@@ -1,3 +1,4 @@
+import Files
 import Glibc
 package import Messaging
 
@@ -95,7 +96,7 @@ extension KeyDirectory {
         bytes.reserveCapacity(bytes.count + text.count + 1)
         bytes += text
         bytes.append(0x0A)
-        try PrivateFile.write(ownKeyPath, bytes, mode: 0o600, replacing: false)
+        try PrivateFile.write(ownKeyPath, bytes, mode: 0o600, .create)
         return key
     }
 }
@@ -127,6 +128,6 @@ extension KeyDirectory {
             \(Self.keyName) = \(key.text)
 
             """
-        try PrivateFile.write(collectorPath, Array(text.utf8), mode: 0o644, replacing: true)
+        try PrivateFile.write(collectorPath, Array(text.utf8), mode: 0o644, .replace)
     }
 }

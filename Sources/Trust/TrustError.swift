@@ -1,3 +1,4 @@
+import Files
 import Glibc
 
 /// An error about a key, a key file or a security option; each description is one line that says what to do.
@@ -96,7 +97,7 @@ package enum TrustError: Error, Hashable, Sendable, CustomStringConvertible {
             "cannot read \(path): permission denied; run this as the owner of the file, or change "
                 + "the owner ('chown USER \(path)')"
         case .system(let operation, let path, let errno):
-            "cannot \(operation) \(path): \(String(cString: strerror(errno)))"
+            "cannot \(operation) \(path): \(systemMessage(errno))"
         case .keys(let text):
             text
         }

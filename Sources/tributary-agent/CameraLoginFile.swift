@@ -1,3 +1,4 @@
+import Files
 import Glibc
 import RTSP
 import Terminal
@@ -8,30 +9,19 @@ enum CameraLoginFile {
     private static let maximumBytes = 4_096
 
     static func read(_ path: String) throws -> CameraLogin {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
-        guard descriptor >= 0 else { throw failure(path) }
-        defer { close(descriptor) }
-        var status = stat()
-        guard fstat(descriptor, &status) == 0 else { throw failure(path) }
-        guard status.st_mode & S_IFMT == S_IFREG else {
-            throw Failure("--camera-login \(path) is not a regular file")
+        let content: SmallFile.Content?
+        do throws(FileError) {
+            content = try SmallFile.read(path, limit: maximumBytes, .secret)
+        } catch .accessibleByOthers {
+            throw Failure("--camera-login \(path) can be read by other users: chmod 600 \(path)")
+        } catch {
+            throw Failure("--camera-login: \(error)")
         }
-        guard status.st_mode & 0o077 == 0 else {
-            throw Failure(
-                "--camera-login \(path) can be read by other users: chmod 600 \(path)")
+        guard let content else {
+            throw Failure("cannot read --camera-login \(path): \(systemMessage(ENOENT))")
         }
-        var bytes = [UInt8](repeating: 0, count: maximumBytes)
-        let count = Glibc.read(descriptor, &bytes, bytes.count)
-        guard count >= 0 else { throw failure(path) }
-        guard
-            let login = CameraLogin(fileText: String(decoding: bytes.prefix(count), as: UTF8.self))
-        else {
-            throw Failure("--camera-login \(path): the first line must be USER:PASSWORD")
-        }
+        guard let login = CameraLogin(fileText: String(decoding: content.bytes, as: UTF8.self))
+        else { throw Failure("--camera-login \(path): the first line must be USER:PASSWORD") }
         return login
-    }
-
-    private static func failure(_ path: String) -> Failure {
-        Failure("cannot read --camera-login \(path): \(String(cString: strerror(errno)))")
     }
 }

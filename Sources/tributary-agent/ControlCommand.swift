@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Files
 import Glibc
 import Terminal
 import Wire
@@ -45,7 +46,7 @@ struct SocketRoute: AgentRoute {
     var sourceName: String {
         if let source { return source }
         // The socket that was found has the name of its source.
-        let file = socketPath?.split(separator: "/").last ?? ""
+        let file = socketPath.map(Path.name) ?? ""
         return file.hasSuffix(".sock")
             ? String(file.dropLast(".sock".count)) : SourceNames.ofThisMachine()
     }
@@ -86,7 +87,7 @@ struct SocketRoute: AgentRoute {
             return "check --control-socket, and run this as the user that the agent runs as"
         }
         let running = Self.sockets(in: directory).filter(ControlClient.isListening).sorted()
-            .compactMap { $0.split(separator: "/").last?.dropLast(".sock".count) }
+            .map { Path.name(of: $0).dropLast(".sock".count) }
         guard !running.isEmpty else {
             return
                 "no agent is running with its spool in \(directory); give --spool or --control-socket, and run this as "
@@ -97,15 +98,8 @@ struct SocketRoute: AgentRoute {
     }
 
     private static func sockets(in directory: String) -> [String] {
-        guard let handle = opendir(directory) else { return [] }
-        defer { closedir(handle) }
-        var found: [String] = []
-        while let entry = readdir(handle) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if name.hasSuffix(".sock") { found.append("\(directory)/\(name)") }
+        (Directory.names(in: directory) { $0.hasSuffix(".sock") } ?? []).map {
+            "\(directory)/\($0)"
         }
-        return found
     }
 }

@@ -1,5 +1,6 @@
 import AgentCore
 import ArgumentParser
+import Files
 import Glibc
 import Messaging
 import Terminal
@@ -40,7 +41,7 @@ struct EnrolCommand: ParsableCommand {
 
     func run() throws {
         let line = try readLine()
-        let directory = try file.map(ConfigurationText.directory) ?? configurationDirectory()
+        let directory = try file.map(Path.directory) ?? configurationDirectory()
         let usual = file ?? "\(directory)/agent.yaml"
         // All that can be wrong here is found before the line is used: it is good once.
         let keyDirectory = try self.keyDirectory(configuration: usual)
@@ -133,10 +134,10 @@ struct EnrolCommand: ParsableCommand {
         } catch {
             throw Failure("cannot add options to \(path): \(error)")
         }
-        let place = access(path, F_OK) == 0 ? path : ConfigurationText.directory(of: path)
+        let place = access(path, F_OK) == 0 ? path : Path.directory(of: path)
         guard access(place, W_OK) == 0 || errno == ENOENT else {
             throw Failure(
-                "cannot write \(path): \(String(cString: strerror(errno))); run this with sudo, or give another --file"
+                "cannot write \(path): \(systemMessage(errno)); run this with sudo, or give another --file"
             )
         }
     }

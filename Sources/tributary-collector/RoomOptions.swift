@@ -1,5 +1,6 @@
 import Archive
 import ArgumentParser
+import Files
 import Media
 import Terminal
 
@@ -53,7 +54,7 @@ struct RoomOptions: ParsableArguments {
     /// - Returns: a line for the log, where nothing can be recorded for now; nil: all is well, or nobody can say.
     /// - Throws: where the disk is smaller than what is to stay free.
     func check(archive: String) throws(UsageError) -> String? {
-        let place = Self.existingPart(of: archive)
+        let place = Path.existingPart(of: archive) ?? archive
         let free: UInt64
         let size: UInt64
         do throws(ArchiveError) {
@@ -74,16 +75,6 @@ struct RoomOptions: ParsableArguments {
         return
             "only \(byteText(free)) free at \(archive), and --reserve is \(reserve): nothing is recorded until "
             + "there is more free space; remove recordings ('tributary rm') or use a smaller --reserve"
-    }
-
-    /// The archive's directory, or the nearest above it that is there: the rest is made.
-    private static func existingPart(of path: String) -> String {
-        var path = path
-        while !NamedPath.exists(path) {
-            guard let slash = path.lastIndex(of: "/") else { return "." }
-            path = slash == path.startIndex ? "/" : String(path[..<slash])
-        }
-        return path
     }
 }
 

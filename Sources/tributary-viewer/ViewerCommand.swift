@@ -2,6 +2,7 @@ import Archive
 import ArgumentParser
 import CLinux
 import Dispatch
+import Files
 import Glibc
 import Library
 import Logging
@@ -246,10 +247,7 @@ struct ViewerCommand: RepeatingCommand {
         if let service = variable("STATE_DIRECTORY")?.split(separator: ":").first {
             return String(service)
         }
-        if let users {
-            guard let slash = users.lastIndex(of: "/") else { return "." }
-            return slash == users.startIndex ? "/" : String(users[..<slash])
-        }
+        if let users { return Path.directory(of: users) }
         let own = "tributary-viewer"
         return variable("XDG_STATE_HOME").map { "\($0)/\(own)" }
             ?? variable("HOME").map { "\($0)/.local/state/\(own)" }

@@ -40,7 +40,10 @@ struct `A configuration that is changed` {
         try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: directory) }
         let path = directory.appending(path: "agent.yaml").path
-        try Data("rest".utf8).write(to: URL(filePath: "\(path).\(getpid()).new"))
+        let leftover = "\(path).\(getpid()).new"
+        try Data("rest".utf8).write(to: URL(filePath: leftover))
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -7_200)], ofItemAtPath: leftover)
         try ConfigurationText("video: test\n").write(to: path)
         #expect(try String(contentsOfFile: path, encoding: .utf8) == "video: test\n")
         #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path).count == 1)

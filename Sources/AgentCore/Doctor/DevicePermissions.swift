@@ -1,3 +1,4 @@
+import Files
 import Glibc
 
 /// Whether devices may be opened, by the groups that own them.
@@ -58,15 +59,6 @@ enum DevicePermissions {
     }
 
     private static func nodes(in directory: String, where isOne: (String) -> Bool) -> [String] {
-        guard let handle = opendir(directory) else { return [] }
-        defer { closedir(handle) }
-        var found: [String] = []
-        while let entry = readdir(handle) {
-            let name = withUnsafeBytes(of: &entry.pointee.d_name) {
-                String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
-            }
-            if isOne(name) { found.append("\(directory)/\(name)") }
-        }
-        return found.sorted()
+        (Directory.names(in: directory, where: isOne) ?? []).map { "\(directory)/\($0)" }.sorted()
     }
 }

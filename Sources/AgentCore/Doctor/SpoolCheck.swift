@@ -1,3 +1,4 @@
+import Files
 import Glibc
 import Media
 
@@ -10,13 +11,13 @@ enum SpoolCheck {
                 "samples are kept in memory only (\(byteText(memoryLimitBytes))) and are lost in a restart: "
                     + "give a --spool directory")
         }
-        guard let directory = existingPart(of: spool.path) else {
+        guard let directory = Path.existingPart(of: spool.path) else {
             return Diagnosis(
                 "spool", .problem,
                 "no parent directory of \(spool.path) exists: choose another --spool")
         }
         guard access(directory, W_OK | X_OK) == 0 else {
-            let reason = String(cString: strerror(errno))
+            let reason = systemMessage(errno)
             return Diagnosis(
                 "spool", .problem,
                 "cannot write the spool \(spool.path): \(directory): \(reason); make it writable, or choose "
@@ -24,7 +25,7 @@ enum SpoolCheck {
         }
         var space = statvfs()
         guard statvfs(directory, &space) == 0 else {
-            let reason = String(cString: strerror(errno))
+            let reason = systemMessage(errno)
             return Diagnosis("spool", .problem, "\(directory): \(reason); choose another --spool")
         }
         let free = Int(clamping: UInt64(space.f_bavail) &* UInt64(space.f_frsize))
@@ -75,17 +76,5 @@ enum SpoolCheck {
     /// The bitrate that a spool is large enough for.
     private static func rateText(_ limitBytes: Int, _ seconds: UInt32) -> String {
         "\(Int(Double(limitBytes) * 8 / Double(seconds) / margin) / 1000) kbit/s"
-    }
-
-    /// The directory, or its nearest parent that exists: missing directories are created later.
-    private static func existingPart(of path: String) -> String? {
-        var path = path
-        while access(path, F_OK) != 0 {
-            guard errno == ENOENT, let slash = path.lastIndex(of: "/") else {
-                return path.contains("/") ? nil : "."
-            }
-            path = slash == path.startIndex ? "/" : String(path[..<slash])
-        }
-        return path
     }
 }

@@ -1,3 +1,4 @@
+import Files
 import Glibc
 import Media
 
@@ -17,6 +18,13 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
     case unavailable(place: String, reason: String)
     /// An object store has refused or failed a request. The reason names the store and the object.
     case store(reason: String)
+
+    init(_ error: FileError) {
+        guard case .system(let operation, let path, let code) = error else {
+            preconditionFailure("an archive's files are not checked for permissions")
+        }
+        self = .system(operation: operation, path: path, errno: code)
+    }
 
     package var description: String {
         switch self {

@@ -1,11 +1,11 @@
-import CLinux
+import Files
 import Glibc
 
 /// An exclusive lock on work in a directory; the kernel releases it when the program ends, for whatever reason.
 package struct DirectoryLock: ~Copyable {
     /// Interval of attempts to take the lock.
     private static let pauseNanoseconds = 10_000_000
-    private let descriptor: Int32
+    private let lock: FileLock
 
     /// - Parameter busy: the error text when another program holds it.
     init(_ path: String, busy: String) throws(ArchiveError) {
@@ -13,13 +13,12 @@ package struct DirectoryLock: ~Copyable {
         guard descriptor >= 0 else {
             throw .system(operation: "open the directory", path: path, errno: errno)
         }
-        guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
-            let code = errno
-            close(descriptor)
-            if code == EWOULDBLOCK { throw .malformed(path: path, reason: busy) }
-            throw .system(operation: "lock", path: path, errno: code)
+        let lock: FileLock?
+        do throws(FileError) { lock = try FileLock.take(descriptor, path: path) } catch {
+            throw ArchiveError(error)
         }
-        self.descriptor = descriptor
+        guard let lock else { throw .malformed(path: path, reason: busy) }
+        self.lock = lock
     }
 
     /// Waits for the lock, for work that takes milliseconds.
@@ -41,9 +40,5 @@ package struct DirectoryLock: ~Copyable {
             var pause = timespec(tv_sec: 0, tv_nsec: Self.pauseNanoseconds)
             nanosleep(&pause, nil)
         }
-    }
-
-    deinit {
-        close(descriptor)
     }
 }

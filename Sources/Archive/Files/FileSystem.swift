@@ -1,4 +1,5 @@
 import CLinux
+import Files
 import Glibc
 package import MP4
 
@@ -360,12 +361,7 @@ package enum FileSystem {
         guard disk.rename(temporary, to: path) == 0 else {
             throw .system(operation: "replace", path: path, errno: errno)
         }
-        let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        let directory = Path.directory(of: path)
         try synchronizeDirectory(directory, on: disk)
     }
-}
-
-/// The system's error message for an errno.
-func systemMessage(_ code: Int32) -> String {
-    String(cString: strerror(code))
 }

@@ -1,4 +1,5 @@
 import CLinux
+import Files
 import Glibc
 
 // The only access to files below an archive's directory, whose content is untrusted.
@@ -78,14 +79,12 @@ enum PlainPath {
     ) -> Result? {
         var path = path[...]
         while path.count > 1, path.hasSuffix("/") { path.removeLast() }
-        let slash = path.lastIndex(of: "/")
-        let name = slash.map { path[path.index(after: $0)...] } ?? path
-        let holder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
+        let name = path.lastIndex(of: "/").map { path[path.index(after: $0)...] } ?? path
         guard isResolvable(String(name)) else {
             errno = EINVAL
             return nil
         }
-        let directory = openDirectory(holder, flags: CLinux_O_PATH)
+        let directory = openDirectory(Path.directory(of: String(path)), flags: CLinux_O_PATH)
         guard directory >= 0 else { return nil }
         let result = body(directory, name.isEmpty ? "." : String(name))
         let code = errno

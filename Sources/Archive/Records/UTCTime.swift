@@ -1,6 +1,5 @@
-import Media
-import CLinux
 import Glibc
+import Media
 
 /// An instant of Coordinated Universal Time, in nanoseconds since 1970-01-01T00:00:00Z.
 package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible {
@@ -30,34 +29,14 @@ package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible 
     /// Parses ``fileName``; nil for times beyond ``farthestNanoseconds``.
     package init?(fileName: some StringProtocol) {
         let bytes = Array(fileName.utf8)
-        guard bytes.count == 24, bytes[23] == UInt8(ascii: "Z") else { return nil }
-        let pattern = Array("dddd-dd-ddTdd-dd-dd.dddZ".utf8)
-        for (byte, wanted) in zip(bytes, pattern) {
-            if wanted == UInt8(ascii: "d") {
-                guard (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) else { return nil }
-            } else if byte != wanted {
-                return nil
-            }
-        }
-        func number(_ range: Range<Int>) -> Int32 {
-            bytes[range].reduce(0) { $0 * 10 + Int32($1 - UInt8(ascii: "0")) }
-        }
-        var parts = tm()
-        parts.tm_year = number(0..<4) - 1900
-        parts.tm_mon = number(5..<7) - 1
-        parts.tm_mday = number(8..<10)
-        parts.tm_hour = number(11..<13)
-        parts.tm_min = number(14..<16)
-        parts.tm_sec = number(17..<19)
-        let wanted = parts
-        let seconds = timegm(&parts)
-        // timegm normalises an invalid date such as the 40th: this program writes no such names.
-        guard parts.tm_mon == wanted.tm_mon, parts.tm_mday == wanted.tm_mday,
-            parts.tm_hour == wanted.tm_hour, parts.tm_min == wanted.tm_min
+        guard bytes.count == 24, bytes[19] == UInt8(ascii: "."), bytes[23] == UInt8(ascii: "Z"),
+            bytes[20..<23].allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
+            let time = CivilTime(bytes[..<19], timeSeparator: UInt8(ascii: "-")),
+            // Four digits of a year can exceed 64 bits of nanoseconds.
+            time.secondsSince1970.magnitude < Self.farthestNanoseconds / 1_000_000_000
         else { return nil }
-        // Four digits of a year can exceed 64 bits of nanoseconds.
-        guard seconds.magnitude < Self.farthestNanoseconds / 1_000_000_000 else { return nil }
-        nanoseconds = Int64(seconds) * 1_000_000_000 + Int64(number(20..<23)) * 1_000_000
+        let milliseconds = bytes[20..<23].reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
+        nanoseconds = time.secondsSince1970 * 1_000_000_000 + milliseconds * 1_000_000
     }
 
     /// Parses a session's name: its zero, possibly with a number that distinguishes it from others with the same zero.
@@ -79,26 +58,8 @@ package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible 
     }
 
     private func text(timeSeparator: String) -> String {
-        var seconds = time_t(nanoseconds / 1_000_000_000)
-        var rest = nanoseconds % 1_000_000_000
-        if rest < 0 {
-            seconds -= 1
-            rest += 1_000_000_000
-        }
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        let date = [
-            digits(Int(parts.tm_year) + 1900, 4), digits(Int(parts.tm_mon) + 1, 2),
-            digits(Int(parts.tm_mday), 2),
-        ].joined(separator: "-")
-        let clock = [Int(parts.tm_hour), Int(parts.tm_min), Int(parts.tm_sec)]
-            .map { digits($0, 2) }.joined(separator: timeSeparator)
-        return "\(date)T\(clock).\(digits(Int(rest / 1_000_000), 3))Z"
+        let time = CivilTime(nanosecondsSince1970: nanoseconds)
+        let milliseconds = Int(nanoseconds - time.secondsSince1970 * 1_000_000_000) / 1_000_000
+        return "\(time.date)T\(time.clock(timeSeparator)).\(padded(milliseconds, 3))Z"
     }
-}
-
-/// A number with leading zeros.
-private func digits(_ number: Int, _ width: Int) -> String {
-    let text = String(number)
-    return String(repeating: "0", count: max(0, width - text.count)) + text
 }

@@ -1,3 +1,4 @@
+import Files
 import Media
 
 /// Recovers one source's part of an interrupted session.
@@ -220,7 +221,7 @@ extension SourceRecovery {
     }
 
     private func origin(_ path: String) -> Int64? {
-        let name = path.split(separator: "/").last ?? ""
+        let name = Path.name(of: path)
         return UTCTime(fileName: name.dropLast(ArchiveLayout.segmentSuffix.count)).map {
             $0.nanoseconds - zero.nanoseconds
         }

@@ -1,3 +1,4 @@
+import Files
 import Media
 import Glibc
 
@@ -66,8 +67,7 @@ package enum SegmentRemoval {
         let known = ledger.entries.filter { $0.kind == .removed && $0.segment == name }
         let lines = ledgerLines(staged, cause: "removal cut short", known: known, now: now)
         if !lines.isEmpty { try append(lines) }
-        let directory = staged.lastIndex(of: "/").map { staged[...$0] } ?? ""
-        try removeRecords(of: directory + name, on: disk)
+        try removeRecords(of: "\(Path.directory(of: staged))/\(name)", on: disk)
         try FileSystem.remove(staged, on: disk)
     }
 
@@ -114,7 +114,7 @@ package enum SegmentRemoval {
 
     /// The segment's original name.
     package static func segmentName(_ path: String) -> String {
-        let name = path.split(separator: "/").last.map(String.init) ?? path
+        let name = Path.name(of: path)
         return name.hasSuffix(stagedSuffix)
             ? String(name.dropLast(stagedSuffix.count)) + ArchiveLayout.segmentSuffix : name
     }

@@ -1,3 +1,4 @@
+import Files
 import Glibc
 import MP4
 
@@ -36,19 +37,8 @@ struct IndexEditor: ~Copyable {
     }
 
     private func write(_ bytes: [UInt8], at offset: Int64) throws(ArchiveError) {
-        var done = 0
-        while done < bytes.count {
-            let count = bytes.withUnsafeBytes {
-                pwrite(
-                    descriptor, $0.baseAddress?.advanced(by: done), $0.count - done,
-                    off_t(offset) + off_t(done))
-            }
-            if count < 0 && errno == EINTR { continue }
-            guard count > 0 else {
-                throw .system(
-                    operation: "write", path: path, errno: count < 0 ? errno : ENOSPC)
-            }
-            done += count
+        guard Descriptor.write(descriptor, bytes, at: offset) else {
+            throw .system(operation: "write", path: path, errno: errno)
         }
     }
 

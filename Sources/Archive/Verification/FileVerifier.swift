@@ -1,3 +1,4 @@
+import Files
 package import Media
 package import MP4
 
@@ -51,7 +52,7 @@ package struct FileVerifier {
     }
 
     private static func ledger(beside path: String) -> [LedgerEntry]? {
-        let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        let directory = Path.directory(of: path)
         let ledger = "\(directory)/\(ArchiveLayout.ledgerName)"
         guard FileSystem.exists(ledger) else { return nil }
         do throws(ArchiveError) {

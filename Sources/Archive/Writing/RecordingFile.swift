@@ -1,4 +1,5 @@
 import CLinux
+import Files
 import Glibc
 import MP4
 
@@ -104,7 +105,7 @@ package final class RecordingFile {
         guard disk.rename(unfinished, to: path) == 0 else {
             throw .system(operation: "replace", path: path, errno: errno)
         }
-        let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        let directory = Path.directory(of: path)
         try FileSystem.synchronizeDirectory(directory, on: disk)
         // The other descriptor is closed with the copy.
         swap(&descriptor, &copy.descriptor)

@@ -1,4 +1,5 @@
 import Archive
+import Files
 import Media
 import Operations
 
@@ -280,13 +281,13 @@ struct DiskWorker {
             // If the next steps fail, its lines are not durable and are not reported as durable.
             ledgers[source] = nil
             let path = layout.ledger(source)
-            try FileSystem.makeDirectories(parent(path), on: layout.disk)
+            try FileSystem.makeDirectories(Path.directory(of: path), on: layout.disk)
             let anew = try LedgerFile(path: path, on: layout.disk)
             try anew.takeOver(ledger)
             ledgers[source] = anew
             dirtyLedgers.insert(source)
         }
-        try FileSystem.synchronizeDirectory(parent(directory), on: layout.disk)
+        try FileSystem.synchronizeDirectory(Path.directory(of: directory), on: layout.disk)
         try FileSystem.synchronizeDirectory(directory, on: layout.disk)
     }
 
@@ -392,7 +393,9 @@ struct DiskWorker {
             guard let segment = segments[id] else { return }
             try space.claim(fragment.sizeBytes, for: segment.writer.path)
             // A file gets its name with its first fragment.
-            if segment.writer.sizeBytes == 0 { newDirectories.insert(parent(segment.writer.path)) }
+            if segment.writer.sizeBytes == 0 {
+                newDirectories.insert(Path.directory(of: segment.writer.path))
+            }
             let begin = segment.writer.sizeBytes
             try segment.writer.append(fragment)
             publish(
@@ -433,7 +436,7 @@ struct DiskWorker {
     private mutating func makeDirectory(_ path: String) throws(ArchiveError) {
         try FileSystem.makeDirectories(path, on: layout.disk)
         // The name of a new directory is durable when its parent is synchronised.
-        newDirectories.insert(parent(path))
+        newDirectories.insert(Path.directory(of: path))
     }
 
     private mutating func note(
@@ -442,7 +445,7 @@ struct DiskWorker {
         if ledgers[source] == nil {
             let path = layout.ledger(source)
             ledgers[source] = try LedgerFile(path: path, on: layout.disk)
-            newDirectories.insert(parent(path))
+            newDirectories.insert(Path.directory(of: path))
         }
         guard let ledger = ledgers[source] else { return }
         let offset = try ledger.append(Ledger.line(entry), records: records)
@@ -579,10 +582,6 @@ struct DiskWorker {
         case .goOn(let id): id.description
         case .remove: ""
         }
-    }
-
-    private func parent(_ path: String) -> String {
-        path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
     }
 }
 

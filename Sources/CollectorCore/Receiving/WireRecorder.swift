@@ -1,6 +1,7 @@
 import Archive
 import CLinux
 import Dispatch
+import Files
 import Glibc
 import Logging
 import Messaging
@@ -47,14 +48,14 @@ final class WireRecorder: Sendable {
         // The file contains media: accessible to the collector's user only.
         descriptor = CLinux_open(path, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw .cannotRecordWire(path: path, reason: String(cString: strerror(errno)))
+            throw .cannotRecordWire(path: path, reason: systemMessage(errno))
         }
         let now = Instant.now()
         let header = WireRecording.header(
             WireRecording.Beginning(
                 monotonicNanoseconds: now.monotonic, utcNanoseconds: now.utc.nanoseconds))
         guard write(header, nil) else {
-            throw .cannotRecordWire(path: path, reason: String(cString: strerror(errno)))
+            throw .cannotRecordWire(path: path, reason: systemMessage(errno))
         }
     }
 
@@ -109,7 +110,7 @@ final class WireRecorder: Sendable {
                 let isWritten = write(item)
                 shared.withLock { $0.waitingBytes -= Self.size(item) }
                 if !isWritten {
-                    let reason = String(cString: strerror(errno))
+                    let reason = systemMessage(errno)
                     logger.error(
                         "cannot continue the wire recording: \(path): \(reason); it contains everything received before"
                     )
@@ -161,18 +162,7 @@ final class WireRecorder: Sendable {
 
     /// Writes some bytes and a part after them; returns whether it succeeded.
     private func write(_ bytes: [UInt8], _ part: ReceivedPart?) -> Bool {
-        bytes.withUnsafeBytes(writeAll) && (part?.withUnsafeBytes(writeAll) ?? true)
-    }
-
-    private func writeAll(_ bytes: UnsafeRawBufferPointer) -> Bool {
-        var rest = bytes[...]
-        while !rest.isEmpty {
-            let some = UnsafeRawBufferPointer(rebasing: rest)
-            let count = Glibc.write(descriptor, some.baseAddress, some.count)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { return false }
-            rest = rest.dropFirst(count)
-        }
-        return true
+        Descriptor.write(descriptor, bytes)
+            && (part?.withUnsafeBytes { Descriptor.write(descriptor, $0) } ?? true)
     }
 }

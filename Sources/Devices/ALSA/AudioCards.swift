@@ -1,4 +1,5 @@
 import CALSA
+import Files
 import Glibc
 
 /// An audio capture device, as listed.
@@ -90,7 +91,7 @@ package enum AudioCards {
         let wanted = parts.count > 2 ? Int(parts[2]) : nil
         for subdevice in wanted.map({ $0...$0 }) ?? 0...7 {
             // A line of the kernel's file is "owner_pid   : 812".
-            guard let status = TextFile.read("\(folder)/sub\(subdevice)/status"),
+            guard let status = SmallFile.kernelText("\(folder)/sub\(subdevice)/status"),
                 let line = status.split(separator: "\n").first(where: {
                     $0.hasPrefix("owner_pid")
                 }), let process = line.split(separator: " ").last.flatMap({ Int($0) })

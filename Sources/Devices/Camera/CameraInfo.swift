@@ -1,3 +1,5 @@
+import Files
+
 /// A camera, as listed.
 package struct CameraInfo: Hashable, Sendable {
     /// Its present node: "/dev/video0".
@@ -31,7 +33,7 @@ package struct CameraInfo: Hashable, Sendable {
     package var names: [String] {
         var names = byID + byPath + [identity.bus, node]
         // The kernel's USB path: "1-1.2" of ".../1-1.2/1-1.2:1.0".
-        if let part = identity.place?.split(separator: "/").last, part.contains(":") {
+        if let part = identity.place.map(Path.name), part.contains(":") {
             names.append(String(part.prefix { $0 != ":" }))
         }
         return names.filter { !$0.isEmpty }

@@ -1,3 +1,4 @@
+import Files
 import Glibc
 import Synchronization
 import Threads
@@ -105,6 +106,6 @@ struct NetworkFailure: Error, Hashable {
 
     /// What the system says.
     init(_ words: String, errno number: Int32) {
-        reason = "\(words): \(String(cString: strerror(number)))"
+        reason = "\(words): \(systemMessage(number))"
     }
 }

@@ -1,4 +1,5 @@
 import CV4L2
+import Files
 import Glibc
 package import Media
 
@@ -50,7 +51,7 @@ package enum Cameras {
     static func info(ofNode node: String) -> CameraInfo? { info(ofNode: node, Links()) }
 
     private static func info(ofNode node: String, _ links: Links) -> CameraInfo? {
-        let number = node.split(separator: "/").last.map(String.init) ?? node
+        let number = Path.name(of: node)
         let folder = "\(classFolder)/\(number)"
         var identity = CameraIdentity(
             place: FileNames.resolved("\(folder)/device"), bus: "",

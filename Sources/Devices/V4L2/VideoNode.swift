@@ -1,5 +1,6 @@
 import CLinux
 import CV4L2
+import Files
 import Glibc
 
 /// An open Video for Linux node (`/dev/video0`); closed with this value.
@@ -48,7 +49,7 @@ struct KernelFault: Error, Hashable {
     /// errno.
     var code: Int32
 
-    var reason: String { "\(String(cString: strerror(code))) (\(call))" }
+    var reason: String { "\(systemMessage(code)) (\(call))" }
 }
 
 extension v4l2_capability {

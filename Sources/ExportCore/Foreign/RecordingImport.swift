@@ -3,6 +3,7 @@ import Containers
 import Devices
 import Encoding
 import CLinux
+import Files
 import Glibc
 import Media
 
@@ -92,7 +93,7 @@ package struct RecordingImport {
             let own = staging.session(session)
             guard layout.disk.rename(own, to: layout.session(session)) == 0 else {
                 throw ExportError.system(
-                    operation: "name", path: layout.session(session), reason: reason(errno))
+                    operation: "name", path: layout.session(session), reason: systemMessage(errno))
             }
             try FileSystem.synchronizeDirectory(layout.sessions)
             try FileSystem.removeTree(staging.root)
@@ -172,7 +173,7 @@ package struct RecordingImport {
                 names.append(options.names[index])
                 continue
             }
-            let file = path.split(separator: "/").last.map(String.init) ?? path
+            let file = Path.name(of: path)
             let stem = file.lastIndex(of: ".").map { String(file[..<$0]) } ?? file
             var base = ArchiveLayout.validName(from: stem)
             if !DirectoryName.isValidSource(base), let dot = base.lastIndex(of: ".") {

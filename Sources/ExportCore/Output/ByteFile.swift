@@ -1,5 +1,6 @@
 import Archive
 import CLinux
+import Files
 import Glibc
 import Library
 
@@ -30,7 +31,7 @@ final class ByteFile {
     /// A temporary file without a name, in the directory of `path`.
     init(scratchBeside path: String) throws {
         self.path = path
-        var template = Array("\(OutputFile.directory(of: path))/.tributary-XXXXXX".utf8CString)
+        var template = Array("\(Path.directory(of: path))/.tributary-XXXXXX".utf8CString)
         descriptor = template.withUnsafeMutableBufferPointer { name in
             name.baseAddress.map { mkstemp($0) } ?? -1
         }
@@ -84,20 +85,10 @@ final class ByteFile {
     /// Reads bytes back.
     func read(at offset: Int64, count: Int) throws -> [UInt8] {
         try flush()
-        var code: Int32 = 0
-        let bytes = [UInt8](unsafeUninitializedCapacity: count) { memory, filled in
-            while filled < count {
-                let rest = UnsafeMutableBufferPointer(rebasing: memory[filled..<count])
-                let got = pread(descriptor, rest.baseAddress, rest.count, off_t(offset) + filled)
-                if got < 0, errno == EINTR { continue }
-                guard got > 0 else {
-                    code = got < 0 ? errno : EIO
-                    return
-                }
-                filled += got
-            }
+        guard let bytes = Descriptor.read(descriptor, at: offset, count: count) else {
+            throw failure("read", errno)
         }
-        guard code == 0 else { throw failure("read", code) }
+        guard bytes.count == count else { throw failure("read", EIO) }
         return bytes
     }
 
@@ -148,16 +139,10 @@ final class ByteFile {
     }
 
     private func writeAll(_ bytes: UnsafeRawBufferPointer) throws {
-        var rest = bytes
-        while !rest.isEmpty {
-            let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw failure("write", count < 0 ? errno : ENOSPC) }
-            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-        }
+        guard Descriptor.write(descriptor, bytes) else { throw failure("write", errno) }
     }
 
     private func failure(_ operation: String, _ code: Int32) -> ExportError {
-        .system(operation: operation, path: path, reason: reason(code))
+        .system(operation: operation, path: path, reason: systemMessage(code))
     }
 }

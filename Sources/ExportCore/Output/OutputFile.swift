@@ -1,3 +1,4 @@
+import Files
 import Glibc
 
 /// A file that appears under its name when it is complete: until then it has a temporary name in the same directory,
@@ -19,14 +20,13 @@ package final class OutputFile {
         temporaryPath = Self.temporaryPath(of: path)
         let descriptor = open(temporaryPath, O_CREAT | O_TRUNC | O_RDWR | O_CLOEXEC, 0o644)
         guard descriptor >= 0 else {
-            throw ExportError.system(operation: "write", path: path, reason: reason(errno))
+            throw ExportError.system(operation: "write", path: path, reason: systemMessage(errno))
         }
         close(descriptor)
     }
 
     package static func temporaryPath(of path: String) -> String {
-        let name = path.split(separator: "/").last.map(String.init) ?? path
-        return "\(directory(of: path))/.\(name).\(getpid()).part"
+        "\(Path.directory(of: path))/.\(Path.name(of: path)).\(getpid()).part"
     }
 
     deinit {
@@ -55,7 +55,7 @@ package final class OutputFile {
     func sizeBytes() throws -> Int64 {
         var status = stat()
         guard stat(temporaryPath, &status) == 0 else {
-            throw ExportError.system(operation: "access", path: path, reason: reason(errno))
+            throw ExportError.system(operation: "access", path: path, reason: systemMessage(errno))
         }
         return Int64(status.st_size)
     }
@@ -63,20 +63,8 @@ package final class OutputFile {
     /// Renames the file to its final name, and replaces an existing one.
     package func commit() throws {
         guard rename(temporaryPath, path) == 0 else {
-            throw ExportError.system(operation: "name", path: path, reason: reason(errno))
+            throw ExportError.system(operation: "name", path: path, reason: systemMessage(errno))
         }
         isCommitted = true
     }
-
-    /// The directory of a path's file.
-    static func directory(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
-    }
-}
-
-/// The message for an errno.
-func reason(_ code: Int32) -> String {
-    guard let text = strerror(code) else { return "error \(code)" }
-    return String(cString: text)
 }

@@ -1,5 +1,6 @@
 package import Archive
 import CLinux
+import Files
 import Glibc
 package import Threads
 
@@ -65,9 +66,7 @@ package struct DirectoryStore: SegmentStore {
 
     package func put(_ bytes: [UInt8], at file: StoredPath) throws(ArchiveError) {
         let path = path(file)
-        if let slash = path.lastIndex(of: "/") {
-            try FileSystem.makeDirectories(String(path[..<slash]))
-        }
+        try FileSystem.makeDirectories(Path.directory(of: path))
         try FileSystem.replace(path, with: bytes)
     }
 
@@ -75,7 +74,7 @@ package struct DirectoryStore: SegmentStore {
         let path = path(file)
         guard FileSystem.exists(path) else { return }
         try FileSystem.remove(path, on: SystemDisk())
-        let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        let directory = Path.directory(of: path)
         try FileSystem.synchronizeDirectory(directory)
     }
 }
@@ -114,16 +113,9 @@ package final class LocalFile: StoredFile {
         if shutdown?.hasBegun == true {
             throw .system(operation: "read", path: path, errno: ECANCELED)
         }
-        var filled = 0
-        while filled < buffer.count {
-            let rest = UnsafeMutableRawBufferPointer(rebasing: buffer[filled...])
-            let got = pread(descriptor, rest.baseAddress, rest.count, off_t(offset) + filled)
-            if got < 0, errno == EINTR { continue }
-            guard got >= 0 else { throw .system(operation: "read", path: path, errno: errno) }
-            guard got > 0 else { break }
-            filled += got
-        }
-        return filled
+        let count = Descriptor.read(descriptor, at: offset, into: buffer)
+        guard count >= 0 else { throw .system(operation: "read", path: path, errno: errno) }
+        return count
     }
 
     package func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {

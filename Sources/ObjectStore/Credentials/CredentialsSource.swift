@@ -1,3 +1,4 @@
+import Files
 import Glibc
 import Media
 import Synchronization
@@ -100,18 +101,10 @@ package final class CredentialsSource: Sendable {
 
     /// A file of at most ``CredentialsFile/maximumBytes``; nil if it cannot be read.
     @Sendable package static func contents(_ path: String) -> [UInt8]? {
-        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return nil }
-        defer { close(descriptor) }
-        var bytes: [UInt8] = []
-        var block = [UInt8](repeating: 0, count: 16_384)
-        while true {
-            let count = Glibc.read(descriptor, &block, block.count)
-            if count < 0, errno == EINTR { continue }
-            guard count >= 0 else { return nil }
-            if count == 0 { return bytes }
-            bytes += block[..<count]
-            guard bytes.count <= CredentialsFile.maximumBytes else { return nil }
+        do throws(FileError) {
+            return try SmallFile.read(path, limit: CredentialsFile.maximumBytes, .any)?.bytes
+        } catch {
+            return nil
         }
     }
 }

@@ -1,5 +1,5 @@
-import Glibc
 package import Logging
+import Media
 
 /// One line of a log, before it is written: a value, whatever its format.
 package struct LogEntry: Sendable {
@@ -25,11 +25,8 @@ package struct LogEntry: Sendable {
     package init(
         _ level: Logger.Level, _ message: String, metadata: [String: String] = [:]
     ) {
-        var now = timespec()
-        clock_gettime(CLOCK_REALTIME, &now)
         self.init(
-            level, message, metadata: metadata,
-            nanoseconds: Int64(now.tv_sec) * 1_000_000_000 + Int64(now.tv_nsec))
+            level, message, metadata: metadata, nanoseconds: SystemClock.utc.nowNanoseconds)
     }
 
     /// Its severity (RFC 5424 §6.2.1), as sd-daemon(3) has it in front of a line: 7 is debug, 3 an error.
@@ -57,13 +54,7 @@ package struct LogEntry: Sendable {
         let name = level.rawValue
         let column = name + String(repeating: " ", count: max(0, 7 - name.count))
         let rest = pairs.isEmpty ? "" : " (\(pairs.joined(separator: ", ")))"
-        return "\(clock) \(column) " + oneLine(source + message + rest)
-    }
-
-    private var clock: String {
-        let parts = calendar
-        let fields = [Int(parts.tm_hour), Int(parts.tm_min), Int(parts.tm_sec)]
-        return fields.map { padded($0, 2) }.joined(separator: ":") + ".\(fraction(digits: 3))"
+        return "\(time.clock).\(fraction(digits: 3)) \(column) " + oneLine(source + message + rest)
     }
 
     // MARK: For programs
@@ -75,8 +66,8 @@ package struct LogEntry: Sendable {
     ///
     /// The time is UTC (RFC 3339 §5.6). What the line is about follows by name; a name that the line has itself gets a low line behind it.
     package var json: String {
-        var bytes = Array(
-            "{\"time\":\"\(date)T\(fullClock)Z\",\"level\":\"\(level.rawValue)\"".utf8)
+        let instant = "\(time.date)T\(time.clock).\(fraction(digits: 6))Z"
+        var bytes = Array("{\"time\":\"\(instant)\",\"level\":\"\(level.rawValue)\"".utf8)
         bytes += ",\"message\":".utf8
         JSONString.append(message, to: &bytes)
         for (name, value) in metadata.sorted(by: { $0.key < $1.key }) {
@@ -89,27 +80,7 @@ package struct LogEntry: Sendable {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    private var date: String {
-        let parts = calendar
-        let fields = [Int(parts.tm_mon) + 1, Int(parts.tm_mday)]
-        return ([padded(Int(parts.tm_year) + 1900, 4)] + fields.map { padded($0, 2) })
-            .joined(separator: "-")
-    }
-
-    private var fullClock: String {
-        let parts = calendar
-        let fields = [Int(parts.tm_hour), Int(parts.tm_min), Int(parts.tm_sec)]
-        return fields.map { padded($0, 2) }.joined(separator: ":") + ".\(fraction(digits: 6))"
-    }
-
-    // MARK: The time
-
-    private var calendar: tm {
-        var seconds = time_t(nanoseconds / 1_000_000_000)
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        return parts
-    }
+    private var time: CivilTime { CivilTime(nanosecondsSince1970: nanoseconds) }
 
     private func fraction(digits: Int) -> String {
         String(padded(Int(nanoseconds % 1_000_000_000), 9).prefix(digits))

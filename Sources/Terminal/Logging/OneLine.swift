@@ -18,9 +18,3 @@ func breaksLine(_ scalar: Unicode.Scalar) -> Bool {
     default: false
     }
 }
-
-/// `number` with leading zeros.
-package func padded(_ number: Int, _ width: Int) -> String {
-    let digits = String(number)
-    return String(repeating: "0", count: max(0, width - digits.count)) + digits
-}

@@ -1,3 +1,4 @@
+import Files
 import Glibc
 
 /// Options from a file: YAML 1.1, a mapping from the options' names to their values.
@@ -50,7 +51,10 @@ package struct ConfigurationFile: Hashable, Sendable {
 
     /// Reads a file.
     package init(path: String) throws(ConfigurationError) {
-        try self.init(path: path, bytes: Self.bytes(of: path))
+        guard let bytes = try Self.bytes(of: path) else {
+            throw .unreadable(path: path, errno: ENOENT)
+        }
+        try self.init(path: path, bytes: bytes)
     }
 
     /// - Parameter bytes: the content of the file.
@@ -66,23 +70,13 @@ package struct ConfigurationFile: Hashable, Sendable {
         entries = scalars
     }
 
-    static func bytes(of path: String) throws(ConfigurationError) -> [UInt8] {
-        let file = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY)
-        guard file >= 0 else { throw .unreadable(path: path, errno: errno) }
-        defer { close(file) }
-        var bytes = [UInt8](repeating: 0, count: maximumBytes + 1)
-        var count = 0
-        while count < bytes.count {
-            let part = bytes.withUnsafeMutableBytes {
-                read(file, $0.baseAddress?.advanced(by: count), $0.count - count)
-            }
-            if part < 0 && errno == EINTR { continue }
-            guard part >= 0 else { throw .unreadable(path: path, errno: errno) }
-            if part == 0 { break }
-            count += part
+    /// The content of a file; nil if it does not exist.
+    static func bytes(of path: String) throws(ConfigurationError) -> [UInt8]? {
+        do throws(FileError) {
+            return try SmallFile.read(path, limit: maximumBytes, .any)?.bytes
+        } catch {
+            throw ConfigurationError(error, path: path)
         }
-        guard count <= maximumBytes else { throw .tooLarge(path: path, limit: maximumBytes) }
-        return Array(bytes[..<count])
     }
 }
 
@@ -102,12 +96,23 @@ package enum ConfigurationError: Error, Hashable, CustomStringConvertible {
     /// An option without a value, on the command line, in the environment or in a file.
     case empty(String, where: String?)
 
+    /// - Parameter path: the configuration; the error may concern its directory.
+    init(_ error: FileError, path: String) {
+        switch error {
+        case .system("read", _, let errno): self = .unreadable(path: path, errno: errno)
+        case .system(_, _, let errno): self = .unwritable(path: path, errno: errno)
+        case .tooLarge(_, let limit): self = .tooLarge(path: path, limit: limit)
+        case .notAFile, .accessibleByOthers:
+            preconditionFailure("a configuration may be any file, and readable by all")
+        }
+    }
+
     package var description: String {
         switch self {
         case .unreadable(let path, let errno):
-            "cannot read the configuration \(path): \(String(cString: strerror(errno)))"
+            "cannot read the configuration \(path): \(systemMessage(errno))"
         case .unwritable(let path, let errno):
-            "cannot write the configuration \(path): \(String(cString: strerror(errno)))"
+            "cannot write the configuration \(path): \(systemMessage(errno))"
         case .tooLarge(let path, let limit):
             "\(path) is too large for a configuration file: at most \(limit / 1024) KiB"
         case .malformed(let path, let line, let problem):

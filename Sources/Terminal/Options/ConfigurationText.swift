@@ -1,4 +1,4 @@
-import Glibc
+import Files
 
 /// A configuration file as text, in which single options are changed: comments, order and everything else are
 /// preserved.
@@ -13,9 +13,8 @@ package struct ConfigurationText: Hashable, Sendable {
 
     /// Reads a file; nil if it does not exist.
     package init?(path: String) throws(ConfigurationError) {
-        guard access(path, F_OK) == 0 || errno != ENOENT else { return nil }
+        guard let bytes = try ConfigurationFile.bytes(of: path) else { return nil }
         // Parsed first: an invalid configuration is not changed.
-        let bytes = try ConfigurationFile.bytes(of: path)
         _ = try ConfigurationFile(path: path, bytes: bytes)
         text = String(decoding: bytes, as: UTF8.self)
     }
@@ -73,58 +72,19 @@ package struct ConfigurationText: Hashable, Sendable {
 
     /// Replaces the file atomically and durably.
     package func write(to path: String) throws(ConfigurationError) {
-        let temporary = "\(path).\(getpid()).new"
-        // Left by a killed program with the same process ID, as in containers.
-        unlink(temporary)
-        let descriptor = open(temporary, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, 0o644)
-        guard descriptor >= 0 else { throw .unwritable(path: path, errno: errno) }
-        defer { unlink(temporary) }
-        try fill(descriptor, path: path)
-        guard rename(temporary, path) == 0 else {
-            throw .unwritable(path: path, errno: errno)
+        do throws(FileError) {
+            // Readable by all: a configuration contains no secrets.
+            try SmallFile.write(
+                Array(text.utf8), to: path, mode: 0o644, .replaceKeepingMode)
+        } catch {
+            throw ConfigurationError(error, path: path)
         }
-        let directory = open(Self.directory(of: path), O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard directory >= 0 else { throw .unwritable(path: path, errno: errno) }
-        defer { close(directory) }
-        guard fsync(directory) == 0 else { throw .unwritable(path: path, errno: errno) }
-    }
-
-    /// The directory of a file.
-    package static func directory(of path: String) -> String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
     /// Creates a file's directory and its parents.
     package static func makeDirectory(for path: String) throws(ConfigurationError) {
-        let directory = directory(of: path)
-        if access(directory, F_OK) == 0 { return }
-        try makeDirectory(for: directory)
-        guard mkdir(directory, 0o755) == 0 || errno == EEXIST else {
-            throw .unwritable(path: path, errno: errno)
+        do throws(FileError) { try Directory.make(Path.directory(of: path)) } catch {
+            throw ConfigurationError(error, path: path)
         }
-    }
-
-    private func fill(_ descriptor: Int32, path: String) throws(ConfigurationError) {
-        defer { close(descriptor) }
-        // The previous file's permissions are kept; a new one is readable by all, because it contains no secrets.
-        var before = stat()
-        let isReplaced = stat(path, &before) == 0
-        // Root changes files that services read as other users.
-        if isReplaced, geteuid() == 0 {
-            guard fchown(descriptor, before.st_uid, before.st_gid) == 0 else {
-                throw .unwritable(path: path, errno: errno)
-            }
-        }
-        let mode = isReplaced ? before.st_mode & 0o777 : 0o644
-        guard fchmod(descriptor, mode) == 0 else { throw .unwritable(path: path, errno: errno) }
-        var rest = Array(text.utf8)[...]
-        while !rest.isEmpty {
-            let count = rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
-            if count < 0 && errno == EINTR { continue }
-            guard count > 0 else { throw .unwritable(path: path, errno: errno) }
-            rest = rest.dropFirst(count)
-        }
-        guard fsync(descriptor) == 0 else { throw .unwritable(path: path, errno: errno) }
     }
 }

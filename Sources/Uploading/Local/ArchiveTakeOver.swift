@@ -1,4 +1,5 @@
 package import Archive
+import Files
 import Media
 import ObjectStore
 
@@ -326,7 +327,7 @@ package struct ArchiveTakeOver {
     private func write(_ bytes: [UInt8], to path: String) throws(UploadError) {
         try place.pass(.record)
         try place.disk { () throws(ArchiveError) in
-            let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+            let directory = Path.directory(of: path)
             try FileSystem.makeDirectories(directory, on: layout.disk)
             try FileSystem.replace(path, with: bytes, on: layout.disk)
         }

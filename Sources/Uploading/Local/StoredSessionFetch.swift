@@ -1,4 +1,5 @@
 package import Archive
+import Files
 import ObjectStore
 
 /// Brings a session back from the store to the disk: what of it is missing there, down to all of it on a new server.
@@ -115,7 +116,7 @@ package struct StoredSessionFetch {
         guard !FileSystem.exists(path) else { return }
         let bytes = try read(object)
         try place.disk { () throws(ArchiveError) in
-            let directory = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+            let directory = Path.directory(of: path)
             try FileSystem.makeDirectories(directory, on: place.layout.disk)
             try FileSystem.replace(path, with: bytes, on: place.layout.disk)
         }

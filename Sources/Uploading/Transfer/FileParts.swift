@@ -1,4 +1,5 @@
 import Archive
+import Files
 import Hashing
 import Glibc
 import ObjectStore
@@ -27,17 +28,11 @@ struct FileParts: ~Copyable {
     ) throws(ArchiveError) -> ObjectBytes {
         var failure: Int32?
         let bytes = ObjectBytes(count: range.count, in: spare) { memory in
-            var filled = 0
-            while filled < range.count {
-                let rest = UnsafeMutableRawBufferPointer(rebasing: memory[filled..<range.count])
-                let got = pread(
-                    descriptor, rest.baseAddress, rest.count, off_t(range.lowerBound) + filled)
-                if got < 0, errno == EINTR { continue }
-                if got < 0 { failure = errno }
-                guard got > 0 else { break }
-                filled += got
-            }
-            return filled
+            let count = Descriptor.read(
+                descriptor, at: range.lowerBound,
+                into: UnsafeMutableRawBufferPointer(rebasing: memory[..<range.count]))
+            if count < 0 { failure = errno }
+            return max(0, count)
         }
         if let failure { throw .system(operation: "read", path: path, errno: failure) }
         guard bytes.count == range.count else {

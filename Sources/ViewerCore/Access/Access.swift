@@ -1,3 +1,4 @@
+import Files
 import Synchronization
 
 /// Decides who may look: by a cookie, a token or a signed link, over the file of accounts. Any thread may call.
@@ -63,7 +64,7 @@ final class Access: Sendable {
     private struct State {
         var index: AccountIndex
         /// Of the file that ``index`` is from; nil: it has to be read again.
-        var mark: SecretFile.Mark?
+        var mark: SmallFile.Mark?
         /// Monotonic, nanoseconds.
         var nextLook: Int64
         /// Already reported.
@@ -96,7 +97,7 @@ final class Access: Sendable {
         report: @escaping @Sendable (String) -> Void
     ) throws(AccessError) {
         var index = AccountIndex()
-        var mark: SecretFile.Mark?
+        var mark: SmallFile.Mark?
         if let users {
             let content = try users.read()
             let key = try AccessKey.load(for: users)
@@ -394,14 +395,14 @@ final class Access: Sendable {
     private func refresh(_ accounts: Accounts, _ now: AccessTime) {
         let time = now.monotonicNanoseconds
         // The others go on with what there is while one of them reads.
-        let (isDue, mark) = state.withLock { state -> (Bool, SecretFile.Mark?) in
+        let (isDue, mark) = state.withLock { state -> (Bool, SmallFile.Mark?) in
             guard time >= state.nextLook else { return (false, nil) }
             state.nextLook = time + Self.lookNanoseconds
             return (true, state.mark)
         }
         guard isDue else { return }
         do throws(AccessError) {
-            if let mark, SecretFile.mark(of: accounts.file.path) == mark { return }
+            if let mark, SmallFile.Mark(of: accounts.file.path) == mark { return }
             let content = try accounts.file.read()
             let index = AccountIndex(content.accounts, key: accounts.key)
             let flaw = state.withLock { state -> AccessError? in

@@ -1,3 +1,4 @@
+import Files
 import Glibc
 
 /// What is wrong with an account, the file of accounts, a key or a link; each is one line that says what to do.
@@ -84,7 +85,7 @@ package enum AccessError: Error, Hashable, Sendable, CustomStringConvertible {
             "cannot read \(path): permission denied; run this as the owner of the file, or change "
                 + "the owner ('chown USER \(path)')"
         case .system(let operation, let path, let errno):
-            "cannot \(operation) \(path): \(String(cString: strerror(errno)))"
+            "cannot \(operation) \(path): \(systemMessage(errno))"
         }
     }
 

@@ -1,3 +1,4 @@
+import Files
 import Hashing
 
 /// The key that cookies and links are signed with: HMAC-SHA256 (RFC 2104). Who has it can pose as everybody.

@@ -1,3 +1,5 @@
+import Files
+
 /// The file of accounts (`--users FILE`): readable by its owner alone. Beside it, `FILE.key` has the key for cookies and links.
 package struct UserFile: Hashable, Sendable {
     /// The shortest password that ``add(_:password:role:sources:replacing:)`` takes, characters.
@@ -7,7 +9,7 @@ package struct UserFile: Hashable, Sendable {
     struct Content: Sendable {
         var accounts: [UserAccount]
         /// Nil: there is no file.
-        var mark: SecretFile.Mark?
+        var mark: SmallFile.Mark?
     }
 
     package let path: String

@@ -3,6 +3,7 @@ import CLinux
 import Containers
 import Dispatch
 import ExportCore
+import Files
 import Glibc
 import Logging
 import Media
@@ -299,7 +300,7 @@ final class ExportQueue: Sendable {
         }
         guard errno == EEXIST else {
             throw ExportError.system(
-                operation: "make", path: directory, reason: String(cString: strerror(errno)))
+                operation: "make", path: directory, reason: systemMessage(errno))
         }
         // Below /tmp, another user may have made it to read what is put there.
         var status = stat()

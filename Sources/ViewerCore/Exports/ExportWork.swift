@@ -2,6 +2,7 @@ import Archive
 import Containers
 import Encoding
 import ExportCore
+import Files
 import Glibc
 import Library
 import Logging
@@ -149,17 +150,11 @@ private final class ArchiveFile {
     }
 
     private func write(_ bytes: UnsafeRawBufferPointer) throws {
-        var rest = bytes
-        while !rest.isEmpty {
-            let count = Glibc.write(descriptor, rest.baseAddress, rest.count)
-            if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw failure(count < 0 ? errno : ENOSPC) }
-            rest = UnsafeRawBufferPointer(rebasing: rest[count...])
-        }
+        guard Descriptor.write(descriptor, bytes) else { throw failure(errno) }
         position += Int64(bytes.count)
     }
 
     private func failure(_ code: Int32) -> ExportError {
-        .system(operation: "write", path: path, reason: String(cString: strerror(code)))
+        .system(operation: "write", path: path, reason: systemMessage(code))
     }
 }

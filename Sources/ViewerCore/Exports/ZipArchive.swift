@@ -198,13 +198,11 @@ struct ZipArchive {
 
     /// Two seconds and years from 1980 to 2107 are all that it can say.
     private static func dosTime(_ instant: UTCTime) -> (date: UInt16, time: UInt16) {
-        var seconds = time_t(instant.nanoseconds / 1_000_000_000)
-        var parts = tm()
-        gmtime_r(&seconds, &parts)
-        let year = min(127, max(0, Int(parts.tm_year) - 80))
+        let time = CivilTime(nanosecondsSince1970: instant.nanoseconds)
+        let year = min(127, max(0, time.year - 1980))
         return (
-            UInt16(year << 9 | (Int(parts.tm_mon) + 1) << 5 | Int(parts.tm_mday)),
-            UInt16(Int(parts.tm_hour) << 11 | Int(parts.tm_min) << 5 | Int(parts.tm_sec) / 2)
+            UInt16(year << 9 | time.month << 5 | time.day),
+            UInt16(time.hour << 11 | time.minute << 5 | time.second / 2)
         )
     }
 

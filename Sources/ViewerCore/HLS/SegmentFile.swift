@@ -1,4 +1,5 @@
 package import Archive
+import Files
 package import Library
 package import Media
 
@@ -27,8 +28,7 @@ package struct SegmentFile: Hashable, Sendable {
 
     /// - Parameter key: nil for a file that was picked out; its name is then the last part of its path.
     package init(_ file: RecordedFile, key: SegmentKey?) {
-        let path = file.path.split(separator: "/").last.map(String.init) ?? file.path
-        let name = key?.fileName ?? path
+        let name = key?.fileName ?? Path.name(of: file.path)
         let suffix = ArchiveLayout.segmentSuffix
         self.init(
             name: name.hasSuffix(suffix) ? String(name.dropLast(suffix.count)) : name,

@@ -1,4 +1,5 @@
 import Archive
+import Files
 import FoundationEssentials
 import Glibc
 import HTTPTypes
@@ -25,7 +26,7 @@ final class LinkStore: Sendable {
     private struct State {
         /// Nil: it cannot be read.
         var ended: Set<String>?
-        var mark: SecretFile.Mark?
+        var mark: SmallFile.Mark?
         /// Monotonic.
         var nextLook = Int64.min
     }
@@ -98,7 +99,7 @@ final class LinkStore: Sendable {
     func check(_ address: String, now: AccessTime) throws(Problem) {
         guard let path else { return }
         let time = now.monotonicNanoseconds
-        let (isDue, mark) = state.withLock { state -> (Bool, SecretFile.Mark?) in
+        let (isDue, mark) = state.withLock { state -> (Bool, SmallFile.Mark?) in
             guard time >= state.nextLook else { return (false, nil) }
             state.nextLook = time + Self.lookNanoseconds
             return (true, state.mark)
@@ -114,8 +115,8 @@ final class LinkStore: Sendable {
         }
     }
 
-    private func look(_ path: String, _ mark: SecretFile.Mark?) {
-        let now = SecretFile.mark(of: path)
+    private func look(_ path: String, _ mark: SmallFile.Mark?) {
+        let now = SmallFile.Mark(of: path)
         if let mark, mark == now { return }
         do throws(AccessError) {
             let ended = Set(try Self.read(path).filter(\.hasEnded).map(\.id))
@@ -139,7 +140,7 @@ final class LinkStore: Sendable {
         let problem = changing.withLock { _ -> Problem? in
             var refusal: Problem?
             do throws(AccessError) {
-                try Self.make(directory)
+                try SecretFile.makeDirectory(directory)
                 try SecretFile.withLock(besides: path) { () throws(AccessError) -> Void in
                     var links = try Self.read(path)
                     // What has expired opens nothing, whatever is said of it.
@@ -160,14 +161,6 @@ final class LinkStore: Sendable {
         if let problem { throw problem }
         // Here it counts at once.
         state.withLock { $0.nextLook = .min }
-    }
-
-    private static func make(_ directory: String) throws(AccessError) {
-        do throws(ArchiveError) {
-            try FileSystem.makeDirectories(directory)
-        } catch {
-            throw .system(operation: "make", path: directory, errno: error.code ?? EIO)
-        }
     }
 
     private static func read(_ path: String) throws(AccessError) -> [MadeLink] {

@@ -1,5 +1,6 @@
 import Archive
 import Encoding
+import Files
 import Glibc
 import HTTPTypes
 import Hummingbird
@@ -212,7 +213,7 @@ package struct ViewerServer: Sendable {
         switch error {
         case let error as IOError:
             return ViewerError.cannotListen(
-                address: address, reason: String(cString: strerror(error.errnoCode)))
+                address: address, reason: systemMessage(error.errnoCode))
         case let error as SocketAddressError.UnknownHost:
             return ViewerError.cannotListen(
                 address: address, reason: "the host '\(error.host)' does not exist")

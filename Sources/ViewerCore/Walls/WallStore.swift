@@ -1,4 +1,5 @@
 import Archive
+import Files
 import FoundationEssentials
 import Glibc
 import HTTPTypes
@@ -61,7 +62,7 @@ final class WallStore: Sendable {
         let outcome = changing.withLock { _ -> Swift.Result<Result, Problem> in
             var refusal: Problem?
             do throws(AccessError) {
-                try Self.make(directory)
+                try SecretFile.makeDirectory(directory)
                 let result = try SecretFile.withLock(besides: path) {
                     () throws(AccessError) -> Result? in
                     var walls = try Self.read(path)
@@ -97,14 +98,6 @@ final class WallStore: Sendable {
     }
 
     // MARK: The file
-
-    private static func make(_ directory: String) throws(AccessError) {
-        do throws(ArchiveError) {
-            try FileSystem.makeDirectories(directory)
-        } catch {
-            throw .system(operation: "make", path: directory, errno: error.code ?? EIO)
-        }
-    }
 
     private static func read(_ path: String) throws(AccessError) -> [Wall] {
         guard let content = try SecretFile.read(path, limit: maximumBytes) else { return [] }

@@ -1,4 +1,5 @@
 import Archive
+import Files
 
 /// How files of one name are played together where FFmpeg would not begin them together by itself.
 enum SideBySide {
@@ -8,9 +9,7 @@ enum SideBySide {
     /// A line for people; nil when there is nothing to say.
     static func line(_ report: SessionReport) -> String? {
         let files = report.sources.flatMap(\.files)
-        func name(_ file: FileReport) -> Substring {
-            file.path.split(separator: "/").last ?? file.path[...]
-        }
+        func name(_ file: FileReport) -> String { Path.name(of: file.path) }
         for late in files where begins(late) >= limitSeconds || late.state == .growing {
             let others = files.filter { $0.path != late.path && name($0) == name(late) }
             guard let other = others.first else { continue }

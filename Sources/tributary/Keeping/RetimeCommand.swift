@@ -1,5 +1,6 @@
 import Archive
 import ArgumentParser
+import Files
 import Library
 import Terminal
 
@@ -61,7 +62,7 @@ struct RetimeCommand: ParsableCommand {
                 ["  SEGMENT", "", "MOVES BY", "AT MOST", "CLOCK ±", "NOW ±"],
                 rightAligned: [2, 3, 4, 5])
             for file in source.files {
-                let name = file.path.split(separator: "/").last.map(String.init) ?? file.path
+                let name = Path.name(of: file.path)
                 table.add([
                     "  \(name)", text(file.outcome), Self.text(file.medianShiftNanoseconds),
                     Self.text(file.greatestShiftNanoseconds),

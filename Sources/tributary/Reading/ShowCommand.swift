@@ -1,6 +1,8 @@
 import Archive
 import ArgumentParser
+import Files
 import Library
+import Media
 import Terminal
 
 /// `tributary show`: what a session holds, and what is missing and why.
@@ -81,7 +83,7 @@ struct ShowCommand: ParsableCommand {
     }
 
     private static func row(_ file: FileReport) -> [String] {
-        let name = file.path.split(separator: "/").last.map(String.init) ?? file.path
+        let name = Path.name(of: file.path)
         let origin = file.originSeconds ?? 0
         let start = file.tracks.map(\.startSeconds).min() ?? 0
         let end = file.tracks.map(\.endSeconds).max() ?? 0

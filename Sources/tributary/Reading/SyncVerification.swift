@@ -1,5 +1,6 @@
 import Archive
 import Encoding
+import Files
 import Library
 import SyncCheck
 import Terminal
@@ -89,7 +90,7 @@ struct SyncVerification {
 
     private func file(_ path: String, sessionZero: UTCTime) throws -> File {
         let bounds = try bounds(path)
-        let name = path.split(separator: "/").last.map(String.init) ?? path
+        let name = Path.name(of: path)
         let begins = UTCTime(fileName: name.dropLast(ArchiveLayout.segmentSuffix.count))
         guard
             let origin = bounds.originNanoseconds

@@ -1,4 +1,4 @@
-import Terminal
+import Media
 
 /// Clock quantities as people read them.
 enum ClockText {

@@ -51,8 +51,11 @@ struct `A file of accounts` {
         #expect(try place.names() == ["users"])
     }
 
-    @Test func `replaces what a killed program has left behind`() throws {
-        try place.write("torn", to: "\(users.path).new", mode: 0o644)
+    @Test func `removes what a killed program has left behind`() throws {
+        let leftover = "\(users.path).1.new"
+        try place.write("torn", to: leftover, mode: 0o644)
+        try FileManager.default.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -7_200)], ofItemAtPath: leftover)
         try add("anna")
         #expect(try place.names() == ["users"])
         #expect(place.mode(users.path) == 0o600)
