@@ -25,11 +25,6 @@ package struct UploadPlace: Sendable {
         limit = SharedRateLimit(bytesPerSecond: settings.bytesPerSecond)
     }
 
-    /// The object of a segment: the bucket's layout is the archive's.
-    package func key(of segment: SegmentKey) -> String {
-        "\(segment.session)/\(segment.source)/\(segment.fileName)"
-    }
-
     /// Goes on to a step, unless the work ends here. Recording comes first.
     func pass(_ step: UploadStep) throws(UploadError) {
         try check(step)

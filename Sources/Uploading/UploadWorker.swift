@@ -173,11 +173,7 @@ struct UploadWorker {
             figures.addEviction()
             hooks.evict(segment)
         case .forget(let expired):
-            let owner = SourceKey(
-                session: expired.segment.session, source: expired.segment.source)
-            if let segment = SegmentKey(
-                owner, fileName: SegmentRemoval.segmentName(expired.segment.path))
-            {
+            if let segment = expired.segment.key {
                 try StoredRemoval(in: place).delete(segment)
             }
             try place.pass(.forget)

@@ -129,7 +129,7 @@ private struct Machine {
         let now = UTCTime(nanoseconds: machine.wall)
         func dated(_ nanoseconds: Int64) -> UTCTime {
             let segment = ArchivedSegment(
-                session: "s", source: "camera", path: "a", sizeBytes: 100,
+                SourceKey(session: "s", source: "camera"), path: "a", sizeBytes: 100,
                 ended: UTCTime(nanoseconds: nanoseconds), isProtected: false, isOpen: false)
             return machine.clock.dated([segment], now: now)[0].ended
         }
@@ -143,7 +143,7 @@ private struct Machine {
     @Test func `a recording of 1970 is as old as a believable clock has known it`() {
         var clock = RetentionClock()
         let old = ArchivedSegment(
-            session: "s", source: "camera", path: "a", sizeBytes: 100,
+            SourceKey(session: "s", source: "camera"), path: "a", sizeBytes: 100,
             ended: UTCTime(nanoseconds: 5 * second), isProtected: false, isOpen: false)
         var other = old
         other.path = "b"

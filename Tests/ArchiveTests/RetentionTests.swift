@@ -12,7 +12,8 @@ private func segment(
     isOpen: Bool = false
 ) -> ArchivedSegment {
     ArchivedSegment(
-        session: session, source: source, path: "\(session)/\(source)/\(days)", sizeBytes: 100,
+        SourceKey(session: session, source: source), path: "\(session)/\(source)/\(days)",
+        sizeBytes: 100,
         ended: UTCTime(nanoseconds: days * day), isProtected: isProtected, isOpen: isOpen)
 }
 

@@ -170,7 +170,7 @@ import Testing
         isOpen: Bool = false
     ) -> ArchivedSegment {
         ArchivedSegment(
-            session: "s", source: "camera", path: "\(days)", sizeBytes: 100,
+            SourceKey(session: "s", source: "camera"), path: "\(days)", sizeBytes: 100,
             ended: UTCTime(nanoseconds: days * Self.day), isProtected: isProtected, isOpen: isOpen,
             place: place)
     }

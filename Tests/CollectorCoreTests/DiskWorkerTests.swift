@@ -240,7 +240,7 @@ import Testing
 
         let expired = ExpiredSegment(
             segment: ArchivedSegment(
-                session: "session", source: "one", path: path, sizeBytes: 1,
+                SourceKey(session: "session", source: "one"), path: path, sizeBytes: 1,
                 ended: DiskScene.zero, isProtected: false, isOpen: false, place: .store),
             cause: .age)
         scene.worker.perform(.remove(.segment(expired)))

@@ -127,7 +127,7 @@ MUTANTS = [
     Mutant("what earlier sessions had on a destroyed disk is believed", SOURCE,
            "$0.offset >= ownEntries.startIndex || $0.element.kind != .earlier", "$0.offset >= 0", UPLOADING),
     Mutant("a proof without its object is believed", PROOFS,
-           "sizes[place.key(of: segment)] == proof.sizeBytes", "proof.sizeBytes >= 0", UPLOADING),
+           "sizes[segment.description] == proof.sizeBytes", "proof.sizeBytes >= 0", UPLOADING),
     Mutant("a proof is about an object that has replaced the proven one", PROOFS,
            "guard proof.tag == tag else { throw mismatch }", "", UPLOADING),
     Mutant("a proof's word on earlier records is believed without bound", "Sources/Uploading/Local/StoredSource.swift",

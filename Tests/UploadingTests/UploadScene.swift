@@ -131,8 +131,7 @@ final class UploadScene: Sendable {
                 }
             },
             forget: { [self] expired in
-                let path = expired.segment.path
-                let key = "\(expired.segment.session)/camera/\(SegmentRemoval.segmentName(path))"
+                let key = expired.segment.key?.description ?? ""
                 #expect(bucket.objects[key] == nil && bucket.objects[key + ".json"] == nil)
                 do {
                     try forget(expired)
@@ -144,14 +143,14 @@ final class UploadScene: Sendable {
 
     private func forget(_ expired: ExpiredSegment) throws(ArchiveError) {
         let path = expired.segment.path
-        let session = expired.segment.session
-        let owner = SourceKey(session: session, source: "camera")
+        let owner = expired.segment.owner
+        let session = owner.session
         if FileSystem.exists(path) {
             try SegmentRemoval.remove(
                 path, cause: expired.cause.rawValue, now: SmallArchive.zero
             ) { lines throws(ArchiveError) in try archive.append(lines, session: session)
             }
-        } else if let segment = SegmentKey(owner, fileName: SegmentRemoval.segmentName(path)),
+        } else if let segment = expired.segment.key,
             let proof = try SegmentProof.read(segment, in: layout)
         {
             try SegmentRemoval.remove(
@@ -211,8 +210,8 @@ final class UploadScene: Sendable {
     func expired(_ segment: SegmentKey) -> ExpiredSegment {
         ExpiredSegment(
             segment: ArchivedSegment(
-                session: segment.session, source: segment.source, path: layout.segment(segment),
-                sizeBytes: 1, ended: SmallArchive.zero, isProtected: false, isOpen: false,
-                place: .diskAndStore), cause: .age)
+                segment.owner, path: layout.segment(segment), sizeBytes: 1,
+                ended: SmallArchive.zero, isProtected: false, isOpen: false, place: .diskAndStore),
+            cause: .age)
     }
 }

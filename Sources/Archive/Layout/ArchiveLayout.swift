@@ -63,6 +63,17 @@ package struct ArchiveLayout: Sendable {
     package static let labelNames = [SessionNotes.fileName, SessionMarks.fileName, protectionName]
     package static let segmentSuffix = ".mp4"
 
+    /// Whether a name in a source's directory is that of a segment, also of one that another program has put there.
+    package static func isSegmentName(_ name: String) -> Bool {
+        name.hasSuffix(segmentSuffix)
+            && !name.utf8.contains { [UInt8(ascii: "/"), 0].contains($0) }
+    }
+
+    /// The name without the suffix of segments.
+    package static func segmentStem(_ name: String) -> String {
+        name.hasSuffix(segmentSuffix) ? String(name.dropLast(segmentSuffix.count)) : name
+    }
+
     /// The lock file of the collector that records into the archive.
     package var lock: String { "\(root)/collector.lock" }
 
@@ -148,7 +159,7 @@ package struct ArchiveLayout: Sendable {
 
     /// Names of a source's segment files, in the order of their origins.
     package func segmentNames(_ source: SourceKey) throws(ArchiveError) -> [String] {
-        try FileSystem.names(in: self.source(source)).filter { $0.hasSuffix(Self.segmentSuffix) }
+        try FileSystem.names(in: self.source(source)).filter(Self.isSegmentName)
     }
 
     /// Paths of a source's segments, in the order of their origins.

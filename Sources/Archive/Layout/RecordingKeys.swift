@@ -38,11 +38,14 @@ package struct SegmentKey: Hashable, Comparable, Sendable, CustomStringConvertib
 
     /// From a file name; nil for a name that is not a segment's.
     package init?(_ owner: SourceKey, fileName: String) {
-        guard fileName.hasSuffix(ArchiveLayout.segmentSuffix),
-            let origin = UTCTime(
-                fileName: fileName.dropLast(ArchiveLayout.segmentSuffix.count))
-        else { return nil }
+        guard let origin = Self.origin(fileName: fileName) else { return nil }
         self.init(owner, origin: origin)
+    }
+
+    /// The origin that a file name says; nil for a name that is not a segment's.
+    package static func origin(fileName: String) -> UTCTime? {
+        guard ArchiveLayout.isSegmentName(fileName) else { return nil }
+        return UTCTime(fileName: fileName.dropLast(ArchiveLayout.segmentSuffix.count))
     }
 
     package var session: String { owner.session }
@@ -51,6 +54,7 @@ package struct SegmentKey: Hashable, Comparable, Sendable, CustomStringConvertib
     /// The name of its file.
     package var fileName: String { origin.fileName + ArchiveLayout.segmentSuffix }
 
+    /// Its path below the directory of sessions, and its object's key (``SessionFile``).
     package var description: String { "\(owner)/\(fileName)" }
 
     package static func < (left: SegmentKey, right: SegmentKey) -> Bool {

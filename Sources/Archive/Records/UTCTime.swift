@@ -40,7 +40,7 @@ package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible 
     }
 
     /// Parses a session's name: its zero, possibly with a number that distinguishes it from others with the same zero.
-    init?(sessionName: String) {
+    package init?(sessionName: String) {
         let number = sessionName.dropFirst(24)
         guard number.isEmpty || number.first == "-" && Int(number.dropFirst()) ?? 0 > 1 else {
             return nil

@@ -221,10 +221,7 @@ extension SourceRecovery {
     }
 
     private func origin(_ path: String) -> Int64? {
-        let name = Path.name(of: path)
-        return UTCTime(fileName: name.dropLast(ArchiveLayout.segmentSuffix.count)).map {
-            $0.nanoseconds - zero.nanoseconds
-        }
+        SegmentKey.origin(fileName: Path.name(of: path)).map { $0.nanoseconds - zero.nanoseconds }
     }
 
     /// Removes files that a crash prevented from getting their first fragment, and with it their name.

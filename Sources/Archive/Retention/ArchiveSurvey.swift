@@ -10,8 +10,7 @@ package struct ArchiveSurvey: Sendable {
 
     /// A segment that was renamed for removal.
     package struct StagedSegment: Hashable, Sendable {
-        package var session: String
-        package var source: String
+        package var owner: SourceKey
         /// Its present path.
         package var path: String
     }
@@ -65,16 +64,16 @@ package struct ArchiveSurvey: Sendable {
         let stagedBefore = staged.count
         var hasMoved = false
         for source in try layout.sourceNames(session) {
-            let directory = layout.source(session, source)
+            let owner = SourceKey(session: session, source: source)
+            let directory = layout.source(owner)
             let names = try FileSystem.names(in: directory)
-            let recordings = names.filter { $0.hasSuffix(ArchiveLayout.segmentSuffix) }
+            let recordings = names.filter(ArchiveLayout.isSegmentName)
             let traces = Set(
                 names.filter {
                     $0.hasSuffix(ArchiveLayout.segmentSuffix + SegmentProof.suffix)
                         || $0.hasSuffix(ArchiveLayout.segmentSuffix + ArchiveLayout.uploadSuffix)
                 })
             if !traces.isEmpty {
-                let owner = SourceKey(session: session, source: source)
                 for segment in ArchiveLayout.movedSegments(owner, among: names) {
                     hasMoved = true
                     try survey(segment, layout, isProtected: isProtected, known: known, &moved)
@@ -86,8 +85,7 @@ package struct ArchiveSurvey: Sendable {
                 guard let status = FileSystem.status(path) else { continue }
                 segments.append(
                     ArchivedSegment(
-                        session: session, source: source, path: path,
-                        sizeBytes: status.allocatedBytes, ended: status.modified,
+                        owner, path: path, sizeBytes: status.allocatedBytes, ended: status.modified,
                         isProtected: isProtected,
                         // Names sort by time: all but the last segment are followed by another one, so they are finished.
                         isOpen: name == recordings.last,
@@ -96,7 +94,7 @@ package struct ArchiveSurvey: Sendable {
                             ? .diskAndStore : .disk))
             }
             staged += names.filter { $0.hasSuffix(SegmentRemoval.stagedSuffix) }.map {
-                StagedSegment(session: session, source: source, path: "\(directory)/\($0)")
+                StagedSegment(owner: owner, path: "\(directory)/\($0)")
             }
         }
         let isFinished = isFinished(session, layout)
@@ -129,9 +127,8 @@ package struct ArchiveSurvey: Sendable {
         guard let figures = moved.figures[path] else { return }
         segments.append(
             ArchivedSegment(
-                session: segment.session, source: segment.source, path: layout.segment(segment),
-                sizeBytes: figures.sizeBytes, ended: figures.ended, isProtected: isProtected,
-                isOpen: false, place: .store))
+                segment.owner, path: layout.segment(segment), sizeBytes: figures.sizeBytes,
+                ended: figures.ended, isProtected: isProtected, isOpen: false, place: .store))
     }
 
     /// Whether a session is complete. A session with an unreadable description is left unchanged.

@@ -1,3 +1,4 @@
+import Files
 import Media
 
 /// An archive's retention limits. Without any limit, everything is kept.
@@ -69,8 +70,7 @@ package struct RetentionPolicy: Hashable, Sendable {
 
 /// A segment in a survey, from names and inodes only.
 package struct ArchivedSegment: Hashable, Sendable {
-    package var session: String
-    package var source: String
+    package var owner: SourceKey
     package var path: String
     package var sizeBytes: UInt64
     /// Modification time, which for a finished segment is its end.
@@ -91,18 +91,20 @@ package struct ArchivedSegment: Hashable, Sendable {
     }
 
     package init(
-        session: String, source: String, path: String, sizeBytes: UInt64, ended: UTCTime,
-        isProtected: Bool, isOpen: Bool, place: Place = .disk
+        _ owner: SourceKey, path: String, sizeBytes: UInt64, ended: UTCTime, isProtected: Bool,
+        isOpen: Bool, place: Place = .disk
     ) {
         self.place = place
-        self.session = session
-        self.source = source
+        self.owner = owner
         self.path = path
         self.sizeBytes = sizeBytes
         self.ended = ended
         self.isProtected = isProtected
         self.isOpen = isOpen
     }
+
+    /// Nil for a file that another program has put there under another name.
+    package var key: SegmentKey? { SegmentKey(owner, fileName: Path.name(of: path)) }
 }
 
 /// A segment to be removed, and the reason.

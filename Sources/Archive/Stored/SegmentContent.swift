@@ -104,7 +104,7 @@ extension ArchiveLayout {
     func knownSegmentNames(_ source: SourceKey) throws(ArchiveError) -> [String] {
         let names = try FileSystem.names(in: self.source(source))
         let moved = Self.movedSegments(source, among: names).map(\.fileName)
-        return (names.filter { $0.hasSuffix(Self.segmentSuffix) } + moved).sorted()
+        return (names.filter(Self.isSegmentName) + moved).sorted()
     }
 
     /// - Parameter names: all names in the source's directory.

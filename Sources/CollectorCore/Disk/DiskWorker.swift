@@ -469,7 +469,7 @@ struct DiskWorker {
         switch removal {
         case .segment(let expired):
             let segment = expired.segment
-            let source = SourceKey(session: segment.session, source: segment.source)
+            let source = segment.owner
             let proof = try proof(of: segment)
             // It was uploaded after the survey: the next one detects that.
             if proof != nil, segment.place == .disk { return }
@@ -498,7 +498,7 @@ struct DiskWorker {
             }
         case .rest(let staged):
             guard FileSystem.exists(staged.path) else { return }
-            let source = SourceKey(session: staged.session, source: staged.source)
+            let source = staged.owner
             try SegmentRemoval.complete(
                 staged.path, on: layout.disk, ledger: Ledger.read(layout.ledger(source)), now: now
             ) { lines throws(ArchiveError) in try appendDurably(lines, to: source)
@@ -519,9 +519,7 @@ struct DiskWorker {
 
     /// The proof that a store has a segment; nil without a readable one.
     private func proof(of segment: ArchivedSegment) throws(ArchiveError) -> SegmentProof? {
-        let source = SourceKey(session: segment.session, source: segment.source)
-        let name = SegmentRemoval.segmentName(segment.path)
-        guard let key = SegmentKey(source, fileName: name) else { return nil }
+        guard let key = segment.key else { return nil }
         do throws(ArchiveError) {
             return try SegmentProof.read(key, in: layout)
         } catch {

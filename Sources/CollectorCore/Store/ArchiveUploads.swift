@@ -108,10 +108,7 @@ final class ArchiveUploads: Sendable {
     /// Evicts segments from the disk, if the store is proven to have them.
     func evict(_ segments: [ArchivedSegment]) {
         for segment in segments.prefix(Self.removalsTogether) {
-            let owner = SourceKey(session: segment.session, source: segment.source)
-            if let key = SegmentKey(owner, fileName: SegmentRemoval.segmentName(segment.path)) {
-                uploader.changed(.evict(key))
-            }
+            if let key = segment.key { uploader.changed(.evict(key)) }
         }
     }
 

@@ -91,7 +91,7 @@ extension RecordingLibrary {
         do throws(ArchiveError) {
             return try manifest(session).zeroTime
         } catch {
-            guard let zero = UTCTime(fileName: session.prefix(24)) else { throw error }
+            guard let zero = UTCTime(sessionName: session) else { throw error }
             return zero
         }
     }

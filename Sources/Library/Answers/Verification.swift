@@ -43,7 +43,7 @@ private struct StoredSession: SessionFiles {
 
     func segmentNames(of source: String) throws(ArchiveError) -> [String] {
         try store.list(.source(key(source))).filter {
-            !$0.isFolder && $0.name.hasSuffix(ArchiveLayout.segmentSuffix)
+            !$0.isFolder && ArchiveLayout.isSegmentName($0.name)
         }.map(\.name)
     }
 

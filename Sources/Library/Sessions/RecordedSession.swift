@@ -1,4 +1,5 @@
 package import Archive
+import Files
 
 /// A session as its readers see it: a session of an archive, or files of one that have been taken out of it.
 ///
@@ -78,20 +79,15 @@ package struct RecordedSession: Sendable {
 
     /// The name of a file's source, and the path of its ledger; nil: it has none.
     private static func place(of path: String) -> (name: String, ledger: String?) {
-        let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-        let stem = parts.last.map { name in
-            name.hasSuffix(ArchiveLayout.segmentSuffix)
-                ? String(name.dropLast(ArchiveLayout.segmentSuffix.count)) : name
-        }
-        let directory = parts.count > 1 ? parts.dropLast().joined(separator: "/") : "."
-        let session = parts.count > 2 ? parts.dropLast(2).joined(separator: "/") : "."
-        let parent = parts.count > 1 ? parts[parts.count - 2] : ""
-        if UTCTime(fileName: stem ?? "") != nil, ArchiveLayout.isValidName(parent),
-            FileSystem.exists("\(session)/\(ArchiveLayout.manifestName)")
+        let (directory, name) = (Path.directory(of: path), Path.name(of: path))
+        let source = Path.name(of: directory)
+        if UTCTime(fileName: ArchiveLayout.segmentStem(name)) != nil,
+            ArchiveLayout.isValidName(source),
+            FileSystem.exists("\(Path.directory(of: directory))/\(ArchiveLayout.manifestName)")
         {
-            return (parent, "\(directory)/\(ArchiveLayout.ledgerName)")
+            return (source, "\(directory)/\(ArchiveLayout.ledgerName)")
         }
-        return (ArchiveLayout.validName(from: stem ?? ""), nil)
+        return (ArchiveLayout.validName(from: ArchiveLayout.segmentStem(name)), nil)
     }
 }
 

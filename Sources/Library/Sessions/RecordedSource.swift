@@ -104,11 +104,9 @@ package struct RecordedSource: Sendable {
         }
         let present = Set(files.map(\.originNanoseconds))
         let found = segments.compactMap { name, lines -> (origin: Int64, lines: [LedgerEntry])? in
-            let stem = name.dropLast(ArchiveLayout.segmentSuffix.count)
-            guard let origin = UTCTime(fileName: stem).map({ $0.nanoseconds - zero.nanoseconds }),
-                !present.contains(origin)
-            else { return nil }
-            return (origin, lines)
+            guard let instant = SegmentKey.origin(fileName: name) else { return nil }
+            let origin = instant.nanoseconds - zero.nanoseconds
+            return present.contains(origin) ? nil : (origin, lines)
         }.sorted { $0.origin < $1.origin }
         let origins = present.union(found.map(\.origin)).sorted()
         return found.map { origin, lines in

@@ -185,17 +185,12 @@ package struct ArchiveTakeOver {
         var ledgers: [String: ObjectPage.Entry] = [:]
         var wanted: [String: [StoredProofs.Wanted]] = [:]
         for object in objects {
-            let parts = object.key.split(separator: "/").map(String.init)
-            guard parts.count == 3, ArchiveLayout.isValidName(parts[1]) else { continue }
-            let owner = SourceKey(session: session, source: parts[1])
-            if parts[2] == ArchiveLayout.ledgerName {
-                ledgers[parts[1]] = object
-            } else if parts[2].hasSuffix(SegmentProof.suffix),
-                let segment = SegmentKey(
-                    owner, fileName: String(parts[2].dropLast(SegmentProof.suffix.count)))
-            {
-                wanted[parts[1], default: []].append(
+            switch SessionFile(object.key) {
+            case .ledger(let owner): ledgers[owner.source] = object
+            case .proof(let segment):
+                wanted[segment.source, default: []].append(
                     StoredProofs.Wanted(object: object, segment: segment))
+            case .document, .segment, nil: break
             }
         }
         let proofs = StoredProofs(in: place, objects: objects, connections: connections)

@@ -34,7 +34,7 @@ struct SegmentFetch {
         _ segment: SegmentKey, _ proof: SegmentProof, to path: String, _ unfinished: String
     ) throws(UploadError) {
         let disk = place.layout.disk
-        let key = place.key(of: segment)
+        let key = segment.description
         let file = try place.disk { () throws(ArchiveError) in
             try FileSystem.remove(unfinished, on: disk)
             return try RecordingFile(creating: unfinished, on: disk)

@@ -96,7 +96,7 @@ package struct StoreInspection {
     private func check(
         _ segment: SegmentKey, _ proof: SegmentProof, isMoved: Bool, _ report: inout Report
     ) throws(UploadError) {
-        let key = place.key(of: segment)
+        let key = segment.description
         let name = "\(place.bucket.name)/\(key)"
         // With a local copy, nothing is lost: it goes up again.
         let severity: Finding.Severity = isMoved ? .damage : .note

@@ -91,9 +91,9 @@ struct StoredProofs: Sendable {
         let mismatch = UploadError.setAside(
             "\(place.bucket.name)/\(object.key) is not about the object beside it")
         guard proof.source == segment.source, proof.segment == segment.fileName,
-            sizes[place.key(of: segment)] == proof.sizeBytes
+            sizes[segment.description] == proof.sizeBytes
         else { throw mismatch }
-        let tag = tags[place.key(of: segment)] ?? ""
+        let tag = tags[segment.description] ?? ""
         if proof.store == place.bucket.name {
             guard proof.tag == tag else { throw mismatch }
         } else {

@@ -20,7 +20,7 @@ struct StoredRemoval {
         guard let stamp = FileStamp(place.layout.segment(segment)), proof.describes(stamp) else {
             return "the file has changed since it was proven"
         }
-        let key = place.key(of: segment)
+        let key = segment.description
         let (object, evidence) = try place.store { (bucket) throws(ObjectStoreError) in
             (
                 try bucket.properties(of: key),
@@ -45,7 +45,7 @@ struct StoredRemoval {
 
     /// Deletes what the store has of a segment: first the proof, so that it is never there without the media.
     func delete(_ segment: SegmentKey) throws(UploadError) {
-        let key = place.key(of: segment)
+        let key = segment.description
         try place.pass(.deleteProof)
         try place.store { (bucket) throws(ObjectStoreError) in
             try bucket.delete(key + SegmentProof.suffix)

@@ -55,24 +55,14 @@ package struct StoredSessionFetch {
         }
         var media: [SegmentKey] = []
         for object in objects where object.key != manifest {
-            let parts = object.key.split(separator: "/").map(String.init)
-            switch parts.count {
-            case 2 where ArchiveLayout.labelNames.contains(parts[1]):
-                try document(object, at: "\(layout.session(session))/\(parts[1])")
-            case 3 where ArchiveLayout.isValidName(parts[1]):
-                let owner = SourceKey(session: session, source: parts[1])
-                let path = "\(layout.source(owner))/\(parts[2])"
-                if parts[2] == ArchiveLayout.ledgerName {
-                    try document(object, at: path)
-                } else if let segment = SegmentKey(owner, fileName: parts[2]) {
-                    media.append(segment)
-                } else if let segment = SegmentKey(
-                    owner, fileName: String(parts[2].dropLast(SegmentProof.suffix.count))),
-                    !FileSystem.exists(layout.segment(segment))
-                {
-                    try document(object, at: path)
-                }
-            default: break
+            switch SessionFile(object.key) {
+            case .document(_, let name):
+                try document(object, at: "\(layout.session(session))/\(name)")
+            case .ledger(let owner): try document(object, at: layout.ledger(owner))
+            case .segment(let segment): media.append(segment)
+            case .proof(let segment) where !FileSystem.exists(layout.segment(segment)):
+                try document(object, at: layout.proof(segment))
+            case .proof, nil: break
             }
         }
         if let description { try document(description, at: layout.manifest(session)) }
@@ -129,7 +119,7 @@ package struct StoredSessionFetch {
 
     /// The most bytes that a small object can have, by its name.
     private static func maximumBytes(of key: String) -> Int {
-        switch key.split(separator: "/").last ?? "" {
+        switch Path.name(of: key) {
         case ArchiveLayout.manifestName: SessionManifest.maximumBytes
         case ArchiveLayout.ledgerName: Ledger.maximumBytes
         case SessionMarks.fileName: SessionMarks.maximumBytes

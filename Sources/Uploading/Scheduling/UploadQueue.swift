@@ -1,4 +1,5 @@
 package import Archive
+import Files
 import Media
 package import ObjectStore
 
@@ -19,7 +20,7 @@ package enum UploadWork: Hashable, Sendable {
         switch self {
         case .documents(let session), .forgetSession(let session): session
         case .segment(let segment), .evict(let segment): segment.session
-        case .forget(let expired): expired.segment.session
+        case .forget(let expired): expired.segment.owner.session
         }
     }
 
@@ -29,8 +30,7 @@ package enum UploadWork: Hashable, Sendable {
         case .documents(let session), .forgetSession(let session): session
         case .segment(let segment), .evict(let segment): segment.description
         case .forget(let expired):
-            "\(expired.segment.session)/\(expired.segment.source)/"
-                + SegmentRemoval.segmentName(expired.segment.path)
+            "\(expired.segment.owner)/\(Path.name(of: expired.segment.path))"
         }
     }
 

@@ -55,9 +55,7 @@ struct SessionDocuments {
 
     /// Whose ledger a document is; nil: it is none.
     private func ledgerSource(_ name: String) -> SourceKey? {
-        let parts = name.split(separator: "/")
-        guard parts.count == 2, parts[1] == ArchiveLayout.ledgerName else { return nil }
-        return SourceKey(session: session, source: String(parts[0]))
+        if case .ledger(let owner) = SessionFile("\(session)/\(name)") { owner } else { nil }
     }
 
     /// Names of the session's documents, in its folder: first the description, so that the others are a session's.

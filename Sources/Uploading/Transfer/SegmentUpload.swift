@@ -62,7 +62,7 @@ final class SegmentUpload {
         if let note, let upload = note.upload, !isKnown { obsolete = upload }
     }
 
-    private var key: String { place.key(of: segment) }
+    private var key: String { segment.description }
 
     /// Works until the segment is proven.
     /// - Returns: its proof.

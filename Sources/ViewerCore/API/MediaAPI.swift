@@ -68,7 +68,7 @@ struct MediaAPI {
                     ZipAnswer.Part(
                         entry: ZipArchive.Entry(
                             name: "\(session)_\(name)_nothing.txt", sizeBytes: note.sizeBytes,
-                            modified: UTCTime(fileName: session.prefix(24))
+                            modified: UTCTime(sessionName: session)
                                 ?? UTCTime(nanoseconds: 0)), file: note))
             }
         }

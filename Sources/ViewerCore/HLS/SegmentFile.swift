@@ -29,10 +29,9 @@ package struct SegmentFile: Hashable, Sendable {
     /// - Parameter key: nil for a file that was picked out; its name is then the last part of its path.
     package init(_ file: RecordedFile, key: SegmentKey?) {
         let name = key?.fileName ?? Path.name(of: file.path)
-        let suffix = ArchiveLayout.segmentSuffix
         self.init(
-            name: name.hasSuffix(suffix) ? String(name.dropLast(suffix.count)) : name,
-            originNanoseconds: file.originNanoseconds ?? 0, revision: file.revision,
+            name: ArchiveLayout.segmentStem(name), originNanoseconds: file.originNanoseconds ?? 0,
+            revision: file.revision,
             formats: file.formats)
         initializationBytes = file.initializationBytes
     }

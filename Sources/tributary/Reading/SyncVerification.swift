@@ -90,8 +90,7 @@ struct SyncVerification {
 
     private func file(_ path: String, sessionZero: UTCTime) throws -> File {
         let bounds = try bounds(path)
-        let name = Path.name(of: path)
-        let begins = UTCTime(fileName: name.dropLast(ArchiveLayout.segmentSuffix.count))
+        let begins = SegmentKey.origin(fileName: Path.name(of: path))
         guard
             let origin = bounds.originNanoseconds
                 ?? begins.map({ $0.nanoseconds - sessionZero.nanoseconds })

@@ -242,7 +242,7 @@ package final class PostgreSQLCatalog: CatalogStore {
             let zero = try row.integer(3)
             let file = try row.text(2)
             // Names become paths.
-            guard !file.contains("/"), file.hasSuffix(ArchiveLayout.segmentSuffix) else {
+            guard ArchiveLayout.isSegmentName(file) else {
                 throw .unexpected(reason: "a name that no segment has")
             }
             segments.append(

@@ -241,9 +241,9 @@ extension SQLiteCatalog {
 
     /// A name that becomes a segment's file name.
     private static func fileName(_ name: String) throws(SQLiteError) -> String {
-        guard !name.utf8.contains(UInt8(ascii: "/")), !name.utf8.contains(0),
-            name.hasSuffix(ArchiveLayout.segmentSuffix)
-        else { throw .unexpected(reason: "a name that no segment has") }
+        guard ArchiveLayout.isSegmentName(name) else {
+            throw .unexpected(reason: "a name that no segment has")
+        }
         return name
     }
 }
