@@ -146,8 +146,7 @@ let package = Package(
         library(
             "Control", "Files", argumentParser, "Media", "Messaging", "Terminal", "Threads", "Wire"),
         library(
-            "Archive", "Files", "Hashing", "CLinux", "Media", "MP4", "PostgreSQL", "SQLite",
-            "Threads",
+            "Archive", "Files", "Hashing", "CLinux", "Media", "MP4", "Threads",
             "Timing"),
         library(
             "CollectorClient", "Files", "Hashing", logging, "Media", "Messaging", "Spooling",
@@ -155,21 +154,27 @@ let package = Package(
             "Timing", "Wire"),
         library("Operations", "Files", "Media", "Terminal"),
 
-        // Level 3: the one way to read recordings.
-        library("OperationsServer", logging, "CLinux", "Files", "Operations", "Threads"),
+        // Level 3: what is built on recordings.
         library(
-            "Library", "Files", argumentParser, "Archive", "CLinux", "Media", "MP4", "ObjectStore",
-            "PostgreSQL", "Terminal", "Threads"),
+            "Catalog", argumentParser, "Archive", "CLinux", "Media", "MP4", "PostgreSQL", "SQLite",
+            "Terminal"),
+        library("OperationsServer", logging, "CLinux", "Files", "Operations", "Threads"),
         library(
             "Uploading", "Files", "Hashing", "Archive", "CLinux", "Media", "ObjectStore", "Threads"),
 
-        // Level 4: the programs' services.
+        // Level 4: the one way to read recordings.
+        library(
+            "Library", "Files", argumentParser, "Archive", "Catalog", "CLinux", "Media", "MP4",
+            "ObjectStore", "Terminal", "Threads"),
+
+        // Levels 4 and 5: the programs' services.
         library(
             "AgentCore", "Files", "Hashing", logging, "Control", "Devices", "Encoding", "Media",
             "Messaging",
             "CollectorClient", "RTSP", "Spooling", "Threads", "Trust", "Wire"),
         library(
-            "CollectorCore", "Files", logging, "Archive", "CLinux", "Control", "Library", "Media",
+            "CollectorCore", "Files", logging, "Archive", "Catalog", "CLinux", "Control", "Library",
+            "Media",
             "Messaging",
             "ObjectStore", "Operations", "CollectorClient", "Terminal", "Threads", "Timing",
             "Trust",
@@ -183,11 +188,11 @@ let package = Package(
             "Library",
             "Media", "MP4", "Terminal"),
 
-        // Level 5: the viewer's services.
+        // Level 6: the viewer's services.
         .target(
             name: "ViewerCore",
             dependencies: viewerServer + [
-                "Hashing", logging, "Archive", "CLinux", "CViewerPage", "Files", "CZlib",
+                "Hashing", logging, "Archive", "Catalog", "CLinux", "CViewerPage", "Files", "CZlib",
                 "Containers",
                 "Control", "Encoding",
                 "ExportCore", "Library", "Media", "MP4", "Messaging", "Operations",
@@ -196,17 +201,18 @@ let package = Package(
             ],
             swiftSettings: settings),
 
-        // Level 6: the programs.
+        // Level 7: the programs.
         program(
             "tributary-agent", "AgentCore", "CLinux", "Files", "Control", "Encoding", "Devices",
             "Media",
             "Messaging", "RTSP", "Trust", "Wire"),
         program(
-            "tributary-collector", "CollectorCore", "Archive", "CLinux", "Files", "Library",
-            "Media",
+            "tributary-collector", "CollectorCore", "Archive", "Catalog", "CLinux", "Files",
+            "Library", "Media",
             "ObjectStore", "Operations", "OperationsServer", "Threads", "Trust", "Uploading"),
         program(
-            "tributary", "Archive", "CollectorClient", "Containers", "Control", "Devices",
+            "tributary", "Archive", "Catalog", "CollectorClient", "Containers", "Control",
+            "Devices",
             "Encoding", "ExportCore", "Files", "Library", "Media", "Messaging", "MP4",
             "ObjectStore", "Operations", "ReplayCore", "SyncCheck", "Threads", "Trust", "Uploading",
             "Wire"),
@@ -215,7 +221,8 @@ let package = Package(
         library("RecordingPrograms", "tributary", "tributary-agent", "tributary-collector"),
         library("Programs", "RecordingPrograms", "tributary-viewer"),
         program(
-            "tributary-viewer", "Archive", "CLinux", "Files", "Library", "Messaging", "Operations",
+            "tributary-viewer", "Archive", "Catalog", "CLinux", "Files", "Library", "Messaging",
+            "Operations",
             "Threads", "Trust",
             "ViewerCore"),
 
@@ -259,7 +266,7 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Archive", "Library", "Media", "Messaging", "MP4", "ObjectStore", "RTSP",
+                "Archive", "Catalog", "Library", "Media", "Messaging", "MP4", "ObjectStore", "RTSP",
                 "Spooling", "TestRecordings", "TestSpools", "Trust", "Wire",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: settings),
@@ -268,10 +275,12 @@ let package = Package(
             "AgentCore", "Hashing", "AgentCore", "Devices", "Encoding", "Media", "Messaging",
             "CollectorClient", "RTSP", "Spooling", "TestMedia", "TestSpools", "Wire"),
         tests(
-            "Archive", "Archive", "Library", "Media", "MP4", "PostgreSQL", "SQLite",
-            "TestRecordings", "Timing"),
+            "Archive", "Archive", "Catalog", "Library", "Media", "MP4", "TestRecordings", "Timing"),
         tests(
-            "CollectorCore", logging, "Archive", "CollectorCore", "Media", "Messaging",
+            "Catalog", "Archive", "Catalog", "Library", "Media", "PostgreSQL", "SQLite",
+            "TestRecordings"),
+        tests(
+            "CollectorCore", logging, "Archive", "Catalog", "CollectorCore", "Media", "Messaging",
             "Operations",
             "TestDisks", "Timing", "Trust", "Wire"),
         tests("Containers", "Containers", "Devices", "Media", "TestMedia"),
@@ -279,7 +288,8 @@ let package = Package(
             "ExportCore", "Archive", "Containers", "Devices", "Encoding", "ExportCore", "Library",
             "Media", "MP4", "TestMedia", "TestRecordings"),
         tests(
-            "Library", "Archive", "Library", "Media", "MP4", "ObjectStore", "TestRecordings"),
+            "Library", "Archive", "Catalog", "Library", "Media", "MP4", "ObjectStore",
+            "TestRecordings"),
         tests("Files", "Files"),
         tests("Hashing", "Hashing"),
         tests("Control", "Control", "Messaging", "Wire"),
@@ -305,7 +315,8 @@ let package = Package(
         tests("Repository"),
         tests("RTSP", "Media", "RTSP", "TestMedia"),
         tests(
-            "Simulation", "AgentCore", "Archive", "CollectorClient", "CollectorCore", "Library",
+            "Simulation", "AgentCore", "Archive", "Catalog", "CollectorClient", "CollectorCore",
+            "Library",
             "Media", "Messaging", "MP4", "ObjectStore", "Spooling", "TestDisks", "TestSpools",
             "TestStores", "Uploading", "Wire"),
         tests("SQLite", "SQLite"),
@@ -324,7 +335,8 @@ let package = Package(
             "ExportCore", "Library", "Media", "MP4", "ObjectStore", "Operations", "TestMetrics",
             "TestRecordings", "TestSpools", "TestStores", "ViewerCore", "Wire"),
         tests(
-            "Uploading", "Archive", "Media", "ObjectStore", "TestRecordings", "TestSpools",
+            "Uploading", "Archive", "Catalog", "Media", "ObjectStore", "TestRecordings",
+            "TestSpools",
             "TestStores", "Uploading"),
         tests("Wire", protobuf, "Media", "Wire"),
         tests("Timing", "Media", "Timing"),

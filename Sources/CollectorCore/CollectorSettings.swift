@@ -1,4 +1,5 @@
 package import Archive
+package import Catalog
 package import Operations
 package import Trust
 

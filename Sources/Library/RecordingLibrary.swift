@@ -1,4 +1,5 @@
 package import Archive
+package import Catalog
 import Threads
 
 /// An archive's recordings, for everything that reads them: the commands, the viewer.

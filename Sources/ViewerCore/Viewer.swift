@@ -1,4 +1,5 @@
-package import Archive
+import Archive
+package import Catalog
 package import Library
 package import Messaging
 

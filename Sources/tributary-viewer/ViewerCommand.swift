@@ -1,5 +1,6 @@
 import Archive
 import ArgumentParser
+import Catalog
 import CLinux
 import Dispatch
 import Files

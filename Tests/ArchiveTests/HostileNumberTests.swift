@@ -1,4 +1,5 @@
 import Archive
+import Catalog
 import Library
 import Media
 import TestRecordings

@@ -1,3 +1,4 @@
+import Catalog
 import Media
 import TestRecordings
 import Testing

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Fills a catalog in PostgreSQL with millions of segments, and measures in the database what `tributary ls` asks.
 
-The tables and the statements are those of the sources: read from Sources/Archive/Catalog/PostgreSQL, not written here again.
+The tables and the statements are those of the sources: read from Sources/Catalog/PostgreSQL, not written here again.
 Exit status 1 when a list or a time range takes longer than --limit milliseconds (the median of five, EXPLAIN ANALYZE's execution
 time). The questions behind the line are for comparison: a collector asks them when it starts, a timeline when it is drawn.
 """
@@ -15,7 +15,7 @@ import sys
 sys.dont_write_bytecode = True
 HERE = os.path.dirname(os.path.abspath(__file__))
 PROJECT = os.path.dirname(os.path.dirname(HERE))
-SOURCES = os.path.join(PROJECT, "Sources", "Archive", "Catalog", "PostgreSQL")
+SOURCES = os.path.join(PROJECT, "Sources", "Catalog", "PostgreSQL")
 sys.path.insert(0, os.path.join(PROJECT, "Tests", "Catalog"))
 
 from server import Absent, Server  # noqa: E402

@@ -1,4 +1,5 @@
 import Archive
+import Catalog
 import TestDisks
 import Glibc
 import Testing

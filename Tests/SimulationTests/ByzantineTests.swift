@@ -1,4 +1,5 @@
 import Archive
+import Catalog
 import Foundation
 import Glibc
 import Library

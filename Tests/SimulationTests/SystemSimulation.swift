@@ -1,3 +1,4 @@
+import Catalog
 import Media
 import Archive
 import Glibc

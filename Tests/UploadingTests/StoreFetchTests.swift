@@ -1,4 +1,5 @@
 import Archive
+import Catalog
 import ObjectStore
 import TestRecordings
 import TestStores

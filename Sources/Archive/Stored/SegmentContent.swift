@@ -101,7 +101,7 @@ extension ArchiveLayout {
     }
 
     /// Names of a source's segments, in the order of their origins, wherever their media is.
-    func knownSegmentNames(_ source: SourceKey) throws(ArchiveError) -> [String] {
+    package func knownSegmentNames(_ source: SourceKey) throws(ArchiveError) -> [String] {
         let names = try FileSystem.names(in: self.source(source))
         let moved = Self.movedSegments(source, among: names).map(\.fileName)
         return (names.filter(Self.isSegmentName) + moved).sorted()

@@ -1,4 +1,5 @@
 import Archive
+import Catalog
 
 /// A change in the state of a collector's catalog.
 enum CatalogReport: Sendable {

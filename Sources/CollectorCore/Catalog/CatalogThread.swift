@@ -1,4 +1,5 @@
 import Archive
+import Catalog
 import Dispatch
 import Synchronization
 import Threads

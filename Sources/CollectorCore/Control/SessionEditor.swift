@@ -1,4 +1,5 @@
 import Archive
+import Catalog
 import Control
 import Dispatch
 import Library

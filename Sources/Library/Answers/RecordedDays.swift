@@ -1,4 +1,5 @@
 import Archive
+import Catalog
 import Media
 
 /// When something of a source was recorded, over all sessions of a time.

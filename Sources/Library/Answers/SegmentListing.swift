@@ -1,4 +1,5 @@
 package import Archive
+import Catalog
 import Media
 
 /// A segment in a list: what is recorded from when to when.

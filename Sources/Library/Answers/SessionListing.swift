@@ -1,4 +1,5 @@
 package import Archive
+import Catalog
 import Media
 
 /// A session in a list.

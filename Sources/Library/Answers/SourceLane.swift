@@ -1,4 +1,5 @@
 import Archive
+import Catalog
 import Media
 
 /// What is known of a source, from which coverage of any part of it can be drawn.

@@ -1,4 +1,5 @@
 package import Archive
+package import Catalog
 
 extension RecordingLibrary {
     /// Asks the catalog; nil where there is none that can be used. One that is damaged, or is no catalog, is replaced first, unless a

@@ -1,4 +1,5 @@
 package import Archive
+import Catalog
 import Media
 
 /// What people change of a session: its labels, its protection, whether it is kept at all.

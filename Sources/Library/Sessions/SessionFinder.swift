@@ -1,4 +1,5 @@
 package import Archive
+package import Catalog
 import ObjectStore
 
 /// Finds what people mean by a word or a path: a session by its ID, by a name or tag that was given to it, or by its directory; an

@@ -1,4 +1,5 @@
 import Archive
+import Catalog
 import ExportCore
 import HTTPTypes
 import Hummingbird

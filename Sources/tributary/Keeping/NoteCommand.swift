@@ -1,5 +1,6 @@
 import Archive
 import ArgumentParser
+import Catalog
 import Library
 import Terminal
 

@@ -1,5 +1,6 @@
 import Archive
 import ArgumentParser
+import Catalog
 import Files
 import Library
 import Terminal

@@ -1,3 +1,4 @@
+package import Archive
 import Glibc
 
 /// The location of an archive's catalog in a database.

@@ -1,3 +1,5 @@
+package import Archive
+
 /// An archive's catalog: an index that finds sessions and files in milliseconds. It is a copy of the files' content,
 /// which is authoritative: if it is deleted, an equal one is rebuilt.
 ///

@@ -5,6 +5,7 @@ import TestRecordings
 import Testing
 
 @testable import Archive
+@testable import Catalog
 
 /// The behaviour required of every catalog.
 @Suite struct CatalogConformanceTests {

@@ -1,3 +1,4 @@
+package import Archive
 import Dispatch
 package import PostgreSQL
 import Synchronization

@@ -1,3 +1,5 @@
+package import Archive
+
 /// The kind of catalog of an archive.
 package enum CatalogReference: Sendable {
     /// In its own directory, ``SQLiteCatalog``.

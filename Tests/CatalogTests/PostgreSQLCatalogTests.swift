@@ -5,6 +5,7 @@ import TestRecordings
 import Testing
 
 @testable import Archive
+@testable import Catalog
 
 /// Failures of a catalog on a server.
 @Suite(

@@ -1,3 +1,4 @@
+package import Archive
 import Media
 import SQLite
 

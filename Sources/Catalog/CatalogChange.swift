@@ -1,3 +1,5 @@
+package import Archive
+
 /// A change of an archive's files.
 package enum CatalogChange: Sendable {
     /// A session's description, with its sources.

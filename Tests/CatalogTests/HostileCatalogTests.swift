@@ -5,6 +5,7 @@ import TestRecordings
 import Testing
 
 @testable import Archive
+@testable import Catalog
 
 /// Malicious and damaged catalogs in an archive's `tributary.sqlite`.
 @Suite struct HostileCatalogTests {

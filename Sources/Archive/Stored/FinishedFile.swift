@@ -9,7 +9,7 @@ package struct FinishedFile: Hashable, Sendable {
     package var revision: UInt32
 
     /// Nil for a growing, truncated or unreadable file: `verify` reports the damage.
-    init?(_ path: String) {
+    package init?(_ path: String) {
         do {
             guard let file = try FileSystem.withFile(path, { try Self.read($0) }) else {
                 return nil
@@ -30,7 +30,7 @@ package struct FinishedFile: Hashable, Sendable {
         }
     }
 
-    init(lengthNanoseconds: Int64, sizeBytes: Int64, revision: UInt32) {
+    package init(lengthNanoseconds: Int64, sizeBytes: Int64, revision: UInt32) {
         self.lengthNanoseconds = lengthNanoseconds
         self.sizeBytes = sizeBytes
         self.revision = revision

@@ -1,3 +1,5 @@
+package import Archive
+
 /// Updates the catalog from the archive's files.
 package enum CatalogIndexing {
     /// Sessions per transaction that are removed.

@@ -1,3 +1,4 @@
+import Archive
 import Dispatch
 import SQLite
 import Synchronization

@@ -1,3 +1,4 @@
+package import Archive
 import SQLite
 
 /// Queries. Every value is checked before it is used, because the file is untrusted.

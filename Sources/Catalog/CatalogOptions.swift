@@ -1,4 +1,3 @@
-package import Archive
 import ArgumentParser
 import PostgreSQL
 package import Terminal
