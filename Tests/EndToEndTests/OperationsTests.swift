@@ -175,13 +175,16 @@ struct Watcher {
     }
 
     /// The reply, requested with the shell's `/dev/tcp` and no HTTP library.
-    func get(_ path: String) async throws -> HTTPReply {
+    func get(_ path: String) async throws -> (status: Int, body: [UInt8]) {
         let script =
             "exec 3<>/dev/tcp/127.0.0.1/\(port); printf 'GET \(path) HTTP/1.0\\r\\nConnection: close\\r\\n\\r\\n' >&3; cat <&3"
         let outcome = try await stage.start(
             at: URL(filePath: "/bin/bash"), ["-c", script]
         ).succeeds()
-        return try HTTPReply(Array(outcome.outputData))
+        let bytes = Array(outcome.outputData)
+        let end = try #require(bytes.firstRange(of: Array("\r\n\r\n".utf8)))
+        let words = String(decoding: bytes[..<end.lowerBound], as: UTF8.self).split(separator: " ")
+        return (try #require(Int(words[1])), Array(bytes[end.upperBound...]))
     }
 
     func metrics() async throws -> MetricReading {

@@ -237,25 +237,4 @@ import Testing
     func `times are short`(seconds: Double, text: String) {
         #expect(TopScreen.short(seconds) == text)
     }
-
-    @Test func `an HTTP answer is read, and nothing else is taken for one`() throws {
-        func reply(_ text: String) throws(HTTPReplyError) -> HTTPReply {
-            try HTTPReply(Array(text.utf8))
-        }
-        let good = try reply("HTTP/1.1 200 OK\r\ncontent-length: 3\r\nX: y\r\n\r\nabcd")
-        #expect(good.status == 200)
-        #expect(good.body == Array("abc".utf8))
-        #expect(try reply("HTTP/1.0 503 Nope\n\nwhy").body == Array("why".utf8))
-        #expect(throws: HTTPReplyError.cutShort(missingBytes: 2)) {
-            try reply("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\na")
-        }
-        #expect(throws: HTTPReplyError.encoded("chunked")) {
-            try reply("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n")
-        }
-        for text in [
-            "", "\r\n\r\n", "SSH-2.0-OpenSSH\r\n\r\n", "HTTP/1.1 2000 X\r\n\r\n", "HTTP/1.1",
-        ] {
-            #expect(throws: HTTPReplyError.notHTTP) { try reply(text) }
-        }
-    }
 }

@@ -1,4 +1,5 @@
 import CCurl
+import Files
 import Glibc
 import Media
 import Threads
@@ -209,7 +210,8 @@ final class HTTPConnection: @unchecked Sendable {
     ) -> TransportFailure {
         switch code {
         case CURLE_COULDNT_RESOLVE_HOST: TransportFailure("its host \(host) is not known")
-        case CURLE_COULDNT_CONNECT: TransportFailure("no connection to \(host)")
+        case CURLE_COULDNT_CONNECT:
+            TransportFailure("no connection to \(host): \(systemMessage(systemError))")
         case CURLE_OPERATION_TIMEDOUT:
             isInHandshake
                 ? TransportFailure("it did not finish the TLS handshake in time")
@@ -233,6 +235,13 @@ final class HTTPConnection: @unchecked Sendable {
         default:
             TransportFailure("the exchange failed: \(String(cString: curl_easy_strerror(code)))")
         }
+    }
+
+    /// The errno of the last connection attempt.
+    private var systemError: Int32 {
+        var code = 0
+        CCurl_get_number(easy, CURLINFO_OS_ERRNO, &code)
+        return Int32(truncatingIfNeeded: code)
     }
 
     private var isInHandshake: Bool {

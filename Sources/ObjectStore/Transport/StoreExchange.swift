@@ -37,10 +37,10 @@ struct StoreAnswer: Sendable {
 }
 
 /// Why there is no response: broken, late, too long, or not requested. One phrase.
-struct TransportFailure: Error, Hashable, CustomStringConvertible {
-    var description: String
+package struct TransportFailure: Error, Hashable, CustomStringConvertible {
+    package var description: String
 
-    init(_ description: String) { self.description = description }
+    package init(_ description: String) { self.description = description }
 }
 
 /// Sends requests and waits for their answers.
