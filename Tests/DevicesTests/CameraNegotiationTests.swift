@@ -170,12 +170,26 @@ import Testing
     }
 
     @Test func `what only a library could convert comes last`() throws {
-        let foreign = try #require(CameraPixelCode("HSV3"))
+        let foreign = try #require(CameraPixelCode("PAC1"))
         let abilities = CameraAbilities(formats: [
             Self.format(foreign, Self.size(640, 480, 30)),
             Self.format(.mjpeg, Self.size(640, 480, 30)),
         ])
         #expect(try choose(abilities, exactly(640, 480)).code == .mjpeg)
         #expect(try choose(abilities, exactly(640, 480), code: foreign).code == foreign)
+    }
+
+    @Test(arguments: ["HSV3", "HSV4"]) func `HSV is not used`(name: String) throws {
+        let code = try #require(CameraPixelCode(name))
+        let abilities = CameraAbilities(formats: [
+            Self.format(code, Self.size(640, 480, 30)),
+            Self.format(.mjpeg, Self.size(640, 480, 15)),
+        ])
+        #expect(try choose(abilities, exactly(640, 480)).code == .mjpeg)
+        #expect {
+            _ = try choose(abilities, exactly(640, 480), code: code)
+        } throws: {
+            "\($0)".contains("does not support \(name): use one of MJPG")
+        }
     }
 }

@@ -6,8 +6,6 @@ package enum CameraCoding: Hashable, Sendable {
     case raw(RawLayout)
     /// JPEG, which libavcodec decodes.
     case jpeg
-    /// Hue, saturation and value (``HSVPicture``).
-    case hsv
     /// A format that only libv4lconvert can read.
     case foreign
 
@@ -15,7 +13,6 @@ package enum CameraCoding: Hashable, Sendable {
         switch code {
         case .h264: self = .h264
         case .mjpeg, .jpeg: self = .jpeg
-        case .hsv24, .hsv32: self = .hsv
         default: self = RawLayout(code).map(CameraCoding.raw) ?? .foreign
         }
     }
@@ -26,7 +23,7 @@ package enum CameraCoding: Hashable, Sendable {
         case .h264: 0
         case .raw(let layout): layout.isEncodable ? 1 : 2
         case .jpeg: 3
-        case .hsv, .foreign: 4
+        case .foreign: 4
         }
     }
 }

@@ -39,7 +39,9 @@ package struct CameraNegotiation: Sendable {
     }
 
     package init(_ abilities: CameraAbilities, _ wish: CameraRequest) {
-        self.abilities = abilities
+        var supported = abilities
+        supported.formats.removeAll { !$0.code.isSupported }
+        self.abilities = supported
         self.wish = wish
     }
 
@@ -226,7 +228,6 @@ package struct CameraNegotiation: Sendable {
                     layout.isEncodable && best.size == recordedSize(best)
                         ? "encoded without conversion" : "needs only a pixel format conversion")
             case .jpeg: words.append("raw video of this size is slower or not available")
-            case .hsv: words.append("needs two pixel format conversions")
             case .foreign: words.append("converted by libv4l")
             }
         }

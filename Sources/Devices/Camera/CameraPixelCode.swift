@@ -28,8 +28,13 @@ package struct CameraPixelCode: Hashable, Sendable, CustomStringConvertible {
     package static let jpeg = CameraPixelCode(rawValue: 0x4745_504A)
     package static let h264 = CameraPixelCode(rawValue: 0x3436_3248)
     package static let rgb24 = CameraPixelCode(rawValue: 0x3342_4752)
-    package static let hsv24 = CameraPixelCode(rawValue: 0x3356_5348)
-    package static let hsv32 = CameraPixelCode(rawValue: 0x3456_5348)
+
+    /// HSV: libv4lconvert 1.22 assumes hues of 0 to 179, and writes past the end of a picture.
+    private static let unsupported: Set = [
+        CameraPixelCode(rawValue: 0x3356_5348), CameraPixelCode(rawValue: 0x3456_5348),
+    ]
+
+    var isSupported: Bool { !Self.unsupported.contains(self) }
 
     /// "YUYV"; a non-printable byte becomes a dot, the top bit (big-endian) is omitted.
     package var description: String {

@@ -63,7 +63,6 @@ package final class Camera: CameraInput {
             converter =
                 switch wanted.coding {
                 case .foreign: try ForeignConverter(node, from: agreement.format)
-                case .hsv: try HSVConverter(from: agreement.format)
                 case .h264, .raw, .jpeg: nil
                 }
         } catch {

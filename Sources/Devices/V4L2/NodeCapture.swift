@@ -47,13 +47,6 @@ extension VideoNode {
         format.fmt.pix.pixelformat = choice.code.rawValue
         format.fmt.pix.field = V4L2_FIELD_NONE.rawValue
         try call("S_FMT", UInt(CV4L2_S_FMT), &format)
-        if choice.coding == .hsv, HSVConverter.hues(of: format) == nil {
-            // A driver that does not report its range of hues may accept ours.
-            format.fmt.pix.priv = UInt32(V4L2_PIX_FMT_PRIV_MAGIC)
-            format.fmt.pix.flags |= UInt32(V4L2_PIX_FMT_FLAG_SET_CSC)
-            format.fmt.pix.hsv_enc = V4L2_HSV_ENC_180.rawValue
-            try call("S_FMT", UInt(CV4L2_S_FMT), &format)
-        }
         let rate = setRate(choice.rate ?? choice.recordedRate)
         if let needs = choice.h264 {
             do throws(ControlFault) {
@@ -147,7 +140,7 @@ extension CameraPictureLayout {
         let colour: ColourDescription?
         switch coding {
         case .jpeg: colour = Self.jpegColour
-        case .h264, .hsv, .foreign: colour = nil
+        case .h264, .foreign: colour = nil
         // The matrix of the later conversion to Y′CbCr.
         case .raw(let layout) where layout.isRGB: colour = .bt709
         case .raw:

@@ -7,10 +7,7 @@ take() {
         --video-format "$1"
     hand_over "format-$2" > /dev/null
 }
-for format in yu12 nv12 yuyv 422p nv16 rgb3 bgr3 xr24 HSV3 HSV4; do take $format $format; done
-# Hues of 0 to 255, instead of 0 to 179.
-control hsv_encoding=1
-for format in HSV3 HSV4; do take $format $format-256; done
+for format in yu12 nv12 yuyv 422p nv16 rgb3 bgr3 xr24; do take $format $format; done
 for preset in low medium high 1080p; do
     echo "== $preset"
     record --video first --audio none --preset $preset --video-bitrate 2M --duration 1s

@@ -76,7 +76,7 @@ final class EncodedCameraPictures: CameraStage {
         case .raw(let raw): .raw(raw)
         case .jpeg: .jpeg(try JPEGDecoder(layout))
         case .h264: throw .noConversion(from: "the camera's H.264", to: "raw pictures")
-        case .hsv, .foreign: throw .noConversion(from: "the camera's format", to: "raw pictures")
+        case .foreign: throw .noConversion(from: "the camera's format", to: "raw pictures")
         }
     }
 }
