@@ -136,7 +136,8 @@ let package = Package(
 
         // Level 2: recordings on disk; who may write them; media of all kinds.
         library(
-            "Devices", "Files", "CALSA", "CFFmpeg", "CLinux", "CTLS", "CV4L2", "FFmpegSupport", "Media",
+            "Devices", "Files", "CALSA", "CFFmpeg", "CLinux", "CTLS", "CV4L2", "FFmpegSupport",
+            "Media",
             "RTSP",
             "Threads"),
         library("Encoding", "CFFmpeg", "FFmpegSupport", "Media"),
@@ -211,7 +212,8 @@ let package = Package(
             "Library", "Media",
             "ObjectStore", "Operations", "OperationsServer", "Threads", "Trust", "Uploading"),
         program(
-            "tributary", "Archive", "Catalog", "CollectorClient", "Containers", "Control",
+            "tributary", "Archive", "Catalog", "CollectorClient", "Hashing", "Containers",
+            "Control",
             "Devices",
             "Encoding", "ExportCore", "Files", "Library", "Media", "Messaging", "MP4",
             "ObjectStore", "Operations", "ReplayCore", "SyncCheck", "Threads", "Trust", "Uploading",
@@ -331,7 +333,8 @@ let package = Package(
             .product(name: "NIOEmbedded", package: "swift-nio"),
             .product(name: "NIOHTTP1", package: "swift-nio"),
             .product(name: "NIOPosix", package: "swift-nio"),
-            .product(name: "NIOTLS", package: "swift-nio"), logging, "Archive", "Containers",
+            .product(name: "NIOTLS", package: "swift-nio"), "Hashing", logging, "Archive",
+            "Containers",
             "ExportCore", "Library", "Media", "MP4", "ObjectStore", "Operations", "TestMetrics",
             "TestRecordings", "TestSpools", "TestStores", "ViewerCore", "Wire"),
         tests(

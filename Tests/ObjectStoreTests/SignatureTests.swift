@@ -1,3 +1,4 @@
+import Hashing
 import Testing
 
 @testable import ObjectStore
@@ -107,14 +108,5 @@ import Testing
             #expect(RequestTime(extended: text) == nil)
         }
         #expect(RequestTime(httpDate: "Fri, 24 Mai 2013 00:00:00 GMT") == nil)
-    }
-
-    @Test func `bytes become base64 and come back`() {
-        #expect(ByteText.base64(Array("f".utf8)) == "Zg==")
-        #expect(ByteText.base64(Array("foobar".utf8)) == "Zm9vYmFy")
-        let bytes = Array(UInt8(200)...UInt8(231))
-        #expect(ByteText.decoded(base64: ByteText.base64(bytes), count: 32) == bytes)
-        #expect(ByteText.decoded(base64: "Zg==", count: 32) == nil)
-        #expect(ByteText.decoded(base64: "Z!==", count: 1) == nil)
     }
 }

@@ -375,7 +375,7 @@ package final class SimulatedBucket: ObjectBucket {
     }
 
     private static func tag(_ bytes: [UInt8]) -> String {
-        "\"\(hexadecimal(HashFunction.md5.hash(bytes)))\""
+        "\"\(ByteText.hexadecimal(HashFunction.md5.hash(bytes)))\""
     }
 
     private static func properties(_ object: Object) -> ObjectProperties {

@@ -27,16 +27,5 @@ package struct Digest: Hashable, Sendable, CustomStringConvertible {
         self.bytes = HashFunction.sha256.hash(bytes)
     }
 
-    package var description: String { hexadecimal(bytes) }
-}
-
-/// Lower-case hexadecimal.
-package func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
-    let digits = Array("0123456789abcdef".utf8)
-    var text: [UInt8] = []
-    for byte in bytes {
-        text.append(digits[Int(byte >> 4)])
-        text.append(digits[Int(byte & 15)])
-    }
-    return String(decoding: text, as: UTF8.self)
+    package var description: String { ByteText.hexadecimal(bytes) }
 }

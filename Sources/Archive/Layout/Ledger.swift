@@ -1,4 +1,5 @@
 import FoundationEssentials
+import Hashing
 package import Media
 
 /// One line of `ledger.jsonl`: an event of a source that the media cannot express.
@@ -262,6 +263,6 @@ package enum Ledger {
     }
 
     private static func checksum(_ digest: Digest) -> String {
-        hexadecimal(digest.bytes.prefix(checksumBytes))
+        ByteText.hexadecimal(digest.bytes.prefix(checksumBytes))
     }
 }

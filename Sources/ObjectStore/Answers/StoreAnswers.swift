@@ -1,3 +1,5 @@
+import Hashing
+
 /// Parses a store's XML responses (Amazon S3 API Reference). An unexpected response is nil or an error.
 enum StoreAnswers {
     /// An invalid response.
@@ -142,7 +144,7 @@ enum StoreAnswers {
 extension ObjectDigest {
     /// The base64 of headers and responses; nil for anything but a SHA-256 of a whole object.
     init?(base64 text: String) {
-        guard let bytes = ByteText.decoded(base64: text, count: 32) else { return nil }
+        guard let bytes = ByteText.decode(base64: text), bytes.count == 32 else { return nil }
         self.init(sha256: bytes)
     }
 

@@ -98,7 +98,7 @@ package struct DigestAuthenticator: Hashable, Sendable {
     }
 
     private func hash(_ text: String) -> String {
-        TextCoding.hexadecimal(algorithm.function.hash(Array(text.utf8)))
+        ByteText.hexadecimal(algorithm.function.hash(Array(text.utf8)))
     }
 
     /// What a camera has sent goes back to it: nothing of it may end the header.

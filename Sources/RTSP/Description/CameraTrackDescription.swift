@@ -1,3 +1,4 @@
+import Hashing
 package import Media
 
 /// A medium of a camera that can be recorded: how its packets are read, and what its decoder has to know.
@@ -45,7 +46,7 @@ package struct CameraTrackDescription: Hashable, Sendable {
         case ("audio", "MPEG4-GENERIC"):
             let payload = try AACPayload(media.parameters)
             guard let text = media.parameters["config"],
-                let configuration = TextCoding.hexadecimal(text), !configuration.isEmpty
+                let configuration = ByteText.decode(hexadecimal: text), !configuration.isEmpty
             else {
                 throw .unusableDescription("its AAC has no configuration")
             }
@@ -72,7 +73,7 @@ package struct CameraTrackDescription: Hashable, Sendable {
         var sequences: [[UInt8]] = []
         var pictures: [[UInt8]] = []
         for part in text.split(separator: ",") {
-            guard var set = TextCoding.base64(String(part).trimmed) else { continue }
+            guard var set = ByteText.decode(base64: String(part).trimmed) else { continue }
             // Some cameras leave the start code in front, or zeros behind.
             if let start = startCodeBytes(set) { set.removeFirst(start) }
             while set.last == 0 { set.removeLast() }

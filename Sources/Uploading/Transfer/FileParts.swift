@@ -64,7 +64,7 @@ extension UploadedPart {
     func holds(_ bytes: ObjectBytes, digest: Digest) -> Bool {
         guard sizeBytes == Int64(bytes.count) else { return false }
         if let own = self.digest { return own.sha256 == digest.bytes }
-        let md5 = hexadecimal(bytes.hash(with: .md5))
+        let md5 = ByteText.hexadecimal(bytes.hash(with: .md5))
         return tag.lowercased() == "\"\(md5)\""
     }
 }

@@ -65,7 +65,7 @@ extension AccessKey {
         # The key that tributary-viewer signs cookies and links with. Who has it can pose as every
         # user: only its owner may read it (0600). Without it a new key is made, which ends all
         # log-ins and links.
-        \(Base64URL.encode(bytes))
+        \(ByteText.base64URL(bytes))
 
         """
     }
@@ -74,7 +74,7 @@ extension AccessKey {
         guard let content = try SecretFile.read(path, limit: maximumFileBytes) else { return nil }
         let text = String(decoding: content.bytes, as: UTF8.self)
         let lines = text.split(separator: "\n").filter { !$0.hasPrefix("#") }
-        guard lines.count == 1, let bytes = Base64URL.decode(String(lines[0])),
+        guard lines.count == 1, let bytes = ByteText.decode(base64URL: String(lines[0])),
             bytes.count == byteCount
         else { throw .notAKey(path: path) }
         return AccessKey(bytes: bytes)

@@ -13,11 +13,11 @@ struct AccessToken: Sendable {
     static func random() -> AccessToken { AccessToken(bytes: randomBytes(byteCount)) }
 
     /// 43 characters, base64url.
-    var text: String { Base64URL.encode(bytes) }
+    var text: String { ByteText.base64URL(bytes) }
 
     /// Reads what ``text`` wrote; nil for anything else.
     init?(text: String) {
-        guard text.utf8.count <= 64, let bytes = Base64URL.decode(text),
+        guard text.utf8.count <= 64, let bytes = ByteText.decode(base64URL: text),
             bytes.count == Self.byteCount
         else { return nil }
         self.init(bytes: bytes)
@@ -33,11 +33,11 @@ struct TokenDigest: Hashable, Sendable {
     fileprivate init(of token: [UInt8]) { bytes = HashFunction.sha256.hash(token) }
 
     /// Base64url.
-    var text: String { Base64URL.encode(bytes) }
+    var text: String { ByteText.base64URL(bytes) }
 
     /// Reads what ``text`` wrote; nil for anything else.
     init?(text: String) {
-        guard text.utf8.count <= 64, let bytes = Base64URL.decode(text),
+        guard text.utf8.count <= 64, let bytes = ByteText.decode(base64URL: text),
             bytes.count == HashFunction.sha256.byteCount
         else { return nil }
         self.bytes = bytes

@@ -1,3 +1,5 @@
+import Hashing
+
 /// The account that made a link, as it was then: 16 bytes that say nothing of it to who has the link.
 ///
 /// They are a code of the account's line, like the fingerprint in a ``LogInSession``: whatever ends the account's log-ins ends its links. A
@@ -13,11 +15,11 @@ struct LinkMaker: Hashable, Sendable {
     }
 
     /// 22 characters, base64url.
-    var text: String { Base64URL.encode(bytes) }
+    var text: String { ByteText.base64URL(bytes) }
 
     /// Reads what ``text`` wrote; nil for anything else.
     init?(text: String) {
-        guard text.utf8.count <= 32, let bytes = Base64URL.decode(text),
+        guard text.utf8.count <= 32, let bytes = ByteText.decode(base64URL: text),
             bytes.count == Self.byteCount
         else { return nil }
         self.bytes = bytes

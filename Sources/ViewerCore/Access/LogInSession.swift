@@ -1,3 +1,5 @@
+import Hashing
+
 /// Somebody's log-in, as it is in a cookie: signed, and kept nowhere else.
 ///
 /// As text, `base64url(payload).base64url(code)`. The payload, in network byte order:
@@ -72,7 +74,7 @@ extension LogInSession {
     func text(key: AccessKey) -> String {
         let payload = payload
         let code = key.code(of: payload, for: .session)
-        return "\(Base64URL.encode(payload)).\(Base64URL.encode(code))"
+        return "\(ByteText.base64URL(payload)).\(ByteText.base64URL(code))"
     }
 
     /// Reads what ``text(key:)`` wrote; nil when it is forged, damaged, expired, or issued in the future.
@@ -80,8 +82,9 @@ extension LogInSession {
     init?(text: String, key: AccessKey, now: Int64) {
         guard text.utf8.count <= Self.maximumTextBytes else { return nil }
         let parts = text.split(separator: ".", maxSplits: 2, omittingEmptySubsequences: false)
-        guard parts.count == 2, let payload = Base64URL.decode(String(parts[0])),
-            let code = Base64URL.decode(String(parts[1])), code.count == AccessKey.codeBytes,
+        guard parts.count == 2, let payload = ByteText.decode(base64URL: String(parts[0])),
+            let code = ByteText.decode(base64URL: String(parts[1])),
+            code.count == AccessKey.codeBytes,
             key.isValid(code, of: payload, for: .session),
             payload.count > Self.fixedBytes, payload.first == Self.version
         else { return nil }

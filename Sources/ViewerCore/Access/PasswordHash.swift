@@ -81,7 +81,8 @@ struct PasswordHash: Hashable, Sendable {
 
     var text: String {
         let (n, r, p) = (cost.log2Rounds, cost.blockSize, cost.parallelism)
-        return "\(Self.method)$\(n)$\(r)$\(p)$\(Base64URL.encode(salt))$\(Base64URL.encode(hash))"
+        return
+            "\(Self.method)$\(n)$\(r)$\(p)$\(ByteText.base64URL(salt))$\(ByteText.base64URL(hash))"
     }
 
     /// Reads what ``text`` wrote; nil for anything else.
@@ -94,8 +95,8 @@ struct PasswordHash: Hashable, Sendable {
             let parallelism = Self.number(fields[3]),
             let cost = Cost(
                 log2Rounds: log2Rounds, blockSize: blockSize, parallelism: parallelism),
-            let salt = Base64URL.decode(fields[4]), salt.count == Self.saltBytes,
-            let hash = Base64URL.decode(fields[5]), hash.count == Self.hashBytes
+            let salt = ByteText.decode(base64URL: fields[4]), salt.count == Self.saltBytes,
+            let hash = ByteText.decode(base64URL: fields[5]), hash.count == Self.hashBytes
         else { return nil }
         self.init(cost: cost, salt: salt, hash: hash)
     }

@@ -1,3 +1,4 @@
+import Hashing
 import Media
 
 /// An address that opens one file of one source to everybody who has it, until it expires or the account that made it changes.
@@ -74,7 +75,7 @@ struct SignedLink: Hashable, Sendable {
     func text(key: AccessKey) -> String {
         let signed = signedText
         let code = key.code(of: Array(signed.utf8), for: .link)
-        return "\(signed)&\(Self.signatureItem)=\(Base64URL.encode(code))"
+        return "\(signed)&\(Self.signatureItem)=\(ByteText.base64URL(code))"
     }
 
     private var signedText: String {
@@ -108,7 +109,7 @@ extension SignedLink {
         var items = query.split(separator: "&", omittingEmptySubsequences: false)
         guard items.count >= addedNames.count, items.count <= maximumItems + addedNames.count,
             let code = value(of: signatureItem, in: String(items.removeLast())),
-            let bytes = Base64URL.decode(code), bytes.count == AccessKey.codeBytes,
+            let bytes = ByteText.decode(base64URL: code), bytes.count == AccessKey.codeBytes,
             let time = value(of: expiresItem, in: String(items.removeLast())),
             let expires = Int64(time), expires >= 0, "\(expires)" == time,
             let maker = value(of: makerItem, in: String(items.removeLast()))

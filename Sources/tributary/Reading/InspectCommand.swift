@@ -1,3 +1,4 @@
+import Hashing
 import Media
 import Archive
 import ArgumentParser
@@ -90,7 +91,7 @@ struct InspectedBox: Encodable {
         damage = node.damage.map { "\($0)" }
         children = node.children.map { InspectedBox($0, source) }
         if let userType = node.userType {
-            fields.insert(Field(name: "usertype", text: hexadecimal(userType)), at: 0)
+            fields.insert(Field(name: "usertype", text: ByteText.hexadecimal(userType)), at: 0)
             if userType == FragmentRecord.userType { describeRecord(node, source) }
         }
     }
@@ -138,7 +139,7 @@ struct InspectedBox: Encodable {
         case .unsigned(let number): return "\(number)"
         case .text(let text): return oneLine(text)
         case .bytes(let bytes):
-            let shown = hexadecimal(bytes.prefix(32))
+            let shown = ByteText.hexadecimal(bytes.prefix(32))
             return bytes.count > 32 ? "\(shown)… (\(bytes.count) bytes)" : shown
         case .table(let count, let columns, let first):
             let rows = first.map { row in

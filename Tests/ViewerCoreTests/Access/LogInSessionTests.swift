@@ -1,3 +1,4 @@
+import Hashing
 import Testing
 
 @testable import ViewerCore
@@ -14,7 +15,7 @@ struct `A log-in's cookie` {
     /// A value with a right signature.
     private func signed(_ payload: [UInt8]) -> String {
         let code = key.code(of: payload, for: .session)
-        return "\(Base64URL.encode(payload)).\(Base64URL.encode(code))"
+        return "\(ByteText.base64URL(payload)).\(ByteText.base64URL(code))"
     }
 
     private func payload(
@@ -85,7 +86,7 @@ struct `A log-in's cookie` {
     @Test func `tells nothing of the account's secret`() throws {
         let text = LogInSession(of: try AccessSample.account(), key: key, now: now).text(key: key)
         let payload = try #require(text.split(separator: ".").first)
-        let bytes = try #require(Base64URL.decode(String(payload)))
+        let bytes = try #require(ByteText.decode(base64URL: String(payload)))
         let secret = try #require(AccessSample.secret.split(separator: "$").last)
         #expect(!text.contains(secret))
         #expect(!String(decoding: bytes, as: UTF8.self).contains(secret))
@@ -118,7 +119,7 @@ struct `A log-in's cookie` {
         #expect(read(signed(payload)) != nil)
         for purpose: AccessKey.Purpose in [.link, .account, .decoy] {
             let code = key.code(of: payload, for: purpose)
-            #expect(read("\(Base64URL.encode(payload)).\(Base64URL.encode(code))") == nil)
+            #expect(read("\(ByteText.base64URL(payload)).\(ByteText.base64URL(code))") == nil)
         }
     }
 

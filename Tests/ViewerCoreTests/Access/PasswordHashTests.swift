@@ -1,4 +1,5 @@
 import Foundation
+import Hashing
 import Testing
 
 @testable import ViewerCore
@@ -129,8 +130,8 @@ struct `A password's hash` {
         "scrypt$10$1$1$\0$HASH", " scrypt$10$1$1$SALT$HASH", "SCRYPT$10$1$1$SALT$HASH",
     ])
     func `is not read from anything else`(pattern: String) {
-        let salt = Base64URL.encode([UInt8](repeating: 1, count: 16))
-        let hash = Base64URL.encode([UInt8](repeating: 2, count: 32))
+        let salt = ByteText.base64URL([UInt8](repeating: 1, count: 16))
+        let hash = ByteText.base64URL([UInt8](repeating: 2, count: 32))
         let text = pattern.replacing("SALT", with: salt).replacing("HASH", with: hash)
         #expect(PasswordHash(text: text) == nil)
     }

@@ -1,3 +1,4 @@
+import Hashing
 import Testing
 
 @testable import ViewerCore
@@ -115,7 +116,7 @@ struct `A signed link` {
         let text = link.text(key: key)
         let signed = try #require(text.split(separator: "&signature=").first)
         let code = key.code(of: Array(signed.utf8), for: .session)
-        #expect(verdict("\(signed)&signature=\(Base64URL.encode(code))") == .invalid)
+        #expect(verdict("\(signed)&signature=\(ByteText.base64URL(code))") == .invalid)
     }
 
     @Test func `that expired tells so only if it was valid`() throws {

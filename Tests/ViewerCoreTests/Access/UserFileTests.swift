@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import Hashing
 import Testing
 
 @testable import ViewerCore
@@ -255,7 +256,7 @@ private enum TokenDigestSample {
         var bytes = [UInt8](repeating: 0, count: 32)
         bytes[0] = UInt8(truncatingIfNeeded: index >> 8)
         bytes[1] = UInt8(truncatingIfNeeded: index)
-        return Base64URL.encode(bytes)
+        return ByteText.base64URL(bytes)
     }
 }
 
@@ -276,7 +277,7 @@ struct `The key for cookies and links` {
         DispatchQueue.concurrentPerform(iterations: 12) { _ in
             do {
                 let key = try AccessKey.load(for: users)
-                codes.add(Base64URL.encode(key.code(of: [1], for: .link)))
+                codes.add(ByteText.base64URL(key.code(of: [1], for: .link)))
             } catch {
                 codes.add("\(error)")
             }
