@@ -82,14 +82,17 @@ async def each_place(arguments):
 
 
 async def documentation(arguments):
-    async with Chromium(1280, 720) as page:
+    async with Chromium(1366, 768) as page:
         await page.colours("light")
         await page.open(f"{arguments.page}/live")
         await page.until(LIVE, 30)
         # The delay has settled, and a second of pictures has been counted.
         await asyncio.sleep(12)
+        # What a busy machine has lost is told for a while.
+        await page.until("[...document.querySelectorAll('.live-tile .missing')].every((one) => !one.checkVisibility() || one.textContent === '') && "
+            "[...document.querySelectorAll('.live-tile .bar .figures')].every((one) => one.textContent.startsWith('0.'))", 240)
         await page.shoot(f"{arguments.docs}/live.png")
-        await page.resize(1280, 960)
+        await page.resize(1366, 1000)
         await page.open(f"{arguments.page}/sessions/{arguments.session}?at=5.5&in=4&out=11")
         await page.until("(() => { const all = Object.values(window.tributary?.state().sources ?? {}); return all.length > 1 && all.every((one) => one.at !== null); })()", 20)
         # So that all of it is read, and its bounds are plotted.
