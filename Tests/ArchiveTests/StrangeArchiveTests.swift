@@ -58,7 +58,7 @@ import Testing
             #expect(place.isEmpty && error.code != nil)
         }
         let survey = try ArchiveSurvey(of: layout)
-        #expect(survey.segments.count { $0.session == Self.honest } == 2)
+        #expect(survey.segments.count { $0.owner.session == Self.honest } == 2)
         let (catalog, _) = try CatalogIndexing.openMended(layout)
         _ = try CatalogIndexing.update(catalog, layout)
         #expect(try catalog.sessionNames().contains(Self.honest))
