@@ -535,7 +535,8 @@ extension CollectorEngine {
             return
         }
         withExtendedLifetime(payload) {
-            samples = AccessUnitCheck.withTrueKeyframes(samples, payload: payload.memory)
+            samples = AccessUnitCheck.withTrueKeyframes(
+                samples, payload: payload.memory, codec: link.videoCodec(of: source))
         }
         sourceCounters.took(samples, of: source, at: latest)
         let credit = link.credit(of: peer, source: samples.source)

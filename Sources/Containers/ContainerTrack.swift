@@ -25,31 +25,3 @@ package struct ContainerTrack: Hashable, Sendable {
         }
     }
 }
-
-extension CodedTrack {
-    /// A recording's track, as its container would describe it.
-    package init(_ format: TrackFormat) throws(BitstreamError) {
-        switch format {
-        case .h264(let format):
-            let usability = try format.sequenceParameterSets.first.map {
-                (set) throws(BitstreamError) in try SequenceParameterSet(parsing: set).usability
-            }
-            self.init(
-                codec: "h264", codecTag: 0,
-                configuration: try AVCDecoderConfiguration(format).bytes(),
-                content: .picture(
-                    Picture(
-                        width: Int(format.width), height: Int(format.height), format: .yuv420p,
-                        colour: usability??.colour, rate: nil, hasConstantRate: false,
-                        sampleAspectRatio: format.pixelShape,
-                        orientation: format.orientation)))
-        case .aac(let format):
-            self.init(
-                codec: "aac", codecTag: 0, configuration: format.configuration,
-                content: .sound(
-                    CodedTrack.Audio(
-                        sampleRate: Int(format.sampleRate), channels: Int(format.channels),
-                        blockBytes: 0, bitsPerSample: 0, bitRate: 0)))
-        }
-    }
-}

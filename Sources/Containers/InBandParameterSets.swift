@@ -2,46 +2,43 @@ import CFFmpeg
 import FFmpegSupport
 import Media
 
-/// H.264 with parameter sets in the pictures only: `avc3`, and an `avc1` whose `avcC` is empty (ISO/IEC 14496-15
-/// §5.4.2).
+/// Video with parameter sets in the pictures only: `avc3` and `hev1`, and an entry with an empty configuration (ISO/IEC
+/// 14496-15 §5.4.2, §8.4.1).
 ///
 /// FFmpeg decodes it from anywhere; browsers, editors and Matroska need them up front.
 enum InBandParameterSets {
     /// Maximum packets of other streams before the first of this one.
     private static let mostPackets = 4_096
 
-    /// The avcC record of a stream with the parameter sets of its first picture; nil if the stream's own record has
+    /// The configuration record of a stream with the parameter sets of its first picture; nil if the stream's own record has
     /// some.
     static func configuration(
         of stream: UnsafeMutablePointer<AVStream>, in path: String, cancellation: Cancellation?
     ) throws(ContainerError) -> [UInt8]? {
         guard let parameters = stream.pointee.codecpar,
-            parameters.pointee.codec_id == AV_CODEC_ID_H264, parameters.pointee.extradata_size > 0
+            let codec = VideoCodec(parameters.pointee.codec_id),
+            parameters.pointee.extradata_size > 0
         else { return nil }
         let own = Array(
             UnsafeBufferPointer(
                 start: parameters.pointee.extradata, count: Int(parameters.pointee.extradata_size)))
         guard own.first == 1 else { return nil }
         do {
-            let record = try AVCDecoderConfiguration(parsing: own)
-            guard record.sequenceParameterSets.isEmpty || record.pictureParameterSets.isEmpty else {
-                return nil
-            }
+            let record = try codec.coding.configuration(parsing: own)
+            guard !record.isComplete(codec) else { return nil }
             let picture = try firstPacket(of: stream.pointee.index, path, cancellation)
-            if let format = try H264Format(inBand: picture.span, extradata: own) {
-                var complete = try AVCDecoderConfiguration(format)
-                complete.lengthSize = record.lengthSize
-                return try complete.bytes()
+            if let format = try VideoFormat(codec, inBand: picture.span, extradata: own) {
+                return try format.record(lengthSize: record.lengthSize)
             }
         } catch let error as ContainerError {
             throw error
         } catch {
-            throw .cannotRead(path, reason: "its H.264 is damaged: \(error)")
+            throw .cannotRead(path, reason: "its \(codec) is damaged: \(error)")
         }
         throw .cannotRead(
             path,
             reason:
-                "its H.264 has no parameter sets, neither in the container nor before its first picture: it cannot be decoded"
+                "its \(codec) has no parameter sets, neither in the container nor before its first picture: it cannot be decoded"
         )
     }
 

@@ -125,9 +125,10 @@ struct MuxerHandle: ~Copyable {
         switch track.track.content {
         case .picture(let picture):
             describe(picture, stream, parameters)
-            // Apple's players use parameter sets from the sample description only, which this tag declares.
-            if codec.pointee.id == AV_CODEC_ID_HEVC, format.isISO {
-                parameters.pointee.codec_tag = UInt32(littleEndian: 0x3163_7668)  // "hvc1"
+            // The sample entry of recordings: some players read no other.
+            if let codec = VideoCodec(codec.pointee.id), format.isISO {
+                parameters.pointee.codec_tag = codec.coding.entry.utf8.reversed()
+                    .reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
             }
         case .sound(let sound):
             parameters.pointee.codec_type = AVMEDIA_TYPE_AUDIO

@@ -40,7 +40,7 @@ package struct Remuxer: ~Copyable {
         let codec: String
         let isPicture: Bool
         var read = 0
-        /// Assembles pictures of an H.264 stream.
+        /// Assembles pictures of a codec of recordings.
         var pictures: StreamPictures?
     }
 
@@ -114,7 +114,7 @@ package struct Remuxer: ~Copyable {
         do throws(BitstreamError) {
             timeline = try input.timeline(of: streams)
         } catch {
-            throw .cannotRead(path, reason: "its H.264 is damaged: \(error)")
+            throw .cannotRead(path, reason: "its video is damaged: \(error)")
         }
         originNanoseconds = input.startMicroseconds * 1_000
         self.format = format

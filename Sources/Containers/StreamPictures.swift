@@ -2,7 +2,7 @@ import CFFmpeg
 import FFmpegSupport
 import Media
 
-/// Repacks a stream's H.264 into one packet per picture (``PictureAssembler``).
+/// Repacks a stream's pictures into one packet per picture (``PictureAssembler``).
 ///
 /// A joined packet has the times of the packet with the picture's first slice, and lasts until the end of its last
 /// packet. Pictures of one packet share its duration; without one, only the first of them has times.
@@ -12,13 +12,14 @@ struct StreamPictures {
     /// - Returns: nil for another codec.
     init?(_ stream: UnsafeMutablePointer<AVStream>) {
         guard let parameters = stream.pointee.codecpar,
-            parameters.pointee.codec_id == AV_CODEC_ID_H264
+            let codec = VideoCodec(parameters.pointee.codec_id)
         else { return nil }
         let configuration = parameters.pointee.extradata.map {
             Array(UnsafeBufferPointer(start: $0, count: Int(parameters.pointee.extradata_size)))
         }
         guard
-            let assembler = PictureAssembler<PacketHandle>(configuration: configuration ?? [])
+            let assembler = PictureAssembler<PacketHandle>(
+                codec, configuration: configuration ?? [])
         else { return nil }
         self.assembler = assembler
     }

@@ -1,6 +1,6 @@
 import Media
 
-/// Repacks a file's H.264 into one packet per picture (``PictureAssembler``).
+/// Repacks a file's pictures into one packet per picture (``PictureAssembler``).
 ///
 /// A joined packet has the times of the packet with the picture's first slice, and lasts until the end of its last
 /// packet. Pictures of one packet share its duration; without one, only the first of them has times.
@@ -9,8 +9,9 @@ struct FilePictures {
 
     /// - Returns: nil for another codec.
     init?(_ track: CodedTrack) {
-        guard track.codec == "h264",
-            let assembler = PictureAssembler<Demuxer.Output>(configuration: track.configuration)
+        guard let codec = track.videoCodec,
+            let assembler = PictureAssembler<Demuxer.Output>(
+                codec, configuration: track.configuration)
         else { return nil }
         self.assembler = assembler
     }

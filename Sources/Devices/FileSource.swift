@@ -16,7 +16,7 @@ package struct FileSource: ~Copyable {
 
     /// The use of the packets.
     package enum Purpose: Hashable, Sendable {
-        /// Recording without re-encoding: of several tracks, one of H.264 or AAC is selected.
+        /// Recording without re-encoding: of several tracks, one of a codec of recordings is selected.
         case copying
         /// Decoding: of several tracks, one with an available decoder is selected.
         case decoding
@@ -64,7 +64,7 @@ package struct FileSource: ~Copyable {
     private var roundStart: Int64 = 0
     private var roundEnd: Int64 = 0
     private var timeline: PacketTimeline<CodedPacket>
-    /// Assembles pictures of an H.264 track.
+    /// Assembles pictures of a codec of recordings.
     private var pictures: FilePictures?
     /// Drops packets that the file's edit list hides after its end.
     private var hidden: [TrackKind: HiddenPackets<PacketTimeline<CodedPacket>.Timed>] = [:]

@@ -104,7 +104,7 @@ extension FormatHandle {
     private func isSuitable(_ index: Int32, for purpose: FileSource.Purpose) -> Bool {
         guard let codec = stream(index).pointee.codecpar?.pointee.codec_id else { return false }
         switch purpose {
-        case .copying: return codec == AV_CODEC_ID_H264 || codec == AV_CODEC_ID_AAC
+        case .copying: return VideoCodec(codec) != nil || AudioCodec(codec) != nil
         case .decoding: return avcodec_find_decoder(codec) != nil
         }
     }
@@ -119,7 +119,7 @@ extension FormatHandle {
                     (stream($0.index), $0.description.kind == .video ? pictureStep : 1)
                 })
         } catch {
-            throw .cannotOpen(path: path, reason: "its H.264 is damaged: \(error)")
+            throw .cannotOpen(path: path, reason: "its video is damaged: \(error)")
         }
     }
 

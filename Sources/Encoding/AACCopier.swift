@@ -2,7 +2,7 @@ package import Media
 
 /// Copies a source's own AAC: raw packets bit for bit, without the ADTS headers of some containers.
 package struct AACCopier: Sendable {
-    package let format: AACFormat
+    package let format: AudioFormat
 
     private static let codec = "aac"
     /// The fields of the packets' ADTS headers, except for the length; nil: packets have none.
@@ -39,7 +39,7 @@ package struct AACCopier: Sendable {
             }
             self.adts = adts
             self.configuration = configuration
-            format = try AACFormat(parsing: configuration)
+            format = try AudioFormat(aac: configuration)
             framesPerPacket = Int(
                 try AudioSpecificConfig(parsing: configuration).framesPerPacket)
         } catch let error as BitstreamError {

@@ -3,7 +3,7 @@ import FFmpegSupport
 package import Media
 
 /// Codecs for encoded audio.
-package enum AudioCodec: String, CaseIterable, Hashable, Sendable {
+package enum SoundCodec: String, CaseIterable, Hashable, Sendable {
     /// AAC-LC (ISO/IEC 14496-3), the codec of recordings.
     case aac
     /// RFC 6716, for exported files.
@@ -36,7 +36,7 @@ package enum AudioCodec: String, CaseIterable, Hashable, Sendable {
 
 /// Settings of an ``AudioEncoder``.
 package struct AudioEncoderSettings: Hashable, Sendable {
-    package var codec = AudioCodec.aac
+    package var codec = SoundCodec.aac
     /// Bits per second.
     package var bitrate = 96_000
     /// Hz; for AAC one of the rates of ISO/IEC 14496-3 table 1.18, for Opus 48000.
@@ -52,14 +52,14 @@ package struct AudioEncoderSettings: Hashable, Sendable {
 /// libavcodec's AAC-LC encoder, or libopus: input is audio in any layout, output are raw packets with exact times.
 ///
 /// The encoder's delay is compensated: packet k begins at the time of the first captured frame, less the delay, plus k
-/// × ``AudioCodec/packetFrames`` frames, computed from k; frames before the first captured one are
+/// × ``SoundCodec/packetFrames`` frames, computed from k; frames before the first captured one are
 /// ``SampleFlags/priming``. Gaps in the input times are filled with silence and overlaps are cut, so that audio keeps
 /// its capture times. Owns the handle; belongs to one thread.
 package struct AudioEncoder: ~Copyable {
     /// Configuration of the output.
     ///
     /// - Precondition: it is AAC.
-    package var format: AACFormat {
+    package var format: AudioFormat {
         guard let aac else { preconditionFailure("only AAC has an AudioSpecificConfig") }
         return aac
     }
@@ -74,7 +74,7 @@ package struct AudioEncoder: ~Copyable {
     private static let tolerance = Duration.milliseconds(10)
     /// Maximum duration of inserted silence.
     private static let longestSilence = Duration.seconds(60)
-    private let aac: AACFormat?
+    private let aac: AudioFormat?
     private let handle: CodecHandle
     private let packet = PacketHandle()
     private let input = FrameBox()
@@ -96,7 +96,7 @@ package struct AudioEncoder: ~Copyable {
         let extradata = Array(
             UnsafeBufferPointer(start: handle.context.pointee.extradata, count: size))
         do {
-            aac = settings.codec == .aac ? try AACFormat(parsing: extradata) : nil
+            aac = settings.codec == .aac ? try AudioFormat(aac: extradata) : nil
         } catch {
             throw .encoderRefused(settings.codec.encoder, reason: error.description)
         }

@@ -1,4 +1,5 @@
 import CFFmpeg
+import FFmpegSupport
 import Glibc
 import Media
 import Synchronization
@@ -62,6 +63,12 @@ package enum CodecLibrary {
             let text = line.split(separator: "] ", maxSplits: 1).last.map(String.init) ?? line
             complaints[thread] = .some(text)
         }
+    }
+
+    /// The codec of an encoder, by libavcodec's name; nil without one that recordings can have.
+    static func codec(ofEncoder name: String) -> VideoCodec? {
+        guard let encoder = avcodec_find_encoder_by_name(name) else { return nil }
+        return VideoCodec(encoder.pointee.id)
     }
 
     /// A library buffer over memory of `owner`, which is retained until the last reference to the buffer is released.

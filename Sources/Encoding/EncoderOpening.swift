@@ -10,11 +10,11 @@ extension CodecHandle {
     ) throws(EncodingError) -> CodecHandle {
         let name = settings.encoder
         guard let codec = avcodec_find_encoder_by_name(name),
-            codec.pointee.id == AV_CODEC_ID_H264
+            CodecLibrary.codec(ofEncoder: name) != nil
         else { throw .noEncoder(name) }
-        // libx264 itself would write an error to the terminal.
+        // The encoder itself would write an error to the terminal.
         let presets = VideoEncoderSettings.x264Presets
-        guard family != .x264 || presets.contains(settings.preset) else {
+        guard !family.isSoftware || presets.contains(settings.preset) else {
             throw .encoderRefused(
                 name, reason: "its presets are \(presets.joined(separator: ", "))")
         }
@@ -41,7 +41,7 @@ extension CodecHandle {
         context.pointee.max_b_frames = Int32(clamping: settings.bFrames)
         context.pointee.thread_count = Int32(clamping: settings.threads)
         context.pointee.flags |= CFFmpeg_CODEC_FLAG_GLOBAL_HEADER
-        if let profile = family.profileNumber(of: settings.profile) {
+        if let profile = family.profileNumber(for: settings) {
             context.pointee.profile = profile
         }
         var options: OpaquePointer?

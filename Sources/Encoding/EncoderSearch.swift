@@ -1,4 +1,6 @@
-/// Selects the encoder of a box: hardware first, because it does not use the CPU, libx264 last, because it is always
+import Media
+
+/// Selects the encoder of a box: hardware first, because it does not use the CPU, software last, because it is always
 /// available.
 package enum EncoderSearch {
     /// An encoder that is not used, and the reason.
@@ -11,9 +13,13 @@ package enum EncoderSearch {
 
     /// The candidates of `auto`, in this order, by libavcodec's names: VAAPI, V4L2 memory-to-memory devices, NVENC,
     /// Quick Sync Video, and software.
-    package static let candidates = [
-        "h264_vaapi", "h264_v4l2m2m", "h264_nvenc", "h264_qsv", VideoEncoderSettings.x264,
-    ]
+    package static let candidates = VideoCodec.all[0].coding.encoders
+
+    /// The encoders for a name: all encoders of a codec (`hevc`, `h265`, `h264`), or one encoder.
+    package static func encoders(named name: String) -> [String] {
+        let codec = VideoCodec(libraryName: name) ?? VideoCodec(identifier: name)
+        return codec?.coding.encoders ?? [name]
+    }
 
     /// Opens the first usable encoder.
     ///

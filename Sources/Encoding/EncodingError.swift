@@ -1,6 +1,8 @@
+import Media
+
 /// An error of encoding, decoding or copying.
 package enum EncodingError: Error, Hashable, CustomStringConvertible {
-    /// libavcodec has no H.264 encoder of that name.
+    /// libavcodec has no encoder of that name for a codec of recordings.
     case noEncoder(String)
     /// An encoder could not be opened with these settings.
     case encoderRefused(String, reason: String)
@@ -24,7 +26,7 @@ package enum EncodingError: Error, Hashable, CustomStringConvertible {
     /// The source has no presentation times, and its pictures are reordered.
     case noPresentationTimes
     /// Neither the container nor the first picture has parameter sets.
-    case noParameterSets
+    case noParameterSets(codec: String)
 
     /// The error with a time relative to `zero` on the clock: a position in a file.
     package func earlier(byNanoseconds zero: Int64) -> EncodingError {
@@ -46,7 +48,7 @@ package enum EncodingError: Error, Hashable, CustomStringConvertible {
     package var description: String {
         switch self {
         case .noEncoder(let name):
-            "libavcodec has no H.264 encoder \"\(name)\": use libx264"
+            "libavcodec has no \(VideoCodec.list("or")) encoder \"\(name)\": use libx264"
         case .encoderRefused(let name, let reason):
             "the encoder \(name) does not open with these settings: \(reason)"
         case .noDecoder(let codec):
@@ -70,8 +72,8 @@ package enum EncodingError: Error, Hashable, CustomStringConvertible {
         case .noPresentationTimes:
             "it may have B-frames, and has no presentation timestamps: encode it, or encode it again with "
                 + "ffmpeg -i FILE -c:v libx264 NEW.mp4"
-        case .noParameterSets:
-            "its H.264 has no parameter sets, neither in the container nor before its first picture: it cannot be decoded"
+        case .noParameterSets(let codec):
+            "its \(codec) has no parameter sets, neither in the container nor before its first picture: it cannot be decoded"
         }
     }
 }

@@ -10,7 +10,7 @@ enum ParameterSets {
     /// the first one is unaffected.
     static func format(
         of handle: borrowing CodecHandle, _ settings: VideoEncoderSettings, _ family: EncoderFamily
-    ) throws(EncodingError) -> H264Format {
+    ) throws(EncodingError) -> VideoFormat {
         let name = settings.encoder
         let size = Int(handle.context.pointee.extradata_size)
         var extradata: [UInt8] = []
@@ -22,7 +22,7 @@ enum ParameterSets {
             if extradata.isEmpty { extradata = picture }
         }
         do {
-            return try H264Format(extradata: extradata)
+            return try VideoFormat(settings.codec, extradata: extradata)
         } catch {
             throw .encoderRefused(name, reason: "it outputs no parameter sets: \(error)")
         }

@@ -2,13 +2,13 @@ import CFFmpeg
 import FFmpegSupport
 package import Media
 
-/// An H.264 encoder of libavcodec: input are raw pictures, output are access units with exact times.
+/// An encoder of libavcodec for a codec of recordings: input are raw pictures, output are access units with exact times.
 ///
 /// Pictures in the settings' format and size are encoded in place (a hardware encoder may need NV12); others are
 /// converted first. Owns the handle; belongs to one thread.
 package struct VideoEncoder: ~Copyable {
     /// Parameter sets and size of the output.
-    package let format: H264Format
+    package let format: VideoFormat
     package private(set) var settings: VideoEncoderSettings
 
     private let handle: CodecHandle
@@ -20,7 +20,7 @@ package struct VideoEncoder: ~Copyable {
     private var times = PictureTimes()
     private var keyframes: KeyframeSchedule
 
-    /// Opens the encoder. An encoder other than libx264 has to encode a test picture first, because many open and then
+    /// Opens the encoder. A hardware encoder has to encode a test picture first, because many open and then
     /// fail.
     package init(_ settings: VideoEncoderSettings) throws(EncodingError) {
         let family = EncoderFamily(settings.encoder)
@@ -104,15 +104,30 @@ package struct VideoEncoder: ~Copyable {
                 settings.encoder, atNanoseconds: 0,
                 reason: "it returned a picture that was not submitted")
         }
-        let isKeyframe = packet.flags & AV_PKT_FLAG_KEY != 0
-        if isKeyframe { keyframes.made(atNanoseconds: entry.nanoseconds) }
         let bytes = UnsafeBufferPointer(start: packet.data, count: Int(packet.size))
+        let data = try accessUnit(bytes.span, atNanoseconds: entry.nanoseconds)
+        // Some encoders flag more pictures than those at which decoding can begin.
+        var isKeyframe = packet.flags & AV_PKT_FLAG_KEY != 0
+        if isKeyframe {
+            isKeyframe = try isAccessPoint(data, atNanoseconds: entry.nanoseconds)
+        }
+        if isKeyframe { keyframes.made(atNanoseconds: entry.nanoseconds) }
         return EncodedSample(
             track: .video, ptsNanoseconds: entry.nanoseconds,
             dtsNanoseconds: min(entry.nanoseconds, times.decodingTime(tick: packet.dts)),
             durationNanoseconds: entry.durationNanoseconds,
-            flags: isKeyframe ? .keyframe : [],
-            data: try accessUnit(bytes.span, atNanoseconds: entry.nanoseconds))
+            flags: isKeyframe ? .keyframe : [], data: data)
+    }
+
+    private func isAccessPoint(
+        _ accessUnit: [UInt8], atNanoseconds time: Int64
+    ) throws(EncodingError) -> Bool {
+        do throws(BitstreamError) {
+            return try CodedPicture(of: accessUnit.span, format.codec).accessPoint == .sync
+        } catch {
+            throw .encodingFailed(
+                settings.encoder, atNanoseconds: time, reason: error.description)
+        }
     }
 
     /// Annex B to 4-byte lengths, without delimiters and without the track's own parameter sets.
@@ -124,7 +139,7 @@ package struct VideoEncoder: ~Copyable {
             result.reserveCapacity(stream.count + 64)
             for unit in try AnnexB.nalUnits(in: stream) {
                 let bytes = stream.extracting(unit.range)
-                if unit.type == .accessUnitDelimiter { continue }
+                if format.codec.kind(of: unit) == .delimiter { continue }
                 if format.hasParameterSet(bytes) { continue }
                 appendLengthPrefixed(bytes, to: &result)
             }
@@ -140,18 +155,6 @@ package struct VideoEncoder: ~Copyable {
             throw .encodingFailed(
                 settings.encoder, atNanoseconds: time, reason: libraryErrorText(result))
         }
-    }
-}
-
-extension H264Format {
-    /// Whether the NAL unit is one of the parameter sets.
-    fileprivate func hasParameterSet(_ unit: Span<UInt8>) -> Bool {
-        for set in sequenceParameterSets + pictureParameterSets where set.count == unit.count {
-            var index = 0
-            while index < set.count, set[index] == unit[index] { index += 1 }
-            if index == set.count { return true }
-        }
-        return false
     }
 }
 

@@ -5,7 +5,7 @@ package enum VideoProfile: String, CaseIterable, Hashable, Sendable {
     case baseline, main, high
 }
 
-/// libx264's tuning.
+/// The tuning of libx264 and libx265.
 package enum VideoTune: String, CaseIterable, Hashable, Sendable {
     /// No lookahead and no reordering.
     case zeroLatency = "zerolatency"
@@ -33,7 +33,8 @@ package struct VideoRate: Hashable, Sendable {
 package struct VideoEncoderSettings: Hashable, Sendable {
     /// libavcodec's name of the default encoder.
     package static let x264 = "libx264"
-    /// Its presets, fastest first.
+    package static let x265 = "libx265"
+    /// The presets of both, fastest first.
     package static let x264Presets = [
         "ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower",
         "veryslow", "placebo",
@@ -41,6 +42,8 @@ package struct VideoEncoderSettings: Hashable, Sendable {
 
     /// libavcodec's name of the encoder.
     package var encoder = Self.x264
+    /// The codec of its output.
+    package var codec: VideoCodec { CodecLibrary.codec(ofEncoder: encoder) ?? .h264 }
     /// Size of the encoded picture; pictures of another size are scaled to it.
     package var size: PictureSize
     /// The nominal rate.

@@ -19,6 +19,8 @@ package enum ExportError: Error, Hashable, CustomStringConvertible {
     case nothingThere(String)
     /// The source has no such track.
     case noTrack(TrackKind, source: String)
+    /// The pictures are not of the requested codec.
+    case otherCodec(source: String, codec: String, suffix: String)
     /// The container supports only one format per track.
     case formatChanges(TrackKind, atNanoseconds: Int64)
     /// The index of a virtual file would be too large.
@@ -41,6 +43,8 @@ package enum ExportError: Error, Hashable, CustomStringConvertible {
                 + "--layout grid"
         case .nothingThere(let what): "nothing is recorded in \(what)"
         case .noTrack(let kind, let source): "\(source) has no \(kind) track"
+        case .otherCodec(let source, let codec, let suffix):
+            "\(source) has \(codec): use .\(suffix)"
         case .formatChanges(let kind, let time):
             "the \(kind)'s format changes at \(TimelinePoint.text(time)), which only MP4 and MOV support in one file: export "
                 + "the parts with --start and --duration"

@@ -68,11 +68,11 @@ extension MediaInput {
     private static func order<Packet>(
         _ parameters: AVCodecParameters
     ) throws(BitstreamError) -> PacketTimeline<Packet>.Order {
-        if parameters.codec_id == AV_CODEC_ID_H264 {
+        if let codec = VideoCodec(parameters.codec_id) {
             let configuration = parameters.extradata.map {
                 Array(UnsafeBufferPointer(start: $0, count: Int(parameters.extradata_size)))
             }
-            return .counted(try PictureOrderCounter(configuration: configuration ?? []))
+            return .counted(try PictureOrderCounter(codec, configuration: configuration ?? []))
         }
         return parameters.video_delay == 0 ? .decoding : .unknown
     }

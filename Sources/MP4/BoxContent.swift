@@ -40,6 +40,11 @@ struct BoxContent {
             childrenStart = 0
             return
         }
+        let type = "\(header.type)"
+        if VideoCodec(sampleEntry: type) != nil { return try decodeVisualEntry() }
+        if let codec = VideoCodec.all.first(where: { $0.coding.configurationBox == type }) {
+            return try decodeVideoConfiguration(codec)
+        }
         switch header.type {
         case "ftyp", "styp": try decodeFileType()
         case "mvhd": try decodeMovieHeader()
@@ -48,9 +53,7 @@ struct BoxContent {
         case "hdlr": try decodeHandler()
         case "elst": try decodeEdits()
         case "stsd", "dref", "meta": try decodeEntryList()
-        case "avc1", "avc3": try decodeVisualEntry()
         case "mp4a": try decodeAudioEntry()
-        case "avcC": try decodeVideoConfiguration()
         case "esds": try decodeAudioConfiguration()
         case "colr", "pasp", "btrt": try decodePresentation()
         case "stts", "ctts", "stsc", "stss", "stco", "co64", "stsz", "stz2":
@@ -178,27 +181,27 @@ struct BoxContent {
         add("samplerate", try reader.u32() >> 16)
     }
 
-    private mutating func decodeVideoConfiguration() throws(MP4Error) {
-        let record: AVCDecoderConfiguration
+    private mutating func decodeVideoConfiguration(_ codec: VideoCodec) throws(MP4Error) {
+        let record: DecoderConfiguration
         do throws(BitstreamError) {
-            record = try AVCDecoderConfiguration(parsing: allBytes())
+            record = try codec.coding.configuration(parsing: allBytes())
+            for (name, value) in try codec.coding.recordFields(allBytes()) { add(name, value) }
         } catch {
             throw reader.invalid(error.description)
         }
-        add("profile", record.profile)
-        add("constraints", record.constraints)
-        add("level", record.level)
         add("lengthSize", UInt64(record.lengthSize))
-        for set in record.sequenceParameterSets {
-            add("sequenceParameterSet", .bytes(set))
+        for set in record.parameterSets {
+            guard case .parameterSet(let kind) = codec.kind(of: set) else { continue }
+            add("\(kind)ParameterSet", .bytes(set))
+            guard kind == .sequence else { continue }
             do throws(BitstreamError) {
-                let parameters = try SequenceParameterSet(parsing: set)
-                add("picture", .text("\(parameters.width)x\(parameters.height)"))
+                if let pictures = try codec.coding.parse(set, kind).pictures {
+                    add("picture", .text("\(pictures.width)x\(pictures.height)"))
+                }
             } catch {
                 throw reader.invalid(error.description)
             }
         }
-        for set in record.pictureParameterSets { add("pictureParameterSet", .bytes(set)) }
     }
 
     private func allBytes() -> [UInt8] {
@@ -217,7 +220,7 @@ struct BoxContent {
         add("avgBitrate", stream.averageBitRate)
         guard let configuration = stream.decoderSpecificInfo else { return }
         add("decoderSpecificInfo", .bytes(configuration))
-        guard stream.aacConfiguration != nil else { return }
+        guard stream.codec == .aac else { return }
         do throws(BitstreamError) {
             let parsed = try AudioSpecificConfig(parsing: configuration)
             add("audioObjectType", parsed.objectType)

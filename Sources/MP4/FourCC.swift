@@ -15,6 +15,14 @@ extension FourCC: ExpressibleByStringLiteral {
     }
 }
 
+extension FourCC {
+    /// - Precondition: the text has four ASCII characters.
+    package init(_ text: String) {
+        precondition(text.utf8.count == 4, "a four-character code has four characters")
+        rawValue = text.utf8.reduce(0) { $0 << 8 | UInt32($1) }
+    }
+}
+
 extension FourCC: CustomStringConvertible {
     /// The four characters; non-printable bytes become `.`.
     package var description: String {

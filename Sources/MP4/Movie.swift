@@ -137,11 +137,11 @@ package struct MovieTrack: Sendable {
         }
     }
 
-    /// The format of its samples; nil for codecs other than H.264 and AAC.
+    /// The format of its samples; nil for codecs that recordings do not have.
     package var format: TrackFormat? {
-        guard case .h264(var format) = entries.first?.format else { return entries.first?.format }
+        guard case .video(var format) = entries.first?.format else { return entries.first?.format }
         format.orientation = orientation
-        return .h264(format)
+        return .video(format)
     }
 
     /// The display orientation in `tkhd`; upright for any other transformation.

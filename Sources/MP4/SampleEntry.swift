@@ -20,10 +20,10 @@ package struct SampleEntry: Hashable, Sendable {
 struct SampleEntryWriter {
     /// The part that depends on the codec.
     private enum Entry {
-        case h264(
-            width: UInt16, height: UInt16, configuration: [UInt8],
+        case video(
+            VideoCodec, width: UInt16, height: UInt16, configuration: [UInt8],
             colour: ColourDescription?, shape: SampleAspectRatio?)
-        case aac(channels: UInt16, sampleRate: UInt32, configuration: [UInt8])
+        case audio(AudioCodec, channels: UInt16, sampleRate: UInt32, configuration: [UInt8])
     }
 
     private let entry: Entry
@@ -31,30 +31,25 @@ struct SampleEntryWriter {
     let orientation: PictureOrientation
 
     init(_ format: TrackFormat) throws(MP4Error) {
-        orientation =
-            switch format {
-            case .h264(let format): format.orientation
-            case .aac: .upright
-            }
+        orientation = format.orientation
         do {
             switch format {
-            case .h264(let format):
-                let configuration = try AVCDecoderConfiguration(format).bytes()
-                let parameters = try SequenceParameterSet(
-                    parsing: format.sequenceParameterSets[0])
-                entry = .h264(
-                    width: try Self.narrow(format.width, "width", of: .video),
+            case .video(let format):
+                let configuration = try format.record()
+                entry = .video(
+                    format.codec, width: try Self.narrow(format.width, "width", of: .video),
                     height: try Self.narrow(format.height, "height", of: .video),
-                    configuration: configuration, colour: parameters.usability?.colour,
+                    configuration: configuration, colour: try format.properties().colour,
                     shape: format.pixelShape)
-            case .aac(let format):
+            case .audio(let format):
                 guard (1...Self.maximumConfigurationSize).contains(format.configuration.count)
                 else {
                     throw MP4Error.unwritableField(
                         .audio, field: "AudioSpecificConfig size",
                         value: UInt64(format.configuration.count))
                 }
-                entry = .aac(
+                entry = .audio(
+                    format.codec,
                     channels: try Self.narrow(format.channels, "channels", of: .audio),
                     sampleRate: format.sampleRate, configuration: format.configuration)
             }
@@ -72,7 +67,7 @@ struct SampleEntryWriter {
 
     /// The display size, 16.16 (§8.3.2); zero for audio.
     var presentedSize: (width: UInt32, height: UInt32) {
-        guard case .h264(let width, let height, _, _, let shape) = entry else { return (0, 0) }
+        guard case .video(_, let width, let height, _, _, let shape) = entry else { return (0, 0) }
         var wide = UInt64(width) << 16
         if let ratio = shape {
             wide = wide * UInt64(ratio.horizontal) / UInt64(ratio.vertical)
@@ -97,17 +92,17 @@ struct SampleEntryWriter {
 
     private func write(_ flavour: MovieFlavour, to writer: inout BoxWriter) {
         switch (entry, flavour) {
-        case (.h264(let width, let height, let configuration, let colour, let shape), _):
+        case (.video(let codec, let width, let height, let configuration, let colour, let shape), _):
             Self.writeVisual(
-                width: width, height: height, configuration: configuration, colour: colour,
-                shape: shape, to: &writer)
-        case (.aac(let channels, let sampleRate, let configuration), .mp4):
+                codec, width: width, height: height, configuration: configuration,
+                colour: colour, shape: shape, to: &writer)
+        case (.audio(let codec, let channels, let sampleRate, let configuration), .mp4):
             Self.writeAudio(
-                channels: channels, sampleRate: sampleRate, configuration: configuration,
+                codec, channels: channels, sampleRate: sampleRate, configuration: configuration,
                 to: &writer)
-        case (.aac(let channels, let sampleRate, let configuration), .quickTime):
+        case (.audio(let codec, let channels, let sampleRate, let configuration), .quickTime):
             Self.writeQuickTimeAudio(
-                channels: channels, sampleRate: sampleRate, configuration: configuration,
+                codec, channels: channels, sampleRate: sampleRate, configuration: configuration,
                 to: &writer)
         }
     }
@@ -121,12 +116,13 @@ struct SampleEntryWriter {
         return narrow
     }
 
-    /// AVCSampleEntry (ISO/IEC 14496-15 §5.4.2) on VisualSampleEntry (ISO/IEC 14496-12 §12.1.3).
+    /// The codec's sample entry (ISO/IEC 14496-15 §5.4.2, §8.4.1) on VisualSampleEntry (ISO/IEC 14496-12 §12.1.3).
     private static func writeVisual(
-        width: UInt16, height: UInt16, configuration: [UInt8], colour: ColourDescription?,
+        _ codec: VideoCodec, width: UInt16, height: UInt16, configuration: [UInt8],
+        colour: ColourDescription?,
         shape: SampleAspectRatio?, to writer: inout BoxWriter
     ) {
-        writer.box("avc1") { writer in
+        writer.box(FourCC(codec.coding.entry)) { writer in
             writer.zeros(6)
             writer.u16(1)  // data_reference_index
             writer.zeros(16)
@@ -139,7 +135,7 @@ struct SampleEntryWriter {
             writer.zeros(32)  // compressorname
             writer.u16(0x0018)  // depth
             writer.u16(0xFFFF)
-            writer.box("avcC") { $0.raw(configuration) }
+            writer.box(FourCC(codec.coding.configurationBox)) { $0.raw(configuration) }
             if let colour {
                 writer.box("colr") { writer in
                     writer.fourCC("nclx")
@@ -160,7 +156,8 @@ struct SampleEntryWriter {
 
     /// MP4AudioSampleEntry (ISO/IEC 14496-14 §6.7) on AudioSampleEntry (ISO/IEC 14496-12 §12.2.3).
     private static func writeAudio(
-        channels: UInt16, sampleRate: UInt32, configuration: [UInt8], to writer: inout BoxWriter
+        _ codec: AudioCodec, channels: UInt16, sampleRate: UInt32, configuration: [UInt8],
+        to writer: inout BoxWriter
     ) {
         writer.box("mp4a") { writer in
             writer.zeros(6)
@@ -172,7 +169,7 @@ struct SampleEntryWriter {
             // 16.16: for a rate above 65,535 Hz, only the decoder's configuration has it.
             writer.u32(UInt32(UInt16(exactly: sampleRate) ?? 0) << 16)
             writer.fullBox("esds") { writer in
-                writer.raw(elementaryStreamDescriptor(configuration))
+                writer.raw(elementaryStreamDescriptor(codec, configuration))
             }
         }
     }
@@ -180,7 +177,8 @@ struct SampleEntryWriter {
     /// Version 1 of a sound sample description (QuickTime File Format, "Sound Sample Description (Version 1)"):
     /// QuickTime only finds `esds` in `wave` (siDecompressionParam).
     private static func writeQuickTimeAudio(
-        channels: UInt16, sampleRate: UInt32, configuration: [UInt8], to writer: inout BoxWriter
+        _ codec: AudioCodec, channels: UInt16, sampleRate: UInt32, configuration: [UInt8],
+        to writer: inout BoxWriter
     ) {
         writer.box("mp4a") { writer in
             writer.zeros(6)
@@ -200,7 +198,7 @@ struct SampleEntryWriter {
                 writer.box("frma") { $0.fourCC("mp4a") }
                 writer.box("mp4a") { $0.zeros(4) }
                 writer.fullBox("esds") { writer in
-                    writer.raw(elementaryStreamDescriptor(configuration))
+                    writer.raw(elementaryStreamDescriptor(codec, configuration))
                 }
                 writer.zeros(3)
                 writer.u8(8)  // the terminator atom: a size, and a type of zero
@@ -209,11 +207,13 @@ struct SampleEntryWriter {
         }
     }
 
-    /// ES_Descriptor (ISO/IEC 14496-1 §7.2.6.5) for AAC with the given AudioSpecificConfig.
-    private static func elementaryStreamDescriptor(_ configuration: [UInt8]) -> [UInt8] {
-        // MPEG-4 audio, an audio stream; buffer size and bit rates unknown.
+    /// ES_Descriptor (ISO/IEC 14496-1 §7.2.6.5) with a decoder's configuration.
+    private static func elementaryStreamDescriptor(
+        _ codec: AudioCodec, _ configuration: [UInt8]
+    ) -> [UInt8] {
+        // The object type, an audio stream; buffer size and bit rates unknown.
         let decoder: [UInt8] =
-            [0x40, 0x15] + Array(repeating: 0, count: 11)
+            [codec.coding.objectTypes[0], 0x15] + Array(repeating: 0, count: 11)
             + descriptor(tag: 5, configuration)
         // ES_ID 0 as files have it (ISO/IEC 14496-14 §3.1.2), no flags; SLConfig predefined for MP4.
         return descriptor(

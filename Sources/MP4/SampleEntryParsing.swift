@@ -22,17 +22,18 @@ extension SampleEntry {
     }
 
     private static func parse(_ box: BoxView) throws(MP4Error) -> SampleEntry {
-        switch box.type {
-        case "avc1", "avc3": try parseVisual(box)
-        case "mp4a": try parseAudio(box)
-        default: SampleEntry(type: box.type)
+        if let codec = VideoCodec(sampleEntry: "\(box.type)") {
+            return try parseVisual(box, codec)
         }
+        return box.type == "mp4a" ? try parseAudio(box) : SampleEntry(type: box.type)
     }
 
     /// Bytes of VisualSampleEntry before its boxes (§12.1.3).
     static let visualFieldsSizeBytes: Int64 = 78
 
-    private static func parseVisual(_ box: BoxView) throws(MP4Error) -> SampleEntry {
+    private static func parseVisual(
+        _ box: BoxView, _ codec: VideoCodec
+    ) throws(MP4Error) -> SampleEntry {
         var entry = SampleEntry(type: box.type)
         var fields = box.fields
         try fields.skip(24)
@@ -40,23 +41,24 @@ extension SampleEntry {
         entry.height = try fields.u16()
         try fields.skip(50)
         let children = try box.children(skipping: visualFieldsSizeBytes)
-        let avcC = try children.required("avcC", in: box)
-        var content = avcC.fields
+        let description = try children.required(
+            FourCC(codec.coding.configurationBox), in: box)
+        var content = description.fields
         do {
-            let record = try AVCDecoderConfiguration(parsing: content.raw(content.bytesLeft))
+            let record = try codec.coding.configuration(
+                parsing: content.raw(content.bytesLeft))
             entry.nalLengthSize = record.lengthSize
-            var format = H264Format(
-                sequenceParameterSets: record.sequenceParameterSets,
-                pictureParameterSets: record.pictureParameterSets,
-                width: UInt32(entry.width), height: UInt32(entry.height))
+            var format = VideoFormat(
+                codec, parameterSets: record.parameterSets, width: UInt32(entry.width),
+                height: UInt32(entry.height))
             if let pasp = children.first("pasp") {
                 format.setPixelShape(try pixelShape(pasp))
             }
-            entry.format = .h264(format)
+            entry.format = .video(format)
         } catch let error as BitstreamError {
-            throw avcC.invalid(error.description)
+            throw description.invalid(error.description)
         } catch {
-            throw avcC.invalid("\(error)")
+            throw description.invalid("\(error)")
         }
         return entry
     }
@@ -89,13 +91,14 @@ extension SampleEntry {
             skipping: audioFieldsSizeBytes(quickTimeVersion: version))
         // QuickTime puts `esds` in `wave`; such a track is described without its configuration.
         guard let esds = boxes.first("esds") else { return entry }
-        guard let configuration = try ElementaryStream(parsing: esds.fields).aacConfiguration else {
+        let stream = try ElementaryStream(parsing: esds.fields)
+        guard let codec = stream.codec, let configuration = stream.decoderSpecificInfo else {
             return entry
         }
         do throws(BitstreamError) {
-            entry.format = .aac(try AACFormat(parsing: configuration))
+            entry.format = .audio(try codec.coding.format(parsing: configuration))
         } catch {
-            // Not AAC: the object type is unsupported.
+            // An unsupported kind of audio with the same object type.
             entry.format = nil
         }
         return entry
@@ -110,11 +113,10 @@ struct ElementaryStream {
     private(set) var averageBitRate: UInt32 = 0
     private(set) var decoderSpecificInfo: [UInt8]?
 
-    /// The AudioSpecificConfig of MPEG-4 or MPEG-2 AAC; nil for other codecs.
-    var aacConfiguration: [UInt8]? {
-        switch objectType {
-        case 0x40, 0x66, 0x67, 0x68: decoderSpecificInfo
-        default: nil
+    /// Nil for a codec that recordings do not have.
+    var codec: AudioCodec? {
+        objectType.flatMap { type in
+            AudioCodec.all.first { $0.coding.objectTypes.contains(type) }
         }
     }
 

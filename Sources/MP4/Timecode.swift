@@ -38,21 +38,12 @@ package struct Timecode: Hashable, Sendable {
 
     /// The frame rate in the parameter sets.
     private static func framesPerSecond(_ format: TrackFormat) -> UInt32? {
-        guard case .h264(let format) = format, let set = format.sequenceParameterSets.first else {
-            return nil
-        }
-        do throws(BitstreamError) {
-            guard let timing = try SequenceParameterSet(parsing: set).usability?.timing else {
-                return nil
-            }
-            // A frame lasts two ticks.
-            let ticks = 2 * UInt64(timing.unitsInTick)
-            let rate = (UInt64(timing.timescale) + ticks / 2) / ticks
-            return usualFramesPerSecond.first { rate > 0 && UInt64($0) % rate == 0 }
-        } catch {
-            // A file with invalid parameter sets is rejected when its tracks are written.
-            return nil
-        }
+        // A file with invalid parameter sets is rejected when its tracks are written.
+        guard case .video(let format) = format,
+            let duration = format.knownProperties?.frameDuration
+        else { return nil }
+        let rate = (UInt64(duration.timescale) + duration.ticks / 2) / duration.ticks
+        return usualFramesPerSecond.first { rate > 0 && UInt64($0) % rate == 0 }
     }
 
     // MARK: In the file's first moov

@@ -2,6 +2,7 @@
 package enum BitstreamError: Error, Hashable, CustomStringConvertible {
     /// The structure that was being read.
     package enum Syntax: String, Hashable, Sendable {
+        case videoParameterSet = "video parameter set"
         case sequenceParameterSet = "sequence parameter set"
         case pictureParameterSet = "picture parameter set"
         case parameterSets = "parameter sets"
@@ -9,6 +10,7 @@ package enum BitstreamError: Error, Hashable, CustomStringConvertible {
         case supplementalEnhancement = "supplemental enhancement information"
         case accessUnit = "access unit"
         case decoderConfiguration = "AVCDecoderConfigurationRecord"
+        case hevcConfiguration = "HEVCDecoderConfigurationRecord"
         case audioSpecificConfig = "AudioSpecificConfig"
         case adtsHeader = "ADTS header"
     }

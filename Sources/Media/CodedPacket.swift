@@ -58,11 +58,11 @@ package struct CodedTrack: Hashable, Sendable {
         case sound(Audio)
     }
 
-    /// FFmpeg's name of the codec: "h264", "aac", "rawvideo", "pcm_s16le".
+    /// FFmpeg's name of the codec: "h264", "hevc", "aac", "rawvideo", "pcm_s16le".
     package var codec: String
     /// The container's four-character code, little-endian; 0 for none.
     package var codecTag: UInt32
-    /// The codec's own header: avcC or Annex B parameter sets, AudioSpecificConfig; may be empty.
+    /// The codec's own header: a configuration record or Annex B parameter sets, AudioSpecificConfig; may be empty.
     package var configuration: [UInt8]
     package var content: Content
 
@@ -96,7 +96,7 @@ package struct CodedPacket: @unchecked Sendable {
     package var dtsNanoseconds: Int64
     /// 0 if unknown.
     package var durationNanoseconds: Int64
-    /// Whether decoding can start here.
+    /// Whether the container says that decoding can begin here; the bitstream decides (``AccessPoint``).
     package var isKeyframe: Bool
     /// The container marks it as decoded but not presented.
     package var isDiscarded: Bool

@@ -3,7 +3,7 @@ package struct SampleFlags: OptionSet, Hashable, Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
 
-    /// Decoding can start here (an IDR picture or a recovery point; every AAC packet).
+    /// Decoding can begin here: a picture that is an ``AccessPoint``, or any packet of audio.
     package static let keyframe = SampleFlags(rawValue: 1 << 0)
     /// Needed by the decoder, never presented: an AAC encoder's delay before the first captured sound.
     package static let priming = SampleFlags(rawValue: 1 << 1)

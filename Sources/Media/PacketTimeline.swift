@@ -42,7 +42,7 @@ package struct PacketTimeline<Packet> {
     package enum Order: Sendable {
         /// The codec does not reorder.
         case decoding
-        /// H.264's picture order count.
+        /// The bitstream's picture order count.
         case counted(PictureOrderCounter)
         /// The codec may reorder, and its order is not parsed.
         case unknown

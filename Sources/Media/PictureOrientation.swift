@@ -51,8 +51,8 @@ extension TrackFormat {
     /// The display orientation of pictures; audio is upright.
     package var orientation: PictureOrientation {
         switch self {
-        case .h264(let format): format.orientation
-        case .aac: .upright
+        case .video(let format): format.orientation
+        case .audio: .upright
         }
     }
 }

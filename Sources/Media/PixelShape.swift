@@ -51,20 +51,12 @@ extension SampleAspectRatio {
     }
 }
 
-extension H264Format {
+extension VideoFormat {
     /// The pixel shape for display: the container's, else the stream's; nil: neither states one.
     package var pixelShape: SampleAspectRatio? { sampleAspectRatio ?? ownPixelShape }
 
     /// The shape in the first sequence parameter set.
-    private var ownPixelShape: SampleAspectRatio? {
-        do throws(BitstreamError) {
-            guard let set = sequenceParameterSets.first else { return nil }
-            return try SequenceParameterSet(parsing: set).usability?.sampleAspectRatio
-        } catch {
-            // Users of an invalid set report it.
-            return nil
-        }
-    }
+    private var ownPixelShape: SampleAspectRatio? { knownProperties?.sampleAspectRatio }
 
     /// Sets the container's shape; it is stored only if it differs from the stream's.
     package mutating func setPixelShape(_ shape: SampleAspectRatio?) {

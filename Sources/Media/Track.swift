@@ -13,66 +13,84 @@ package enum TrackKind: UInt8, CaseIterable, Hashable, Sendable, CustomStringCon
 
 /// The decoder configuration of a track.
 package enum TrackFormat: Hashable, Sendable {
-    case h264(H264Format)
-    case aac(AACFormat)
+    case video(VideoFormat)
+    case audio(AudioFormat)
 
     package var kind: TrackKind {
         switch self {
-        case .h264: .video
-        case .aac: .audio
+        case .video: .video
+        case .audio: .audio
         }
     }
 
     /// The timescale of this track in recordings: 90 kHz, or the audio's own sample rate.
     package var timescale: Timescale {
         switch self {
-        case .h264: .video
-        case .aac(let format): Timescale(format.sampleRate)
+        case .video: .video
+        case .audio(let format): Timescale(format.sampleRate)
         }
     }
 }
 
-/// An H.264 track: its parameter sets and the picture's size.
-package struct H264Format: Hashable, Sendable {
-    /// Sequence parameter set NAL units, header byte included, without start code or length.
-    package var sequenceParameterSets: [[UInt8]]
-    /// Picture parameter set NAL units, header byte included, without start code or length.
-    package var pictureParameterSets: [[UInt8]]
-    /// Width of the cropped picture in pixels.
-    package var width: UInt32
-    /// Height of the cropped picture in pixels.
-    package var height: UInt32
-    /// Display orientation.
-    package var orientation: PictureOrientation
-    /// The pixel shape, if the container's differs from that of the parameter sets (`pasp`, `DisplayWidth`).
-    package var sampleAspectRatio: SampleAspectRatio?
+extension TrackFormat {
+    /// The codec in `CODECS` and MIME types (RFC 6381 §3.3): `avc1.64001e`, `mp4a.40.2`.
+    package var codecText: String {
+        switch self {
+        case .video(let format): format.codec.coding.codecText(format)
+        case .audio(let format): format.codec.coding.codecText(format)
+        }
+    }
 
-    package init(
-        sequenceParameterSets: [[UInt8]], pictureParameterSets: [[UInt8]], width: UInt32,
-        height: UInt32, orientation: PictureOrientation = .upright,
-        sampleAspectRatio: SampleAspectRatio? = nil
-    ) {
-        self.orientation = orientation
-        self.sampleAspectRatio = sampleAspectRatio
-        self.sequenceParameterSets = sequenceParameterSets
-        self.pictureParameterSets = pictureParameterSets
-        self.width = width
-        self.height = height
+    /// For people: `H.264`, `AAC`.
+    package var codecName: String {
+        switch self {
+        case .video(let format): format.codec.description
+        case .audio(let format): format.codec.description
+        }
+    }
+
+    /// A self-contained sample: a picture with its parameter sets where decoding can begin, audio with its header.
+    package func describing(_ sample: [UInt8]) throws(BitstreamError) -> [UInt8] {
+        switch self {
+        case .video(let format): try format.describing(sample.span)
+        case .audio(let format): try format.codec.coding.describing(sample, format)
+        }
     }
 }
 
-/// An AAC track: the decoder's configuration.
-package struct AACFormat: Hashable, Sendable {
-    /// AudioSpecificConfig (ISO/IEC 14496-3 §1.6.2.1), as in `esds`.
-    package var configuration: [UInt8]
-    /// Sampling frequency in Hz.
-    package var sampleRate: UInt32
-    /// Number of channels, at least 1.
-    package var channels: UInt32
+extension CodedTrack {
+    /// The codec, if recordings can have it.
+    package var audioCodec: AudioCodec? { AudioCodec(libraryName: codec) }
 
-    package init(configuration: [UInt8], sampleRate: UInt32, channels: UInt32) {
-        self.configuration = configuration
-        self.sampleRate = sampleRate
-        self.channels = channels
+    /// Whether recordings can have its codec.
+    package var isRecordable: Bool { videoCodec != nil || audioCodec != nil }
+
+    /// A recording's track, as its container would describe it.
+    package init(_ format: TrackFormat) throws(BitstreamError) {
+        switch format {
+        case .video(let format):
+            let properties = try format.properties()
+            self.init(
+                codec: format.codec.libraryName, codecTag: 0, configuration: try format.record(),
+                content: .picture(
+                    Picture(
+                        width: Int(format.width), height: Int(format.height),
+                        format: properties.pixelFormat, colour: properties.colour, rate: nil,
+                        hasConstantRate: false, sampleAspectRatio: format.pixelShape,
+                        orientation: format.orientation)))
+        case .audio(let format):
+            self.init(
+                codec: format.codec.libraryName, codecTag: 0, configuration: format.configuration,
+                content: .sound(
+                    Audio(
+                        sampleRate: Int(format.sampleRate), channels: Int(format.channels),
+                        blockBytes: 0, bitsPerSample: 0, bitRate: 0)))
+        }
     }
+}
+
+/// For people: what recordings can have: `H.264, H.265 and AAC`.
+package var recordableCodecs: String {
+    (VideoCodec.all.map(\.description) + AudioCodec.all.dropLast().map(\.description))
+        .joined(separator: ", ") + " and \(AudioCodec.all[AudioCodec.all.count - 1])"
 }

@@ -101,25 +101,14 @@ final class ContainerOutput {
         let dts = try ticks(sample.dtsTicks) + shift
         let pts = try ticks(sample.ptsTicks) + shift
         let duration = try ticks(sample.durationTicks)
-        let whole = try described[track] == present[track] ? bytes : describing(bytes, track)
+        let whole =
+            try described[track] == present[track] ? bytes : present[track].describing(bytes)
         try whole.withUnsafeBytes { memory in
             try writer?.write(
                 ContainerPacket(
                     track: track, pts: pts, dts: dts, duration: duration,
                     isKeyframe: sample.flags.contains(.keyframe),
                     isDiscarded: sample.flags.contains(.priming), bytes: memory))
-        }
-    }
-
-    /// A sample that says itself how it is coded: parameter sets where decoding can start, an ADTS header in front of a packet.
-    private func describing(_ bytes: [UInt8], _ track: Int) throws(BitstreamError) -> [UInt8] {
-        switch present[track] {
-        case .h264(let format):
-            return try format.describing(bytes.span)
-        case .aac(let format):
-            let configuration = try AudioSpecificConfig(parsing: format.configuration)
-            return try ADTSHeader(for: configuration, payloadSizeBytes: bytes.count).bytes()
-                + bytes
         }
     }
 

@@ -7,7 +7,7 @@ package enum WireLimits {
     /// The protocol's major version; others are refused.
     package static let major: UInt32 = 1
     /// The protocol's minor version: additions that older peers ignore.
-    package static let minor: UInt32 = 8
+    package static let minor: UInt32 = 9
     /// The first minor version with support for commands.
     package static let commandMinor: UInt32 = 2
     /// The first minor version in which a collector reports watched sources, and supports several records in one
@@ -46,11 +46,13 @@ package enum WireLimits {
     package static let sequenceParameterSets = 31
     /// Picture parameter sets of a format: the maximum of an `avcC` box.
     package static let pictureParameterSets = 255
+    /// Parameter sets of a format of any other codec: as many as of an H.264 format, with a margin.
+    package static let parameterSets = 288
     /// Bytes of all parameter sets of a format together: the length field of one in `avcC`.
     package static let parameterSetBytes = 65_535
     /// Bytes of an AudioSpecificConfig: the longest with a program config element (ISO/IEC 14496-3 §4.4.1.1).
     package static let audioConfigurationBytes = 512
-    /// Width and height of a picture in pixels: H.264 level 6.2 allows 16,888 at most.
+    /// Width and height of a picture in pixels: level 6.2 of H.264 and H.265 allows 16,888 at most.
     package static let pictureSide: UInt32 = 16_888
     /// Sampling rate of audio in Hz: the highest for which AudioSpecificConfig's escape value is used.
     package static let sampleRate: UInt32 = 768_000

@@ -8,8 +8,9 @@ struct EncodingOptions: ParsableArguments {
     @Option(
         help: """
             Video encoder: auto (the first that opens of h264_vaapi, h264_v4l2m2m, h264_nvenc, h264_qsv and libx264; the \
-            log lists the ones tried), copy (the H.264 and AAC of the camera or file, unchanged), or the name of a \
-            libavcodec H.264 encoder. A network camera's H.264 and AAC are always recorded unchanged.
+            log lists the ones tried), hevc (H.265: the first that opens of hevc_vaapi, hevc_v4l2m2m, hevc_nvenc, hevc_qsv \
+            and libx265), copy (H.264, H.265 and AAC of the camera or file, unchanged), or the name of an H.264 or H.265 \
+            encoder of libavcodec. What a network camera sends is always recorded unchanged.
             """)
     var encoder = "auto"
 
@@ -36,13 +37,16 @@ struct EncodingOptions: ParsableArguments {
     )
     var keyframeInterval = TimeSpan(nanoseconds: 2_000_000_000)
 
-    @Option(help: "H.264 profile: baseline, main or high.")
+    @Option(help: "H.264 profile: baseline, main or high. H.265 is always main.")
     var profile = VideoProfile.high
 
-    @Option(help: "libx264 preset: ultrafast … veryslow.")
+    @Option(help: "Preset of libx264 and libx265: ultrafast … veryslow.")
     var encoderPreset = "veryfast"
 
-    @Option(help: "libx264 tuning: zerolatency or none. (default: zerolatency without B-frames)")
+    @Option(
+        help:
+            "Tuning of libx264 and libx265: zerolatency or none. (default: zerolatency without B-frames)"
+    )
     var tune: VideoTune?
 
     @Option(

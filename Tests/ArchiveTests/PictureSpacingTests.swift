@@ -10,7 +10,7 @@ private func report(
     let archive = SmallArchive()
     let session = "2026-09-21T12-26-40.000Z"
     try archive.addSession(session, segments: 0)
-    let format = H264Format(
+    let format = VideoFormat.h264(
         sequenceParameterSets: [
             [0x67, 0x42, 0xC0, 0x0A, 0xDA, 0x0F, 0x0A, 0x69, 0xA8, 0x10, 0x10]
         ],
@@ -20,7 +20,7 @@ private func report(
         path: path,
         plan: SegmentPlan(
             originNanoseconds: 0,
-            tracks: [.init(format: .h264(format), originTicks: 0, shiftTicks: 0)]),
+            tracks: [.init(format: .video(format), originTicks: 0, shiftTicks: 0)]),
         sessionZero: SmallArchive.zero)
     let samples = ticks.map { time in
         PlannedSample(

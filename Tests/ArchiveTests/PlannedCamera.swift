@@ -6,18 +6,18 @@ import Testing
 /// A camera at 10 pictures a second with a keyframe every `keyframeEvery` pictures, and 48 kHz sound, in batches of 100 ms.
 struct PlannedCamera {
     static let formats: [TrackFormat] = [
-        .h264(
-            H264Format(
+        .video(
+            .h264(
                 sequenceParameterSets: [[0x67]], pictureParameterSets: [[0x68]], width: 16,
                 height: 16)),
-        .aac(AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2)),
+        .audio(.aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2)),
     ]
-    static let otherPicture = TrackFormat.h264(
-        H264Format(
+    static let otherPicture = TrackFormat.video(
+        .h264(
             sequenceParameterSets: [[0x67, 9]], pictureParameterSets: [[0x68]], width: 32,
             height: 32))
-    static let otherAudio = TrackFormat.aac(
-        AACFormat(configuration: [0x11, 0x88], sampleRate: 48_000, channels: 1))
+    static let otherAudio = TrackFormat.audio(
+        .aac(configuration: [0x11, 0x88], sampleRate: 48_000, channels: 1))
     static let context = FragmentContext(
         spool: SpoolID(high: 1, low: 1), epoch: EpochID(high: UInt64(2), low: 0),
         clock: FragmentRecord.Clock(

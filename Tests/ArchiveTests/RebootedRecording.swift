@@ -19,8 +19,8 @@ final class RebootedRecording {
         var restarts: Set<Int> = []
     }
 
-    private static let format = TrackFormat.h264(
-        H264Format(
+    private static let format = TrackFormat.video(
+        .h264(
             sequenceParameterSets: [
                 [0x67, 0x42, 0xC0, 0x0A, 0xDA, 0x0F, 0x0A, 0x69, 0xA8, 0x10, 0x10]
             ],

@@ -10,8 +10,8 @@ import Testing
 final class RecoveryScene {
     static let zero = UTCTime(nanoseconds: 1_790_000_000_123_000_000)
     static let spool = SpoolID(high: 7, low: 7)
-    static let format = TrackFormat.h264(
-        H264Format(
+    static let format = TrackFormat.video(
+        .h264(
             sequenceParameterSets: [
                 [0x67, 0x42, 0xC0, 0x0A, 0xDA, 0x0F, 0x0A, 0x69, 0xA8, 0x10, 0x10]
             ],

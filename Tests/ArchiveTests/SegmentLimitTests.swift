@@ -16,14 +16,14 @@ private final class Recorder {
     private var sequence: UInt64 = 1
     private var now: Int64 = 0
 
-    static let video = TrackFormat.h264(
-        H264Format(
+    static let video = TrackFormat.video(
+        .h264(
             sequenceParameterSets: [
                 [0x67, 0x42, 0xC0, 0x0A, 0xDA, 0x0F, 0x0A, 0x69, 0xA8, 0x10, 0x10]
             ],
             pictureParameterSets: [[0x68, 0xCE, 0x06, 0xE2]], width: 16, height: 16))
-    static let audio = TrackFormat.aac(
-        AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
+    static let audio = TrackFormat.audio(
+        .aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
     private static let context = FragmentContext(
         spool: SmallArchive.spool, epoch: EpochID(high: 1, low: 1),
         clock: .init(offsetNanoseconds: 0, boundNanoseconds: 0, skewPartsPerBillion: 0),
@@ -201,8 +201,8 @@ private final class Recorder {
     }
 
     @Test func `tracks as far apart as a session is long are in files that are read`() throws {
-        let fast = TrackFormat.aac(
-            AACFormat(configuration: [0x11, 0x90], sampleRate: 768_000, channels: 2))
+        let fast = TrackFormat.audio(
+            .aac(configuration: [0x11, 0x90], sampleRate: 768_000, channels: 2))
         let recorder = try Recorder(segmentSeconds: 600, formats: [Recorder.video, fast])
         let reach: Int64 = (1 << 30) - 1
         try recorder.add(pictures: [reach * 90_000], packets: [-reach * 768_000])
@@ -215,8 +215,8 @@ private final class Recorder {
 
     @Test func `a fragment has no more samples than readers take`() throws {
         // Sound of so fine a timescale that a second of it is longer than a fragment may be.
-        let fast = TrackFormat.aac(
-            AACFormat(configuration: [0x11, 0x90], sampleRate: 768_000, channels: 2))
+        let fast = TrackFormat.audio(
+            .aac(configuration: [0x11, 0x90], sampleRate: 768_000, channels: 2))
         let recorder = try Recorder(segmentSeconds: 600, formats: [fast])
         let each = 4_096
         // One message more than a fragment holds.

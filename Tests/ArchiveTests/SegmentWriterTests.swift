@@ -7,14 +7,14 @@ import Testing
 @testable import Archive
 
 @Suite struct SegmentWriterTests {
-    private static let video = H264Format(
+    private static let video = VideoFormat.h264(
         sequenceParameterSets: [
             [0x67, 0x42, 0xC0, 0x0A, 0xDA, 0x0F, 0x0A, 0x69, 0xA8, 0x10, 0x10]
         ],
         pictureParameterSets: [[0x68, 0xCE, 0x06, 0xE2]], width: 16, height: 16)
     private static let plan = SegmentPlan(
         originNanoseconds: 0,
-        tracks: [.init(format: .h264(video), originTicks: 0, shiftTicks: 0)])
+        tracks: [.init(format: .video(video), originTicks: 0, shiftTicks: 0)])
     private static let context = FragmentContext(
         spool: SpoolID(high: 1, low: 1), epoch: EpochID(high: UInt64(2), low: 0),
         clock: FragmentRecord.Clock(

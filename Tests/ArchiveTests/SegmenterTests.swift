@@ -424,7 +424,7 @@ import Testing
         rates: (before: UInt32, after: UInt32), withPictures: Bool
     ) {
         func sound(_ rate: UInt32) -> TrackFormat {
-            .aac(AACFormat(configuration: [0x11, 0x88], sampleRate: rate, channels: 1))
+            .audio(.aac(configuration: [0x11, 0x88], sampleRate: rate, channels: 1))
         }
         let pictures = withPictures ? [PlannedCamera.formats[0]] : []
         let others = withPictures ? [PlannedCamera.otherPicture] : []
@@ -465,7 +465,7 @@ import Testing
 
     @Test func `sound that comes late after its rate has changed is in no file of the old rate`() {
         func sound(_ rate: UInt32) -> TrackFormat {
-            .aac(AACFormat(configuration: [0x11, 0x88], sampleRate: rate, channels: 1))
+            .audio(.aac(configuration: [0x11, 0x88], sampleRate: rate, channels: 1))
         }
         var segmenter = Segmenter(
             settings: SegmenterSettings(segmentNanoseconds: 60_000_000_000),

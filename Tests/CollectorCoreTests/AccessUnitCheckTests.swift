@@ -42,7 +42,8 @@ import Wire
                         ptsOffsetsNanoseconds: [], durationsNanoseconds: [1], flags: [told])
                 ])
             return bytes.withUnsafeBytes {
-                AccessUnitCheck.withTrueKeyframes(samples, payload: $0).runs[0].flags[0]
+                AccessUnitCheck.withTrueKeyframes(samples, payload: $0, codec: .h264).runs[0].flags[
+                    0]
             }
         }
         let inter: [UInt8] = [0, 0, 0, 2, 0x41, 0x9A]  // a P slice

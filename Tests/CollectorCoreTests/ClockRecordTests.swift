@@ -24,13 +24,13 @@ private struct Box {
     }
 
     func open(in session: inout Observation, at now: Int64) {
-        let format = H264Format(
+        let format = VideoFormat.h264(
             sequenceParameterSets: [[0x67]], pictureParameterSets: [[0x68]], width: 16, height: 16)
         session.apply(
             session.recorder.open(
                 SourceIntroduction(
                     name: name, agent: "box", address: "here", spool: spool,
-                    epochs: [Epoch(number: 1, identity: epoch)], tracks: [.h264(format)]),
+                    epochs: [Epoch(number: 1, identity: epoch)], tracks: [.video(format)]),
                 received: 0, at: session.instant(now)))
     }
 

@@ -22,13 +22,13 @@ final class TestPayload: MediaPayload {
 
 /// A source that sends one picture every 100 ms, each in a message of its own.
 struct SteadyCamera {
-    static let format = TrackFormat.h264(
-        H264Format(
+    static let format = TrackFormat.video(
+        .h264(
             sequenceParameterSets: [[0x67]], pictureParameterSets: [[0x68]], width: 16,
             height: 16))
 
-    static let soundFormat = TrackFormat.aac(
-        AACFormat(configuration: [0x11, 0x88], sampleRate: 48_000, channels: 1))
+    static let soundFormat = TrackFormat.audio(
+        .aac(configuration: [0x11, 0x88], sampleRate: 48_000, channels: 1))
 
     let name: String
     let epoch: EpochID

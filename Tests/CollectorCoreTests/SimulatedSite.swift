@@ -104,11 +104,11 @@ struct SimulatedBox {
         SourceIntroduction(
             name: name, agent: name, address: "here", spool: spool, epochs: epochs,
             tracks: [
-                .h264(
-                    H264Format(
+                .video(
+                    .h264(
                         sequenceParameterSets: [[0x67]], pictureParameterSets: [[0x68]], width: 16,
                         height: 16)),
-                .aac(AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2)),
+                .audio(.aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2)),
             ])
     }
 }

@@ -95,11 +95,11 @@ import Testing
         var explained = 0
         for index in 0..<400 as Range<Int64> {
             let now = Self.start + index * 10_000_000
-            var format = H264Format(
+            var format = VideoFormat.h264(
                 sequenceParameterSets: [[0x67, UInt8(index & 1)]],
                 pictureParameterSets: [[0x68]], width: 16, height: 16)
             format.width = index % 2 == 0 ? 16 : 32
-            let update = TrackUpdate(source: 0, sequence: camera.sequence, format: .h264(format))
+            let update = TrackUpdate(source: 0, sequence: camera.sequence, format: .video(format))
             camera.sequence += 1
             session.apply(
                 session.recorder.format(

@@ -23,7 +23,7 @@ import Testing
         }
     }
 
-    private func decode(_ format: AACFormat, _ samples: [EncodedSample]) throws -> Decoded {
+    private func decode(_ format: AudioFormat, _ samples: [EncodedSample]) throws -> Decoded {
         var decoder = try AudioDecoder(SampleReader.track(format))
         var decoded = Decoded()
         for sample in samples {
@@ -39,7 +39,7 @@ import Testing
     private func encode(
         seconds: Int, start: Int64, _ settings: AudioEncoderSettings, sourceRate: Int = 48_000,
         channels: Int = 2
-    ) throws -> (format: AACFormat, samples: [EncodedSample]) {
+    ) throws -> (format: AudioFormat, samples: [EncodedSample]) {
         var encoder = try AudioEncoder(settings)
         var sound = TestAudio(
             sampleRate: sourceRate, channels: channels, startNanoseconds: start)

@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct CopierTests {
     private func encoded(_ size: PictureSize, count: Int = 3) throws -> (
-        format: H264Format, samples: [EncodedSample]
+        format: VideoFormat, samples: [EncodedSample]
     ) {
         var settings = VideoEncoderSettings(
             size: size, frameRate: FrameRate(30), hasConstantRate: true)
@@ -24,7 +24,7 @@ import Testing
 
     private let size = PictureSize(width: 320, height: 180)
 
-    private func track(_ format: H264Format, _ configuration: [UInt8]) throws -> CodedTrack {
+    private func track(_ format: VideoFormat, _ configuration: [UInt8]) throws -> CodedTrack {
         var track = try SampleReader.track(format)
         track.configuration = configuration
         return track
@@ -55,7 +55,7 @@ import Testing
         let (format, samples) = try encoded(size)
         var record = try AVCDecoderConfiguration(format)
         record.lengthSize = lengthSize
-        var copier = try H264Copier(track(format, record.bytes()))
+        var copier = try VideoCopier(track(format, record.bytes()))
         #expect(copier.format == format)
         for sample in samples {
             let source = try relengthed(sample.data, to: lengthSize)
@@ -71,11 +71,11 @@ import Testing
 
     @Test func `Annex B becomes length-prefixed, in-band parameter sets included`() throws {
         let (format, samples) = try encoded(size, count: 1)
-        let sets = format.sequenceParameterSets + format.pictureParameterSets
+        let sets = format.parameterSets
         let header = sets.reduce(into: [UInt8]()) { $0 += [0, 0, 0, 1] + $1 }
         let unit = samples[0].data
         let stream = header + (try AnnexB.stream(fromLengthPrefixed: unit.span))
-        var copier = try H264Copier(track(format, header))
+        var copier = try VideoCopier(track(format, header))
         let output = try copier.copy(SampleReader.packet(.video, stream, pts: 0))
         let inBand = lengthPrefixed(sets)
         #expect(output.sample?.data == inBand + samples[0].data)
@@ -94,25 +94,27 @@ import Testing
         record.lengthSize = lengthSize
         let track = try track(format, record.bytes())
         #expect(try !track.isDescribed)
-        let inBand = lengthPrefixed(format.sequenceParameterSets + format.pictureParameterSets)
+        let inBand = lengthPrefixed(format.parameterSets)
         let first = try relengthed(inBand + samples[0].data, to: lengthSize)
         let packet = SampleReader.packet(.video, first, pts: 0, dts: 0)
-        var copier = try H264Copier(track, firstPacket: packet)
+        var copier = try VideoCopier(track, firstPacket: packet)
         #expect(copier.format == format)
         let output = try copier.copy(packet)
         #expect(output.newFormat == nil)
         #expect(output.sample?.data == inBand + samples[0].data)
 
         let bare = try relengthed(samples[0].data, to: lengthSize)
-        #expect(throws: EncodingError.noParameterSets) {
-            _ = try H264Copier(track, firstPacket: SampleReader.packet(.video, bare, pts: 0))
+        #expect(throws: EncodingError.noParameterSets(codec: "H.264")) {
+            _ = try VideoCopier(track, firstPacket: SampleReader.packet(.video, bare, pts: 0))
         }
-        #expect(throws: EncodingError.noParameterSets) { _ = try H264Copier(track) }
+        #expect(throws: EncodingError.noParameterSets(codec: "H.264")) {
+            _ = try VideoCopier(track)
+        }
     }
 
     @Test func `a length past the packet's end is damage that is said`() throws {
         let (format, samples) = try encoded(size, count: 1)
-        var copier = try H264Copier(SampleReader.track(format))
+        var copier = try VideoCopier(SampleReader.track(format))
         var data = samples[0].data
         data[1] = 0x7F
         #expect(throws: EncodingError.self) {
@@ -124,8 +126,8 @@ import Testing
         let (format, _) = try encoded(size, count: 1)
         let other = PictureSize(width: 640, height: 360)
         let (newFormat, newSamples) = try encoded(other, count: 2)
-        var copier = try H264Copier(SampleReader.track(format))
-        let sets = newFormat.sequenceParameterSets + newFormat.pictureParameterSets
+        var copier = try VideoCopier(SampleReader.track(format))
+        let sets = newFormat.parameterSets
         let inBand = lengthPrefixed(sets)
         let changed = try copier.copy(
             SampleReader.packet(.video, inBand + newSamples[0].data, pts: 0))
@@ -138,14 +140,14 @@ import Testing
     private typealias Sequence = H264Writer.Sequence
 
     /// A copier of a stream that is described by this set.
-    private func copier(_ sequence: Sequence) throws -> H264Copier {
+    private func copier(_ sequence: Sequence) throws -> VideoCopier {
         let record = FLVFile.record([sequence.nalUnit], [H264Writer.pictureSet()])
-        return try H264Copier(track(H264Format(extradata: record), record))
+        return try VideoCopier(track(VideoFormat(.h264, extradata: record), record))
     }
 
     private func copy(
-        _ nalUnits: [[UInt8]], _ copier: inout H264Copier
-    ) throws -> H264Copier.Output {
+        _ nalUnits: [[UInt8]], _ copier: inout VideoCopier
+    ) throws -> VideoCopier.Output {
         try copier.copy(SampleReader.packet(.video, lengthPrefixed(nalUnits), pts: 0))
     }
 
@@ -173,7 +175,61 @@ import Testing
         #expect(
             try copy(start, &copier).sample?.data
                 == lengthPrefixed([first.nalUnit, later] + start))
-        #expect(copier.format.sequenceParameterSets == [first.nalUnit])
+        #expect(copier.format.sets(.sequence) == [first.nalUnit])
+    }
+
+    /// A copier of H.265 in Annex B with sets in the samples.
+    private func copyH265(_ packets: [[[UInt8]]]) throws -> (VideoCopier, [VideoCopier.Output]) {
+        let sets: [UInt8] = H265Stream.sets.flatMap { [0, 0, 0, 1] + $0 }
+        let track = CodedTrack(
+            codec: "hevc", codecTag: 0, configuration: sets,
+            content: .picture(
+                CodedTrack.Picture(
+                    width: 64, height: 64, format: nil, colour: nil, rate: nil,
+                    hasConstantRate: false, sampleAspectRatio: nil)))
+        var copier = try VideoCopier(track)
+        let outputs = try packets.enumerated().map { number, nalUnits in
+            let bytes: [UInt8] = nalUnits.flatMap { [0, 0, 0, 1] + $0 }
+            return try copier.copy(SampleReader.packet(.video, bytes, pts: Int64(number)))
+        }
+        return (copier, outputs)
+    }
+
+    @Test func `H.265's sets are in the format, and not in the samples`() throws {
+        let delimiter: [UInt8] = [0x46, 0x01, 0x50]
+        let packets = H265Stream.pictures.enumerated().map { number, picture in
+            [0, 7, 15].contains(number)
+                ? [delimiter] + H265Stream.sets + [picture] : [delimiter, picture]
+        }
+        let (copier, outputs) = try copyH265(packets)
+        #expect(copier.format.parameterSets == H265Stream.sets)
+        #expect(outputs.allSatisfy { $0.newFormat == nil })
+        #expect(
+            outputs.map { $0.sample?.data }
+                == H265Stream.pictures.map { H265Stream.accessUnit([delimiter, $0]) })
+        #expect(outputs.indices.filter { outputs[$0].sample?.flags == .keyframe } == [0, 7, 15])
+    }
+
+    @Test func `H.265 begins at a random access picture, without those that refer before it`()
+        throws
+    {
+        let packets = H265Stream.pictures.dropFirst(3).map { [$0] }
+        let (_, outputs) = try copyH265(packets)
+        let kept = outputs.indices.filter { outputs[$0].sample != nil }.map { $0 + 3 }
+        #expect(kept == [7] + Array(9..<20))
+    }
+
+    @Test func `any other set of H.265 is a new format at the next access point`() throws {
+        // Of the picture set, only a field at its end differs, which is not parsed.
+        let other = H265Stream.pictureSet.dropLast() + [0x41, 0x80]
+        var packets = H265Stream.pictures.map { [$0] }
+        packets[4] = [Array(other), packets[4][0]]
+        let (copier, outputs) = try copyH265(packets)
+        #expect(outputs.indices.filter { outputs[$0].newFormat != nil } == [7])
+        #expect(copier.format.sets(.picture) == [Array(other)])
+        // It came where it is needed, and is in the format from there on.
+        #expect(outputs[4].sample?.data == H265Stream.accessUnit(packets[4]))
+        #expect(outputs[15].sample?.data == H265Stream.accessUnit(packets[15]))
     }
 
     @Test func `pictures before the first access point are none`() throws {
@@ -195,20 +251,20 @@ import Testing
     @Test func `a container's new configuration is a new format`() throws {
         let (format, _) = try encoded(size, count: 1)
         let (newFormat, samples) = try encoded(PictureSize(width: 640, height: 360), count: 1)
-        var copier = try H264Copier(SampleReader.track(format))
+        var copier = try VideoCopier(SampleReader.track(format))
         var packet = SampleReader.packet(samples[0])
         packet.newConfiguration = try AVCDecoderConfiguration(newFormat).bytes()
         #expect(try copier.copy(packet).newFormat == newFormat)
     }
 
-    @Test func `only H264 and AAC are copied`() throws {
+    @Test func `only codecs of recordings are copied`() throws {
         var track = try SampleReader.track(encoded(size, count: 1).format)
         track.codec = "vp9"
-        #expect(throws: EncodingError.notCopied(codec: "vp9", needed: "H.264")) {
-            _ = try H264Copier(track)
+        #expect(throws: EncodingError.notCopied(codec: "vp9", needed: "H.264 or H.265")) {
+            _ = try VideoCopier(track)
         }
         var sound = SampleReader.track(
-            AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
+            AudioFormat.aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
         sound.codec = "opus"
         #expect(throws: EncodingError.notCopied(codec: "opus", needed: "AAC")) {
             _ = try AACCopier(sound, firstPacket: nil)
@@ -221,7 +277,7 @@ import Testing
         let header = try ADTSHeader(for: configuration, payloadSizeBytes: payload.count)
         let packet = SampleReader.packet(.audio, header.bytes() + payload, pts: 5)
         var track = SampleReader.track(
-            AACFormat(configuration: [], sampleRate: 44_100, channels: 2))
+            AudioFormat.aac(configuration: [], sampleRate: 44_100, channels: 2))
         track.configuration = []
         var copier = try AACCopier(track, firstPacket: packet)
         #expect(copier.format.configuration == configuration.bytes())
@@ -231,7 +287,7 @@ import Testing
 
     @Test func `packets that are skipped as a whole are priming, and come once`() throws {
         let track = SampleReader.track(
-            AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
+            AudioFormat.aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
         var copier = try AACCopier(track, firstPacket: nil)
         // Apple's encoder delay: two whole packets and 64 frames of the third.
         var first = SampleReader.packet(.audio, [1], pts: -44_000_000, dts: -44_000_000)

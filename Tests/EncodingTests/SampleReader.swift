@@ -3,17 +3,16 @@ import Media
 
 /// Encoded samples in a decoder's input format.
 enum SampleReader {
-    static func track(_ format: H264Format) throws -> CodedTrack {
+    static func track(_ format: VideoFormat) throws -> CodedTrack {
         CodedTrack(
-            codec: "h264", codecTag: 0,
-            configuration: try AVCDecoderConfiguration(format).bytes(),
+            codec: format.codec.libraryName, codecTag: 0, configuration: try format.record(),
             content: .picture(
                 CodedTrack.Picture(
                     width: Int(format.width), height: Int(format.height), format: nil, colour: nil,
                     rate: nil, hasConstantRate: false, sampleAspectRatio: nil)))
     }
 
-    static func track(_ format: AACFormat) -> CodedTrack {
+    static func track(_ format: AudioFormat) -> CodedTrack {
         CodedTrack(
             codec: "aac", codecTag: 0, configuration: format.configuration,
             content: .sound(

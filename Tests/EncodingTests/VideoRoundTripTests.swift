@@ -24,7 +24,7 @@ import Testing
     private func encode(
         _ times: [Int64], _ settings: VideoEncoderSettings,
         size: PictureSize? = nil, keyframeAt requested: Int? = nil
-    ) throws -> (format: H264Format, samples: [EncodedSample]) {
+    ) throws -> (format: VideoFormat, samples: [EncodedSample]) {
         var painter = TestPicture(
             size: size ?? settings.size, sourceName: "round-trip", utcOffsetNanoseconds: 0)
         var encoder = try VideoEncoder(settings)
@@ -44,7 +44,7 @@ import Testing
     }
 
     private func decode(
-        _ format: H264Format, _ samples: [EncodedSample]
+        _ format: VideoFormat, _ samples: [EncodedSample]
     ) throws -> [(time: Int64, code: TimeCode?)] {
         var decoder = try VideoDecoder(SampleReader.track(format))
         var pictures: [(Int64, TimeCode?)] = []
@@ -101,13 +101,38 @@ import Testing
     {
         let (format, samples) = try encode(regular(61), settings())
         #expect(format.width == 640 && format.height == 360)
-        #expect(!format.sequenceParameterSets.isEmpty && !format.pictureParameterSets.isEmpty)
+        #expect(!format.sets(.sequence).isEmpty && !format.sets(.picture).isEmpty)
         for sample in samples {
-            let summary = try AccessUnitSummary(of: sample.data.span)
-            #expect(summary.slices >= 1)
-            #expect(!summary.hasParameterSets)
-            #expect(summary.hasIDRSlice == sample.flags.contains(.keyframe))
+            let picture = try CodedPicture(of: sample.data.span, format.codec)
+            #expect(picture.slices >= 1)
+            #expect((picture.accessPoint == .sync) == sample.flags.contains(.keyframe))
+            let units = try NALUnitFraming.lengthPrefixed(size: 4).units(in: sample.data.span)
+            #expect(!units.contains { format.codec.kind(of: $0).isParameterSet })
         }
+    }
+
+    @Test(arguments: [0, 2])
+    func `H.265 is encoded at request, and comes back with its times`(bFrames: Int) throws {
+        let times = regular(40)
+        var settings = settings(
+            PictureSize(width: 320, height: 180), bFrames: bFrames,
+            tune: bFrames == 0 ? .zeroLatency : .none)
+        settings.encoder = VideoEncoderSettings.x265
+        settings.preset = "ultrafast"
+        #expect(settings.codec == .h265)
+        let (format, samples) = try encode(times, settings, keyframeAt: 11)
+        #expect(format.codec == .h265 && format.width == 320 && format.height == 180)
+        #expect(ParameterSetKind.allCases.allSatisfy { !format.sets($0).isEmpty })
+        let keyframes = samples.filter { $0.flags.contains(.keyframe) }
+        #expect(keyframes.map(\.ptsNanoseconds) == [times[0], times[11]])
+        for sample in samples {
+            let units = try NALUnitFraming.lengthPrefixed(size: 4).units(in: sample.data.span)
+            #expect(!units.contains { format.codec.kind(of: $0).isParameterSet })
+            let picture = try CodedPicture(of: sample.data.span, .h265)
+            #expect((picture.accessPoint == .sync) == sample.flags.contains(.keyframe))
+            #expect(sample.dtsNanoseconds <= sample.ptsNanoseconds)
+        }
+        #expect(try decode(format, samples).map(\.time) == times)
     }
 
     @Test func `keyframes come by time, also when fewer pictures do`() throws {
@@ -123,8 +148,7 @@ import Testing
         let keyframes = samples.indices.filter { samples[$0].flags.contains(.keyframe) }
         #expect(keyframes == [0, 11])
         let data = samples[11].data
-        let summary = try AccessUnitSummary(of: data.span)
-        #expect(summary.hasIDRSlice)
+        #expect(try CodedPicture(of: data.span, .h264).accessPoint == .sync)
     }
 
     @Test func `the rate control goes by the pictures' times when their rate varies`() throws {

@@ -67,8 +67,8 @@ struct Stranger: ~Copyable {
 
     /// A valid greeting.
     static func hello(source: String) -> [UInt8] {
-        let track = TrackFormat.h264(
-            H264Format(
+        let track = TrackFormat.video(
+            .h264(
                 sequenceParameterSets: [
                     [
                         0x67, 0x64, 0x00, 0x1F, 0xAC, 0xD9, 0x40, 0x50, 0x05, 0xBB, 0x01, 0x10,

@@ -206,11 +206,11 @@ import Testing
                 "\(format)")
             if format == .mp4 {
                 let movie = try DescriptorSource.withFile(out) { try Movie.read(from: $0) }
-                guard case .h264(let described)? = movie.track(.video)?.format else {
+                guard case .video(let described)? = movie.track(.video)?.format else {
                     Issue.record("no H.264")
                     continue
                 }
-                #expect(!described.sequenceParameterSets.isEmpty)
+                #expect(!described.sets(.sequence).isEmpty)
             }
         }
     }

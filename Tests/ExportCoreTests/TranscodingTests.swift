@@ -40,7 +40,7 @@ import Testing
     @Test func `sound that is encoded again stays where it was, and as long`() throws {
         let archive = try ImportedArchive()
         for (name, format, codec) in [
-            ("out.mkv", ContainerFormat.matroska, AudioCodec.opus),
+            ("out.mkv", ContainerFormat.matroska, SoundCodec.opus),
             ("out.mp4", .mp4, .aac),
         ] {
             let settings = TranscodeSettings(videoCodec: nil, audioCodec: codec)

@@ -24,16 +24,17 @@ struct LongRecording {
             segmentNanoseconds: Int64(seconds) * 1_000_000_000, software: "test")
         manifest.state = .finished
         try FileSystem.replace(layout.manifest(Self.session), with: manifest.encoded())
-        let format = H264Format(
+        let format = VideoFormat.h264(
             sequenceParameterSets: [
                 [0x67, 0x42, 0xC0, 0x0A, 0xDA, 0x0F, 0x0A, 0x69, 0xA8, 0x10, 0x10]
             ], pictureParameterSets: [[0x68, 0xCE, 0x06, 0xE2]], width: 16, height: 16)
         var tracks: [SegmentPlan.Track] = [
-            .init(format: .h264(format), originTicks: 0, shiftTicks: 0)
+            .init(format: .video(format), originTicks: 0, shiftTicks: 0)
         ]
         if beginsWithSound {
-            let format = AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2)
-            tracks.append(.init(format: .aac(format), originTicks: 0, shiftTicks: 0))
+            let format = AudioFormat.aac(
+                configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2)
+            tracks.append(.init(format: .audio(format), originTicks: 0, shiftTicks: 0))
         }
         let writer = try SegmentWriter(
             path: layout.segment(Self.session, "camera", origin: SmallArchive.zero),

@@ -74,7 +74,7 @@ struct Clip {
         pictures: Int = 75, group: Int = 25, sound: Bool = true, start: Int64 = 0
     ) -> Clip {
         // 320×180, baseline, level 1.3; written down from the syntax, see SequenceParameterSetTests.
-        let format = H264Format(
+        let format = VideoFormat.h264(
             sequenceParameterSets: [Samples.baselineSPS], pictureParameterSets: [Samples.pps],
             width: 320, height: 180)
         var video: [ClipSample] = []
@@ -88,9 +88,9 @@ struct Clip {
             video.append(
                 ClipSample(dts: dts, pts: dts, duration: 3_600, isSync: isSync, bytes: bytes))
         }
-        var tracks = [ClipTrack(format: .h264(format), samples: video)]
+        var tracks = [ClipTrack(format: .video(format), samples: video)]
         if sound {
-            let aac = AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2)
+            let aac = AudioFormat.aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2)
             let first = start * 48 / 90 - 1_024
             let count = pictures * 1_920 / 1_024 + 1
             let samples = (0..<count).map { index in
@@ -99,7 +99,7 @@ struct Clip {
                     dts: time, pts: time, duration: 1_024, isSync: true,
                     bytes: (0..<(5 + index % 7)).map { UInt8($0 &* 7 &+ index & 0xFF) })
             }
-            tracks.append(ClipTrack(format: .aac(aac), samples: samples, priming: 1))
+            tracks.append(ClipTrack(format: .audio(aac), samples: samples, priming: 1))
         }
         return Clip(tracks: tracks)
     }

@@ -4,8 +4,8 @@ import Testing
 @testable import MP4
 
 @Suite struct FlatMovieTests {
-    private static let video = TrackFormat.h264(
-        H264Format(
+    private static let video = TrackFormat.video(
+        .h264(
             sequenceParameterSets: [
                 [0x67, 0x42, 0xC0, 0x0A, 0xDA, 0x0F, 0x0A, 0x69, 0xA8, 0x10, 0x10]
             ],

@@ -40,15 +40,15 @@ import Testing
         orientation: PictureOrientation
     ) throws {
         var clip = Clip.handmade()
-        guard case .h264(var format) = clip.tracks[0].format else { return }
+        guard case .video(var format) = clip.tracks[0].format else { return }
         format.orientation = orientation
-        clip.tracks[0].format = .h264(format)
+        clip.tracks[0].format = .video(format)
         let recorder = try Recorder(clip)
         for bytes in [recorder.bytes, try recorder.finished()] {
             let track = try #require(
                 try Movie.read(from: MemorySource(bytes)).track(.video))
             #expect(track.orientation == orientation)
-            #expect(track.format == .h264(format))
+            #expect(track.format == .video(format))
         }
     }
 

@@ -21,10 +21,10 @@ struct TimecodeTests {
 
     @Test func `the pictures' own rate is taken where the stream says it and it is usual`() throws {
         func rate(_ set: [UInt8]) -> UInt32 {
-            let format = H264Format(
+            let format = VideoFormat.h264(
                 sequenceParameterSets: [set], pictureParameterSets: [Samples.pps], width: 320,
                 height: 180)
-            return Timecode(startNanoseconds: 0, tracks: [.h264(format)]).framesPerSecond
+            return Timecode(startNanoseconds: 0, tracks: [.video(format)]).framesPerSecond
         }
         #expect(rate(Samples.thirtyPerSecondSPS) == 30)
         #expect(rate(Samples.baselineSPS) == 25)

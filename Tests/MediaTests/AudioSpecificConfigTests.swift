@@ -14,7 +14,7 @@ struct AudioSpecificConfigTests {
         let configuration = try AudioSpecificConfig(lowComplexityAt: rate, channels: channels)
         #expect(configuration.bytes() == bytes)
         #expect(try AudioSpecificConfig(parsing: bytes) == configuration)
-        let format = try AACFormat(parsing: bytes)
+        let format = try AudioFormat(aac: bytes)
         #expect(format.sampleRate == rate)
         #expect(format.channels == channels)
     }

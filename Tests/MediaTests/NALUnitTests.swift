@@ -13,13 +13,12 @@ struct NALUnitTests {
     func `an access unit's NAL units are found with their types`() throws {
         let bytes: [UInt8] = [0, 0, 0, 2, 0x09, 0xF0, 0, 0, 0, 3, 0x65, 1, 2, 0, 0, 0, 1, 0x0C]
         let found = try units(bytes)
-        #expect(found.map(\.type) == [.accessUnitDelimiter, .idrSlice, .filler])
+        #expect(found.map(\.h264Type) == [.accessUnitDelimiter, .idrSlice, .filler])
         #expect(found.map(\.range) == [4..<6, 10..<13, 17..<18])
-        let summary = try AccessUnitSummary(of: bytes.span)
-        #expect(summary.nalUnits == 3)
-        #expect(summary.slices == 1)
-        #expect(summary.hasIDRSlice)
-        #expect(!summary.hasParameterSets)
+        #expect(try nalUnitCount(in: bytes.span) == 3)
+        let picture = try CodedPicture(of: bytes.span, .h264)
+        #expect(picture.slices == 1)
+        #expect(picture.accessPoint == .sync)
     }
 
     @Test
@@ -66,7 +65,7 @@ struct AnnexBTests {
                 0, 0, 0, 2, 0x67, 1, 0, 0, 0, 2, 0x68, 2, 0, 0, 0, 4, 0x65, 0, 0, 2,
             ])
         var slices: [UInt8] = []
-        try AnnexB.appendLengthPrefixed(stream.span, to: &slices) { $0.isSlice }
+        try AnnexB.appendLengthPrefixed(stream.span, to: &slices) { $0.h264Type.isSlice }
         #expect(slices == [0, 0, 0, 4, 0x65, 0, 0, 2])
     }
 

@@ -9,7 +9,8 @@ struct OddStreamTests {
         _ stream: OddStream
     ) throws -> [(picture: CodedPicture, nalUnits: [[UInt8]])] {
         let record = FLVFile.record(stream.sequenceSets, stream.pictureSets)
-        var assembler = AccessUnitAssembler(try H264Format(extradata: record))
+        var assembler = AccessUnitAssembler(
+            .h264, parameterSets: try VideoFormat(.h264, extradata: record).parameterSets)
         let packets = stream.packets.map(\.bytes)
         var units: [AccessUnitAssembler.Unit] = []
         for (number, bytes) in packets.enumerated() {
@@ -59,7 +60,7 @@ struct OddStreamTests {
             H264Writer.Picture(.intra, number: $0, order: 2 * $0, pictureSet: 9)
                 .slices(sequence, count: 2)
         }
-        var assembler = AccessUnitAssembler()
+        var assembler = AccessUnitAssembler(.h264)
         var units: [AccessUnitAssembler.Unit] = []
         for (number, picture) in slices.enumerated() {
             let bytes = FLVFile.Packet(at: 0, picture).bytes

@@ -6,7 +6,7 @@ struct ParameterSetTableTests {
     private typealias Sequence = H264Writer.Sequence
 
     @Test func `a set stays until another with its identifier replaces it`() throws {
-        var table = ParameterSetTable()
+        var table = ParameterSetTable(.h264)
         let (first, second) = (Sequence().nalUnit, Sequence(id: 31, columns: 5).nalUnit)
         #expect(try table.insert(first) == .added)
         #expect(try table.insert(H264Writer.pictureSet(255, of: 31)) == .added)
@@ -22,11 +22,11 @@ struct ParameterSetTableTests {
     }
 
     @Test func `other NAL units change nothing`() throws {
-        var table = ParameterSetTable()
+        var table = ParameterSetTable(.h264)
         let before = table
         for unit in [H264Writer.delimiter, H264Writer.userData, [0x65, 1], []] {
             #expect(try table.insert(unit) == .none)
-            #expect(try ParameterSetTable.key(of: unit) == nil)
+            #expect(try ParameterSetTable.key(of: unit, .h264) == nil)
         }
         #expect(table == before)
     }
@@ -34,7 +34,7 @@ struct ParameterSetTableTests {
     @Test func `a set that cannot be read, or is one too many bytes, leaves the table as it is`()
         throws
     {
-        var table = ParameterSetTable()
+        var table = ParameterSetTable(.h264)
         _ = try table.insert(Sequence().nalUnit)
         let before = table
         #expect(throws: BitstreamError.self) { try table.insert([0x67, 77, 0]) }
@@ -49,15 +49,15 @@ struct ParameterSetTableTests {
     }
 
     @Test func `a format has the active set first, and no more sets than avcC can count`() throws {
-        var table = ParameterSetTable()
+        var table = ParameterSetTable(.h264)
         for id in 0..<32 as Range<UInt32> {
             _ = try table.insert(Sequence(id: id, columns: id + 1).nalUnit)
         }
         for id in 0..<256 as Range<UInt32> { _ = try table.insert(H264Writer.pictureSet(id)) }
         let format = try table.format(active: 31, orientation: .upright)
         #expect(format.width == 512)
-        #expect(format.sequenceParameterSets.count == 31)
-        #expect(format.pictureParameterSets.count == 255)
+        #expect(format.sets(.sequence).count == 31)
+        #expect(format.sets(.picture).count == 255)
         #expect(try AVCDecoderConfiguration(format).bytes().count > 1_000)
     }
 
@@ -66,7 +66,7 @@ struct ParameterSetTableTests {
         let slice = H264Writer.Picture(.idr(id: 0), number: 0, order: 0).slices(Sequence())
         let own = H264Writer.pictureSet(1, of: 2)
         let bytes = FLVFile.Packet(at: 0, [H264Writer.delimiter, own] + slice).bytes
-        let result = try withParameterSets(sets, in: bytes.span)
+        let result = try withParameterSets(sets, in: bytes.span, .h264)
         let wanted = [H264Writer.delimiter, sets[0], sets[1], own] + slice
         #expect(result == FLVFile.Packet(at: 0, wanted).bytes)
     }

@@ -192,21 +192,21 @@ struct AVCDecoderConfigurationTests {
     @Test
     func `a record says what its parameter sets say, and reads back`() throws {
         for set in [SequenceParameterSetTests.baseline(), SequenceParameterSetTests.high()] {
-            let format = try H264Format(parsing: [set], pictureParameterSets: [pps])
+            let format = try VideoFormat.h264(parsing: [set], pictureParameterSets: [pps])
             let record = try AVCDecoderConfiguration(format)
             let bytes = try record.bytes()
             #expect(Array(bytes.prefix(5)) == [1, set[1], set[2], set[3], 0xFF])
             #expect(try AVCDecoderConfiguration(parsing: bytes) == record)
             #expect((record.highProfile != nil) == (set[1] == 122))
-            #expect(try H264Format(extradata: bytes) == format)
+            #expect(try VideoFormat(.h264, extradata: bytes) == format)
             let stream = [0, 0, 0, 1] + set + [0, 0, 1] + pps
-            #expect(try H264Format(extradata: stream) == format)
+            #expect(try VideoFormat(.h264, extradata: stream) == format)
         }
     }
 
     @Test
     func `a high profile's record without its extension is taken as it is`() throws {
-        let format = try H264Format(
+        let format = try VideoFormat.h264(
             parsing: [SequenceParameterSetTests.high()], pictureParameterSets: [pps])
         let bytes = try AVCDecoderConfiguration(format).bytes().dropLast(4)
         #expect(try AVCDecoderConfiguration(parsing: Array(bytes)).highProfile == nil)
@@ -214,7 +214,7 @@ struct AVCDecoderConfigurationTests {
 
     @Test
     func `a record that ends anywhere within is refused`() throws {
-        let format = try H264Format(
+        let format = try VideoFormat.h264(
             parsing: [SequenceParameterSetTests.baseline()], pictureParameterSets: [pps])
         let bytes = try AVCDecoderConfiguration(format).bytes()
         for count in 0..<bytes.count {
@@ -233,7 +233,7 @@ struct DecoderConfigurationOfSeveralSetsTests {
         high[2] = 0x40
         var low = H264Writer.Sequence().nalUnit
         low[2] = 0x60
-        let format = try H264Format(
+        let format = try VideoFormat.h264(
             parsing: [low, high], pictureParameterSets: [H264Writer.pictureSet()])
         let record = try AVCDecoderConfiguration(format)
         #expect(record.level == 51)

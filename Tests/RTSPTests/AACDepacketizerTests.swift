@@ -4,7 +4,7 @@ import Testing
 @testable import RTSP
 
 @Suite struct AACDepacketizerTests {
-    private static let format = AACFormat(
+    private static let format = AudioFormat.aac(
         configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2)
 
     private func items(

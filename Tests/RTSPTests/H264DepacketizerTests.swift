@@ -1,3 +1,4 @@
+import Media
 import Testing
 
 @testable import RTSP
@@ -16,7 +17,7 @@ import Testing
     /// A sender whose packets are numbered by itself.
     private struct Sender {
         var sequence: UInt16 = 0
-        var depacketizer = H264Depacketizer()
+        var depacketizer = VideoDepacketizer(.h264)
         var items: [DepacketizedItem] = []
         var window = PacketWindow(waitNanoseconds: 0)
 

@@ -29,7 +29,7 @@ import Testing
         let video = try CameraTrackDescription(own.media[0])
         #expect(video.payloadType == 96 && video.clockRate == 90_000)
         #expect(video.control == "trackID=1")
-        guard case .h264(let format?) = video.coding else {
+        guard case .video(.h264, let format?) = video.coding else {
             Issue.record("no parameter sets")
             return
         }
@@ -37,8 +37,8 @@ import Testing
         let audio = try CameraTrackDescription(own.media[1])
         #expect(
             audio.coding
-                == .aac(
-                    AACFormat(configuration: [0x14, 0x08], sampleRate: 16_000, channels: 1),
+                == .audio(
+                    .aac(configuration: [0x14, 0x08], sampleRate: 16_000, channels: 1),
                     AACPayload(sizeBits: 13, indexBits: 3, indexDeltaBits: 3)))
     }
 
@@ -56,7 +56,7 @@ import Testing
         let own = try track(
             "m=video 0 RTP/AVP 96", "a=rtpmap:96 H264/90000",
             "a=fmtp:96 sprop-parameter-sets=\(sets)")
-        #expect(own.coding == .h264(nil))
+        #expect(own.coding == .video(.h264, nil))
     }
 
     @Test func `parameter sets with a start code in front and zeros behind are used`() throws {
@@ -66,20 +66,20 @@ import Testing
             "m=video 0 RTP/AVP 96", "a=rtpmap:96 H264/90000",
             "a=fmtp:96 sprop-parameter-sets=\(base64([0, 0, 0, 1] + sequence)),\(base64(picture + [0, 0]))"
         )
-        let format = try H264Format(parsing: [sequence], pictureParameterSets: [picture])
-        #expect(own.coding == .h264(format))
+        let format = try VideoFormat.h264(parsing: [sequence], pictureParameterSets: [picture])
+        #expect(own.coding == .video(.h264, format))
     }
 
-    @Test func `a camera of H.265 is told what to do`() throws {
+    @Test func `a camera of another codec is told what is recorded`() throws {
         let error = #expect(throws: RTSPError.self) {
-            try track("m=video 0 RTP/AVP 96", "a=rtpmap:96 H265/90000")
+            try track("m=video 0 RTP/AVP 96", "a=rtpmap:96 VP9/90000")
         }
-        #expect(error?.description == "its video is H265: only H.264 and AAC are recorded")
+        #expect(error?.description == "its video is VP9: only H.264, H.265 and AAC are recorded")
     }
 
     @Test func `G.711 without rtpmap is known, and refused`() throws {
         let error = #expect(throws: RTSPError.self) { try track("m=audio 0 RTP/AVP 8") }
-        #expect(error?.description == "its audio is PCMA: only H.264 and AAC are recorded")
+        #expect(error?.description == "its audio is PCMA: only H.264, H.265 and AAC are recorded")
     }
 
     @Test func `a description without media is an error, and a million media are not read`() throws

@@ -199,7 +199,7 @@ struct ByzantineAgent {
     private mutating func formats() -> [TrackFormat] {
         var formats = SimulatedCamera.formats
         if chance(3) { formats.removeLast() }
-        if chance(3), case .aac(var sound) = formats[formats.count - 1] {
+        if chance(3), case .audio(var sound) = formats[formats.count - 1] {
             sound.sampleRate = pick([8_000, 44_100, 48_000, 1, WireLimits.sampleRate])
             // Rarely a configuration that its decoder would refuse.
             if !chance(20),
@@ -208,7 +208,7 @@ struct ByzantineAgent {
             {
                 sound.configuration = configuration.bytes()
             }
-            formats[formats.count - 1] = .aac(sound)
+            formats[formats.count - 1] = .audio(sound)
         }
         return formats
     }
@@ -322,9 +322,10 @@ struct ByzantineAgent {
         guard let configuration = try? AudioSpecificConfig(lowComplexityAt: rate, channels: 2),
             let update = number(1, costing: 0, of: source, over: peer)
         else { return [] }
-        let sound = AACFormat(configuration: configuration.bytes(), sampleRate: rate, channels: 2)
+        let sound = AudioFormat.aac(
+            configuration: configuration.bytes(), sampleRate: rate, channels: 2)
         let header = WireMessage.trackUpdate(
-            TrackUpdate(source: source, sequence: update, format: .aac(sound)))
+            TrackUpdate(source: source, sequence: update, format: .audio(sound)))
         let bytes: [UInt8] = [7, 7, 7, 7, 0, 0, 0, 1, 0x41]
         guard let first = number(2, costing: bytes.count, of: source, over: peer) else {
             return [Message(peer: peer, header: header.encoded())]

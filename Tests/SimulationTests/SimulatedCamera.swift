@@ -38,8 +38,8 @@ struct SimulatedCamera {
     }
 
     static let formats: [TrackFormat] = [
-        .h264(
-            H264Format(
+        .video(
+            .h264(
                 sequenceParameterSets: [
                     [
                         0x67, 0x64, 0x00, 0x1F, 0xAC, 0xD9, 0x40, 0x50, 0x05, 0xBB, 0x01, 0x10,
@@ -48,7 +48,7 @@ struct SimulatedCamera {
                     ]
                 ], pictureParameterSets: [[0x68, 0xEB, 0xE3, 0xCB, 0x22, 0xC0]], width: 1280,
                 height: 720)),
-        .aac(AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2)),
+        .audio(.aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2)),
     ]
 
     private static let pictureNanoseconds: Int64 = 100_000_000

@@ -29,10 +29,10 @@ package struct BitWriter {
     }
 
     /// With the stop bit, padded to whole bytes, emulation prevention put in.
-    package func nalUnit(header: UInt8) -> [UInt8] {
+    package func nalUnit(header: UInt8...) -> [UInt8] {
         var padded = bits + [true]
         padded += Array(repeating: false, count: (8 - padded.count % 8) % 8)
-        var result = [header]
+        var result = header
         var zeros = 0
         for start in stride(from: 0, to: padded.count, by: 8) {
             let byte = padded[start..<start + 8].reduce(UInt8(0)) { $0 << 1 | ($1 ? 1 : 0) }

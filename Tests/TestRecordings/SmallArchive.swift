@@ -42,7 +42,7 @@ package struct SmallArchive: Sendable {
         let path = layout.segment(
             session, "camera",
             origin: UTCTime(nanoseconds: Self.zero.nanoseconds + origin))
-        let format = H264Format(
+        let format = VideoFormat.h264(
             sequenceParameterSets: [
                 [0x67, 0x42, 0xC0, 0x0A, 0xDA, 0x0F, 0x0A, 0x69, 0xA8, 0x10, 0x10]
             ],
@@ -52,7 +52,8 @@ package struct SmallArchive: Sendable {
             plan: SegmentPlan(
                 originNanoseconds: origin,
                 tracks: [
-                    .init(format: .h264(format), originTicks: Int64(index) * 900_000, shiftTicks: 0)
+                    .init(
+                        format: .video(format), originTicks: Int64(index) * 900_000, shiftTicks: 0)
                 ]), sessionZero: Self.zero)
         let bytes = (skipped..<10).flatMap { _ in [0, 0, 0, 2, 0x65, 0x88] as [UInt8] }
         let samples = (skipped..<10).map { picture in

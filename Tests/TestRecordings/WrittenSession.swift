@@ -29,14 +29,14 @@ package final class WrittenSession {
     /// Whether sound begins with a packet that is only decoded.
     private let isPrimed: Bool
 
-    private static let video = TrackFormat.h264(
-        H264Format(
+    private static let video = TrackFormat.video(
+        .h264(
             sequenceParameterSets: [
                 [0x67, 0x42, 0xC0, 0x0A, 0xDA, 0x0F, 0x0A, 0x69, 0xA8, 0x10, 0x10]
             ],
             pictureParameterSets: [[0x68, 0xCE, 0x06, 0xE2]], width: 16, height: 16))
-    private static let audio = TrackFormat.aac(
-        AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
+    private static let audio = TrackFormat.audio(
+        .aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
 
     package init(
         segments: Int = 2, secondsEach: Int = 5, state: SessionManifest.State = .finished,

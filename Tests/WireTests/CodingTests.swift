@@ -209,18 +209,18 @@ struct `A Hello` {
     }
 
     @Test func `has formats that a muxer can use`() {
-        var format = H264Format(
+        var format = VideoFormat.h264(
             sequenceParameterSets: [[0x67, 1, 2]], pictureParameterSets: [[0x68, 1]], width: 16,
             height: 16)
-        #expect(malformed(.hello(Fixtures.hello(tracks: [.h264(format)])))?.reason == .malformed)
-        if case .h264(let good) = Fixtures.video { format = good }
+        #expect(malformed(.hello(Fixtures.hello(tracks: [.video(format)])))?.reason == .malformed)
+        if case .video(let good) = Fixtures.video { format = good }
         format.width = 0
-        #expect(malformed(.hello(Fixtures.hello(tracks: [.h264(format)])))?.reason == .limit)
-        let sound = AACFormat(configuration: [], sampleRate: 48_000, channels: 2)
-        #expect(malformed(.hello(Fixtures.hello(tracks: [.aac(sound)])))?.reason == .malformed)
-        let other = AACFormat(configuration: [0x11, 0x90], sampleRate: 44_100, channels: 2)
+        #expect(malformed(.hello(Fixtures.hello(tracks: [.video(format)])))?.reason == .limit)
+        let sound = AudioFormat.aac(configuration: [], sampleRate: 48_000, channels: 2)
+        #expect(malformed(.hello(Fixtures.hello(tracks: [.audio(sound)])))?.reason == .malformed)
+        let other = AudioFormat.aac(configuration: [0x11, 0x90], sampleRate: 44_100, channels: 2)
         #expect(
-            malformed(.hello(Fixtures.hello(tracks: [.aac(other)])))
+            malformed(.hello(Fixtures.hello(tracks: [.audio(other)])))
                 == .malformed(
                     "Aac.sample_rate is 44100 Hz; its audio_specific_config says 48000 Hz"))
     }

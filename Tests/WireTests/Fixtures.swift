@@ -23,8 +23,8 @@ enum Fixtures {
     static let second: Int64 = 1_000_000_000
 
     /// 1280×720, High, level 3.1.
-    static let video = TrackFormat.h264(
-        H264Format(
+    static let video = TrackFormat.video(
+        .h264(
             sequenceParameterSets: [
                 [
                     0x67, 0x64, 0x00, 0x1F, 0xAC, 0xD9, 0x40, 0x50, 0x05, 0xBB, 0x01, 0x10, 0x00,
@@ -34,11 +34,11 @@ enum Fixtures {
             pictureParameterSets: [[0x68, 0xEB, 0xE3, 0xCB, 0x22, 0xC0]], width: 1280,
             height: 720))
     /// AAC-LC, 48 kHz, stereo.
-    static let audio = TrackFormat.aac(
-        AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
+    static let audio = TrackFormat.audio(
+        .aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
     /// AAC-LC, 44.1 kHz, stereo.
-    static let otherAudio = TrackFormat.aac(
-        AACFormat(configuration: [0x12, 0x10], sampleRate: 44_100, channels: 2))
+    static let otherAudio = TrackFormat.audio(
+        .aac(configuration: [0x12, 0x10], sampleRate: 44_100, channels: 2))
 
     static func identity<ID: RandomIdentity>(_ number: UInt8) -> ID {
         ID([UInt8](repeating: number, count: 16)) ?? .random()

@@ -79,6 +79,7 @@ struct `The protocol's text` {
         "exchangesPerMessage": "\(WireLimits.exchangesPerMessage)",
         "sequenceParameterSets": "\(WireLimits.sequenceParameterSets)",
         "pictureParameterSets": "\(WireLimits.pictureParameterSets)",
+        "parameterSets": "\(WireLimits.parameterSets)",
         "parameterSetBytes": "\(WireLimits.parameterSetBytes)",
         "audioConfigurationBytes": "\(WireLimits.audioConfigurationBytes)",
         "pictureSide": "\(WireLimits.pictureSide)",

@@ -8,7 +8,9 @@ enum CaptureDescription {
     static func video(_ plan: VideoEncoderSettings) -> String {
         let seconds = decimal(plan.keyframeInterval.nanoseconds, per: 1_000_000_000)
         var text = "video \(plan.size) at \(plan.frameRate) fps, \(plan.encoder)"
-        text += " \(plan.profile.rawValue), \(bitrate(plan.bitrate))"
+        // H.265 has one profile for 8-bit pictures.
+        if plan.codec == .h264 { text += " \(plan.profile.rawValue)" }
+        text += ", \(bitrate(plan.bitrate))"
         text += " (maximum \(bitrate(plan.maximumBitrate))), keyframe every \(seconds) s"
         if plan.bFrames > 0 { text += ", \(plan.bFrames) B-frames" }
         return text
@@ -35,17 +37,17 @@ enum CaptureDescription {
     }
 
     /// "video 768×432 at 12.5 fps, H.264 copied".
-    static func copiedVideo(_ track: CodedTrack, _ format: H264Format) -> String {
+    static func copiedVideo(_ track: CodedTrack, _ format: VideoFormat) -> String {
         var text = "video \(format.width)×\(format.height)"
         if case .picture(let picture) = track.content, let rate = picture.rate {
             text += " at \(rate) fps"
         }
-        return text + ", H.264 copied"
+        return text + ", \(format.codec) copied"
     }
 
     /// "audio 48 kHz, 2 channels, AAC copied".
-    static func copiedAudio(_ format: AACFormat) -> String {
-        "audio \(sound(rate: Int(format.sampleRate), channels: Int(format.channels))), AAC copied"
+    static func copiedAudio(_ format: AudioFormat) -> String {
+        "audio \(sound(rate: Int(format.sampleRate), channels: Int(format.channels))), \(format.codec) copied"
     }
 
     private static func sound(rate: Int, channels: Int) -> String {

@@ -189,9 +189,9 @@ package final class CaptureSession: Sendable {
     private func start(of format: TrackFormat) -> Int64 {
         guard let end = hub.end(of: format.kind) else { return .min }
         switch format {
-        case .h264: return end
-        case .aac(let aac):
-            return end + Self.primingFrames * 1_000_000_000 / Int64(max(1, aac.sampleRate))
+        case .video: return end
+        case .audio(let audio):
+            return end + Self.primingFrames * 1_000_000_000 / Int64(max(1, audio.sampleRate))
         }
     }
 

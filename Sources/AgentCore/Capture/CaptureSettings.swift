@@ -31,13 +31,13 @@ package enum AudioChoice: Hashable, Sendable {
     case networkIfPresent(RTSPURL)
 }
 
-/// Who turns pictures and sound into H.264 and AAC.
+/// Who encodes pictures and sound.
 package enum EncoderChoice: Hashable, Sendable {
     /// The first of ``CaptureSettings/encoderCandidates`` that opens; AAC is libavcodec's.
     case auto
-    /// Nobody: what a file delivers as H.264 and AAC is shipped bit for bit.
+    /// Nobody: what a file delivers in codecs of recordings is shipped bit for bit.
     case copy
-    /// libavcodec's encoder of this name.
+    /// libavcodec's encoder of this name, or the first that opens of a codec of this name (`hevc`).
     case named(String)
 }
 
@@ -97,7 +97,7 @@ package struct CaptureSettings: Hashable, Sendable {
     /// How many B-frames in a row.
     package var bFrames = 0
     package var profile = VideoProfile.high
-    /// libx264's preset: how much work it does for quality.
+    /// The preset of libx264 and libx265: how much work they do for quality.
     package var encoderPreset = "veryfast"
     /// Nil: zero latency without B-frames, none with them.
     package var tune: VideoTune?

@@ -12,7 +12,7 @@ final class LivePictures {
     /// How they are encoded now, for people; any thread.
     let description: Mutex<String>
     /// What comes out.
-    private(set) var format: H264Format
+    private(set) var format: VideoFormat
     /// One line on the encoders that were tried before, if any was.
     let search: String?
 
@@ -20,7 +20,7 @@ final class LivePictures {
     private var encoder: VideoEncoder
     private var gate: LatePictureFilter?
     /// A format that holds from the keyframe with this time on.
-    private var upcoming: (format: H264Format, fromNanoseconds: Int64)?
+    private var upcoming: (format: VideoFormat, fromNanoseconds: Int64)?
 
     /// Opens the encoder that was chosen.
     ///
@@ -32,15 +32,14 @@ final class LivePictures {
     ) throws(EncodingError) {
         var plan = plan
         var refusals: [EncoderSearch.Refusal] = []
-        if settings.encoder == .auto {
-            encoder = try EncoderSearch.first(
-                of: settings.encoderCandidates, refusals: &refusals
-            ) { (name) throws(EncodingError) in
-                plan.encoder = name
-                return try VideoEncoder(plan)
-            }
-        } else {
-            encoder = try VideoEncoder(plan)
+        let candidates =
+            settings.encoder == .auto
+            ? settings.encoderCandidates : EncoderSearch.encoders(named: plan.encoder)
+        encoder = try EncoderSearch.first(
+            of: candidates, refusals: &refusals
+        ) { (name) throws(EncodingError) in
+            plan.encoder = name
+            return try VideoEncoder(plan)
         }
         search = EncoderSearch.summary(refusals, using: plan.encoder)
         self.plan = plan
@@ -74,7 +73,7 @@ final class LivePictures {
         {
             format = upcoming.format
             self.upcoming = nil
-            output.formatChanged(.h264(format))
+            output.formatChanged(.video(format))
         }
         output.sample(sample)
     }
@@ -114,7 +113,7 @@ final class LivePictures {
     }
 
     /// The format of what is encoded next.
-    private var latest: H264Format { upcoming?.format ?? format }
+    private var latest: VideoFormat { upcoming?.format ?? format }
 
     /// In place where the encoder can, with another instance of it where not.
     private func change(

@@ -19,7 +19,7 @@ extension CaptureSession {
         status.video = state.settings.video.summary
         status.audio = state.settings.audio.summary
         status.descriptions = descriptions
-        if case .h264(let format) = hub.format(of: .video), !state.isPaused {
+        if case .video(let format) = hub.format(of: .video), !state.isPaused {
             status.size = PictureSize(width: Int(format.width), height: Int(format.height))
         }
         if state.settings.encoder != .copy, !state.settings.isVideoCopied {

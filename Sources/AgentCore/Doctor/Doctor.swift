@@ -82,7 +82,7 @@ package struct Doctor: Sendable {
     private func encoderSpeed(_ pipelines: [any CapturePipeline]) -> Diagnosis? {
         guard let pipeline = pipelines.first(where: { $0.encoder != nil }),
             let encoder = pipeline.encoder,
-            case .h264(let format) = pipeline.formats.first(where: { $0.kind == .video })
+            case .video(let format) = pipeline.formats.first(where: { $0.kind == .video })
         else { return nil }
         var settings = capture
         settings.video = .test

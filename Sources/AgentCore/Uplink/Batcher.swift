@@ -15,7 +15,9 @@ struct Batch: Sendable {
     var count: Int { runs.reduce(0) { $0 + $1.count } }
     /// Whether its first picture can be decoded without others; nil: it has no pictures.
     var beginsDecodable: Bool? {
-        runs.first { $0.track == .video }?.flags(at: 0).contains(.keyframe)
+        runs.first { $0.track == .video }.map {
+            DecodingStart.isPossible(at: $0.flags(at: 0), hasVideo: true)
+        }
     }
 
     /// The loss of all its samples, because no more could be kept.

@@ -162,7 +162,9 @@ package struct FileVerifier {
             of: try source.read(at: moov.offset, count: Int(moov.sizeBytes)))
         for track in layout.initialMovie.tracks {
             guard let kind = track.kind, let format = track.format else {
-                damage("track \(track.id) is neither H.264 nor AAC", at: moov.offset)
+                damage(
+                    "track \(track.id) has none of the codecs of recordings: \(recordableCodecs)",
+                    at: moov.offset)
                 continue
             }
             tracks[kind] = WalkedTrack(shift: track.mediaTimeShift, format: format)
@@ -377,7 +379,7 @@ extension FileVerifier {
                 damage("\(name) decoding times do not increase", at: table.offsets[index])
                 break
             }
-            if case .h264 = track.format {
+            if case .video = track.format {
                 for index in 0..<table.count where report.findings.count < Self.maximumFindings {
                     let bytes = try source.read(
                         at: table.offsets[index], count: Int(table.sizesBytes[index]))

@@ -6,12 +6,7 @@ import MP4
 extension Segmenter {
     func mustClose(before piece: PlannedPiece) -> Bool {
         guard !pending.pieces.isEmpty else { return false }
-        if let video = piece.runs.first(where: { $0.track == .video })?.samples.first,
-            video.flags.contains(.keyframe)
-        {
-            return true
-        }
-        return span(with: piece) > settings.fragmentNanoseconds
+        return isKeyframe(piece) || span(with: piece) > settings.fragmentNanoseconds
             || pending.samples + piece.samples > FragmentLimits.samples
             || pending.pieces.count >= FragmentRecord.maximumPieces
             || pending.sizeBytes + piece.range.count > fragmentBytes
@@ -239,7 +234,8 @@ extension Segmenter {
     }
 
     func isKeyframe(_ piece: PlannedPiece) -> Bool {
-        piece.runs.first { $0.track == .video }?.samples.first?.flags.contains(.keyframe) ?? false
+        DecodingStart.isPossible(
+            at: piece.runs.first { $0.track == .video }?.samples.first?.flags, hasVideo: true)
     }
 
     /// The duration of the pending fragment with this piece: of its pictures, or of its audio without pictures.

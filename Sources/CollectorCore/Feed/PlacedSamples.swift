@@ -15,9 +15,9 @@ struct PlacedSamples: Sendable {
 
     /// Whether decoding can start with it.
     var beginsDecodable: Bool {
-        guard formats.contains(where: { $0.kind == .video }) else { return true }
-        let pictures = piece.runs.first { $0.track == .video }
-        return pictures?.samples.first?.flags.contains(.keyframe) ?? false
+        DecodingStart.isPossible(
+            at: piece.runs.first { $0.track == .video }?.samples.first?.flags,
+            hasVideo: formats.contains { $0.kind == .video })
     }
 }
 

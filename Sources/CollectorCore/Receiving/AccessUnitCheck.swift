@@ -16,7 +16,7 @@ enum AccessUnitCheck {
                 if run.track == .video {
                     let unit = UnsafeRawBufferPointer(rebasing: payload[offset..<end])
                     do throws(BitstreamError) {
-                        _ = try AccessUnitSummary(of: unit.assumingMemoryBound(to: UInt8.self).span)
+                        _ = try nalUnitCount(in: unit.assumingMemoryBound(to: UInt8.self).span)
                     } catch {
                         return "record \(sequence): \(error)"
                     }
@@ -33,7 +33,12 @@ enum AccessUnitCheck {
     ///
     /// A gradual access point is one where the pictures until the decoder has recovered are marked as never presented.
     /// Only flagged pictures are checked. The access units are known to be whole.
-    static func withTrueKeyframes(_ samples: Samples, payload: UnsafeRawBufferPointer) -> Samples {
+    ///
+    /// - Parameter codec: of the pictures; nil without a video track.
+    static func withTrueKeyframes(
+        _ samples: Samples, payload: UnsafeRawBufferPointer, codec: VideoCodec?
+    ) -> Samples {
+        guard let codec else { return samples }
         var result = samples
         var offset = 0
         for (number, run) in samples.runs.enumerated() {
@@ -46,7 +51,8 @@ enum AccessUnitCheck {
             let unit = UnsafeRawBufferPointer(rebasing: payload[start..<start + Int(size)])
             let isTrue: Bool
             do throws(BitstreamError) {
-                let picture = try CodedPicture(of: unit.assumingMemoryBound(to: UInt8.self).span)
+                let picture = try CodedPicture(
+                    of: unit.assumingMemoryBound(to: UInt8.self).span, codec)
                 switch picture.accessPoint {
                 case .sync: isTrue = true
                 case .gradual: isTrue = run.flags(at: 0).contains(.priming)

@@ -94,14 +94,12 @@ extension AppendedFragment {
         self.bytes = bytes
         var begin = Int64.max
         var end = Int64.min
-        var startsWithKeyframe: Bool?
+        var firstPicture: SampleFlags?
         for run in fragment.pieces.flatMap(\.runs) {
             guard let track = plan.tracks.first(where: { $0.format.kind == run.track }),
                 let first = run.samples.first
             else { continue }
-            if run.track == .video, startsWithKeyframe == nil {
-                startsWithKeyframe = first.flags.contains(.keyframe)
-            }
+            if run.track == .video, firstPicture == nil { firstPicture = first.flags }
             let timescale = track.format.timescale
             for sample in run.samples {
                 begin = min(begin, Self.nanoseconds(sample.pts, timescale))
@@ -111,8 +109,8 @@ extension AppendedFragment {
         }
         startNanoseconds = begin == .max ? 0 : begin
         durationNanoseconds = max(0, end.clampedSubtracting(startNanoseconds))
-        let hasPictures = plan.tracks.contains { $0.format.kind == .video }
-        beginsDecodable = hasPictures ? startsWithKeyframe ?? false : true
+        beginsDecodable = DecodingStart.isPossible(
+            at: firstPicture, hasVideo: plan.tracks.contains { $0.format.kind == .video })
     }
 
     private static func nanoseconds(_ ticks: Int64, _ timescale: Timescale) -> Int64 {

@@ -2,18 +2,23 @@ import Archive
 import Library
 package import Media
 
-/// A track's samples as an elementary stream: H.264 with start codes (ISO/IEC 14496-10 Annex B), or AAC with ADTS
-/// headers (ISO/IEC 14496-3 §1.A.2.2). Samples are not changed.
+/// A track's samples as an elementary stream: pictures with start codes (ISO/IEC 14496-10 and ITU-T H.265 Annex B), or
+/// AAC with ADTS headers (ISO/IEC 14496-3 §1.A.2.2). Samples are not changed.
 package struct StreamExtraction {
     private let range: ExportRange
     private let kind: TrackKind
+    private let codec: VideoCodec?
     private let target: ExtractTarget
     private let control: WorkControl
 
-    /// - Parameter kind: `.video` for Annex B, `.audio` for ADTS.
+    /// - Parameters:
+    ///   - kind: `.video` for Annex B, `.audio` for ADTS.
+    ///   - codec: that the pictures must have; nil: any.
     package init(
-        _ range: ExportRange, of kind: TrackKind, to target: ExtractTarget, control: WorkControl
+        _ range: ExportRange, of kind: TrackKind, as codec: VideoCodec? = nil,
+        to target: ExtractTarget, control: WorkControl
     ) {
+        self.codec = codec
         self.range = range
         self.kind = kind
         self.target = target
@@ -29,11 +34,16 @@ package struct StreamExtraction {
         var first: Int64?
         while let sample = try reader.next() {
             try control.check()
+            if let codec, case .video(let format) = sample.format, format.codec != codec {
+                throw ExportError.otherCodec(
+                    source: range.source.name, codec: format.codec.description,
+                    suffix: format.codec.coding.fileSuffixes[0])
+            }
             let bytes = try sample.read()
             do {
                 switch sample.format {
-                case .h264(let format): try file.write(AnnexB.accessUnit(bytes.span, format))
-                case .aac(let format): try file.write(try Self.adts(bytes, format))
+                case .video(let format): try file.write(AnnexB.accessUnit(bytes.span, format))
+                case .audio: try file.write(try sample.format.describing(bytes))
                 }
             } catch let error as BitstreamError {
                 throw ExportError.damaged(
@@ -53,13 +63,6 @@ package struct StreamExtraction {
         try target.close(file)
         return summary
     }
-
-    private static func adts(
-        _ packet: [UInt8], _ format: AACFormat
-    ) throws(BitstreamError) -> [UInt8] {
-        let configuration = try AudioSpecificConfig(parsing: format.configuration)
-        return try ADTSHeader(for: configuration, payloadSizeBytes: packet.count).bytes() + packet
-    }
 }
 
 extension AnnexB {
@@ -68,14 +71,14 @@ extension AnnexB {
     /// The first NAL unit and parameter sets have a 4-byte start code, the others a 3-byte one (ISO/IEC 14496-10
     /// §B.1.2).
     static func accessUnit(
-        _ accessUnit: Span<UInt8>, _ format: H264Format
+        _ accessUnit: Span<UInt8>, _ format: VideoFormat
     ) throws(BitstreamError) -> [UInt8] {
         let whole = try format.describing(accessUnit)
         var result: [UInt8] = []
         result.reserveCapacity(whole.count + 16)
         var cursor = NALUnitCursor()
         while let unit = try cursor.next(in: whole.span) {
-            let isSet = unit.type == .sequenceParameterSet || unit.type == .pictureParameterSet
+            let isSet = format.codec.kind(of: unit).isParameterSet
             result += result.isEmpty || isSet ? [0, 0, 0, 1] : [0, 0, 1]
             result += whole[unit.range]
         }

@@ -140,7 +140,7 @@ struct ForeignSource {
 /// Copies a file's tracks in the same way as an agent.
 private struct FileTracks {
     private let path: String
-    private var video: H264Copier?
+    private var video: VideoCopier?
     private var audio: AACCopier?
 
     init(_ file: inout FileSource, path: String) throws {
@@ -149,7 +149,7 @@ private struct FileTracks {
             do {
                 let first = try track.isDescribed ? nil : file.firstPacket(of: track.kind)
                 switch track.kind {
-                case .video: video = try H264Copier(track, firstPacket: first)
+                case .video: video = try VideoCopier(track, firstPacket: first)
                 case .audio: audio = try AACCopier(track, firstPacket: first)
                 }
             } catch EncodingError.notCopied(let codec, _) {
@@ -157,7 +157,8 @@ private struct FileTracks {
             } catch let error as EncodingError {
                 throw ExportError.refused(path: path, reason: error.description)
             } catch let error as BitstreamError {
-                throw ExportError.refused(path: path, reason: "its H.264 is damaged: \(error)")
+                throw ExportError.refused(
+                    path: path, reason: "its \(track.kind) is damaged: \(error)")
             }
         }
     }
@@ -166,14 +167,14 @@ private struct FileTracks {
         .refused(
             path: path,
             reason:
-                "it has \(codec), and recordings hold only H.264 and AAC: transcode it first with "
+                "it has \(codec), and recordings hold only \(recordableCodecs): transcode it first with "
                 + "ffmpeg -i FILE -c:v libx264 -c:a aac NEW.mp4")
     }
 
     var formats: [TrackFormat] {
         var formats: [TrackFormat] = []
-        if let video { formats.append(.h264(video.format)) }
-        if let audio { formats.append(.aac(audio.format)) }
+        if let video { formats.append(.video(video.format)) }
+        if let audio { formats.append(.audio(audio.format)) }
         return formats
     }
 
@@ -183,7 +184,7 @@ private struct FileTracks {
             switch packet.track {
             case .video:
                 guard let output = try video?.copy(packet) else { return (nil, nil) }
-                return (output.sample, output.newFormat.map { .h264($0) })
+                return (output.sample, output.newFormat.map { .video($0) })
             case .audio: return (try audio?.copy(packet), nil)
             }
         } catch {

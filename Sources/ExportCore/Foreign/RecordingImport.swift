@@ -9,7 +9,7 @@ import Media
 
 /// Imports foreign files into an archive as a session: each file becomes a source, all beginning at the session's zero.
 ///
-/// H.264 and AAC are copied byte for byte, through the same segmenter and writer as received samples, so the result is
+/// Pictures and audio are copied byte for byte, through the same segmenter and writer as received samples, so the result is
 /// an ordinary recording. The session is written beside the others, and appears when it is complete.
 package struct RecordingImport {
     package struct Options: Hashable, Sendable {

@@ -20,12 +20,12 @@ final class AudioTranscoder {
     private var silence: RawAudio?
 
     init(
-        _ first: RecordedSample, codec: AudioCodec, settings: TranscodeSettings,
+        _ first: RecordedSample, codec: SoundCodec, settings: TranscodeSettings,
         timeline: OutputTimeline, index: Int
     ) throws {
         self.index = index
         self.timeline = timeline
-        guard case .aac(let format) = first.format else {
+        guard case .audio(let format) = first.format else {
             preconditionFailure("a recording's sound is AAC")
         }
         let rate = codec == .opus ? 48_000 : Int(format.sampleRate)

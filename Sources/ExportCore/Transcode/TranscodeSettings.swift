@@ -6,7 +6,7 @@ package struct TranscodeSettings: Hashable, Sendable {
     /// Nil: pictures are copied.
     package var videoCodec: PictureCodec?
     /// Nil: audio is copied.
-    package var audioCodec: AudioCodec?
+    package var audioCodec: SoundCodec?
     /// Bits per second; nil: determined by the quality.
     package var videoBitrate: Int?
     /// The encoder's own scale; nil: the codec's default.
@@ -19,7 +19,7 @@ package struct TranscodeSettings: Hashable, Sendable {
     package var burnsTime = false
     package var closesGaps = false
 
-    package init(videoCodec: PictureCodec?, audioCodec: AudioCodec?) {
+    package init(videoCodec: PictureCodec?, audioCodec: SoundCodec?) {
         self.videoCodec = videoCodec
         self.audioCodec = audioCodec
         audioBitrate = 128_000

@@ -13,11 +13,11 @@ package struct AACDepacketizer: Sendable {
     private var fragment: Fragment?
     private var items: [DepacketizedItem] = []
 
-    package init(_ format: AACFormat, _ payload: AACPayload, clockRate: UInt32) {
+    package init(_ format: AudioFormat, _ payload: AACPayload, clockRate: UInt32) {
         self.payload = payload
         let frames: UInt32
         do throws(BitstreamError) {
-            frames = try AudioSpecificConfig(parsing: format.configuration).framesPerPacket
+            frames = try format.codec.coding.packetFrames(format)
         } catch {
             preconditionFailure("a format has been read from its configuration")
         }

@@ -1,8 +1,8 @@
 /// One track's packets on their way to access units.
 struct TrackReceiver: Sendable {
     private enum Depacketizer {
-        case h264(H264Depacketizer)
-        case aac(AACDepacketizer)
+        case video(VideoDepacketizer)
+        case audio(AACDepacketizer)
     }
 
     let description: CameraTrackDescription
@@ -20,9 +20,9 @@ struct TrackReceiver: Sendable {
         statistics = ReceptionStatistics(clockRate: description.clockRate)
         depacketizer =
             switch description.coding {
-            case .h264: .h264(H264Depacketizer())
-            case .aac(let format, let payload):
-                .aac(AACDepacketizer(format, payload, clockRate: description.clockRate))
+            case .video(let codec, _): .video(VideoDepacketizer(codec))
+            case .audio(let format, let payload):
+                .audio(AACDepacketizer(format, payload, clockRate: description.clockRate))
             }
     }
 
@@ -49,9 +49,9 @@ struct TrackReceiver: Sendable {
     /// Nothing follows.
     mutating func finish() -> [DepacketizedItem] {
         var items = depacketize(window.flush())
-        if case .h264(var own) = depacketizer {
+        if case .video(var own) = depacketizer {
             items += own.finishStream()
-            depacketizer = .h264(own)
+            depacketizer = .video(own)
         }
         return items
     }
@@ -66,14 +66,14 @@ struct TrackReceiver: Sendable {
                 continue
             }
             switch depacketizer {
-            case .h264(var own):
+            case .video(var own):
                 // Moved out, so that its bytes are not copied.
-                depacketizer = .h264(H264Depacketizer())
+                depacketizer = .video(VideoDepacketizer(own.codec))
                 items += own.add(ordered)
-                depacketizer = .h264(own)
-            case .aac(var own):
+                depacketizer = .video(own)
+            case .audio(var own):
                 items += own.add(ordered)
-                depacketizer = .aac(own)
+                depacketizer = .audio(own)
             }
         }
         return items

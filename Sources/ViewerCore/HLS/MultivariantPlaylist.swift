@@ -104,7 +104,7 @@ package struct MultivariantPlaylist: Sendable {
             attributes.add("AVERAGE-BANDWIDTH", integer: max(1, average))
         }
         var codecs: [String] = []
-        for codec in source.formats.map(codecText) where !codecs.contains(codec) {
+        for codec in source.formats.map(\.codecText) where !codecs.contains(codec) {
             codecs.append(codec)
         }
         if !codecs.isEmpty {
@@ -126,12 +126,10 @@ extension MultivariantPlaylist.Source {
     /// Beyond every camera; parameter sets may say anything.
     private static var maximumFrameRate: Double { 1_000 }
 
-    private var pictures: [H264Format] {
-        formats.compactMap { format -> H264Format? in
-            switch format {
-            case .h264(let pictures): return pictures
-            case .aac: return nil
-            }
+    private var pictures: [VideoFormat] {
+        formats.compactMap { format in
+            guard case .video(let pictures) = format else { return nil }
+            return pictures
         }
     }
 
@@ -164,15 +162,8 @@ extension MultivariantPlaylist.Source {
         return secondsText(microseconds: thousandths * 1_000)
     }
 
-    /// What the first parameter set says (ISO/IEC 14496-10 §E.2.1): a frame lasts two ticks.
-    private static func toldFrameRate(_ format: H264Format) -> Double? {
-        guard let first = format.sequenceParameterSets.first else { return nil }
-        do throws(BitstreamError) {
-            let timing = try SequenceParameterSet(parsing: first).usability?.timing
-            return timing.map { Double($0.timescale) / (2 * Double($0.unitsInTick)) }
-        } catch {
-            // The rate is only a hint: a parameter set that does not read has none.
-            return nil
-        }
+    /// The rate in the first parameter set; nil if it states none, or is invalid: the rate is only a hint.
+    private static func toldFrameRate(_ format: VideoFormat) -> Double? {
+        format.knownProperties?.frameDuration.map { Double($0.timescale) / Double($0.ticks) }
     }
 }

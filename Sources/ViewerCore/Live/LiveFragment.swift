@@ -68,11 +68,9 @@ struct LiveFragment: Sendable {
         durationNanoseconds = max(0, end.clampedSubtracting(start))
         boundNanoseconds = samples.boundNanoseconds
         lagNanoseconds = samples.arrivedNanoseconds.clampedSubtracting(end)
-        let hasPictures = samples.formats.contains { $0.kind == .video }
-        beginsDecodable =
-            hasPictures
-            ? samples.runs.first { $0.track == .video }?.samples.first?.flags.contains(.keyframe)
-                ?? false : true
+        beginsDecodable = DecodingStart.isPossible(
+            at: samples.runs.first { $0.track == .video }?.samples.first?.flags,
+            hasVideo: samples.formats.contains { $0.kind == .video })
     }
 }
 
@@ -108,5 +106,5 @@ struct LiveFormat: Hashable, Sendable {
     }
 
     /// As players want them named (RFC 6381 §3.3; ISO/IEC 14496-15 §5.4.2): `avc1.64001e,mp4a.40.2`.
-    var codecs: String { formats.map(codecText).joined(separator: ",") }
+    var codecs: String { formats.map(\.codecText).joined(separator: ",") }
 }

@@ -130,7 +130,7 @@ final class ViewerSite: Sendable {
         case .nothingThere, .noTrack: Problem(.notFound, "\(error)")
         case .noSource: Problem(.notFound, "there is no such source")
         case .tooLong: Problem(.contentTooLarge, "\(error)")
-        case .formatChanges: Problem(.conflict, "\(error)")
+        case .formatChanges, .otherCodec: Problem(.conflict, "\(error)")
         case .damaged(_, let reason):
             Problem(.serviceUnavailable, "the recording is damaged: \(reason)")
         case .cancelled, .outputExists, .outputIsInput, .system, .severalSources, .refused:

@@ -25,8 +25,9 @@ extension TrackFormat {
         var message = Tributary_V1_Track()
         message.kind = kind.encoded
         switch self {
-        case .h264(let format): message.h264 = format.encoded()
-        case .aac(let format): message.aac = format.encoded()
+        case .video(let format) where format.codec == .h264: message.h264 = format.encodedH264()
+        case .video(let format): message.video = format.encoded()
+        case .audio(let format): message.aac = format.encoded()
         }
         return message
     }
@@ -34,9 +35,10 @@ extension TrackFormat {
     init(decoding message: Tributary_V1_Track) throws(WireError) {
         let kind = try TrackKind(decoding: message.kind, "Track.kind")
         switch message.format {
-        case .h264(let format): self = .h264(try H264Format(decoding: format))
-        case .aac(let format): self = .aac(try AACFormat(decoding: format))
-        case nil: throw .malformed("Track.format is neither h264 nor aac")
+        case .h264(let format): self = .video(try VideoFormat(decoding: format))
+        case .video(let format): self = .video(try VideoFormat(decoding: format))
+        case .aac(let format): self = .audio(try AudioFormat(decoding: format))
+        case nil: throw .malformed("Track.format is neither h264 nor video nor aac")
         }
         guard self.kind == kind else {
             throw .malformed("Track.kind is \(kind), but its format is of \(self.kind)")
@@ -44,17 +46,112 @@ extension TrackFormat {
     }
 }
 
-extension H264Format {
-    func encoded() -> Tributary_V1_H264 {
+/// The fields that both messages of video formats have.
+private struct PictureFields {
+    var width: UInt32
+    var height: UInt32
+    var rotation: UInt32
+    var isMirrored: Bool
+    var pixelWidth: UInt32
+    var pixelHeight: UInt32
+
+    init(_ format: VideoFormat) {
+        width = format.width
+        height = format.height
+        rotation = UInt32(format.orientation.rotation.rawValue)
+        isMirrored = format.orientation.isMirrored
+        pixelWidth = UInt32(format.sampleAspectRatio?.horizontal ?? 0)
+        pixelHeight = UInt32(format.sampleAspectRatio?.vertical ?? 0)
+    }
+
+    init(_ message: Tributary_V1_H264) {
+        width = message.width
+        height = message.height
+        rotation = message.rotation
+        isMirrored = message.mirrored
+        pixelWidth = message.pixelWidth
+        pixelHeight = message.pixelHeight
+    }
+
+    init(_ message: Tributary_V1_Video) {
+        width = message.width
+        height = message.height
+        rotation = message.rotation
+        isMirrored = message.mirrored
+        pixelWidth = message.pixelWidth
+        pixelHeight = message.pixelHeight
+    }
+
+    /// - Parameter name: of the message, for errors.
+    func format(
+        _ codec: VideoCodec, _ name: String, sets: [[UInt8]]
+    ) throws(WireError) -> VideoFormat {
+        // The header's size keeps the sum far below an overflow.
+        let size = sets.reduce(0) { $0 + $1.count }
+        guard size <= WireLimits.parameterSetBytes else {
+            throw .limit(
+                "\(name)'s parameter sets have \(size) bytes; "
+                    + "\(WireLimits.parameterSetBytes) are allowed")
+        }
+        guard (1...WireLimits.pictureSide).contains(width),
+            (1...WireLimits.pictureSide).contains(height)
+        else {
+            throw .limit(
+                "a picture of \(width)×\(height); 1 to \(WireLimits.pictureSide) pixels are allowed in each dimension"
+            )
+        }
+        // Parsed here, at the trust boundary, so that the values that a muxer needs are known to exist.
+        let parsed: VideoFormat
+        do {
+            parsed = try VideoFormat(codec, parsing: sets)
+        } catch {
+            throw .malformed("\(name): \(error)")
+        }
+        var format = VideoFormat(
+            codec, parameterSets: parsed.parameterSets, width: width, height: height,
+            orientation: PictureOrientation(
+                rotation: try PictureOrientation.Rotation(decoding: rotation),
+                isMirrored: isMirrored))
+        if pixelWidth > 0 || pixelHeight > 0 {
+            guard let horizontal = UInt16(exactly: pixelWidth), horizontal > 0,
+                let vertical = UInt16(exactly: pixelHeight), vertical > 0
+            else {
+                throw .malformed(
+                    "\(name).pixel_width and pixel_height are \(pixelWidth) and \(pixelHeight); 1 to 65535 are allowed, or 0 "
+                        + "for both")
+            }
+            format.sampleAspectRatio = SampleAspectRatio(horizontal, to: vertical)
+        }
+        return format
+    }
+}
+
+extension VideoFormat {
+    func encodedH264() -> Tributary_V1_H264 {
         var message = Tributary_V1_H264()
-        message.sequenceParameterSets = sequenceParameterSets.map { Data($0) }
-        message.pictureParameterSets = pictureParameterSets.map { Data($0) }
-        message.width = width
-        message.height = height
-        message.rotation = UInt32(orientation.rotation.rawValue)
-        message.mirrored = orientation.isMirrored
-        message.pixelWidth = UInt32(sampleAspectRatio?.horizontal ?? 0)
-        message.pixelHeight = UInt32(sampleAspectRatio?.vertical ?? 0)
+        message.sequenceParameterSets = sets(.sequence).map { Data($0) }
+        message.pictureParameterSets = sets(.picture).map { Data($0) }
+        let fields = PictureFields(self)
+        message.width = fields.width
+        message.height = fields.height
+        message.rotation = fields.rotation
+        message.mirrored = fields.isMirrored
+        message.pixelWidth = fields.pixelWidth
+        message.pixelHeight = fields.pixelHeight
+        return message
+    }
+
+    func encoded() -> Tributary_V1_Video {
+        var message = Tributary_V1_Video()
+        message.codec = codec.identifier
+        message.parameterSets = parameterSets.map { Data($0) }
+        let fields = PictureFields(self)
+        message.width = fields.width
+        message.height = fields.height
+        message.rotation = fields.rotation
+        message.mirrored = fields.isMirrored
+        message.pixelWidth = fields.pixelWidth
+        message.pixelHeight = fields.pixelHeight
         return message
     }
 
@@ -65,52 +162,28 @@ extension H264Format {
         try FieldChecks.count(
             message.pictureParameterSets.count, "H264.picture_parameter_sets",
             1...WireLimits.pictureParameterSets)
-        // The header's size keeps the sum far below an overflow.
-        let size = (message.sequenceParameterSets + message.pictureParameterSets)
-            .reduce(0) { $0 + $1.count }
-        guard size <= WireLimits.parameterSetBytes else {
-            throw .limit(
-                "H264's parameter sets have \(size) bytes; "
-                    + "\(WireLimits.parameterSetBytes) are allowed")
+        let sets = message.sequenceParameterSets + message.pictureParameterSets
+        self = try PictureFields(message).format(.h264, "H264", sets: sets.map { Array($0) })
+    }
+
+    init(decoding message: Tributary_V1_Video) throws(WireError) {
+        guard let codec = VideoCodec(identifier: message.codec), codec != .h264 else {
+            throw .malformed("the codec \"\(printable(message.codec))\" is not known")
         }
-        guard
-            (1...WireLimits.pictureSide).contains(message.width),
-            (1...WireLimits.pictureSide).contains(message.height)
-        else {
-            throw .limit(
-                "a picture of \(message.width)×\(message.height); 1 to "
-                    + "\(WireLimits.pictureSide) pixels are allowed in each dimension")
-        }
-        // Parsed here, at the trust boundary, so that the values that a muxer needs are known to exist.
-        let parsed: H264Format
-        do {
-            parsed = try H264Format(
-                parsing: message.sequenceParameterSets.map { Array($0) },
-                pictureParameterSets: message.pictureParameterSets.map { Array($0) })
-        } catch {
-            throw .malformed("H264: \(error)")
-        }
-        self.init(
-            sequenceParameterSets: parsed.sequenceParameterSets,
-            pictureParameterSets: parsed.pictureParameterSets, width: message.width,
-            height: message.height,
-            orientation: PictureOrientation(
-                rotation: try PictureOrientation.Rotation(decoding: message.rotation),
-                isMirrored: message.mirrored))
-        if message.pixelWidth > 0 || message.pixelHeight > 0 {
-            guard let horizontal = UInt16(exactly: message.pixelWidth), horizontal > 0,
-                let vertical = UInt16(exactly: message.pixelHeight), vertical > 0
-            else {
-                throw .malformed(
-                    "H264.pixel_width and pixel_height are \(message.pixelWidth) and \(message.pixelHeight); 1 to 65535 "
-                        + "are allowed, or 0 for both")
+        try FieldChecks.count(
+            message.parameterSets.count, "Video.parameter_sets", 1...WireLimits.parameterSets)
+        let sets = message.parameterSets.map { Array($0) }
+        for kind in ParameterSetKind.allCases {
+            let most = codec.coding.maximumSets(kind)
+            guard sets.count(where: { codec.kind(of: $0) == .parameterSet(kind) }) <= most else {
+                throw .limit("Video has more than \(most) \(kind) parameter sets")
             }
-            sampleAspectRatio = SampleAspectRatio(horizontal, to: vertical)
         }
+        self = try PictureFields(message).format(codec, "Video", sets: sets)
     }
 }
 
-extension AACFormat {
+extension AudioFormat {
     func encoded() -> Tributary_V1_Aac {
         var message = Tributary_V1_Aac()
         message.audioSpecificConfig = Data(configuration)
@@ -148,7 +221,7 @@ extension AACFormat {
                     + "\(parsed.sampleRate) Hz")
         }
         self.init(
-            configuration: configuration, sampleRate: message.sampleRate,
+            .aac, configuration: configuration, sampleRate: message.sampleRate,
             channels: message.channels)
     }
 }

@@ -1,4 +1,4 @@
-import Media
+package import Media
 
 // Messages of a welcomed agent: records and heartbeats.
 extension CollectorLink {
@@ -102,6 +102,12 @@ extension CollectorLink {
         }
         grantLargest(to: message.peer)
         return actions
+    }
+
+    /// The codec of a source's pictures from its next record on; nil without a video track.
+    package func videoCodec(of source: String) -> VideoCodec? {
+        for case .video(let format) in sources[source]?.tracks ?? [] { return format.codec }
+        return nil
     }
 
     /// Prevents a record from being too large for the window indefinitely. Checking once a second is enough, because

@@ -52,8 +52,8 @@ package struct Samples: Hashable, Sendable {
 
     /// Whether decoding can start with this batch: its video begins with a keyframe, or it has none.
     package var beginsDecodable: Bool {
-        guard let video = runs.first(where: { $0.track == .video }) else { return true }
-        return video.flags(at: 0).contains(.keyframe)
+        let first = runs.first { $0.track == .video }?.flags(at: 0)
+        return DecodingStart.isPossible(at: first, hasVideo: first != nil)
     }
 }
 

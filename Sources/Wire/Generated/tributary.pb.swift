@@ -350,11 +350,22 @@ nonisolated struct Tributary_V1_Track: Sendable {
     set {format = .aac(newValue)}
   }
 
+  /// Pictures of any other codec. Since minor 9.
+  var video: Tributary_V1_Video {
+    get {
+      if case .video(let v)? = format {return v}
+      return Tributary_V1_Video()
+    }
+    set {format = .video(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Format: Equatable, Sendable {
     case h264(Tributary_V1_H264)
     case aac(Tributary_V1_Aac)
+    /// Pictures of any other codec. Since minor 9.
+    case video(Tributary_V1_Video)
 
   }
 
@@ -384,6 +395,36 @@ nonisolated struct Tributary_V1_H264: Sendable {
 
   /// The shape of a pixel, width to height, where the agent's source says another one than the parameter sets; 0 and 0: what they
   /// say holds. At most 65535 each. Since minor 8.
+  var pixelWidth: UInt32 = 0
+
+  var pixelHeight: UInt32 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// Pictures of a codec other than H.264, which has a message of its own.
+nonisolated struct Tributary_V1_Video: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// "h265". A receiver that does not know the codec refuses the track.
+  var codec: String = String()
+
+  /// NAL units without start codes or lengths: of H.265 at least one video, one sequence and one picture parameter set.
+  var parameterSets: [Data] = []
+
+  /// As in H264.
+  var width: UInt32 = 0
+
+  var height: UInt32 = 0
+
+  var rotation: UInt32 = 0
+
+  var mirrored: Bool = false
+
   var pixelWidth: UInt32 = 0
 
   var pixelHeight: UInt32 = 0
@@ -1507,7 +1548,7 @@ nonisolated extension Tributary_V1_Source: SwiftProtobuf.Message, SwiftProtobuf.
 
 nonisolated extension Tributary_V1_Track: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Track"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{1}h264\0\u{1}aac\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}kind\0\u{1}h264\0\u{1}aac\0\u{1}video\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1542,6 +1583,19 @@ nonisolated extension Tributary_V1_Track: SwiftProtobuf.Message, SwiftProtobuf._
           self.format = .aac(v)
         }
       }()
+      case 4: try {
+        var v: Tributary_V1_Video?
+        var hadOneofValue = false
+        if let current = self.format {
+          hadOneofValue = true
+          if case .video(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.format = .video(v)
+        }
+      }()
       default: break
       }
     }
@@ -1563,6 +1617,10 @@ nonisolated extension Tributary_V1_Track: SwiftProtobuf.Message, SwiftProtobuf._
     case .aac?: try {
       guard case .aac(let v)? = self.format else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    }()
+    case .video?: try {
+      guard case .video(let v)? = self.format else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
     }()
     case nil: break
     }
@@ -1631,6 +1689,71 @@ nonisolated extension Tributary_V1_H264: SwiftProtobuf.Message, SwiftProtobuf._M
   static func ==(lhs: Tributary_V1_H264, rhs: Tributary_V1_H264) -> Bool {
     if lhs.sequenceParameterSets != rhs.sequenceParameterSets {return false}
     if lhs.pictureParameterSets != rhs.pictureParameterSets {return false}
+    if lhs.width != rhs.width {return false}
+    if lhs.height != rhs.height {return false}
+    if lhs.rotation != rhs.rotation {return false}
+    if lhs.mirrored != rhs.mirrored {return false}
+    if lhs.pixelWidth != rhs.pixelWidth {return false}
+    if lhs.pixelHeight != rhs.pixelHeight {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_Video: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Video"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}codec\0\u{3}parameter_sets\0\u{1}width\0\u{1}height\0\u{1}rotation\0\u{1}mirrored\0\u{3}pixel_width\0\u{3}pixel_height\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.codec) }()
+      case 2: try { try decoder.decodeRepeatedBytesField(value: &self.parameterSets) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.width) }()
+      case 4: try { try decoder.decodeSingularUInt32Field(value: &self.height) }()
+      case 5: try { try decoder.decodeSingularUInt32Field(value: &self.rotation) }()
+      case 6: try { try decoder.decodeSingularBoolField(value: &self.mirrored) }()
+      case 7: try { try decoder.decodeSingularUInt32Field(value: &self.pixelWidth) }()
+      case 8: try { try decoder.decodeSingularUInt32Field(value: &self.pixelHeight) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.codec.isEmpty {
+      try visitor.visitSingularStringField(value: self.codec, fieldNumber: 1)
+    }
+    if !self.parameterSets.isEmpty {
+      try visitor.visitRepeatedBytesField(value: self.parameterSets, fieldNumber: 2)
+    }
+    if self.width != 0 {
+      try visitor.visitSingularUInt32Field(value: self.width, fieldNumber: 3)
+    }
+    if self.height != 0 {
+      try visitor.visitSingularUInt32Field(value: self.height, fieldNumber: 4)
+    }
+    if self.rotation != 0 {
+      try visitor.visitSingularUInt32Field(value: self.rotation, fieldNumber: 5)
+    }
+    if self.mirrored != false {
+      try visitor.visitSingularBoolField(value: self.mirrored, fieldNumber: 6)
+    }
+    if self.pixelWidth != 0 {
+      try visitor.visitSingularUInt32Field(value: self.pixelWidth, fieldNumber: 7)
+    }
+    if self.pixelHeight != 0 {
+      try visitor.visitSingularUInt32Field(value: self.pixelHeight, fieldNumber: 8)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_Video, rhs: Tributary_V1_Video) -> Bool {
+    if lhs.codec != rhs.codec {return false}
+    if lhs.parameterSets != rhs.parameterSets {return false}
     if lhs.width != rhs.width {return false}
     if lhs.height != rhs.height {return false}
     if lhs.rotation != rhs.rotation {return false}

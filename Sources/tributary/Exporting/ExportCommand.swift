@@ -102,7 +102,7 @@ struct ExportCommand: ParsableCommand {
     enum AudioChoice: String, ExpressibleByArgument, CaseIterable {
         case copy, aac, opus
 
-        var codec: AudioCodec? { AudioCodec(rawValue: rawValue) }
+        var codec: SoundCodec? { SoundCodec(rawValue: rawValue) }
     }
 
     enum LayoutChoice: String, ExpressibleByArgument, CaseIterable {

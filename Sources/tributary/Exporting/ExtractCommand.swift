@@ -12,8 +12,8 @@ struct ExtractCommand: ParsableCommand {
         commandName: "extract",
         abstract: "Extracts a track or a picture from a recording.",
         discussion: """
-            The suffix of the output file selects what is extracted: .h264 (byte stream with parameter sets at every IDR picture), .aac \
-            (ADTS), .wav (decoded to 16 bits, without encoder padding), .jpg or .png (the picture displayed at --at). The input may \
+            The suffix of the output file selects what is extracted: .h264 or .h265, as recorded (byte stream with parameter sets \
+            at every keyframe), .aac (ADTS), .wav (decoded to 16 bits, without encoder padding), .jpg or .png (the picture displayed at --at). The input may \
             still be growing; it is read up to its current end.
             """)
 
@@ -52,12 +52,17 @@ struct ExtractCommand: ParsableCommand {
     @OptionGroup(title: "Log") var log: LogFormatOptions
 
     enum Kind: String, ExpressibleByArgument, CaseIterable {
-        case h264, aac, wav, jpeg, png
+        case h264, h265, aac, wav, jpeg, png
 
         init?(path: String) {
             guard let dot = path.lastIndex(of: ".") else { return nil }
-            switch path[path.index(after: dot)...].lowercased() {
-            case "h264", "264", "avc": self = .h264
+            let suffix = path[path.index(after: dot)...].lowercased()
+            if let codec = VideoCodec.all.first(where: { $0.coding.fileSuffixes.contains(suffix) })
+            {
+                self.init(rawValue: codec.identifier)
+                return
+            }
+            switch suffix {
             case "aac", "adts": self = .aac
             case "wav": self = .wav
             case "jpg", "jpeg": self = .jpeg
@@ -68,6 +73,8 @@ struct ExtractCommand: ParsableCommand {
 
         var suffix: String { self == .jpeg ? "jpg" : rawValue }
         var isPicture: Bool { self == .jpeg || self == .png }
+        /// Of an elementary stream of pictures.
+        var videoCodec: VideoCodec? { VideoCodec(identifier: rawValue) }
     }
 
     private func wanted() throws -> Kind {
@@ -85,7 +92,7 @@ struct ExtractCommand: ParsableCommand {
         if let output, output != "-" {
             guard let kind = Kind(path: output) else {
                 throw UsageError(
-                    "'\(output)' has no known suffix: use .h264, .aac, .wav, .jpg or .png, or add --kind"
+                    "'\(output)' has no known suffix: use .h264, .h265, .aac, .wav, .jpg or .png, or add --kind"
                 )
             }
             return kind
@@ -141,8 +148,10 @@ struct ExtractCommand: ParsableCommand {
         _ kind: Kind, _ range: ExportRange, _ target: ExtractTarget, _ control: WorkControl
     ) throws -> ExportSummary {
         switch kind {
-        case .h264:
-            try StreamExtraction(range, of: .video, to: target, control: control).run()
+        case .h264, .h265:
+            try StreamExtraction(
+                range, of: .video, as: kind.videoCodec, to: target, control: control
+            ).run()
         case .aac:
             try StreamExtraction(range, of: .audio, to: target, control: control).run()
         case .wav:

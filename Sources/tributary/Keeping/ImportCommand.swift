@@ -13,7 +13,7 @@ struct ImportCommand: ParsableCommand {
         abstract: "Imports media files into the archive as a session.",
         discussion: """
             Each file becomes a source, and all sources start at the session zero: --at, or the creation time stored in the files, \
-            or the modification time of the first file. H.264 and AAC are copied unchanged from MP4, MOV, Matroska, MPEG-TS and other containers \
+            or the modification time of the first file. H.264, H.265 and AAC are copied unchanged from MP4, MOV, Matroska, MPEG-TS and other containers \
             that FFmpeg reads. Of several video or audio tracks, the first one of these codecs is imported; what is left out is printed. \
             The session appears when it is complete.
             """)

@@ -5,7 +5,7 @@ import Media
 /// What a camera gives that encodes.
 extension ScriptedCamera {
     /// Access units of our own encoder as a camera would give them: parameter sets before each keyframe, which is every fifth.
-    static func accessUnits(_ count: Int) throws -> (format: H264Format, units: [[UInt8]]) {
+    static func accessUnits(_ count: Int) throws -> (format: VideoFormat, units: [[UInt8]]) {
         var settings = VideoEncoderSettings(
             size: PictureSize(width: 160, height: 90), frameRate: FrameRate(10),
             hasConstantRate: true)
@@ -30,7 +30,7 @@ extension ScriptedCamera {
         for sample in samples {
             var unit: [UInt8] = []
             if sample.flags.contains(.keyframe) {
-                for set in format.sequenceParameterSets + format.pictureParameterSets {
+                for set in format.parameterSets {
                     unit += [0, 0, 0, 1] + set
                 }
             }

@@ -78,7 +78,7 @@ import Wire
             }
         }
         let widths = result.changes.map { format -> UInt32 in
-            if case .h264(let format) = format { format.width } else { 0 }
+            if case .video(let format) = format { format.width } else { 0 }
         }
         #expect(widths == [640, 320, 480])
         let keyframes = result.video.count { $0.flags.contains(.keyframe) }
@@ -122,7 +122,7 @@ import Wire
         #expect(result.losses.isEmpty)
         #expect(
             result.changes.map { format -> PictureOrientation? in
-                if case .h264(let format) = format { format.orientation } else { nil }
+                if case .video(let format) = format { format.orientation } else { nil }
             } == [PictureOrientation(rotation: .quarter, isMirrored: true)])
         let keyframes = result.video.count { $0.flags.contains(.keyframe) }
         #expect(keyframes >= 3)

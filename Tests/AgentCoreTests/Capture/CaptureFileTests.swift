@@ -106,7 +106,7 @@ struct CaptureFileTests {
             #expect(sample.flags == whole.flags)
         }
         #expect(other.audio.map(\.data) == one.audio.map(\.data))
-        guard case .aac(let a) = one.formats[1], case .aac(let b) = other.formats[1] else {
+        guard case .audio(let a) = one.formats[1], case .audio(let b) = other.formats[1] else {
             Issue.record("no AAC")
             return
         }
@@ -117,7 +117,7 @@ struct CaptureFileTests {
         var result: [[UInt8]] = []
         var cursor = NALUnitCursor()
         while let unit = try? cursor.next(in: accessUnit.span) {
-            if unit.type.isSlice { result.append(Array(accessUnit[unit.range])) }
+            if unit.h264Type.isSlice { result.append(Array(accessUnit[unit.range])) }
         }
         return result
     }
@@ -177,7 +177,7 @@ struct CaptureFileTests {
         #expect(
             result.video.map(\.ptsNanoseconds)
                 == (0..<50).map { start + Int64($0) * 40_000_000 })
-        guard case .h264(let format) = result.formats[0] else { return }
+        guard case .video(let format) = result.formats[0] else { return }
         #expect(format.width == 320 && format.height == 180)
         let captured = result.audio.filter { !$0.flags.contains(.priming) }
         #expect(captured.first?.ptsNanoseconds == start)
@@ -243,7 +243,7 @@ struct CaptureFileTests {
         #expect(text.contains("truncated") && text.contains(short))
     }
 
-    @Test func `copying what is not H264 names the codec`() throws {
+    @Test func `copying what recordings do not have names the codec`() throws {
         let files = try MediaFiles()
         let path = try files.make("a.mkv", "\(MediaFiles.inputs) -c:v mpeg4 -c:a pcm_s16le")
         var settings = copying(path)

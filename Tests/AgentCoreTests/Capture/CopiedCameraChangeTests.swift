@@ -133,7 +133,7 @@ import Wire
         }
         #expect(
             result.changes.map { format -> PictureOrientation.Rotation? in
-                if case .h264(let format) = format { format.orientation.rotation } else { nil }
+                if case .video(let format) = format { format.orientation.rotation } else { nil }
             } == [.quarter])
         expectNothingLost(result)
     }

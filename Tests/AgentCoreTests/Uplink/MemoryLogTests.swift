@@ -202,8 +202,8 @@ private struct DisklessAgent {
     /// Formats are said at the beginning of each file, and a gap of dropped files says none.
     @Test func `records behind a gap have the formats of their time`() {
         let before = BacklogSimulation.formats
-        let sound = TrackFormat.aac(
-            AACFormat(configuration: [0x12, 0x10], sampleRate: 44_100, channels: 2))
+        let sound = TrackFormat.audio(
+            .aac(configuration: [0x12, 0x10], sampleRate: 44_100, channels: 2))
         var agent = DisklessAgent()
         for number in 0..<150 { agent.add(isKeyframe: number % 5 == 0) }
         agent.setFormat(sound)

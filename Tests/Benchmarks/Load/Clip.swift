@@ -32,9 +32,9 @@ struct Clip {
     /// Reads the H.264 and the AAC of a file.
     init(path: String) throws {
         var file = try FileSource(path: path, kinds: [.video, .audio], loops: false)
-        var pictures = try H264Copier(file.tracks[0])
+        var pictures = try VideoCopier(file.tracks[0])
         var sound = try AACCopier(file.tracks[1], firstPacket: try file.firstPacket(of: .audio))
-        formats = [.h264(pictures.format), .aac(sound.format)]
+        formats = [.video(pictures.format), .audio(sound.format)]
         var batches: [Batch] = []
         var gathered: [EncodedSample] = []
         var end: Int64 = 0

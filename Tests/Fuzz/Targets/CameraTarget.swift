@@ -109,14 +109,14 @@ enum CameraTarget {
     }
 }
 
-/// Packets of RTP with any payload, some missing, on their way to access units: those of H.264 can be walked.
+/// Packets of RTP with any payload, some missing, on their way to access units: those of pictures can be walked.
 enum PayloadTarget {
     static func run(_ bytes: [UInt8]) {
         var input = InputReader(bytes)
         var window = PacketWindow(waitNanoseconds: Int64(input.byte()) * 1_000)
-        var pictures = H264Depacketizer()
+        var pictures = VideoCodec.all.map { VideoDepacketizer($0) }
         var sound = AACDepacketizer(
-            AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2),
+            AudioFormat.aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2),
             AACPayload(sizeBits: 13, indexBits: 3, indexDeltaBits: 3), clockRate: 48_000)
         var now: Int64 = 0
         var sequence: UInt16 = 0
@@ -133,20 +133,24 @@ enum PayloadTarget {
                 if ordered.loss == .restart { last = -1 }
                 precondition(ordered.number > last, "packets are out of order")
                 last = ordered.number
-                for item in pictures.add(ordered) {
-                    CameraTarget.check(item)
-                    if case .unit(let unit) = item { walk(unit.data) }
+                for index in pictures.indices {
+                    for item in pictures[index].add(ordered) {
+                        CameraTarget.check(item)
+                        if case .unit(let unit) = item { walk(unit.data) }
+                    }
                 }
                 for item in sound.add(ordered) { CameraTarget.check(item) }
             }
         }
-        for item in pictures.finishStream() { CameraTarget.check(item) }
+        for index in pictures.indices {
+            for item in pictures[index].finishStream() { CameraTarget.check(item) }
+        }
     }
 
     private static func walk(_ data: [UInt8]) {
         do throws(BitstreamError) {
-            let summary = try AccessUnitSummary(of: data.span)
-            precondition(summary.nalUnits > 0)
+            let count = try nalUnitCount(in: data.span)
+            precondition(count > 0)
         } catch {
             preconditionFailure("an access unit cannot be walked: \(error)")
         }

@@ -1,3 +1,5 @@
+import Media
+
 /// The readers of untrusted bytes, by name: each accepts any input and traps if an invariant is violated.
 package enum FuzzTargets {
     package static let all: [String: @Sendable ([UInt8]) -> Void] = [
@@ -10,8 +12,10 @@ package enum FuzzTargets {
         "paths": { PathsTarget.run($0) },
         "spool": { SpoolTarget.run($0) },
         "answers": { AnswersTarget.run($0) },
-        "sets": { ParameterSetTarget.run($0) },
-        "pictures": { AccessUnitTarget.run($0) },
+        "sets": { ParameterSetTarget.run($0, .h264) },
+        "sets-h265": { ParameterSetTarget.run($0, .h265) },
+        "pictures": { AccessUnitTarget.run($0, .h264) },
+        "pictures-h265": { AccessUnitTarget.run($0, .h265) },
         "keys": { KeysTarget.run($0) },
         "camera": { CameraTarget.run($0) },
         "payloads": { PayloadTarget.run($0) },

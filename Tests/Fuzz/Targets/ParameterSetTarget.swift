@@ -3,15 +3,15 @@ import Media
 /// Arbitrary NAL units added to the table of parameter sets: each is stored or refused, and the table stays within its
 /// limits and can be encoded.
 enum ParameterSetTarget {
-    static func run(_ bytes: [UInt8]) {
+    static func run(_ bytes: [UInt8], _ codec: VideoCodec) {
         var input = InputReader(bytes)
-        var table = ParameterSetTable()
+        var table = ParameterSetTable(codec)
         while !input.isAtEnd {
             let nalUnit = input.block()
             let before = table
             do throws(BitstreamError) {
                 let change = try table.insert(nalUnit)
-                let key = try ParameterSetTable.key(of: nalUnit)
+                let key = try ParameterSetTable.key(of: nalUnit, codec)
                 precondition((change == .none) == (table == before))
                 guard let key else {
                     precondition(change == .none, "no set changed the table")
@@ -32,20 +32,21 @@ enum ParameterSetTarget {
     }
 
     private static func describe(_ table: ParameterSetTable) {
-        for case .sequence(let id) in table.keys {
+        for key in table.keys where key.kind == .sequence {
             do throws(BitstreamError) {
-                let format = try table.format(active: id, orientation: .upright)
-                let record = try AVCDecoderConfiguration(format).bytes()
-                let again = try H264Format(extradata: record)
+                let format = try table.format(active: key.id, orientation: .upright)
+                precondition(!format.codec.coding.codecText(format).isEmpty)
+                let record = try format.record()
+                let again = try VideoFormat(table.codec, extradata: record)
                 precondition(again == format, "a description is read back as another one")
                 let described = try ParameterSetTable(again)
-                precondition(described.sequence(id) == table.sequence(id))
+                precondition(described.pictures(key.id) == table.pictures(key.id))
             } catch {
-                // Without picture parameter sets there is no description.
-                let hasPictures = table.keys.contains {
-                    if case .picture = $0 { true } else { false }
-                }
-                precondition(!hasPictures, "sets that cannot be described: \(error)")
+                // Without sets of all kinds there is no description.
+                let kinds = Set(table.keys.map(\.kind))
+                precondition(
+                    !kinds.isSuperset(of: table.codec.coding.neededSets),
+                    "sets that cannot be described: \(error)")
             }
         }
     }

@@ -15,8 +15,8 @@ enum Seeds {
 
     /// 1280×720 H.264, and AAC-LC at 48 kHz.
     static let formats: [TrackFormat] = [
-        .h264(
-            H264Format(
+        .video(
+            .h264(
                 sequenceParameterSets: [
                     [
                         0x67, 0x64, 0x00, 0x1F, 0xAC, 0xD9, 0x40, 0x50, 0x05, 0xBB, 0x01, 0x10,
@@ -26,7 +26,7 @@ enum Seeds {
                 ],
                 pictureParameterSets: [[0x68, 0xEB, 0xE3, 0xCB, 0x22, 0xC0]], width: 1280,
                 height: 720)),
-        .aac(AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2)),
+        .audio(.aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2)),
     ]
 
     static func run(isKeyframe: Bool, bytes: UInt32, at time: Int64) -> SampleRun {
@@ -76,6 +76,8 @@ enum Seeds {
         save(pathsScript, "\(directory)/paths/links")
         save(H264Seeds.sets, "\(directory)/sets/known")
         save(H264Seeds.pictures, "\(directory)/pictures/packets")
+        save(H265Seeds.sets, "\(directory)/sets-h265/known")
+        save(H265Seeds.pictures, "\(directory)/pictures-h265/packets")
         save(spoolScript, "\(directory)/spool/lives")
         save(CameraSeeds.session, "\(directory)/camera/session")
         save(CameraSeeds.packets, "\(directory)/payloads/packets")

@@ -6,12 +6,12 @@ import ViewerCore
 
 /// Multivariant playlists of sessions.
 @Suite struct MultivariantPlaylistTests {
-    private static let picture = TrackFormat.h264(
-        H264Format(
+    private static let picture = TrackFormat.video(
+        .h264(
             sequenceParameterSets: [[0x67, 0x64, 0x00, 0x1E, 0xAC]],
             pictureParameterSets: [[0x68]], width: 1_280, height: 720))
-    private static let sound = TrackFormat.aac(
-        AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
+    private static let sound = TrackFormat.audio(
+        .aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
 
     private static func source(
         _ name: String, _ formats: [TrackFormat] = [Self.picture, Self.sound]
@@ -49,15 +49,15 @@ import ViewerCore
             "camera", "a\"b\n#EXT-X-ENDLIST", "a'b #EXT-X-ENDLIST", "\u{0}", "\u{1}", "2", "日本",
             String(repeating: "x", count: 3_000), "{$x}", "../../etc/passwd", "\u{301}",
         ]
-        var turned = H264Format(
+        var turned = VideoFormat.h264(
             sequenceParameterSets: [], pictureParameterSets: [], width: 640, height: 480,
             orientation: PictureOrientation(rotation: .quarter))
         let formats: [[TrackFormat]] = [
-            [Self.picture, Self.sound], [.h264(turned)], [],
+            [Self.picture, Self.sound], [.video(turned)], [],
             [Self.sound, Self.sound, Self.picture],
         ]
         turned.width = 0
-        for (number, own) in (formats + [[.h264(turned)]]).enumerated() {
+        for (number, own) in (formats + [[.video(turned)]]).enumerated() {
             for renditions in [MultivariantPlaylist.Renditions.oneGroup, .omitted] {
                 let sources = names.map {
                     MultivariantPlaylist.Source(name: $0, formats: own, bandwidth: nil)
@@ -75,7 +75,7 @@ import ViewerCore
         }
         turned.width = 640
         let rules = MultivariantRules(
-            try #require(MultivariantPlaylist([Self.source("a", [.h264(turned)])]).text))
+            try #require(MultivariantPlaylist([Self.source("a", [.video(turned)])]).text))
         #expect(rules.variants.first?.attributes.plain("RESOLUTION") == "480x640")
         #expect(rules.variants.first?.attributes.quoted("CODECS") == "avc1")
     }
@@ -98,19 +98,20 @@ import ViewerCore
     }
 
     @Test func `formats have the names of RFC 6381`() throws {
-        #expect(codecText(Self.picture) == "avc1.64001e")
-        #expect(codecText(Self.sound) == "mp4a.40.2")
+        #expect(Self.picture.codecText == "avc1.64001e")
+        #expect(Self.sound.codecText == "mp4a.40.2")
         // Spectral band replication that is named first, and a configuration that cannot be read.
         let configurations: [([UInt8], String)] = [
             ([0x2B, 0x11, 0x88, 0x00], "mp4a.40.5"), ([], "mp4a.40.2"), ([0xFF], "mp4a.40.2"),
         ]
         for (configuration, name) in configurations {
-            let format = AACFormat(configuration: configuration, sampleRate: 24_000, channels: 2)
-            #expect(codecText(.aac(format)) == name)
+            let format = AudioFormat.aac(
+                configuration: configuration, sampleRate: 24_000, channels: 2)
+            #expect(TrackFormat.audio(format).codecText == name)
         }
         let session = try WrittenSession { _ in 0 }
         let files = try RecordedCamera(session).segmentation().files
-        #expect(files[0].formats.map(codecText) == ["avc1.42c00a", "mp4a.40.2"])
+        #expect(files[0].formats.map(\.codecText) == ["avc1.42c00a", "mp4a.40.2"])
     }
 
     @Test func `bandwidth is the peak of neighbours and the average of all`() throws {

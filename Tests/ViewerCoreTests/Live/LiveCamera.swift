@@ -22,12 +22,12 @@ struct LiveCamera {
 
     static let video = h264([0x68, 0xCE, 0x06, 0xE2])
     static let otherVideo = h264([0x68, 0xCE, 0x06, 0xE3])
-    static let audio = TrackFormat.aac(
-        AACFormat(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
+    static let audio = TrackFormat.audio(
+        .aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
 
     static func h264(_ pictureParameterSet: [UInt8]) -> TrackFormat {
-        .h264(
-            H264Format(
+        .video(
+            .h264(
                 sequenceParameterSets: [
                     [0x67, 0x42, 0xC0, 0x0A, 0xDA, 0x0F, 0x0A, 0x69, 0xA8, 0x10, 0x10]
                 ],

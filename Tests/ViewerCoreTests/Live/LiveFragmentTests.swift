@@ -210,8 +210,8 @@ import Wire
     @Test func `a format that no file can have is refused`() {
         var camera = LiveCamera()
         camera.formats = [
-            .h264(
-                H264Format(
+            .video(
+                .h264(
                     sequenceParameterSets: [[0x67]], pictureParameterSets: [[0x68]], width: 16,
                     height: 16))
         ]

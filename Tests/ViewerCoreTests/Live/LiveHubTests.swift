@@ -413,8 +413,8 @@ import Wire
         var camera = LiveCamera()
         let format = camera.formats
         camera.formats = [
-            .h264(
-                H264Format(
+            .video(
+                .h264(
                     sequenceParameterSets: [], pictureParameterSets: [], width: 16, height: 16))
         ]
         camera.send(3, to: hub)

@@ -67,7 +67,7 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
         sound = DeviceAudio(
             sampleRate: plan.sampleRate, channels: plan.channels, deviceRate: layout.sampleRate,
             startNanoseconds: 0)
-        formats = [.aac(encoder.format)]
+        formats = [.audio(encoder.format)]
         descriptions = [CaptureDescription.sound(plan, from: input)]
     }
 

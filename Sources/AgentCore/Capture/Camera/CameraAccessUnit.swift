@@ -16,22 +16,13 @@ struct CameraAccessUnit: Hashable {
 
     init(_ bytes: UnsafeRawBufferPointer) throws(BitstreamError) {
         let stream = bytes.bindMemory(to: UInt8.self).span
-        let picture = try CodedPicture(ofStream: stream)
+        let picture = try CodedPicture(ofStream: stream, .h264)
         hasPicture = picture.slices > 0
         isKeyframe = picture.accessPoint == .sync
         for unit in try AnnexB.nalUnits(in: stream) {
-            switch unit.type {
-            case .sequenceParameterSet:
-                hasSequenceSet = true
-                append(stream.extracting(unit.range))
-            case .pictureParameterSet:
-                hasPictureSet = true
-                append(stream.extracting(unit.range))
-            case .idrSlice, .nonIDRSlice, .slicePartition, .supplementalEnhancementInformation,
-                .accessUnitDelimiter, .endOfSequence, .endOfStream, .filler,
-                .sequenceParameterSetExtension, .other:
-                break
-            }
+            guard case .parameterSet(let kind) = VideoCodec.h264.kind(of: unit) else { continue }
+            if kind == .sequence { hasSequenceSet = true } else { hasPictureSet = true }
+            append(stream.extracting(unit.range))
         }
     }
 

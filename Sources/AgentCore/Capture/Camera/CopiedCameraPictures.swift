@@ -8,7 +8,7 @@ import Media
 /// then is from before the recording's start, which is the next keyframe.
 final class CopiedCameraPictures: CameraStage {
     let text: String
-    private var copier: H264Copier
+    private var copier: VideoCopier
     /// Parameter sets that came in a buffer of their own belong to the next picture.
     private var headers: [UInt8] = []
     /// Since when pictures came that cannot be decoded, for want of a keyframe.
@@ -58,7 +58,7 @@ final class CopiedCameraPictures: CameraStage {
                         colour: nil, rate: choice.recordedRate, hasConstantRate: false,
                         sampleAspectRatio: nil)))
             do throws(EncodingError) {
-                copier = try H264Copier(track)
+                copier = try VideoCopier(track)
             } catch {
                 throw .cameraRefused(input.summary, reason: error.description)
             }
@@ -70,10 +70,10 @@ final class CopiedCameraPictures: CameraStage {
 
     var format: TrackFormat { oriented(copier.format) }
 
-    private func oriented(_ format: H264Format) -> TrackFormat {
+    private func oriented(_ format: VideoFormat) -> TrackFormat {
         var format = format
         format.orientation = orientation
-        return .h264(format)
+        return .video(format)
     }
 
     func takeKeyframeWish() -> Bool {
@@ -132,7 +132,7 @@ final class CopiedCameraPictures: CameraStage {
             durationNanoseconds: place.durationNanoseconds, isKeyframe: unit.isKeyframe,
             isDiscarded: false, skippedAtStart: 0, skippedAtEnd: 0, newConfiguration: nil,
             bytes: bytes.bytes, owner: bytes)
-        let result: H264Copier.Output
+        let result: VideoCopier.Output
         do throws(EncodingError) {
             result = try copier.copy(packet)
         } catch .damagedSample {

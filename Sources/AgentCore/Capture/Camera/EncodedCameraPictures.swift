@@ -25,7 +25,7 @@ final class EncodedCameraPictures: CameraStage {
         self.layout = layout
     }
 
-    var format: TrackFormat { .h264(pictures.format) }
+    var format: TrackFormat { .video(pictures.format) }
     var text: String { pictures.description.withLock { $0 } }
     var encoder: String? { pictures.plan.encoder }
     var search: String? { pictures.search }

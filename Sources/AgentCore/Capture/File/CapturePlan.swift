@@ -15,7 +15,7 @@ extension CaptureSettings {
     private static let defaultRate = FrameRate(30)
     /// When neither the file nor anybody else knows.
     private static let unknownRate = FrameRate(25)
-    /// What H.264's highest level has room for.
+    /// What the highest levels of H.264 and H.265 have room for.
     private static let longestSide = 16_384
     private static let fastestRate = 1000
     /// libx264's own limit.
@@ -32,7 +32,7 @@ extension CaptureSettings {
             throw .settings("the test pattern needs at least \(minimum) pixels, not \(size)")
         }
         guard size.width % 2 == 0, size.height % 2 == 0 else {
-            throw .settings("H.264 needs an even width and height, not \(size)")
+            throw .settings("video needs an even width and height, not \(size)")
         }
         var plan = try plan(
             size: try wanted(of: size), rate: frameRate ?? Self.defaultRate, hasConstantRate: true)
@@ -47,7 +47,7 @@ extension CaptureSettings {
         guard picture.width > 1, picture.height > 1 else {
             throw .source("\(path): the frame size is unknown; the file may be truncated")
         }
-        // H.264 with 4:2:0 colour has even sides.
+        // Video with 4:2:0 colour has even sides.
         let own = PictureSize(width: picture.width & ~1, height: picture.height & ~1)
         let ownRate = picture.rate
         let rate = frameRate.map { min($0, ownRate ?? $0) } ?? ownRate ?? Self.unknownRate
@@ -126,7 +126,7 @@ extension CaptureSettings {
         size: PictureSize, rate: FrameRate, hasConstantRate: Bool
     ) throws(CaptureError) -> VideoEncoderSettings {
         guard size.width % 2 == 0, size.height % 2 == 0 else {
-            throw .settings("H.264 needs an even width and height, not \(size)")
+            throw .settings("video needs an even width and height, not \(size)")
         }
         guard size.width > 0, size.height > 0, size.width <= Self.longestSide,
             size.height <= Self.longestSide

@@ -1,11 +1,11 @@
 import Encoding
 import Media
 
-/// A file's own H.264, bit for bit.
+/// A file's own pictures, bit for bit.
 final class CopiedPictures: PacketStage {
     let text: String
     private(set) var isDone = false
-    private var copier: H264Copier
+    private var copier: VideoCopier
     private var limit: CaptureLimit
     private var undecodable = UndecodablePictures()
     /// Upright: what the file says.
@@ -16,17 +16,17 @@ final class CopiedPictures: PacketStage {
         durationNanoseconds: Int64?
     ) throws(EncodingError) {
         self.orientation = orientation
-        copier = try H264Copier(track, firstPacket: firstPacket)
+        copier = try VideoCopier(track, firstPacket: firstPacket)
         limit = CaptureLimit(durationNanoseconds: durationNanoseconds)
         text = CaptureDescription.copiedVideo(track, copier.format)
     }
 
     var format: TrackFormat { oriented(copier.format) }
 
-    private func oriented(_ format: H264Format) -> TrackFormat {
+    private func oriented(_ format: VideoFormat) -> TrackFormat {
         var format = format
         if orientation != .upright { format.orientation = orientation }
-        return .h264(format)
+        return .video(format)
     }
 
     func begin(startNanoseconds: Int64) { limit.begin(startNanoseconds: startNanoseconds) }
@@ -90,7 +90,7 @@ final class CopiedAudio: PacketStage {
         text = CaptureDescription.copiedAudio(copier.format)
     }
 
-    var format: TrackFormat { .aac(copier.format) }
+    var format: TrackFormat { .audio(copier.format) }
 
     func begin(startNanoseconds: Int64) { limit.begin(startNanoseconds: startNanoseconds) }
 

@@ -21,7 +21,7 @@ final class EncodedPictures: PacketStage {
         thinning = plan.isThinned ? PictureThinning(rate: plan.encoder.frameRate) : nil
     }
 
-    var format: TrackFormat { .h264(pictures.format) }
+    var format: TrackFormat { .video(pictures.format) }
     var encoder: String? { pictures.plan.encoder }
     var note: String? { pictures.search }
 
@@ -96,7 +96,7 @@ final class EncodedAudio: PacketStage {
         text = CaptureDescription.sound(plan)
     }
 
-    var format: TrackFormat { .aac(encoder.format) }
+    var format: TrackFormat { .audio(encoder.format) }
 
     func begin(startNanoseconds: Int64) { limit.begin(startNanoseconds: startNanoseconds) }
 

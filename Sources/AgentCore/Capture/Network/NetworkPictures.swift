@@ -2,7 +2,7 @@ import Encoding
 import Media
 import RTSP
 
-/// A network camera's own H.264, bit for bit.
+/// A network camera's own pictures, bit for bit.
 ///
 /// A picture of which something is missing is not recorded, nor are those that follow it, up to the next one at which decoding can
 /// start.
@@ -11,7 +11,7 @@ final class NetworkPictures: NetworkTrack {
     let text: String
     private(set) var isDone = false
     private(set) var isFlowing = false
-    private var copier: H264Copier
+    private var copier: VideoCopier
     private var times: UnitTimes
     private var progress: NetworkProgress
     private var orientation: PictureOrientation
@@ -25,16 +25,17 @@ final class NetworkPictures: NetworkTrack {
 
     /// - Parameter format: with the parameter sets that the camera has described or sent.
     init(
-        _ description: CameraTrackDescription, _ format: H264Format,
+        _ description: CameraTrackDescription, _ format: VideoFormat,
         orientation: PictureOrientation, durationNanoseconds: Int64?
     ) throws(EncodingError) {
         let track = CodedTrack(
-            codec: "h264", codecTag: 0, configuration: try Self.configuration(format),
+            codec: format.codec.libraryName, codecTag: 0,
+            configuration: try Self.configuration(format),
             content: .picture(
                 CodedTrack.Picture(
                     width: Int(format.width), height: Int(format.height), format: nil, colour: nil,
                     rate: nil, hasConstantRate: false, sampleAspectRatio: nil)))
-        copier = try H264Copier(track)
+        copier = try VideoCopier(track)
         self.orientation = orientation
         clockRate = description.clockRate
         times = Self.times(format, clockRate)
@@ -45,21 +46,19 @@ final class NetworkPictures: NetworkTrack {
     }
 
     /// As a container would have it: samples with lengths of four bytes.
-    private static func configuration(_ format: H264Format) throws(EncodingError) -> [UInt8] {
+    private static func configuration(_ format: VideoFormat) throws(EncodingError) -> [UInt8] {
         do throws(BitstreamError) {
-            return try AVCDecoderConfiguration(format).bytes()
+            return try format.record()
         } catch {
-            throw .damagedSample(codec: "h264", atNanoseconds: 0, reason: error.description)
+            throw .damagedSample(
+                codec: format.codec.libraryName, atNanoseconds: 0, reason: error.description)
         }
     }
 
-    private static func times(_ format: H264Format, _ clockRate: UInt32) -> UnitTimes {
+    private static func times(_ format: VideoFormat, _ clockRate: UInt32) -> UnitTimes {
         var depth = 0
         do throws(BitstreamError) {
-            for set in format.sequenceParameterSets {
-                let parsed = try SequenceParameterSet(parsing: set)
-                depth = max(depth, Int(parsed.maximumReorderedFrames ?? 0))
-            }
+            depth = Int(try format.maximumReorderedFrames() ?? 0)
         } catch {
             // The first pictures show it.
             depth = 0
@@ -69,10 +68,10 @@ final class NetworkPictures: NetworkTrack {
 
     var format: TrackFormat { oriented(copier.format) }
 
-    private func oriented(_ format: H264Format) -> TrackFormat {
+    private func oriented(_ format: VideoFormat) -> TrackFormat {
         var format = format
         format.orientation = orientation
-        return .h264(format)
+        return .video(format)
     }
 
     func begin(startNanoseconds: Int64) {
@@ -111,7 +110,9 @@ final class NetworkPictures: NetworkTrack {
     func resume(
         _ description: CameraTrackDescription, _ output: CaptureOutput
     ) throws(EncodingError) {
-        guard case .h264(let described) = description.coding else { return }
+        guard case .video(let codec, let described) = description.coding,
+            codec == copier.format.codec
+        else { return }
         times = Self.times(described ?? copier.format, clockRate)
         times.notBeforeNanoseconds = progress.dueNanoseconds
         newConfiguration = try described.map { (format) throws(EncodingError) in
@@ -158,7 +159,7 @@ final class NetworkPictures: NetworkTrack {
             isKeyframe: false, isDiscarded: false, skippedAtStart: 0, skippedAtEnd: 0,
             newConfiguration: newConfiguration, bytes: bytes.bytes, owner: bytes)
         newConfiguration = nil
-        let result: H264Copier.Output
+        let result: VideoCopier.Output
         do throws(EncodingError) {
             result = try copier.copy(packet)
         } catch .damagedSample(_, _, let reason) {

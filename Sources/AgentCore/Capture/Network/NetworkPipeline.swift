@@ -66,13 +66,13 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
             }
             for description in camera.tracks {
                 switch description.coding {
-                case .h264(let described):
-                    let format: H264Format
+                case .video(let codec, let described):
+                    let format: VideoFormat
                     if let described {
                         format = described
                     } else {
                         isPlaying = true
-                        format = try Self.sentFormat(of: camera)
+                        format = try Self.sentFormat(of: camera, codec)
                     }
                     do throws(EncodingError) {
                         tracks.append(
@@ -82,7 +82,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
                     } catch {
                         throw .cameraRefused(camera.summary, reason: error.description)
                     }
-                case .aac(let format, _):
+                case .audio(let format, _):
                     do throws(EncodingError) {
                         tracks.append(
                             try NetworkSound(
@@ -106,7 +106,9 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     }
 
     /// Parameter sets that come with the pictures.
-    private static func sentFormat(of camera: NetworkCamera) throws(DeviceError) -> H264Format {
+    private static func sentFormat(
+        of camera: NetworkCamera, _ codec: VideoCodec
+    ) throws(DeviceError) -> VideoFormat {
         camera.play()
         let end = MonotonicClock().nowNanoseconds + patienceNanoseconds
         while MonotonicClock().nowNanoseconds < end {
@@ -114,12 +116,21 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
                 timeoutMilliseconds: readMilliseconds)
             {
                 for case .unit(let unit) in items {
-                    if let format = H264Format(lengthPrefixed: unit.data) { return format }
+                    if let format = Self.format(in: unit.data, codec) { return format }
                 }
             }
         }
         throw .cameraRefused(
-            camera.summary, reason: "its H.264 has no parameter sets within 10 s")
+            camera.summary, reason: "its \(codec) has no parameter sets within 10 s")
+    }
+
+    /// The format whose parameter sets come with an access unit; nil when it lacks some, or they do not read.
+    private static func format(in accessUnit: [UInt8], _ codec: VideoCodec) -> VideoFormat? {
+        do throws(BitstreamError) {
+            return try VideoFormat(codec, inBand: accessUnit.span)
+        } catch {
+            return nil
+        }
     }
 
     func run(startNanoseconds: Int64, output: CaptureOutput) -> CaptureEnd {
@@ -218,27 +229,5 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         }
         state = .connected(camera)
         camera.play()
-    }
-}
-
-extension H264Format {
-    /// The format whose parameter sets come with an access unit; nil when it does not have both kinds, or they do not read.
-    fileprivate init?(lengthPrefixed accessUnit: [UInt8]) {
-        var sequences: [[UInt8]] = []
-        var pictures: [[UInt8]] = []
-        do throws(BitstreamError) {
-            var cursor = NALUnitCursor()
-            while let unit = try cursor.next(in: accessUnit.span) {
-                switch unit.type {
-                case .sequenceParameterSet: sequences.append(Array(accessUnit[unit.range]))
-                case .pictureParameterSet: pictures.append(Array(accessUnit[unit.range]))
-                default: continue
-                }
-            }
-            guard !sequences.isEmpty, !pictures.isEmpty else { return nil }
-            try self.init(parsing: sequences, pictureParameterSets: pictures)
-        } catch {
-            return nil
-        }
     }
 }

@@ -13,7 +13,7 @@ final class NetworkSound: NetworkTrack {
     private var progress: NetworkProgress
 
     init(
-        _ description: CameraTrackDescription, _ format: AACFormat, durationNanoseconds: Int64?
+        _ description: CameraTrackDescription, _ format: AudioFormat, durationNanoseconds: Int64?
     ) throws(EncodingError) {
         copier = try Self.copier(format)
         let duration = try Self.duration(format)
@@ -23,7 +23,7 @@ final class NetworkSound: NetworkTrack {
         text = CaptureDescription.copiedAudio(copier.format)
     }
 
-    private static func copier(_ format: AACFormat) throws(EncodingError) -> AACCopier {
+    private static func copier(_ format: AudioFormat) throws(EncodingError) -> AACCopier {
         try AACCopier(
             CodedTrack(
                 codec: "aac", codecTag: 0, configuration: format.configuration,
@@ -34,7 +34,7 @@ final class NetworkSound: NetworkTrack {
     }
 
     /// Of one packet, nanoseconds.
-    private static func duration(_ format: AACFormat) throws(EncodingError) -> Int64 {
+    private static func duration(_ format: AudioFormat) throws(EncodingError) -> Int64 {
         do throws(BitstreamError) {
             let parsed = try AudioSpecificConfig(parsing: format.configuration)
             return saturatingRescale(
@@ -45,7 +45,7 @@ final class NetworkSound: NetworkTrack {
         }
     }
 
-    var format: TrackFormat { .aac(copier.format) }
+    var format: TrackFormat { .audio(copier.format) }
 
     func begin(startNanoseconds: Int64) {
         progress.limit.begin(startNanoseconds: startNanoseconds)
@@ -71,12 +71,12 @@ final class NetworkSound: NetworkTrack {
     func resume(
         _ description: CameraTrackDescription, _ output: CaptureOutput
     ) throws(EncodingError) {
-        guard case .aac(let format, _) = description.coding else { return }
+        guard case .audio(let format, _) = description.coding else { return }
         let duration = try Self.duration(format)
         times = UnitTimes(clockRate: description.clockRate, usualDuration: duration)
         guard format != copier.format else { return }
         copier = try Self.copier(format)
-        output.formatChanged(.aac(copier.format))
+        output.formatChanged(.audio(copier.format))
     }
 
     func finish(atNanoseconds end: Int64, _ output: CaptureOutput) throws(EncodingError) {

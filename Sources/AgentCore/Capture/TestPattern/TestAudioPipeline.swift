@@ -27,7 +27,7 @@ final class TestAudioPipeline: CapturePipeline, @unchecked Sendable {
         totalFrames = settings.duration.map {
             Int64(Int128($0.nanoseconds) * Int128(plan.sampleRate) / 1_000_000_000)
         }
-        formats = [.aac(encoder.format)]
+        formats = [.audio(encoder.format)]
         descriptions = [CaptureDescription.sound(plan, from: "test sound")]
     }
 

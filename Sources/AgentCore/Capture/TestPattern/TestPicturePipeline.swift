@@ -33,7 +33,7 @@ final class TestPicturePipeline: CapturePipeline, @unchecked Sendable {
         picture = TestPicture(
             size: settings.testPictureSize, sourceName: settings.sourceName,
             utcOffsetNanoseconds: MonotonicClock().utcOffsetNanoseconds)
-        formats = [.h264(pictures.format)]
+        formats = [.video(pictures.format)]
         encoder = pictures.plan.encoder
         details = pictures.search.map { [$0] } ?? []
     }

@@ -1,8 +1,8 @@
 /// Divides a stream's NAL units into access units with one picture each, independently of the container's packets
-/// (ISO/IEC 14496-10 §7.4.1.2.3).
+/// (ISO/IEC 14496-10 §7.4.1.2.3, ITU-T H.265 §7.4.2.4.4).
 ///
 /// An access unit begins with the first delimiter, parameter set or SEI message after a picture, or with the first
-/// slice of another picture (§7.4.1.2.4). Both fields of a frame are one picture here, with all NAL units between them.
+/// slice of another picture. Both fields of an H.264 frame are one picture here, with all NAL units between them.
 /// NAL units without a picture belong to the next picture. So an access unit is complete when the next one begins.
 ///
 /// A value: it keeps positions of NAL units and the active parameter sets, no media.
@@ -16,7 +16,7 @@ package struct AccessUnitAssembler: Sendable {
     }
 
     /// One access unit.
-    package struct Unit: Hashable, Sendable {
+    package struct Unit: Sendable {
         /// Its NAL units, in order.
         package var positions: [Position]
         package var picture: CodedPicture
@@ -27,22 +27,24 @@ package struct AccessUnitAssembler: Sendable {
     /// NAL units of one access unit. A slice has at least one macroblock, but real pictures have a few hundred slices at most.
     package static let maximumNALUnits = 65_536
 
-    private var table = ParameterSetTable()
+    private let codec: VideoCodec
+    private var table: ParameterSetTable
     private var current: Unit?
     /// NAL units after the present picture's slices, which may belong to the next picture.
     private var ahead: [Position] = []
-    private var aheadNotes = CodedPicture()
+    private var aheadNotes: CodedPicture
     /// Whether one of them can only precede a picture.
     private var isBoundaryAhead = false
 
-    /// - Parameter format: the container's parameter sets.
-    package init(_ format: H264Format? = nil) {
-        if let format { configure(format) }
+    /// - Parameter parameterSets: those of the container.
+    package init(_ codec: VideoCodec, parameterSets: [[UInt8]] = []) {
+        self.init(keeping: ParameterSetTable(codec))
+        configure(parameterSets)
     }
 
     /// Adds parameter sets from outside the stream.
-    package mutating func configure(_ format: H264Format) {
-        for set in format.sequenceParameterSets + format.pictureParameterSets { insert(set) }
+    package mutating func configure(_ parameterSets: [[UInt8]]) {
+        for set in parameterSets { insert(set) }
     }
 
     /// The packet with the first slice of the incomplete access unit.
@@ -65,7 +67,7 @@ package struct AccessUnitAssembler: Sendable {
         for unit in units {
             let position = Position(packet: packet, range: unit.range)
             let own = bytes.extracting(unit.range)
-            if unit.type.isSlice {
+            if codec.kind(of: unit) == .slice {
                 if let last = addSlice(unit, own, at: position) { complete.append(last) }
             } else {
                 addOther(unit, own, at: position)
@@ -81,69 +83,58 @@ package struct AccessUnitAssembler: Sendable {
     }
 
     private init(keeping table: ParameterSetTable) {
+        codec = table.codec
         self.table = table
+        aheadNotes = CodedPicture(table.codec)
     }
 
     /// Adds a slice; returns the access unit that ended before it, if any.
     private mutating func addSlice(
         _ unit: NALUnit, _ bytes: Span<UInt8>, at position: Position
     ) -> Unit? {
-        let header = CodedPicture.header(of: unit, bytes, with: table)
-        let isIDR = unit.type == .idrSlice
         guard var present = current else {
-            begin(with: header, isIDR: isIDR, at: position)
+            begin(with: unit, bytes, at: position)
             return nil
         }
-        guard begins(header, unit, at: position, after: present) else {
+        let boundary = SliceBoundary(
+            hasPreamble: isBoundaryAhead,
+            isInNewPacket: position.packet != present.positions.last?.packet)
+        guard present.picture.ends(before: unit, bytes, with: table, at: boundary) else {
             present.positions += ahead + [position]
-            present.picture.add(header, isIDR: isIDR)
+            present.picture.add(unit, bytes, with: table)
             current = present
             clearAhead()
             return nil
         }
-        begin(with: header, isIDR: isIDR, at: position)
+        begin(with: unit, bytes, at: position)
         return present
     }
 
-    private func begins(
-        _ header: SliceHeader?, _ unit: NALUnit, at position: Position, after present: Unit
-    ) -> Bool {
-        guard let header, let last = present.picture.last, let first = present.picture.first else {
-            // Partitions B and C follow their A. An unreadable slice begins a picture with its packet.
-            return isBoundaryAhead
-                || unit.type != .slicePartition && position.packet != present.positions.last?.packet
-        }
-        guard isBoundaryAhead || header.beginsPicture(after: last, first: first) else {
-            return false
-        }
-        return present.picture.hasSecondField || !header.isSecondField(of: first)
-    }
-
-    private mutating func begin(with header: SliceHeader?, isIDR: Bool, at position: Position) {
+    private mutating func begin(
+        with unit: NALUnit, _ bytes: Span<UInt8>, at position: Position
+    ) {
         var picture = aheadNotes
-        picture.add(header, isIDR: isIDR)
+        picture.add(unit, bytes, with: table)
         current = Unit(positions: ahead + [position], picture: picture, pictureIn: position.packet)
         clearAhead()
     }
 
     private mutating func clearAhead() {
         ahead = []
-        aheadNotes = CodedPicture()
+        aheadNotes = CodedPicture(codec)
         isBoundaryAhead = false
     }
 
     private mutating func addOther(_ unit: NALUnit, _ bytes: Span<UInt8>, at position: Position) {
-        switch unit.type {
-        case .sequenceParameterSet, .pictureParameterSet:
+        switch codec.kind(of: unit) {
+        case .parameterSet:
             insert(bytes.withUnsafeBufferPointer(Array.init))
             isBoundaryAhead = true
-        case .accessUnitDelimiter, .supplementalEnhancementInformation:
+        case .delimiter, .preamble:
             isBoundaryAhead = true
-        case .other(14...18):
-            // Prefix NAL units also occur between the slices of a picture: the next slice decides.
+        case .prefix:
             break
-        case .nonIDRSlice, .slicePartition, .idrSlice, .endOfSequence, .endOfStream, .filler,
-            .sequenceParameterSetExtension, .other:
+        case .slice, .suffix:
             if ahead.isEmpty, current != nil {
                 current?.positions.append(position)
                 return

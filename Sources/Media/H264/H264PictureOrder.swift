@@ -1,21 +1,10 @@
-/// A picture's position in presentation order, from its bitstream.
-package struct PictureOrder: Hashable, Sendable {
-    /// An IDR picture: all earlier ones in decoding order are presented before it.
-    package var beginsSequence: Bool
-    /// `PicOrderCnt`: pictures between two IDR pictures are presented in its ascending order.
-    package var count: Int64
-}
-
 /// Computes the picture order counts of an H.264 track's pictures in decoding order (ISO/IEC 14496-10 §8.2.1).
 ///
-/// They determine the presentation order if a container has no presentation times.
 /// `memory_management_control_operation` 5 is not parsed.
-package struct PictureOrderCounter: Sendable {
+struct H264PictureOrder: PictureOrderReader {
     /// The fields of a sequence parameter set that the count depends on.
     private typealias Sequence = SequenceParameterSet.PictureOrder
 
-    private let framing: NALUnitFraming
-    private var table = ParameterSetTable()
     // §8.2.1.1: of the previous reference picture.
     private var previousHigh: Int64 = 0
     private var previousLow: Int64 = 0
@@ -23,44 +12,17 @@ package struct PictureOrderCounter: Sendable {
     private var previousFrame: Int64 = 0
     private var frameOffset: Int64 = 0
 
-    /// - Parameter configuration: an avcC record, or Annex B parameter sets, or nothing.
-    package init(configuration: [UInt8]) throws(BitstreamError) {
-        framing = try NALUnitFraming(configuration: configuration)
-        guard !configuration.isEmpty else { return }
-        switch framing {
-        case .annexB:
-            for unit in try framing.units(in: configuration.span) {
-                _ = try table.insert(Array(configuration[unit.range]))
-            }
-        case .lengthPrefixed:
-            let record = try AVCDecoderConfiguration(parsing: configuration)
-            for set in record.sequenceParameterSets + record.pictureParameterSets {
-                _ = try table.insert(set)
-            }
-        }
-    }
-
-    /// The order of an access unit's picture; nil without a picture, or without its parameter sets.
-    package mutating func order(
-        of accessUnit: Span<UInt8>
+    mutating func order(
+        of unit: NALUnit, _ bytes: Span<UInt8>, with table: ParameterSetTable
     ) throws(BitstreamError) -> PictureOrder? {
-        var found: PictureOrder?
-        for unit in try framing.units(in: accessUnit) {
-            let bytes = accessUnit.extracting(unit.range)
-            switch unit.type {
-            case .sequenceParameterSet, .pictureParameterSet:
-                _ = try table.insert(bytes.withUnsafeBufferPointer(Array.init))
-            case .idrSlice, .nonIDRSlice:
-                // The first slice determines the picture's order; of two fields, the first one.
-                guard found == nil else { continue }
-                found = order(of: try SliceHeader(parsing: bytes, with: table))
-            default: continue
-            }
-        }
-        return found
+        // Of two fields, the first one.
+        guard unit.h264Type != .slicePartition else { return nil }
+        return order(of: try SliceHeader(parsing: bytes, with: table), table)
     }
 
-    private mutating func order(of slice: SliceHeader) -> PictureOrder? {
+    private mutating func order(
+        of slice: SliceHeader, _ table: ParameterSetTable
+    ) -> PictureOrder? {
         guard let identity = slice.identity,
             let sequence = table.sequence(identity.sequenceID)?.pictureOrder
         else { return nil }

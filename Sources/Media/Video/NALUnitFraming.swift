@@ -5,14 +5,14 @@ package enum NALUnitFraming: Hashable, Sendable {
     /// Each after a start code (ISO/IEC 14496-10 Annex B).
     case annexB
 
-    /// The framing of a track with this configuration: an avcC record means lengths.
-    package init(configuration: [UInt8]) throws(BitstreamError) {
+    /// The framing of a track with this configuration: a record means lengths.
+    package init(_ codec: VideoCodec, configuration: [UInt8]) throws(BitstreamError) {
         guard configuration.first == 1 else {
             self = .annexB
             return
         }
         self = .lengthPrefixed(
-            size: try AVCDecoderConfiguration(parsing: configuration).lengthSize)
+            size: try codec.coding.configuration(parsing: configuration).lengthSize)
     }
 
     /// The NAL units of a packet.

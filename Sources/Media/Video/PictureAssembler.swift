@@ -1,4 +1,4 @@
-/// Repacks a container's H.264 packets into one packet per picture: slices, fields and SEI messages in packets of their
+/// Repacks a container's packets of a ``VideoCodec`` into one packet per picture: slices, fields and SEI messages in packets of their
 /// own are joined, pictures that share a packet are divided (``AccessUnitAssembler``).
 ///
 /// A picture is complete when the next one begins. Access points are determined from the bitstream, not from the
@@ -26,6 +26,7 @@ package struct PictureAssembler<Packet> {
         var complete = 0
     }
 
+    private let codec: VideoCodec
     private var assembler: AccessUnitAssembler
     private var framing: NALUnitFraming
     /// Packets that are still needed, by number.
@@ -33,11 +34,13 @@ package struct PictureAssembler<Packet> {
     private var count = 0
 
     /// Nil for an invalid configuration: the decoder or copier of the track reports that.
-    /// - Parameter configuration: an avcC record, or parameter sets in Annex B; may be empty.
-    package init?(configuration: [UInt8]) {
+    /// - Parameter configuration: a record, or parameter sets in Annex B; may be empty.
+    package init?(_ codec: VideoCodec, configuration: [UInt8]) {
+        self.codec = codec
         do throws(BitstreamError) {
-            framing = try NALUnitFraming(configuration: configuration)
-            assembler = AccessUnitAssembler(try Self.format(configuration))
+            framing = try NALUnitFraming(codec, configuration: configuration)
+            assembler = AccessUnitAssembler(
+                codec, parameterSets: try Self.sets(configuration, codec))
         } catch {
             return nil
         }
@@ -57,8 +60,8 @@ package struct PictureAssembler<Packet> {
         do throws(BitstreamError) {
             if let newConfiguration, !newConfiguration.isEmpty {
                 complete = finish()
-                framing = try NALUnitFraming(configuration: newConfiguration)
-                if let format = try Self.format(newConfiguration) { assembler.configure(format) }
+                framing = try NALUnitFraming(codec, configuration: newConfiguration)
+                assembler.configure(try Self.sets(newConfiguration, codec))
             }
             return complete + (try take(packet, number, bytes))
         } catch {
@@ -78,15 +81,16 @@ package struct PictureAssembler<Packet> {
         return last
     }
 
-    private static func format(_ configuration: [UInt8]) throws(BitstreamError) -> H264Format? {
-        guard !configuration.isEmpty else { return nil }
+    /// The configuration's parameter sets; none if it lacks some, which the stream has then.
+    private static func sets(
+        _ configuration: [UInt8], _ codec: VideoCodec
+    ) throws(BitstreamError) -> [[UInt8]] {
+        guard !configuration.isEmpty else { return [] }
         if configuration.first == 1 {
-            let record = try AVCDecoderConfiguration(parsing: configuration)
-            if record.sequenceParameterSets.isEmpty || record.pictureParameterSets.isEmpty {
-                return nil
-            }
+            let record = try codec.coding.configuration(parsing: configuration)
+            if !record.isComplete(codec) { return [] }
         }
-        return try H264Format(extradata: configuration)
+        return try VideoFormat(codec, extradata: configuration).parameterSets
     }
 
     private mutating func take(

@@ -1,11 +1,11 @@
-import Media
+package import Media
 
-/// Puts access units together from packets of H.264 (RFC 6184): single NAL units, STAP-A and FU-A.
+/// Puts access units together from packets of video (RFC 6184, RFC 7798).
 ///
 /// An access unit ends where the timestamp changes. The marker bit says it earlier; some cameras set it on parameter sets and
 /// messages too, or on every slice, so that it ends nothing without a slice, and nothing at all before it has been right for a while.
 /// A unit of which a packet is missing is never given: a hole stands in its place.
-package struct H264Depacketizer: Sendable {
+package struct VideoDepacketizer: Sendable {
     private struct Current {
         var timestamp: UInt32
         var firstNumber: Int64
@@ -27,6 +27,8 @@ package struct H264Depacketizer: Sendable {
     /// How many units in a row have to end with the marker before it is believed.
     private static let trustedUnits = 8
 
+    private let payload: any VideoPayload.Type
+    var codec: VideoCodec { payload.codec }
     private var current: Current?
     /// A fragmented NAL unit that is not complete.
     private var fragment: [UInt8]?
@@ -36,7 +38,12 @@ package struct H264Depacketizer: Sendable {
     private var isMarkerWrong = false
     private var items: [DepacketizedItem] = []
 
-    package init() {}
+    package init(_ codec: VideoCodec) {
+        guard let payload = videoPayloads.first(where: { $0.codec == codec }) else {
+            preconditionFailure("every codec of recordings has a payload format")
+        }
+        self.payload = payload
+    }
 
     private var isMarkerTrusted: Bool { !isMarkerWrong && rightMarkers >= Self.trustedUnits }
 
@@ -165,18 +172,18 @@ package struct H264Depacketizer: Sendable {
         _ payload: [UInt8], _ ordered: PacketWindow.Ordered
     ) throws(RTSPError) {
         // Some cameras send packets without anything in them.
-        guard let header = payload.first else { return }
-        switch header & 0x1F {
-        case 0 where Self.hasStartCode(payload[...]), 1...23:
+        guard !payload.isEmpty else { return }
+        switch try self.payload.content(of: payload) {
+        case .unit:
             endFragment(ordered)
             try takeUnits(payload[...], ordered)
-        case 24:
+        case .units(let ranges):
             endFragment(ordered)
-            try takeAggregate(payload, ordered)
-        case 28: try takeFragment(payload, ordered)
-        case 25, 26, 27, 29:
-            throw .malformedPayload("packets of type \(header & 0x1F) belong to interleaved mode")
-        default: return  // reserved: to be ignored (RFC 6184 §5.2)
+            for range in ranges { try append(payload[range], ordered) }
+        case .fragment(let isStart, let isEnd, let header, let body):
+            try takeFragment(
+                payload[body...], header: header, isStart: isStart, isEnd: isEnd, ordered)
+        case .ignored: break
         }
     }
 
@@ -184,7 +191,7 @@ package struct H264Depacketizer: Sendable {
     private mutating func takeUnits(
         _ payload: ArraySlice<UInt8>, _ ordered: PacketWindow.Ordered
     ) throws(RTSPError) {
-        guard Self.hasStartCode(payload) else { return try append(payload, ordered) }
+        guard hasStartCode(payload) else { return try append(payload, ordered) }
         let stream = Array(payload)
         let units: [NALUnit]
         do throws(BitstreamError) {
@@ -195,58 +202,30 @@ package struct H264Depacketizer: Sendable {
         for unit in units { try append(stream[unit.range], ordered) }
     }
 
-    private static func hasStartCode(_ bytes: ArraySlice<UInt8>) -> Bool {
-        bytes.starts(with: [0, 0, 1]) || bytes.starts(with: [0, 0, 0, 1])
-    }
-
-    /// STAP-A (RFC 6184 §5.7.1).
-    private mutating func takeAggregate(
-        _ payload: [UInt8], _ ordered: PacketWindow.Ordered
-    ) throws(RTSPError) {
-        var place = 1
-        while place < payload.count {
-            guard payload.count - place >= 2 else {
-                throw .malformedPayload("an aggregation packet ends within a size")
-            }
-            let size = Int(payload[place]) << 8 | Int(payload[place + 1])
-            place += 2
-            guard size <= payload.count - place else {
-                throw .malformedPayload("a NAL unit of \(size) bytes in \(payload.count - place)")
-            }
-            if size > 0 { try append(payload[place..<(place + size)], ordered) }
-            place += size
-        }
-    }
-
-    /// FU-A (RFC 6184 §5.8).
     private mutating func takeFragment(
-        _ payload: [UInt8], _ ordered: PacketWindow.Ordered
+        _ body: ArraySlice<UInt8>, header: [UInt8], isStart: Bool, isEnd: Bool,
+        _ ordered: PacketWindow.Ordered
     ) throws(RTSPError) {
-        guard payload.count >= 2 else {
-            throw .malformedPayload("a fragment without its header")
-        }
-        let (isStart, isEnd) = (payload[1] & 0x80 != 0, payload[1] & 0x40 != 0)
         if isStart {
             endFragment(ordered)
-            // Room for the length in front.
-            fragment = [payload[0] & 0xE0 | payload[1] & 0x1F]
+            fragment = header
         }
         open(ordered)
         guard var unit = fragment else {
             // Behind a loss the unit is given up already. Cameras also send empty fragments behind the last.
-            if current?.flaw == nil, payload.count > 2 {
+            if current?.flaw == nil, !body.isEmpty {
                 // Its beginning was lost together with everything before it, or never sent.
                 current?.flaw = .malformed("a fragmented NAL unit has no beginning")
                 current?.isFlawInside = false
             }
             return
         }
-        guard unit.count + payload.count <= AccessUnit.maximumBytes else {
+        guard unit.count + body.count <= AccessUnit.maximumBytes else {
             throw .malformedPayload("a NAL unit is longer than \(AccessUnit.maximumBytes) bytes")
         }
         // Some cameras change the type within a unit: that of its first fragment counts.
         fragment = nil
-        unit.append(contentsOf: payload[2...])
+        unit.append(contentsOf: body)
         fragment = unit
         if isEnd { endFragment(ordered) }
     }
@@ -256,7 +235,8 @@ package struct H264Depacketizer: Sendable {
         guard let unit = fragment else { return }
         fragment = nil
         do throws(RTSPError) {
-            if unit.count > 1 { try append(unit[...], ordered) }
+            // More than its header.
+            if unit.count > payload.fragmentHeaderBytes { try append(unit[...], ordered) }
         } catch {
             spoil(.malformed("\(error)"), ordered)
         }
@@ -268,12 +248,13 @@ package struct H264Depacketizer: Sendable {
         var unit = unit
         // A NAL unit never ends in a zero (ISO/IEC 14496-10 §7.4.1): some cameras pad.
         while unit.last == 0 { unit = unit.dropLast() }
-        guard let header = unit.first else { return }
-        let type = NALUnitType(header: header)
-        if let open = current, open.isMarked, Self.beginsPicture(type, unit), open.slices > 0 {
+        guard !unit.isEmpty else { return }
+        let kind = codec.kind(of: Array(unit.prefix(2)))
+        let isSlice = kind == .slice
+        if let open = current, open.isMarked, beginsPicture(kind, unit), open.slices > 0 {
             // The marker was right, and the timestamp is that of the picture before.
             finish()
-        } else if let open = current, open.isMarked, type.isSlice {
+        } else if let open = current, open.isMarked, isSlice {
             isMarkerWrong = true
             current?.isMarked = false
         }
@@ -286,8 +267,8 @@ package struct H264Depacketizer: Sendable {
         let length = UInt32(unit.count)
         current?.data.append(contentsOf: bigEndian(length))
         current?.data.append(contentsOf: unit)
-        if type.isSlice {
-            if current?.slices == 0, type != .slicePartition, !Self.isFirstSlice(unit) {
+        if isSlice {
+            if current?.slices == 0, payload.isFirstSlice(unit) == false {
                 // Slices before it never came; after a loss that is told already.
                 if current?.flaw == nil {
                     current?.flaw = .malformed("a picture without its first slice")
@@ -295,23 +276,16 @@ package struct H264Depacketizer: Sendable {
                 current?.isFlawInside = false
             }
             current?.slices += 1
-            if header & 0x60 != 0 { current?.isDisposable = false }
+            if !payload.isDisposable(unit) { current?.isDisposable = false }
         }
     }
 
     /// A unit that can only stand before the first slice of a picture, or is that slice.
-    private static func beginsPicture(_ type: NALUnitType, _ unit: ArraySlice<UInt8>) -> Bool {
-        switch type {
-        case .accessUnitDelimiter, .sequenceParameterSet, .pictureParameterSet,
-            .supplementalEnhancementInformation:
-            true
-        case .idrSlice, .nonIDRSlice: isFirstSlice(unit)
-        default: false
+    private func beginsPicture(_ kind: NALUnitKind?, _ unit: ArraySlice<UInt8>) -> Bool {
+        switch kind {
+        case .delimiter, .parameterSet, .preamble: true
+        case .slice: payload.isFirstSlice(unit) ?? false
+        case .prefix, .suffix, nil: false
         }
-    }
-
-    /// `first_mb_in_slice` is 0: its code is a single one bit.
-    private static func isFirstSlice(_ unit: ArraySlice<UInt8>) -> Bool {
-        unit.count > 1 && unit[unit.startIndex + 1] & 0x80 != 0
     }
 }

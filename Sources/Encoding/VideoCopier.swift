@@ -1,27 +1,31 @@
 package import Media
 
-/// Copies a source's own H.264: each packet becomes an access unit with 4-byte lengths, its NAL units bit for bit.
+/// Copies a source's own pictures: each packet becomes an access unit with 4-byte lengths, its NAL units bit for bit.
 ///
-/// Parameter sets are kept in a table by identifier (``ParameterSetTable``). Those inside the samples stay there. A new
-/// format begins where pictures refer to a sequence parameter set of another size, profile, pixel shape or colour; it
-/// contains all active sets. Any other added or replaced set does not change the format. From then on, it is inserted
-/// into pictures at which decoding can start, so that a file can begin with each of them.
+/// Parameter sets are kept in a table by identifier (``ParameterSetTable``).
+///
+/// - H.264: sets inside the samples stay there. A new format begins where pictures refer to a sequence parameter set of
+///   another size, profile, pixel shape or colour; it contains all active sets. Any other added or replaced set does
+///   not change the format. From then on, it is inserted into pictures at which decoding can start, so that a file can
+///   begin with each of them.
+/// - H.265: sets are in the format only (``VideoCoding/allowsSetsInSamples``). A new format begins where decoding can
+///   start after any of them has changed; sets that the format has are left out of the samples.
 ///
 /// Output begins with the first access point (``AccessPoint``). If that is a gradual one, the pictures until the
 /// decoder has recovered are marked as never presented (``SampleFlags/priming``).
-package struct H264Copier: Sendable {
+package struct VideoCopier: Sendable {
     /// The result for a packet.
     package struct Output: Sendable {
         /// The format from this sample on, if it changes.
-        package let newFormat: H264Format?
+        package let newFormat: VideoFormat?
         /// Nil before the first picture at which decoding can start.
         package let sample: EncodedSample?
     }
 
     /// The present format.
-    package private(set) var format: H264Format
+    package private(set) var format: VideoFormat
 
-    private static let codec = "h264"
+    private let codec: VideoCodec
     private var framing: NALUnitFraming
     private var mayReorder: Bool
     /// The container's properties, which are not in parameter sets.
@@ -30,69 +34,74 @@ package struct H264Copier: Sendable {
     private var lastDTS: Int64?
     private var table: ParameterSetTable
     /// The properties of pictures in the format.
-    private var appearance: SequenceParameterSet.Appearance
+    private var appearance: PictureProperties
     /// Sets that the format lacks, or that have had another version since it began.
     private var varied: Set<ParameterSetTable.Key> = []
     private var start = DecodingStart()
 
-    /// - Parameter firstPacket: for its parameter sets, if the container has none: `avc3`, and `avc1` with an empty
-    ///   `avcC` (ISO/IEC 14496-15 §5.4.2).
+    /// - Parameter firstPacket: for its parameter sets, if the container has none: `avc3`, `hev1`, or an entry with an
+    ///   empty configuration (ISO/IEC 14496-15 §5.4.2, §8.4.1).
     package init(
         _ track: CodedTrack, firstPacket: CodedPacket? = nil
     ) throws(EncodingError) {
-        guard track.codec == Self.codec else {
-            throw .notCopied(codec: track.codec, needed: "H.264")
+        guard let codec = track.videoCodec else {
+            throw .notCopied(codec: track.codec, needed: VideoCodec.list("or"))
         }
-        let known: H264Format?
+        self.codec = codec
+        let known: VideoFormat?
         do throws(BitstreamError) {
-            framing = try NALUnitFraming(configuration: track.configuration)
-            known = try Self.description(track, firstPacket)
+            framing = try NALUnitFraming(codec, configuration: track.configuration)
+            known = try Self.description(track, codec, firstPacket)
         } catch {
-            throw Self.damage(error, atNanoseconds: 0)
+            throw Self.damage(error, of: codec, atNanoseconds: 0)
         }
-        guard var known else { throw .noParameterSets }
+        guard var known else { throw .noParameterSets(codec: codec.description) }
         if case .picture(let picture) = track.content {
             orientation = picture.orientation
             shape = picture.sampleAspectRatio
         }
         do throws(BitstreamError) {
             table = try ParameterSetTable(known)
-            let first = try SequenceParameterSet(parsing: known.sequenceParameterSets[0])
             // Of two sets with one identifier, the later one applies.
-            let sets = known.sequenceParameterSets.count + known.pictureParameterSets.count
-            if table.keys.count != sets {
-                known = try table.format(active: first.id, orientation: orientation)
+            let own = try codec.coding.parse(known.sets(.sequence)[0], .sequence)
+            if table.keys.count != known.parameterSets.count {
+                known = try table.format(active: own.id, orientation: orientation)
             }
             format = known
-            appearance = table.sequence(first.id)?.appearance ?? first.appearance
-            mayReorder = try Self.mayReorder(known)
+            let first = try known.properties()
+            appearance = (table.pictures(own.id) ?? first).appearance
+            mayReorder = try known.maximumReorderedFrames() != 0
         } catch {
-            throw Self.damage(error, atNanoseconds: 0)
+            throw Self.damage(error, of: codec, atNanoseconds: 0)
         }
         format = described(known)
     }
 
     private static func description(
-        _ track: CodedTrack, _ firstPacket: CodedPacket?
-    ) throws(BitstreamError) -> H264Format? {
-        if try track.isDescribed { return try H264Format(extradata: track.configuration) }
+        _ track: CodedTrack, _ codec: VideoCodec, _ firstPacket: CodedPacket?
+    ) throws(BitstreamError) -> VideoFormat? {
+        if try track.isDescribed {
+            return try VideoFormat(codec, extradata: track.configuration)
+        }
         guard let firstPacket else { return nil }
-        return try H264Format(
-            inBand: firstPacket.bytes.bindMemory(to: UInt8.self).span,
+        return try VideoFormat(
+            codec, inBand: firstPacket.bytes.bindMemory(to: UInt8.self).span,
             extradata: track.configuration)
     }
 
     /// The format with the container's properties.
-    private func described(_ format: H264Format) -> H264Format {
+    private func described(_ format: VideoFormat) -> VideoFormat {
         var format = format
         format.orientation = orientation
         format.setPixelShape(shape)
         return format
     }
 
-    private static func damage(_ error: BitstreamError, atNanoseconds time: Int64) -> EncodingError
-    {
-        .damagedSample(codec: codec, atNanoseconds: time, reason: error.description)
+    private static func damage(
+        _ error: BitstreamError, of codec: VideoCodec, atNanoseconds time: Int64
+    ) -> EncodingError {
+        .damagedSample(
+            codec: codec.libraryName, atNanoseconds: time, reason: error.description)
     }
 
     /// The packet as a sample.
@@ -100,23 +109,26 @@ package struct H264Copier: Sendable {
         guard let pts = packet.ptsNanoseconds ?? (mayReorder ? nil : packet.dtsNanoseconds) else {
             throw .noPresentationTimes
         }
-        var newFormat: H264Format?
+        var newFormat: VideoFormat?
         var data: [UInt8]
         let flags: SampleFlags?
         do throws(BitstreamError) {
             let told = try takeConfiguration(packet)
             data = try lengthPrefixed(packet)
             try takeSets(in: data)
-            let picture = try CodedPicture(of: data.span, with: table)
+            let picture = try CodedPicture(of: data.span, codec, with: table)
             newFormat = try formatChange(at: picture)
             if picture.accessPoint != .none {
                 data = try bringing(varied, into: data)
             } else if newFormat == nil, !told.isEmpty {
                 data = try bringing(told, into: data)
             }
+            if !codec.coding.allowsSetsInSamples {
+                data = try withoutParameterSets(of: format, in: data.span)
+            }
             flags = start.flags(of: picture)
         } catch {
-            throw Self.damage(error, atNanoseconds: packet.dtsNanoseconds)
+            throw Self.damage(error, of: codec, atNanoseconds: packet.dtsNanoseconds)
         }
         guard let flags else { return Output(newFormat: newFormat, sample: nil) }
         // Some containers round two decoding times to the same tick; ours must increase.
@@ -155,10 +167,10 @@ package struct H264Copier: Sendable {
         guard let configuration = packet.newConfiguration, !configuration.isEmpty else {
             return []
         }
-        let told = try H264Format(extradata: configuration)
-        framing = try NALUnitFraming(configuration: configuration)
+        let told = try VideoFormat(codec, extradata: configuration)
+        framing = try NALUnitFraming(codec, configuration: configuration)
         var changed: Set<ParameterSetTable.Key> = []
-        for set in told.sequenceParameterSets + told.pictureParameterSets {
+        for set in told.parameterSets {
             if let key = try take(set) { changed.insert(key) }
         }
         return changed
@@ -168,36 +180,36 @@ package struct H264Copier: Sendable {
     private mutating func takeSets(in accessUnit: [UInt8]) throws(BitstreamError) {
         var cursor = NALUnitCursor()
         while let unit = try cursor.next(in: accessUnit.span) {
-            switch unit.type {
-            case .sequenceParameterSet, .pictureParameterSet:
-                _ = try take(Array(accessUnit[unit.range]))
-            default: continue
-            }
+            if codec.kind(of: unit).isParameterSet { _ = try take(Array(accessUnit[unit.range])) }
         }
     }
 
     /// Adds a set to the table; returns its key if that changed something.
     private mutating func take(_ set: [UInt8]) throws(BitstreamError) -> ParameterSetTable.Key? {
-        guard try table.insert(set) != .none, let key = try ParameterSetTable.key(of: set) else {
-            return nil
-        }
+        guard try table.insert(set) != .none,
+            let key = try ParameterSetTable.key(of: set, codec)
+        else { return nil }
         varied.insert(key)
         return key
     }
 
     /// The format that begins with a picture. A sequence parameter set is activated where decoding can start (ISO/IEC
-    /// 14496-10 §7.4.1.2.1).
+    /// 14496-10 §7.4.1.2.1, ITU-T H.265 §7.4.2.4.2).
     private mutating func formatChange(
         at picture: CodedPicture
-    ) throws(BitstreamError) -> H264Format? {
-        guard picture.accessPoint != .none, let id = picture.first?.identity?.sequenceID,
-            let active = table.sequence(id), active.appearance != appearance
+    ) throws(BitstreamError) -> VideoFormat? {
+        guard picture.accessPoint != .none, let id = picture.sequenceID,
+            let active = table.pictures(id)?.appearance
         else { return nil }
-        format = described(try table.format(active: id, orientation: orientation))
-        appearance = active.appearance
-        mayReorder = try Self.mayReorder(format)
-        let described = try ParameterSetTable(format)
-        varied = Set(table.keys).subtracting(described.keys)
+        let isDue =
+            codec.coding.allowsSetsInSamples ? active != appearance : !varied.isEmpty
+        guard isDue else { return nil }
+        let next = described(try table.format(active: id, orientation: orientation))
+        appearance = active
+        varied = Set(table.keys).subtracting(try ParameterSetTable(next).keys)
+        guard next != format else { return nil }
+        format = next
+        mayReorder = try format.maximumReorderedFrames() != 0
         return format
     }
 
@@ -207,14 +219,6 @@ package struct H264Copier: Sendable {
     ) throws(BitstreamError) -> [UInt8] {
         guard !keys.isEmpty else { return accessUnit }
         let sets = keys.sorted().compactMap { table[$0] }
-        return try withParameterSets(sets, in: accessUnit.span)
-    }
-
-    private static func mayReorder(_ format: H264Format) throws(BitstreamError) -> Bool {
-        for set in format.sequenceParameterSets
-        where try SequenceParameterSet(parsing: set).mayReorder {
-            return true
-        }
-        return false
+        return try withParameterSets(sets, in: accessUnit.span, codec)
     }
 }

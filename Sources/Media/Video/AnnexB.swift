@@ -13,8 +13,7 @@ package enum AnnexB {
             // A NAL unit never ends in a zero byte (§7.4.1): those belong to the next start code or to padding.
             while end > begin, stream[end - 1] == 0 { end -= 1 }
             if end > begin {
-                units.append(
-                    NALUnit(type: NALUnitType(header: stream[begin]), range: begin..<end))
+                units.append(NALUnit(in: stream, range: begin..<end))
             }
             start = next.map { $0 + 3 }
         }
@@ -24,9 +23,9 @@ package enum AnnexB {
     /// Appends the NAL units that `isWanted` accepts as an access unit with 4-byte lengths.
     package static func appendLengthPrefixed(
         _ stream: Span<UInt8>, to output: inout [UInt8],
-        where isWanted: (NALUnitType) -> Bool = { _ in true }
+        where isWanted: (NALUnit) -> Bool = { _ in true }
     ) throws(BitstreamError) {
-        for unit in try nalUnits(in: stream) where isWanted(unit.type) {
+        for unit in try nalUnits(in: stream) where isWanted(unit) {
             Media.appendLengthPrefixed(stream.extracting(unit.range), to: &output)
         }
     }

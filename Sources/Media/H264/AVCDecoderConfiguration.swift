@@ -19,8 +19,9 @@ package struct AVCDecoderConfiguration: Hashable, Sendable {
     package var highProfile: HighProfile?
 
     /// The record for a format with 4-byte lengths, as our samples have.
-    package init(_ format: H264Format) throws(BitstreamError) {
-        guard let first = format.sequenceParameterSets.first else {
+    package init(_ format: VideoFormat) throws(BitstreamError) {
+        let sequenceSets = format.sets(.sequence)
+        guard let first = sequenceSets.first else {
             throw .invalid(
                 .decoderConfiguration, field: "numOfSequenceParameterSets", value: 0)
         }
@@ -29,14 +30,14 @@ package struct AVCDecoderConfiguration: Hashable, Sendable {
         constraints = parameters.constraints
         level = parameters.level
         // The highest level of all sets, and the constraints that all of them keep.
-        for set in format.sequenceParameterSets.dropFirst() {
+        for set in sequenceSets.dropFirst() {
             let other = try SequenceParameterSet(parsing: set)
             level = max(level, other.level)
             constraints &= other.constraints
         }
         lengthSize = 4
-        sequenceParameterSets = format.sequenceParameterSets
-        pictureParameterSets = format.pictureParameterSets
+        sequenceParameterSets = sequenceSets
+        pictureParameterSets = format.sets(.picture)
         if Self.profilesWithExtension.contains(profile) {
             highProfile = HighProfile(
                 chromaFormat: parameters.chromaFormat, lumaBitDepth: parameters.lumaBitDepth,
@@ -46,7 +47,7 @@ package struct AVCDecoderConfiguration: Hashable, Sendable {
 
     /// Parses a record; trailing bytes are ignored.
     package init(parsing bytes: [UInt8]) throws(BitstreamError) {
-        var fields = FieldReader(bytes)
+        var fields = RecordReader(bytes, of: .decoderConfiguration)
         let version = try fields.byte()
         guard version == 1 else {
             throw .invalid(
@@ -59,14 +60,14 @@ package struct AVCDecoderConfiguration: Hashable, Sendable {
         guard lengthSize != 3 else {
             throw .invalid(.decoderConfiguration, field: "lengthSizeMinusOne", value: 2)
         }
-        sequenceParameterSets = try fields.nalUnits(count: try fields.byte() & 31)
-        pictureParameterSets = try fields.nalUnits(count: try fields.byte())
+        sequenceParameterSets = try fields.nalUnits(count: Int(try fields.byte() & 31))
+        pictureParameterSets = try fields.nalUnits(count: Int(try fields.byte()))
         // Many writers omit the extension that the profile requires.
         if Self.profilesWithExtension.contains(profile), fields.bytesLeft >= 4 {
             highProfile = HighProfile(
                 chromaFormat: try fields.byte() & 3, lumaBitDepth: 8 + (try fields.byte() & 7),
                 chromaBitDepth: 8 + (try fields.byte() & 7),
-                parameterSetExtensions: try fields.nalUnits(count: try fields.byte()))
+                parameterSetExtensions: try fields.nalUnits(count: Int(try fields.byte())))
         }
     }
 
@@ -111,38 +112,5 @@ package struct AVCDecoderConfiguration: Hashable, Sendable {
             result.append(UInt8(size & 0xFF))
             result.append(contentsOf: set)
         }
-    }
-}
-
-/// Reads a record's fields in order.
-private struct FieldReader {
-    private let bytes: [UInt8]
-    private var position = 0
-
-    init(_ bytes: [UInt8]) {
-        self.bytes = bytes
-    }
-
-    var bytesLeft: Int { bytes.count - position }
-
-    mutating func byte() throws(BitstreamError) -> UInt8 {
-        guard bytesLeft >= 1 else {
-            throw .truncated(.decoderConfiguration, offset: position)
-        }
-        position += 1
-        return bytes[position - 1]
-    }
-
-    mutating func nalUnits(count: UInt8) throws(BitstreamError) -> [[UInt8]] {
-        var units: [[UInt8]] = []
-        for _ in 0..<count {
-            let length = Int(try byte()) << 8 | Int(try byte())
-            guard length > 0, length <= bytesLeft else {
-                throw .truncated(.decoderConfiguration, offset: position)
-            }
-            units.append(Array(bytes[position..<position + length]))
-            position += length
-        }
-        return units
     }
 }

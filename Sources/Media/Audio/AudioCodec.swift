@@ -1,0 +1,73 @@
+/// A codec of recorded audio: a folder of this module, and an entry of ``all``.
+package struct AudioCodec: Hashable, Sendable, CustomStringConvertible {
+    /// All codecs of recordings.
+    package static let all: [AudioCodec] = [.aac]
+
+    /// What is known of the codec.
+    package let coding: any AudioCoding.Type
+
+    init(_ coding: any AudioCoding.Type) {
+        self.coding = coding
+    }
+
+    /// - Parameter libraryName: FFmpeg's name: `aac`.
+    package init?(libraryName: String) {
+        guard let codec = Self.all.first(where: { $0.libraryName == libraryName }) else {
+            return nil
+        }
+        self = codec
+    }
+
+    package var libraryName: String { coding.libraryName }
+
+    /// For people: `AAC`.
+    package var description: String { coding.name }
+
+    package static func == (left: AudioCodec, right: AudioCodec) -> Bool {
+        left.libraryName == right.libraryName
+    }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(libraryName) }
+}
+
+/// Everything that depends on an audio codec, except for encoding and decoding.
+package protocol AudioCoding: Sendable {
+    /// For people: `AAC`.
+    static var name: String { get }
+    /// FFmpeg's name of the codec.
+    static var libraryName: String { get }
+    /// Suffixes of elementary stream files, without a dot; the first is the usual one.
+    static var fileSuffixes: [String] { get }
+    /// `objectTypeIndication`s of `esds` (ISO/IEC 14496-1 §7.2.6.6); the first one is written.
+    static var objectTypes: [UInt8] { get }
+    /// The format with a decoder's configuration.
+    static func format(parsing configuration: [UInt8]) throws(BitstreamError) -> AudioFormat
+    /// Frames per packet.
+    static func packetFrames(_ format: AudioFormat) throws(BitstreamError) -> UInt32
+    /// The codec in `CODECS` and MIME types (RFC 6381 §3.3): `mp4a.40.2`.
+    static func codecText(_ format: AudioFormat) -> String
+    /// A self-contained packet, of an elementary stream file.
+    static func describing(
+        _ packet: [UInt8], _ format: AudioFormat
+    ) throws(BitstreamError) -> [UInt8]
+}
+
+/// A track of audio: its codec and the decoder's configuration.
+package struct AudioFormat: Hashable, Sendable {
+    package var codec: AudioCodec
+    /// AAC: AudioSpecificConfig (ISO/IEC 14496-3 §1.6.2.1), as in `esds`.
+    package var configuration: [UInt8]
+    /// Sampling frequency in Hz.
+    package var sampleRate: UInt32
+    /// Number of channels, at least 1.
+    package var channels: UInt32
+
+    package init(
+        _ codec: AudioCodec, configuration: [UInt8], sampleRate: UInt32, channels: UInt32
+    ) {
+        self.codec = codec
+        self.configuration = configuration
+        self.sampleRate = sampleRate
+        self.channels = channels
+    }
+}
