@@ -117,12 +117,15 @@ struct MoviePlan<Storage: MovieStorage> {
     private mutating func takeWindow() throws {
         guard !window.isEmpty else { return }
         defer { window.removeAll(keepingCapacity: true) }
-        var files: [String] = []
-        var order: [String: Int] = [:]
-        for sample in window where files.last != sample.file.path {
-            files.append(sample.file.path)
-            if order[sample.file.path] == nil { order[sample.file.path] = order.count }
+        // By their beginnings: with reordered pictures, a later file's first picture may be decoded before the audio of the
+        // one before.
+        var files: [RecordedFile] = []
+        for sample in window where !files.contains(where: { $0.path == sample.file.path }) {
+            files.append(sample.file)
         }
+        files.sort { $0.originNanoseconds ?? .min < $1.originNanoseconds ?? .min }
+        let order = Dictionary(
+            files.enumerated().map { ($0.element.path, $0.offset) }, uniquingKeysWith: { $1 })
         let numbers = window.map { order[$0.file.path] ?? 0 }
         let sorted = window.indices.sorted {
             (numbers[$0], window[$0].offset) < (numbers[$1], window[$1].offset)

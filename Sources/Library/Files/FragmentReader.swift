@@ -11,20 +11,22 @@ package struct FragmentReader {
     private var undecidedFrom: Int64?
     /// Fragments that are read before the one with which decoding can begin.
     static let nearFragments = 4
+    /// A file's leading pictures (open groups) are presented before it begins: 16 of them at 8 a second.
+    static let leadingNanoseconds: Int64 = 2_000_000_000
 
     /// - Parameters:
     ///   - from: session time, nanoseconds: files that end before it are left out. Who wants to decode there needs the keyframe before,
     ///     which may be in the file before: that one is read too.
-    ///   - to: files that begin at it or later are left out.
+    ///   - to: files that begin at it or later are left out, except for one with leading pictures.
     package init(_ source: RecordedSource, from: Int64? = nil, to: Int64? = nil) {
         var files = source.files[...]
         if let from, let holding = files.lastIndex(where: { $0.originNanoseconds <= from }) {
             files = files[max(holding - 1, files.startIndex)...]
             if holding > source.files.startIndex { undecidedFrom = from }
         }
-        if let to { files = files.prefix { $0.originNanoseconds < to } }
         self.files = files
         self.from = from
+        if let to { self.files = Self.limited(self.files, to: to) }
     }
 
     /// The next fragment; nil at the end.
@@ -42,12 +44,22 @@ package struct FragmentReader {
         }
     }
 
-    /// The same reader without the files that begin at a time or later.
+    /// The same reader without the files that begin at a time or later, except for one with leading pictures.
     package func limited(to: Int64?) -> FragmentReader {
         guard let to else { return self }
         var limited = self
-        limited.files = files.prefix { $0.originNanoseconds < to }
+        limited.files = Self.limited(files, to: to)
         return limited
+    }
+
+    private static func limited(
+        _ files: ArraySlice<RecordedSource.File>, to: Int64
+    ) -> ArraySlice<RecordedSource.File> {
+        let before = files.prefix { $0.originNanoseconds < to }
+        guard let next = files[before.endIndex...].first,
+            next.originNanoseconds < to.clampedAdding(leadingNanoseconds)
+        else { return before }
+        return files[...before.endIndex]
     }
 
     /// Goes on to shortly before a time, session time in nanoseconds: whatever is seen or heard from then on, and what it takes to

@@ -21,6 +21,12 @@ package struct SampleReader {
     private var isAtEnd = false
     /// Pictures since the last keyframe at or before `from`.
     private var lead: [RecordedSample]? = []
+    /// Pictures of a file that begins at `to` or later, until one of them is presented before `to`.
+    private var tail: [RecordedSample] = []
+    /// The last picture in the order of the files.
+    private var last: RecordedSample?
+    /// Whether the file of the last picture goes on where the one before ended, so that its leading pictures can be decoded.
+    private var isContinued = false
 
     /// - Parameters:
     ///   - from: session time, nanoseconds. Pictures begin with the last keyframe that is presented at or before it, or the first there is;
@@ -75,14 +81,42 @@ package struct SampleReader {
             switch sample.track {
             case .video:
                 // Others that are presented before may refer to one that is presented after.
-                if let to, sample.dtsNanoseconds >= to { continue }
-                takeIn(picture: sample)
+                let picture = joined(sample)
+                if let to, picture.dtsNanoseconds >= to { continue }
+                takeIn(limited: picture)
             case .audio:
                 if let to, sample.ptsNanoseconds >= to { continue }
                 if let from, sample.endNanoseconds <= from { continue }
                 append(sample)
             }
         }
+    }
+
+    /// The picture; it is not hidden where the file before has what it refers to (open groups).
+    private mutating func joined(_ sample: RecordedSample) -> RecordedSample {
+        if let last, last.file !== sample.file {
+            let gap = sample.dtsNanoseconds.clampedSubtracting(
+                last.dtsNanoseconds.clampedAdding(last.durationNanoseconds))
+            isContinued =
+                gap.magnitude <= last.durationNanoseconds.magnitude
+                && last.file.format(.video) == sample.file.format(.video)
+        }
+        last = sample
+        guard isContinued, sample.isHidden, !sample.flags.contains(.priming) else { return sample }
+        var shown = sample
+        shown.isHidden = false
+        return shown
+    }
+
+    /// Of a file that begins at `to` or later, only what its leading pictures need.
+    private mutating func takeIn(limited picture: RecordedSample) {
+        guard let to, let origin = picture.file.originNanoseconds, origin >= to else {
+            return takeIn(picture: picture)
+        }
+        tail.append(picture)
+        guard picture.ptsNanoseconds < to else { return }
+        for held in tail { takeIn(picture: held) }
+        tail = []
     }
 
     private mutating func takeIn(picture: RecordedSample) {
