@@ -247,6 +247,9 @@ static const unsigned char shell_js[] = {
 static const unsigned char sound_track_js[] = {
 #embed "page/sound-track.js"
 };
+static const unsigned char still_pictures_js[] = {
+#embed "page/still-pictures.js"
+};
 static const unsigned char theme_js[] = {
 #embed "page/theme.js"
 };
@@ -357,6 +360,7 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("sessions.js", sessions_js),
     FILE_ENTRY("shell.js", shell_js),
     FILE_ENTRY("sound-track.js", sound_track_js),
+    FILE_ENTRY("still-pictures.js", still_pictures_js),
     FILE_ENTRY("theme.js", theme_js),
     FILE_ENTRY("timeline-draw.js", timeline_draw_js),
     FILE_ENTRY("timeline-hover.js", timeline_hover_js),

@@ -27,6 +27,7 @@ interface VideoDecoderConfig {
 
 declare class VideoDecoder {
     constructor(init: { output: (frame: VideoFrame) => void; error: (error: DOMException) => void });
+    static isConfigSupported(config: VideoDecoderConfig): Promise<{ supported: boolean }>;
     readonly state: 'unconfigured' | 'configured' | 'closed';
     readonly decodeQueueSize: number;
     configure(config: VideoDecoderConfig): void;

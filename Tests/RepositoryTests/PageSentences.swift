@@ -109,6 +109,7 @@ enum PageSentences {
             shell.js: Time zone
             shell.js: Tributary, live
             shell.js: … · Tributary
+            still-pictures.js: Picture of …
             timeline.js: Being recorded
             timeline.js: Place in the session
             timeline.js: What the colours mean
@@ -462,6 +463,7 @@ enum PageSentences {
             live.js: This browser has no full screen for pages.
             live-follower.js: This browser cannot decode ….
             live-painter.js: This browser cannot decode ….
+            live-tile.js: … Keyframes are shown as pictures.
             media-buffer.js: the browser cannot decode it
             media-buffer.js: the browser takes no more media in
             playback.js: This browser does not allow the full screen here.
@@ -469,6 +471,7 @@ enum PageSentences {
             playback-media.js: This browser cannot decode it: trying again.
             playback-media.js: This browser cannot play recordings (it has no Media Source Extensions).
             playback-tile.js: This browser cannot decode this part of the recording.
+            playback-tile.js: This browser cannot play …: keyframes are shown as pictures.
 
         the state of the page itself: its clock, its connection, its tiles
             export.js: , about … more

@@ -133,7 +133,21 @@ export class Painter {
         });
         this.#decoder = decoder;
         this.#needsKeyframe = true;
-        decoder.configure({ codec: this.#codec, description: this.#track?.description, optimizeForLatency: true });
+        const configuration = { codec: this.#codec, description: this.#track?.description, optimizeForLatency: true };
+        decoder.configure(configuration);
+        void this.#ask(configuration);
+    }
+
+    /**
+     * Not every browser says by its error that it does not know the codec.
+     * @param {VideoDecoderConfig} configuration
+     */
+    async #ask(configuration) {
+        const { codec } = configuration;
+        const { supported } = await VideoDecoder.isConfigSupported(configuration).catch(() => ({ supported: false }));
+        if (supported || codec !== this.#codec) return;
+        this.trouble = `This browser cannot decode ${codec}.`;
+        this.close();
     }
 
     /**

@@ -7,10 +7,13 @@ import { clock, shortTime } from './format.js';
 import { icon } from './icons.js';
 import { Follower } from './live-follower.js';
 import { canPaint, Painter } from './live-painter.js';
+import { canPlay } from './media-buffer.js';
+import { codecsOf } from './movie-tracks.js';
 import { LevelMeter } from './live-level.js';
 import { MissingNow } from './live-missing.js';
 import { recordedPicture } from './live-recorded.js';
 import { PictureZoom } from './picture-zoom.js';
+import { StillPictures } from './still-pictures.js';
 
 /** Later than this is late: as at `tributary top`. Seconds. */
 const late = 5;
@@ -70,6 +73,11 @@ export class LiveTile {
      */
     #shown = null;
     #quality = { shown: 0, dropped: 0 };
+    /**
+     * What its pictures begin with, to begin anew in a media element.
+     * @type {import('./live-frames.js').Frame | undefined}
+     */
+    #begin;
     /** Ends the wish for a recorded picture. */
     #wish = new AbortController();
 
@@ -104,6 +112,7 @@ export class LiveTile {
                 element('strong', {}, this.light, name), this.figures)),
             this.buttons);
         this.zoom = new PictureZoom(name, this.screen, this.video ?? canvas, this.root);
+        this.stills = new StillPictures(this.screen, name);
         if (this.video) this.#watchPictures(this.video);
     }
 
@@ -131,6 +140,23 @@ export class LiveTile {
         this.sound.title = isHeard ? 'Silence' : 'Hear';
         this.sound.setAttribute('aria-label', `Sound of ${this.name}`);
         this.sound.replaceChildren(icon(isHeard ? 'sound' : 'silent'));
+    }
+
+    /** What only media elements of this browser decode (H.265 in Firefox) is shown in one. */
+    #useElement() {
+        if (!(this.follower instanceof Painter) || !this.follower.trouble || !this.#begin) return;
+        const { header, body } = this.#begin;
+        const kind = 'video';
+        if (!canPlay(`${kind}/mp4; codecs="${codecsOf(header.codecs ?? '', kind)}"`)) return;
+        const video = element('video', { muted: true, playsInline: true, disablePictureInPicture: true, tabIndex: -1,
+            dataset: { source: this.name }, 'aria-hidden': 'true' });
+        this.follower.canvas.replaceWith(video);
+        this.follower.close();
+        this.video = video;
+        this.zoom.picture = video;
+        this.follower = new Follower(video, kind, this.#now);
+        this.#watchPictures(video);
+        this.follower.begin(header, body.slice());
     }
 
     /** @param {HTMLVideoElement} video */
@@ -188,6 +214,7 @@ export class LiveTile {
                 this.#isGone = false;
                 this.#bounds = [];
                 this.meter.begin(header, body);
+                this.#begin = { header, body: body.slice() };
                 this.follower.begin(header, body);
                 void this.#showRecorded(header.session ?? '');
                 break;
@@ -285,7 +312,7 @@ export class LiveTile {
         switch (this.state) {
             case 'paused': return 'Paused while the page is hidden';
             case 'lost': return `No connection to the viewer${since}; trying again`;
-            case 'unsupported': return this.follower.trouble;
+            case 'unsupported': return `${this.follower.trouble} Keyframes are shown as pictures.`;
             case 'away': return this.#heard ? `No contact${since}` : 'No contact';
             case 'ended': return `Ended${since}`;
             case 'stopped': return `Stopped on purpose${since}`;
@@ -297,8 +324,11 @@ export class LiveTile {
 
     /** Says what there is to say; called a few times a second. */
     draw() {
+        this.#useElement();
         const { state } = this;
         this.root.dataset.state = state;
+        if (state === 'unsupported') this.stills.show(address`/api/v1/live/${this.name}/picture.jpg`, true);
+        else this.stills.hide();
         setText(this.words, this.#words);
         const [lag, bound] = [this.lag, this.bound];
         // The source's own rate: while the page catches up, it shows more pictures a second than there are.

@@ -206,10 +206,33 @@ function codecOf(view, entry) {
         const box = find(view, { body: entry.body + 28, end: entry.end }, 'esds');
         return `mp4a.40.${box ? audioObjectType(view, box) : 2}`;
     }
-    const box = find(view, { body: entry.body + 78, end: entry.end }, 'avcC');
+    const boxes = { body: entry.body + 78, end: entry.end };
+    const hvcC = find(view, boxes, 'hvcC');
+    if (hvcC && hvcC.body + 13 <= hvcC.end) return hevcCodec(view, entry.type, hvcC);
+    const box = find(view, boxes, 'avcC');
     if (!box) return entry.type;
     const digits = [1, 2, 3].map((index) => view.getUint8(box.body + index).toString(16).padStart(2, '0'));
     return `avc1.${digits.join('')}`;
+}
+
+/**
+ * `hvc1.1.6.L93.B0`: profile, compatibility flags, tier and level, constraint flags (ISO/IEC 14496-15 §E.3).
+ * @param {DataView} view
+ * @param {string} type Of the sample entry.
+ * @param {Box} box `hvcC`
+ */
+function hevcCodec(view, type, { body }) {
+    const profile = view.getUint8(body + 1);
+    let flags = 0;
+    for (let bit = 0; bit < 32; bit += 1) {
+        if (view.getUint32(body + 2) & (1 << bit)) flags = (flags | (1 << (31 - bit))) >>> 0;
+    }
+    const constraints = [6, 7, 8, 9, 10, 11].map((index) => view.getUint8(body + index));
+    while (constraints.at(-1) === 0) constraints.pop();
+    return [
+        type, `${['', 'A', 'B', 'C'][profile >> 6]}${profile & 0x1f}`, flags.toString(16).toUpperCase(),
+        `${profile & 0x20 ? 'H' : 'L'}${view.getUint8(body + 12)}`, ...constraints.map((byte) => byte.toString(16).toUpperCase()),
+    ].join('.');
 }
 
 /**

@@ -92,6 +92,8 @@ export class TrackMedia {
         this.failure = '';
         /** The source has no track of this kind. */
         this.isAbsent = false;
+        /** The codec that this browser cannot decode; empty: none. */
+        this.unsupported = '';
         /** @type {Map<string, { size: number, start: number, end: number, when: number }>} What is appended, by segment. */
         this.appended = new Map();
         /** @type {Set<string>} Segments that this browser cannot decode: nobody fetches them or waits for them again. */
@@ -357,10 +359,12 @@ export class TrackMedia {
         if (!this.buffer) {
             if (!MediaSource.isTypeSupported(type)) {
                 this.isAbsent = true;
+                this.unsupported = track.codec;
                 throw new Error(`This browser cannot play ${track.codec}.`);
             }
             this.buffer = source.addSourceBuffer(type);
             this.isAbsent = false;
+            this.unsupported = '';
         }
         if (this.current !== track) {
             if (this.current && this.current.codec !== track.codec) this.buffer.changeType(type);

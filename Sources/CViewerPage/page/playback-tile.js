@@ -9,6 +9,7 @@ import { PictureZoom } from './picture-zoom.js';
 import { follow } from './playback-follow.js';
 import { PlaybackLevel } from './playback-level.js';
 import { TrackMedia } from './playback-media.js';
+import { StillPictures } from './still-pictures.js';
 
 /** @typedef {import('./playback-coverage.js').Lane} Lane */
 
@@ -44,6 +45,7 @@ export class PlaybackTile {
             this.screen,
             element('figcaption', {}, this.choice, this.detail));
         this.zoom = new PictureZoom(name, this.screen, this.video, this.element);
+        this.stills = new StillPictures(this.screen, name);
         this.media = new TrackMedia(this.video, 'video', index, base, count);
         /** Called when a picture has come, or what was waited for. */
         this.changed = () => {};
@@ -116,6 +118,7 @@ export class PlaybackTile {
             this.video.poster = `${path}?at=${time.toFixed(3)}&nearest=yes&width=${stillWidth}`;
         }
         media.want(time, isRunning ? rate : 0);
+        this.#showStill(time, isRunning);
         const sample = media.samples.at(time);
         const isThere = !!sample && media.has(sample);
         const isGap = !!sample && time > sample.end + gap;
@@ -135,6 +138,19 @@ export class PlaybackTile {
         if (media.isAbsent) this.level.follow(time, isRunning ? Math.abs(rate) : 0);
         else this.level.bar.hide();
         this.lag = this.at === null ? 0 : Math.max(0, time - this.at);
+    }
+
+    /**
+     * Where this browser cannot decode the codec: the keyframe before a time, or the picture at it where it stands still.
+     * @param {number} time
+     * @param {boolean} isRunning
+     */
+    #showStill(time, isRunning) {
+        if (!this.media.unsupported) return this.stills.hide();
+        const segment = this.index.segments.filter(({ start, end }) => start <= time && time < end + gap).at(-1);
+        if (!segment) return this.stills.hide();
+        const path = address`/api/v1/sessions/${this.index.session}/sources/${this.name}/picture.jpg`;
+        this.stills.show(`${path}?at=${(isRunning ? segment.start + 0.001 : time).toFixed(3)}&nearest=yes`, false);
     }
 
     /** @param {import('./playback-samples.js').Sample} sample */
@@ -191,6 +207,7 @@ export class PlaybackTile {
      */
     #words(time, sample, isThere, isGap, lane) {
         const { media } = this;
+        if (media.unsupported) return ['unsupported', `This browser cannot play ${media.unsupported}: keyframes are shown as pictures.`];
         if (media.failure) return ['failed', media.failure];
         if (media.isAbsent) return ['soundOnly', 'Sound only: this source has no pictures here.'];
         if (this.index.segments.length === 0) {

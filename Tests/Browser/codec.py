@@ -1,0 +1,58 @@
+#!/usr/bin/python3
+"""Watches a source of H.265, live and recorded: Chromium without a decoder says so and shows pictures, Firefox plays it.
+
+    Tests/Browser/codec.py --page http://127.0.0.1:8080 --source cellar
+"""
+
+import argparse
+import asyncio
+import sys
+
+from browsers import browser
+from checks import Checks
+
+STATE = "window.tributary?.state().sources['{0}']?.state"
+STILL = "(() => { const image = document.querySelector('img.still:not([hidden])'); return !!image && image.naturalWidth > 0; })()"
+WORDS = "[...document.querySelectorAll('.words')].map((one) => one.textContent).join(' ')"
+BROWSER_PLAYS = "MediaSource.isTypeSupported('video/mp4; codecs=\"hvc1.1.6.L93.B0\"')"
+
+
+async def watch(page, checks, place, source, address, shown):
+    await page.open(address)
+    await page.until("!!window.tributary", 20)
+    state = STATE.format(source)
+    if await page.run(BROWSER_PLAYS):
+        await page.until(f"['{shown}'].includes({state})", 30)
+        checks(f"{place}: the browser plays it", await page.run(state) == shown)
+        return
+    await page.until(STILL, 30)
+    checks(f"{place}: it is shown as pictures", await page.run(STILL))
+    checks(f"{place}: its state says why", await page.run(state) == "unsupported", await page.run(state))
+    words = await page.run(WORDS)
+    checks(f"{place}: words name the codec", "hvc1.1.6.L" in words and "eyframes are shown as pictures" in words, words)
+    first = await page.run("document.querySelector('img.still').src")
+    if place == "live":
+        await page.until(f"document.querySelector('img.still').src !== '{first}'", 20)
+        checks("live: another picture follows", await page.run("document.querySelector('img.still').src") != first)
+
+
+async def check(arguments):
+    checks = Checks()
+    async with browser(arguments.browser) as page:
+        await watch(page, checks, "live", arguments.source, f"{arguments.page}/live?sources={arguments.source}", "live")
+        await watch(page, checks, "recorded", arguments.source, f"{arguments.page}/sessions/latest?at=1.5&sources={arguments.source}", "shown")
+        # Chromium itself tells of the type that it refuses.
+        checks.console(page, ("begin anew", "cannot play"))
+    return checks.failures == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--page", required=True, help="such as http://127.0.0.1:8080")
+    parser.add_argument("--source", required=True, help="one of H.265 that is live")
+    parser.add_argument("--browser", default="chromium", choices=("chromium", "firefox"))
+    sys.exit(0 if asyncio.run(check(parser.parse_args())) else 1)
+
+
+if __name__ == "__main__":
+    main()
