@@ -20,6 +20,12 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
         case earlier
         /// Stamps that could not be kept.
         case time
+        /// Records that another collector acknowledged and that their agent has forgotten: they are in that collector's archive.
+        /// Neither recorded here nor missing; `collector` says whose they are.
+        case held
+        /// The source was recorded in another session by another collector before: `session` and `collector` say which, and
+        /// `offsetNanoseconds` is this session's zero less that one's.
+        case related
         /// Samples of one epoch of the box's clock begin or end; `cause` says which.
         case epoch
         /// The model of an epoch's clock from `startNanoseconds` on, until the epoch's next such line or its end.
@@ -51,6 +57,12 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     package var spool: String?
     /// With `spool`: records up to this one are not expected here. They were durable before the source began.
     package var after: UInt64?
+    /// Of an `opened` line: the term under which the spool's records after `after` were sent; nil: its agent knows no terms.
+    package var term: UInt64?
+    /// The name of another collector.
+    package var collector: String?
+    /// The name of another session.
+    package var session: String?
     /// The track concerned; nil: all.
     package var track: String?
     /// Why: `driver-drop`, `overrun`, `encoder-overload`, `spool-full`, …
@@ -110,10 +122,13 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
 }
 
 extension LedgerEntry {
-    /// Whether it attributes records to other sessions.
-    package var isAboutOtherSessions: Bool { kind == .earlier || kind == .later }
+    /// Whether it attributes records to other sessions, or to other archives.
+    package var isAboutOtherSessions: Bool {
+        kind == .earlier || kind == .later || kind == .held
+    }
 
-    /// The records of a spool that the line accounts for: they are in no file, or (``Kind/earlier``) in those of an earlier session.
+    /// The records of a spool that the line accounts for: they are in no file, or in those of an earlier session
+    /// (``Kind/earlier``) or of another archive (``Kind/held``).
     package var replacedRecords: [(spool: SpoolID, sequences: ClosedRange<UInt64>)] {
         guard kind != .later, let spool = spool.flatMap(SpoolID.init(hexadecimal:)) else {
             return []

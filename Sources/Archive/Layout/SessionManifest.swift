@@ -81,10 +81,13 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         package var through: UInt64
         /// First and last of each later range that is recorded or explained; nil: none.
         package var beyond: [[UInt64]]?
+        /// The highest term under which its agent has sent it; nil: none.
+        package var term: UInt64?
 
         /// - Parameter sequences: all records of the spool that are recorded or explained.
-        package init(spool: String, sequences: SequenceSet) {
+        package init(spool: String, sequences: SequenceSet, term: UInt64? = nil) {
             self.spool = spool
+            self.term = term
             through = sequences.watermark
             // Others would not be read.
             let ranges = sequences.ranges.filter { $0.lowerBound > sequences.watermark }
@@ -98,13 +101,14 @@ package struct SessionManifest: Codable, Hashable, Sendable {
             spool = try container.decode(String.self, forKey: .spool)
             through = try container.decode(UInt64.self, forKey: .through)
             beyond = try container.decodeFirstIfPresent(RecordLimits.ranges, forKey: .beyond)
+            term = try container.decodeIfPresent(UInt64.self, forKey: .term)
         }
 
         /// The same, with additional records.
         package func joined(with other: SequenceSet) -> SpoolEnd {
             var all = sequences
             all.formUnion(other)
-            return SpoolEnd(spool: spool, sequences: all)
+            return SpoolEnd(spool: spool, sequences: all, term: term)
         }
 
         /// All records of the spool that are recorded or explained.
@@ -181,6 +185,8 @@ package struct SessionManifest: Codable, Hashable, Sendable {
     package var sources: [Source]
     /// The collector's version.
     package var software: String
+    /// The collector's name; nil in recordings of collectors without one.
+    package var collector: String?
     /// Nil in recordings of early versions.
     package var clock: CollectorClock?
     /// Nil while it is being recorded.
@@ -218,6 +224,7 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         segmentNanoseconds = try container.decode(Int64.self, forKey: .segmentNanoseconds)
         sources = try container.decodeFirst(Self.maximumSources + 1, forKey: .sources)
         software = try container.decode(String.self, forKey: .software)
+        collector = try container.decodeIfPresent(String.self, forKey: .collector)
         clock = try container.decodeIfPresent(CollectorClock.self, forKey: .clock)
         end = try container.decodeIfPresent(End.self, forKey: .end)
     }

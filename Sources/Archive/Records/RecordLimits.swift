@@ -35,6 +35,7 @@ extension LedgerEntry {
             $0.count == 2 && $0[0] <= $0[1] && $0[1] <= RecordLimits.sequence
         }
         entry.after = after.map { min($0, RecordLimits.sequence) }
+        entry.term = term.map { min($0, RecordLimits.sequence) }
         entry.startNanoseconds = within(startNanoseconds, RecordLimits.sessionNanoseconds)
         entry.durationNanoseconds = durationNanoseconds.map {
             min($0, RecordLimits.gapNanoseconds)

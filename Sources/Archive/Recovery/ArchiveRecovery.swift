@@ -198,7 +198,8 @@ package struct ArchiveRecovery {
                 add(
                     RecordedSpool(
                         spool: spool, sequences: end.sequences,
-                        goodbye: source.isComplete ? end.through : nil), of: source.name)
+                        goodbye: source.isComplete ? end.through : nil, term: end.term ?? 0),
+                    of: source.name)
             }
         }
     }
@@ -312,7 +313,8 @@ package struct ArchiveRecovery {
             let name = manifest.sources[index].name
             manifest.sources[index].spools = archive.spools[name]?.map {
                 SessionManifest.SpoolEnd(
-                    spool: $0.spool.description, sequences: $0.sequences)
+                    spool: $0.spool.description, sequences: $0.sequences,
+                    term: $0.term == 0 ? nil : $0.term)
             }
         }
         // Without lines about later sessions, holes would have no cause: the next start writes them.

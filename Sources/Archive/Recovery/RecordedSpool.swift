@@ -23,12 +23,16 @@ package struct RecordedSpool: Hashable, Sendable {
     package var sequences: SequenceSet
     /// The number of its goodbye, if it is on disk.
     package var goodbye: UInt64?
+    /// The highest term under which it was sent; 0: none.
+    package var term: UInt64
     /// The ends of tracks after records beyond the watermark, and after the last records before it; ascending.
     package var runs: [RunOnDisk]
 
     package init(
-        spool: SpoolID, sequences: SequenceSet, goodbye: UInt64? = nil, runs: [RunOnDisk] = []
+        spool: SpoolID, sequences: SequenceSet, goodbye: UInt64? = nil, term: UInt64 = 0,
+        runs: [RunOnDisk] = []
     ) {
+        self.term = term
         self.spool = spool
         self.sequences = sequences
         self.goodbye = goodbye
@@ -50,6 +54,7 @@ package struct RecordedSpool: Hashable, Sendable {
     mutating func join(_ other: RecordedSpool) {
         sequences.formUnion(other.sequences)
         goodbye = other.goodbye ?? goodbye
+        term = max(term, other.term)
         runs += other.runs
         trim()
     }

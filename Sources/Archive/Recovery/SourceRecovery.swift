@@ -195,6 +195,9 @@ package struct SourceRecovery {
             }
             for line in explained { recorded.sequences.insert(line.sequences) }
             recorded.goodbye = explained.last { $0.isGoodbye }?.sequences.upperBound
+            recorded.term =
+                entries.lazy.filter { $0.spool == identity }.compactMap(\.term).max()
+                ?? 0
             // The times of a session that is not resumed are useless in another session.
             recorded.runs =
                 purpose == .finish

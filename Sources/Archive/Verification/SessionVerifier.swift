@@ -99,7 +99,7 @@ package struct SessionVerifier {
         let takenOver = ledger.entries.lastIndex(where: \.isTakenOver) ?? -1
         for (place, entry) in ledger.entries.enumerated() {
             guard let spool = entry.spool, place > takenOver || !entry.isAboutOtherSessions,
-                entry.kind != .later
+                entry.kind != .later, entry.kind != .held
             else { continue }
             for range in entry.sequences { numbers.insert(range, spool: spool) }
         }
@@ -107,9 +107,12 @@ package struct SessionVerifier {
         try noteRemovals(of: name, ledger, &numbers)
         try noteMoved(name, ledger, &numbers)
         // Records that a lost collector has attributed elsewhere may have arrived again in this session; and so may
-        // records attributed to a later session, if a killed collector's successor did not know of the session's end.
+        // records attributed to a later session, if a killed collector's successor did not know of the session's end; and
+        // so may records of another collector, whose agent did not know that they had arrived there.
         for (place, entry) in ledger.entries.enumerated()
-        where entry.kind == .later || (place < takenOver && entry.isAboutOtherSessions) {
+        where entry.kind == .later || entry.kind == .held
+            || (place < takenOver && entry.isAboutOtherSessions)
+        {
             for range in entry.sequences { numbers.explain(range, spool: entry.spool ?? "") }
         }
         for (spool, holes) in numbers.holes {
