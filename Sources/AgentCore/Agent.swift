@@ -102,7 +102,7 @@ package final class Agent: Sendable {
             }
         case .command:
             question.answer(.failure(.malformed, "this agent sends the source \(source)"))
-        case .stopSession, .sessionChanged, .changeSession, .status, .unknown:
+        case .stopSession, .sessionChanged, .changeSession, .drain, .status, .unknown:
             question.answer(.failure(.unknownRequest, "unknown request"))
         }
     }

@@ -45,6 +45,15 @@ struct CollectorEngine {
     private static var failuresKept: Int { 64 }
     /// Sources whose agents were refused while they were sending, since the session began, each with a word for the reason.
     private var shutOut: [String: String] = [:]
+    /// Since when nothing can be written.
+    private var stuckSince: Int64?
+    /// A retention that makes room, or a moment of a busy disk, is no reason to send agents away.
+    private static var stuckPatienceNanoseconds: Int64 { 2_000_000_000 }
+    private var isDraining = false
+    private var nextMove: Int64 = 0
+    /// Between two agents of a drained collector: each finds its new one before the next goes.
+    private static var moveNanoseconds: Int64 { 250_000_000 }
+    private static var drained: String { "this collector is being drained" }
     /// For monitoring.
     private(set) var sourceCounters: SourceCounters
     private(set) var counts = Counts()
@@ -101,6 +110,7 @@ struct CollectorEngine {
     ) {
         var linkSettings = CollectorLinkSettings(software: settings.software)
         linkSettings.budgets = settings.agentBudgets
+        linkSettings.name = settings.name
         link = CollectorLink(settings: linkSettings)
         recorder = SessionRecorder(settings: settings, host: host)
         firstNanoseconds = now.monotonic
@@ -228,7 +238,45 @@ extension CollectorEngine {
             recorder.tick(
                 at: now, heardUntil: heardUntil.map(now.earlier) ?? now,
                 wallErrorNanoseconds: wallErrorNanoseconds))
+        link.setSessionClock(recorder.sessionClock)
+        sendElsewhere(at: now)
         sourceCounters.forget(at: latest)
+    }
+
+    /// Has agents that have another collector go there, where nothing can be written here, or while it is drained.
+    private mutating func sendElsewhere(at now: Instant) {
+        let isStuck = trouble != nil
+        if !isStuck { stuckSince = nil } else if stuckSince == nil { stuckSince = latest }
+        let isForGood = stuckSince.map { latest - $0 >= Self.stuckPatienceNanoseconds } ?? false
+        link.elsewhere = isForGood ? trouble : isDraining ? Self.drained : nil
+        guard let reason = link.elsewhere else { return }
+        var peers = link.movablePeers
+        if !isForGood {
+            guard latest >= nextMove else { return }
+            nextMove = latest + Self.moveNanoseconds
+            peers = Array(peers.prefix(1))
+        }
+        for peer in peers {
+            perform(
+                link.sendElsewhere(
+                    peer, because: reason, now: latest, durable: recorder.durable),
+                payload: nil, peer: nil, at: now)
+        }
+    }
+
+    /// Has the agents that have another collector go there one after the other, and admits no such agent; or ends that.
+    mutating func drain(_ isDraining: Bool, at now: Instant) -> DrainProgress {
+        latest = max(latest, now.monotonic)
+        if isDraining != self.isDraining {
+            self.isDraining = isDraining
+            log(
+                .notice,
+                isDraining ? "drained: agents go to other collectors" : "not drained any more")
+        }
+        sendElsewhere(at: now)
+        return DrainProgress(
+            collector: recorder.settings.name, moving: isDraining ? link.movablePeers.count : 0,
+            staying: isDraining ? link.immovableSources : [], unwritten: link.unwrittenSources)
     }
 
     /// Returns credit to agents, where it is much.
@@ -514,7 +562,7 @@ extension CollectorEngine {
         record(
             recorder.open(
                 SourceIntroduction(source), received: source.missing?.upperBound ?? source.received,
-                missing: source.missing, at: now))
+                missing: source.missing, held: source.held, at: now))
     }
 
     /// Records samples whose payload is valid; otherwise the sender is refused.
@@ -558,7 +606,7 @@ extension CollectorEngine {
         case .silent:
             log(.warning, "\(reason); waiting for it", of: source)
             record(recorder.disconnected(source, at: now))
-        case .throttled:
+        case .throttled, .moved:
             record(recorder.disconnected(source, at: now))
         case .refused(let refusal):
             fail("\(source): \(reason)")
@@ -668,6 +716,7 @@ extension SourceIntroduction {
     init(_ source: OpenedSource) {
         self.init(
             name: source.name, agent: source.agent, address: source.address, owner: source.owner,
-            spool: source.spool, epochs: source.epochs, tracks: source.tracks)
+            spool: source.spool, epochs: source.epochs, tracks: source.tracks, term: source.term,
+            session: source.session)
     }
 }

@@ -102,7 +102,7 @@ struct CollectorLoop {
                 segmentNanoseconds: settings.segmentNanoseconds,
                 idleFragmentNanoseconds: Self.idleFragmentNanoseconds,
                 idleTimeoutNanoseconds: settings.changeable.idleTimeoutNanoseconds,
-                takenNames: sessionNames, software: settings.software,
+                takenNames: sessionNames, software: settings.software, name: settings.name,
                 release: settings.release), recovered: recovered,
             host: .current(), at: .now())
         follow()
@@ -324,6 +324,8 @@ extension CollectorLoop {
                 question.answer(.changeTold)
             case .changeSession(let change):
                 editor.make(change, for: question)
+            case .drain(let isCancelled, let name):
+                drain(isCancelled: isCancelled, name, for: question)
             case .status, .unknown:
                 // The control thread answers status requests itself.
                 question.answer(
@@ -345,6 +347,22 @@ extension CollectorLoop {
         latestTicket += 1
         commanders[latestTicket] = question
         engine.command(request, to: source, ticket: latestTicket, at: .now())
+        follow()
+    }
+
+    /// Has agents go to other collectors; the requester asks again until they have gone.
+    private mutating func drain(
+        isCancelled: Bool, _ name: String?, for question: ControlServer.Question
+    ) {
+        guard name == nil || name == settings.name else {
+            question.answer(
+                .failure(
+                    .refused,
+                    "the collector of this archive is called \(settings.name.isEmpty ? "nothing" : settings.name)"
+                ))
+            return
+        }
+        question.answer(.draining(engine.drain(!isCancelled, at: .now())))
         follow()
     }
 

@@ -7,6 +7,8 @@ package import Trust
 package struct CollectorSettings: Sendable {
     /// ZeroMQ endpoint to listen on, such as `tcp://127.0.0.1:5550`.
     package var endpoint: String
+    /// The collector's name, which agents tell others and recordings contain; empty: none.
+    package var name = ""
     /// The archive's directory; created if it does not exist.
     package var archive: String
     /// Length of a segment, nanoseconds.

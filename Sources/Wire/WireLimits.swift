@@ -15,6 +15,8 @@ package enum WireLimits {
     package static let watchMinor: UInt32 = 5
     /// The first minor version in which an agent keeps its records until they are released.
     package static let releaseMinor: UInt32 = 6
+    /// The first minor version with terms, and with agents that have several collectors.
+    package static let termMinor: UInt32 = 9
 
     /// Bytes of a header part: twice the size of 4096 samples with all columns full.
     package static let headerBytes = 256 * 1024
@@ -41,6 +43,10 @@ package enum WireLimits {
     package static let epochsPerAgent = 64
     /// Clock exchanges in one message: a minute of steady probing, and the burst before it.
     package static let exchangesPerMessage = 64
+    /// Ranges of records of one source that other collectors hold: more moves than a spool outlives.
+    package static let heldRanges = 64
+    /// Nanoseconds of a segment: those of `--segment`, with a margin.
+    package static let segmentNanoseconds: Int64 = 8_640_000_000_000_000
 
     /// Sequence parameter sets of a format: the maximum of an `avcC` box (ISO/IEC 14496-15 §5.3.3.1).
     package static let sequenceParameterSets = 31

@@ -111,7 +111,7 @@ private let second: Int64 = 1_000_000_000
     @Test
     func `every reason of the protocol is one of a connection, but for those that end nothing`() {
         let told = RefusalReason.allCases.filter { ConnectionRefusal(.reason($0)) == nil }
-        #expect(Set(told) == [.unknownConnection, .stopping])
+        #expect(Set(told) == [.unknownConnection, .stopping, .term, .elsewhere])
         #expect(ConnectionRefusal(.reason(.version)) == .version)
         #expect(ConnectionRefusal(.throttled) == .throttled)
         #expect(ConnectionRefusal(.keyWithdrawn) == nil)

@@ -54,7 +54,8 @@ extension ConnectionRefusal {
             case .limit: self = .limit
             case .unauthorized: self = .notAllowed
             case .enrolment: self = .enrolment
-            case .unknownConnection, .stopping: return nil
+            // An agent that comes with a low term takes a higher one, and comes again.
+            case .unknownConnection, .stopping, .term, .elsewhere: return nil
             }
         }
     }

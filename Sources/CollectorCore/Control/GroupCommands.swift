@@ -10,7 +10,7 @@ enum GroupCommands {
             // The right to watch does not include the choice of a box's files and addresses.
             .failure(.refused, "devices cannot be changed at this socket: use 'tributary agent'")
         case .command: nil
-        case .sessionChanged, .status, .unknown:
+        case .sessionChanged, .drain, .status, .unknown:
             .failure(.unknownRequest, "this socket does not take that request")
         }
     }

@@ -98,6 +98,8 @@ struct SessionRecorder: Sendable {
     private(set) var clocks = AgentClocks()
     /// Of a resumed session, until its end.
     private var tie: SessionTie?
+    /// By source: records that other collectors hold, and that its ledger does not mention yet.
+    private var heldElsewhere: [String: [(spool: SpoolID, records: HeldRecords)]] = [:]
     private var begunSessions: Allowance
     private var host: HostClock
     /// When something was last recorded, on the collector's monotonic clock.
@@ -131,6 +133,7 @@ struct SessionRecorder: Sendable {
         }
         state = .recording(manifest)
         sessionZero = manifest.presentZeroNanoseconds
+        sessionClock = manifest.sessionClock
         tie = SessionTie(session, manifest, isNewClock: moved != nil)
         lastRecordNanoseconds = now.monotonic
         mayEndNanoseconds = now.monotonic + Self.returnNanoseconds
@@ -173,6 +176,8 @@ struct SessionRecorder: Sendable {
     /// The session's zero on the collector's monotonic clock, nanoseconds.
     // Stored, not computed from the state: Swift 6.3.1's optimiser fails on the latter once it is inlined.
     private(set) var sessionZero: Int64?
+    /// The same, as agents are told it.
+    private(set) var sessionClock: SessionClock?
 
     /// The present session; nil while there is none.
     func session(at now: Instant) -> StoppedSession? {
@@ -200,22 +205,36 @@ struct SessionRecorder: Sendable {
     /// - Parameters:
     ///   - received: the last of its records that need not be recorded again.
     ///   - missing: records up to that one that are not on disk and that no agent has any more.
+    ///   - held: records that other collectors hold, as its agent says.
     mutating func open(
         _ introduction: SourceIntroduction, received: UInt64,
-        missing: ClosedRange<UInt64>? = nil, at now: Instant
+        missing: ClosedRange<UInt64>? = nil, held: [HeldRecords] = [], at now: Instant
     ) -> [Action] {
         let name = introduction.name
         let spool = introduction.spool
         heldToClose.remove(name)
-        durable.begin(source: name, spool: spool, received: received, missing: missing)
-        let persisted = durable.persisted(source: name, spool: spool)
+        var lost = missing.map { [$0] } ?? []
         var actions: [Action] = []
-        if let missing, persisted < missing.upperBound {
+        if let missing {
+            let own = durable.durable(source: name, spool: spool)
+            let known = noteHeld(held, within: missing, own: own, of: name, spool)
+            lost = known.missing(in: missing)
+            if sources[name]?.value.hasJoined != true, !known.ranges.isEmpty {
+                // There may be no session before the agent ends.
+                let records = PersistedRecords(
+                    source: name, spool: spool, sequences: known.ranges)
+                actions.append(.unrecorded(records))
+            }
+        }
+        durable.begin(source: name, spool: spool, received: received, missing: missing)
+        durable.note(term: introduction.term, source: name, spool: spool)
+        let persisted = durable.persisted(source: name, spool: spool)
+        for range in lost where persisted < range.upperBound {
             // Without this, the agent would never finish.
             if isHeld(name) {
-                hold(.gone(missing, spool: spool), of: name)
+                hold(.gone(range, spool: spool), of: name)
             } else {
-                actions += neverCame(missing, of: name, spool, at: now)
+                actions += neverCame(range, of: name, spool, at: now)
             }
         }
         defer { for epoch in introduction.epochs { tieZero(to: epoch.identity) } }
@@ -229,7 +248,37 @@ struct SessionRecorder: Sendable {
             return actions
         }
         actions += sources[name]?.value.reopen(introduction, durable: persisted, at: now) ?? []
-        return actions
+        return actions + writeHeld(of: name, at: now) + relate(name, at: now)
+    }
+
+    /// Registers the records that other collectors hold, for the ledger.
+    /// - Parameters:
+    ///   - missing: records that are not here and that no agent has.
+    ///   - own: records that are here, although they may be among those.
+    /// - Returns: those that a collector holds.
+    private mutating func noteHeld(
+        _ held: [HeldRecords], within missing: ClosedRange<UInt64>, own: SequenceSet,
+        of name: String, _ spool: SpoolID
+    ) -> SequenceSet {
+        var known = SequenceSet()
+        for range in held where range.sequences.overlaps(missing) {
+            for part in own.missing(in: range.sequences.clamped(to: missing)) {
+                known.insert(part)
+                heldElsewhere[name, default: []].append(
+                    (spool, HeldRecords(collector: range.collector, sequences: part)))
+            }
+        }
+        return known
+    }
+
+    /// Writes down what other collectors hold of a source, as soon as it is part of a session.
+    private mutating func writeHeld(of name: String, at now: Instant) -> [Action] {
+        guard sources[name]?.value.hasJoined == true,
+            let held = heldElsewhere.removeValue(forKey: name)
+        else { return [] }
+        return held.flatMap { spool, records in
+            sources[name]?.value.recordHeld(records, of: spool, at: now) ?? []
+        }
     }
 
     /// A source's connection has closed. A source that is part of the session may reconnect to it.
@@ -259,6 +308,7 @@ struct SessionRecorder: Sendable {
         manifest.correct(to: tie.zero)
         state = .recording(manifest)
         sessionZero = manifest.presentZeroNanoseconds
+        sessionClock = manifest.sessionClock
         isDescriptionDue = true
         for name in sources.keys {
             sources[name]?.value.intake.correct(
@@ -507,6 +557,7 @@ struct SessionRecorder: Sendable {
                 sources[source].map { durable.persisted(source: source, spool: $0.value.spool) }
                 ?? 0
             actions += sources[source]?.value.join(in: manifest, durable: persisted, at: now) ?? []
+            actions += writeHeld(of: source, at: now) + relate(source, at: now)
             isDescriptionDue = true
         }
         // Changed in place: a copy of a recorder would copy the fragment that it is collecting.
@@ -602,18 +653,27 @@ struct SessionRecorder: Sendable {
     /// Determines zero and records the held events.
     private mutating func start(at now: Instant) -> [Action] {
         let held = held
-        let zero = earliestPresented(at: now) ?? now.monotonic
+        let offer = offeredSession(at: now)
+        let zero = offer?.zeroNanoseconds ?? earliestPresented(at: now) ?? now.monotonic
         self.held = []
         heldIntroductions = [:]
         heldGoodbyes = []
-        let zeroUTC = UTCTime(nanoseconds: now.utc.nanoseconds - (now.monotonic - zero))
+        let zeroUTC =
+            offer.map { UTCTime(nanoseconds: $0.clock.zeroUTCNanoseconds) }
+            ?? UTCTime(nanoseconds: now.utc.nanoseconds - (now.monotonic - zero))
+        if let offer { takenNames.insert(offer.clock.session) }
         var manifest = SessionManifest(
-            session: newName(zeroUTC), zero: zeroUTC, zeroMonotonicNanoseconds: zero,
+            session: offer?.clock.session ?? newName(zeroUTC), zero: zeroUTC,
+            zeroMonotonicNanoseconds: zero,
             startAt: settings.startAt, startWindowNanoseconds: settings.startWindowNanoseconds,
-            segmentNanoseconds: settings.segmentNanoseconds, software: settings.software)
+            segmentNanoseconds: offer?.clock.segmentNanoseconds ?? settings.segmentNanoseconds,
+            software: settings.software)
+        if !settings.name.isEmpty { manifest.collector = settings.name }
         _ = manifest.follow(host, at: now)
+        if let offer { manifest.clock?.zeroErrorNanoseconds = offer.errorNanoseconds }
         state = .recording(manifest)
         sessionZero = zero
+        sessionClock = manifest.sessionClock
         mayEndNanoseconds = .min
         begunSessions.use(1, now: now.monotonic)
         var actions: [Action] = [
@@ -622,12 +682,23 @@ struct SessionRecorder: Sendable {
             // Written before anything else of the session: only a session with a description is resumed after a crash.
             writeManifest(),
         ]
+        if let offer { actions.append(.note(Note(level: .info, source: nil, text: offer.text))) }
         for (source, event) in held { actions += apply(event, of: source, zero: zero, at: now) }
         for source in heldToClose.sorted() {
             actions += sources[source]?.value.close(clocks: clocks, at: now) ?? []
         }
         heldToClose = []
         return actions + endIfComplete(at: now)
+    }
+
+    /// Whether there is, or was, a session of that name.
+    func isTaken(_ name: String) -> Bool { takenNames.contains(name) }
+
+    /// The sources whose events are held until zero is known.
+    var waitingIntroductions: [SourceIntroduction] {
+        Set(held.map(\.source)).sorted().compactMap {
+            heldIntroductions[$0] ?? sources[$0]?.value.introduction
+        }
     }
 
     /// A session's name is its zero. A replayed session may find its name taken.
@@ -740,6 +811,7 @@ struct SessionRecorder: Sendable {
         manifest.state = .finished
         state = .idle
         sessionZero = nil
+        sessionClock = nil
         tie = nil
         sources = sources.filter { !$0.value.value.hasJoined }
         // If the collector is killed before everything of a complete session is on disk, the session is resumed to get

@@ -23,6 +23,8 @@ struct SessionSettings: Sendable {
     /// Names of existing sessions: a new session gets another name, even if it has the same zero.
     var takenNames: Set<String> = []
     var software: String
+    /// The collector's name; empty: none.
+    var name = ""
     /// When agents may delete records.
     var release = ReleasePolicy.local
     /// Limits on what one source may make the collector write.
@@ -51,6 +53,10 @@ struct SourceIntroduction: Sendable {
     var spool: SpoolID
     var epochs: [Epoch]
     var tracks: [TrackFormat]
+    /// The term under which it is sent; 0: its agent knows no terms.
+    var term: UInt64 = 0
+    /// The session in which another collector recorded it last.
+    var session: SessionOffer?
 
     /// The owner whose clock exchanges apply to it.
     var clockOwner: ClockOwner { ClockOwner(owner: owner, spool: spool) }

@@ -26,6 +26,9 @@ struct SourceRecorder: Sendable {
     private(set) var isAwaited = false
     /// The tracks it had then, one line each: its formats are known when its agent has reconnected.
     private var recordedTracks: [String] = []
+    /// Sessions of other collectors that its ledger relates to this one, and how many at most.
+    private var related: Set<String> = []
+    private static let relations = 64
     /// Whether it has a connected agent.
     private(set) var isConnected = true
     /// The last received record of the present spool.
@@ -69,6 +72,7 @@ struct SourceRecorder: Sendable {
         introduction = SourceIntroduction(
             name: source.entry.name, agent: source.entry.agent, address: source.entry.address,
             spool: present, epochs: [], tracks: source.formats)
+        introduction.term = spools.first { $0.spool == present }?.term ?? 0
         segmenter = Segmenter(
             settings: settings.segmenter(manifest.segmentNanoseconds),
             formats: source.formats,
@@ -93,7 +97,8 @@ struct SourceRecorder: Sendable {
             } else {
                 earlierSpools.append(
                     SessionManifest.SpoolEnd(
-                        spool: recorded.spool.description, sequences: recorded.sequences))
+                        spool: recorded.spool.description, sequences: recorded.sequences,
+                        term: recorded.term == 0 ? nil : recorded.term))
             }
         }
         // The file that it was recording into; a segmenter with an open file numbers it first.
@@ -131,7 +136,7 @@ struct SourceRecorder: Sendable {
         return earlierSpools
             + [
                 SessionManifest.SpoolEnd(
-                    spool: spool.description, sequences: SequenceSet(upTo: through))
+                    spool: spool.description, sequences: SequenceSet(upTo: through), term: term)
             ]
     }
 
@@ -185,11 +190,16 @@ struct SourceRecorder: Sendable {
         progress.isComplete = false
     }
 
+    /// The term under which its present records are sent; nil: its agent knows no terms.
+    private var term: UInt64? { introduction.term == 0 ? nil : introduction.term }
+
     private mutating func opened(durable: UInt64, _ text: String, at now: Instant) -> [Action] {
         let spool = spool.description
+        let term = term
         return ledgerAtOnce(.opened, at: now) {
             $0.spool = spool
             $0.after = durable
+            $0.term = term
             $0.text = text
         }
     }
@@ -215,7 +225,8 @@ struct SourceRecorder: Sendable {
         // An agent with several spools may be at an earlier one: what was lost of the others is sent again as well.
         earlierSpools = earlierSpools.map { end in
             guard let spool = SpoolID(hexadecimal: end.spool) else { return end }
-            return SessionManifest.SpoolEnd(spool: end.spool, sequences: durable(spool))
+            return SessionManifest.SpoolEnd(
+                spool: end.spool, sequences: durable(spool), term: end.term)
         }
         isFailing = false
         open()
@@ -409,6 +420,40 @@ struct SourceRecorder: Sendable {
             $0.lastSequence = sequences.upperBound
             $0.spool = spool
             $0.text = "recorded in an earlier session"
+        }
+    }
+
+    /// Another collector has these records of one of its spools: they are no gap.
+    mutating func recordHeld(
+        _ held: HeldRecords, of owner: SpoolID, at now: Instant
+    ) -> [Action] {
+        if owner == spool { through = max(through, held.sequences.upperBound) }
+        return ledgerAtOnce(.held, at: now, sequences: held.sequences) {
+            $0.spool = owner.description
+            $0.collector = held.collector
+            $0.text = "acknowledged by another collector, and no longer on the box"
+        } + [
+            note(
+                .info,
+                "records \(held.sequences.lowerBound) to \(held.sequences.upperBound) are held by \(held.collector)"
+            )
+        ]
+    }
+
+    /// Another collector recorded it in another session before.
+    mutating func recordRelation(
+        to other: OfferedSession, zero: Int64, at now: Instant
+    ) -> [Action] {
+        guard !related.contains(other.clock.session), related.count < Self.relations else {
+            return []
+        }
+        related.insert(other.clock.session)
+        return ledgerAtOnce(.related, at: now) {
+            $0.collector = other.collector
+            $0.session = other.clock.session
+            $0.offsetNanoseconds = zero.clampedSubtracting(other.zeroNanoseconds)
+            $0.boundNanoseconds = UInt64(other.errorNanoseconds)
+            $0.text = "recorded in another session by another collector before"
         }
     }
 

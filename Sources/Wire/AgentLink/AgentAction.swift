@@ -53,6 +53,20 @@ package struct AgentLinkSettings: Hashable, Sendable {
     }
 }
 
+/// To which collector a link goes, and what it says of the one before.
+package struct AgentRoute: Hashable, Sendable {
+    /// Where the collector is, for logs.
+    package var endpoint: String
+    /// The spool's term; 0: without terms.
+    package var term: UInt64 = 0
+    /// Whether the agent has other collectors to go to.
+    package var hasOthers = false
+    /// The session in which another collector recorded the sources last.
+    package var session: SessionOffer?
+
+    package init(endpoint: String) { self.endpoint = endpoint }
+}
+
 /// Missing samples on the box, before the loss has a record number.
 package struct Loss: Hashable, Sendable {
     /// Nil: of all tracks.

@@ -34,6 +34,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private static var waitingNoticeInterval: Int64 { 600 }
 
     private let settings: AgentLinkSettings
+    /// To which collector; the link's owner changes it while the link is not connected.
+    package var route: AgentRoute
     private var state = State.offline
     /// The link's position in the log of each source; only the log's owner changes it from outside.
     package var cursors: [Cursor<Payload>] = []
@@ -66,10 +68,19 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private var collectorMinor: UInt32 = 0
     /// The session's name, as the collector reports it; empty until it has begun.
     package private(set) var session = ""
+    /// Where its zero is on the collector's clock, as the collector reports it; nil: it has not.
+    package private(set) var sessionClock: SessionClock?
+    /// The collector's name; empty: it has told none, or is not connected.
+    package private(set) var collectorName = ""
+    /// Why the agent is to go to another collector.
+    private var departure: String?
+    /// The term that the collector has seen of the spool, higher than the present one.
+    private var seenTerm: UInt64?
 
     /// A link that is not connected yet.
     package init(settings: AgentLinkSettings) {
         self.settings = settings
+        route = AgentRoute(endpoint: settings.endpoint)
         collectorClock = CollectorClock(of: settings.spool)
     }
 
@@ -166,12 +177,17 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         state = .greeting(since: now)
         announcedFormats = cursors.map(\.baseFormats)
         let offers = cursors.map {
-            SourceOffer(name: $0.name, tracks: $0.baseFormats, firstSequence: $0.firstKept)
+            SourceOffer(
+                name: $0.name, tracks: $0.baseFormats, firstSequence: $0.firstKept,
+                held: $0.heldElsewhere)
         }
         var hello = Hello(
             software: settings.software, agent: settings.agent, spool: settings.spool,
             epochs: settings.epochs, sources: offers, clockExchanges: exchanges.take())
         hello.forgetsAtPersisted = settings.forgetsAtPersisted
+        hello.term = route.term
+        hello.hasOthers = route.hasOthers
+        hello.session = route.session
         return [.send(header: WireMessage.hello(hello).encoded(), payload: nil)]
     }
 
@@ -185,7 +201,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
             actions.append(
                 log(
                     .warning,
-                    "lost the collector at \(settings.endpoint); keeping samples, trying again"))
+                    "lost the collector at \(route.endpoint); keeping samples, trying again"))
             offlineSince = now
             nextWaitingNotice = 1
         }
@@ -202,6 +218,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         _ said: String, by witness: RefusalWitness, now: Int64
     ) -> [Action] {
         guard !isOver else { return [] }
+        departure = said
         // A handshake says less than the collector's own words did before it.
         let why = shutOutBy == .collector && witness == .handshake ? obstacle ?? said : said
         if shutOutBy != .collector { shutOutBy = witness }
@@ -361,6 +378,8 @@ extension AgentLink {
         guard cursors.map(\.baseFormats) == announcedFormats else { return connected(now: now) }
         heartbeatNanoseconds = Int64(welcome.heartbeatMilliseconds) * 1_000_000
         session = welcome.session
+        sessionClock = welcome.clock
+        collectorName = welcome.collector
         collectorMinor = welcome.minor
         for index in cursors.indices { schedule(index) }
         state = .flowing(lastHeard: now, lastSpoken: now)
@@ -372,7 +391,7 @@ extension AgentLink {
         offlineSince = nil
         nextWaitingNotice = 0
         let connected = log(
-            .info, "connected to \(welcome.software) at \(settings.endpoint)")
+            .info, "connected to \(welcome.software) at \(route.endpoint)")
         return [connected] + finishIfComplete() + pump(now: now)
     }
 
@@ -380,7 +399,9 @@ extension AgentLink {
         _ acknowledgement: Acknowledgement, now: Int64
     ) -> [Action] {
         guard case .flowing = state else { return [] }
+        if acknowledgement.session != session { sessionClock = nil }
         session = acknowledgement.session
+        sessionClock = acknowledgement.clock ?? sessionClock
         collectorClock.setInstants(acknowledgement.sendInstants)
         for source in acknowledgement.sources where cursors.indices.contains(source.source) {
             cursors[source.source].acknowledge(watermarks(source))
@@ -422,20 +443,51 @@ extension AgentLink {
             return [line] + retry(now: now)
         case .unauthorized:
             return notAdmitted(
-                "the collector at \(settings.endpoint) refused: \(refusal.text)", by: .collector,
+                "the collector at \(route.endpoint) refused: \(refusal.text)", by: .collector,
                 now: now)
         case .sourceInUse where inUseRefusals < Self.inUsePatience:
             // Its holder may be an earlier run of this box, whose last message was still in flight.
             inUseRefusals += 1
             // The collector has answered: its absence must not be logged too.
-            obstacle = "the collector at \(settings.endpoint) refused: \(refusal.text)"
+            obstacle = "the collector at \(route.endpoint) refused: \(refusal.text)"
             shutOutBy = nil
             nextWaitingNotice = max(nextWaitingNotice, 1)
             return [log(.warning, "\(refusal.text); trying again")] + retry(now: now)
+        case .elsewhere:
+            departure = refusal.text
+            noteOffline(now: now)
+            return retry(now: now)
+        case .version where route.hasOthers:
+            departure = "it refused: \(refusal.text)"
+            noteOffline(now: now)
+            return retry(now: now, after: Self.pausesWhenRefused)
+        case .term:
+            seenTerm = refusal.term
+            noteOffline(now: now)
+            return [log(.warning, "the collector at \(route.endpoint) refused: \(refusal.text)")]
+                + retry(now: now)
         case .malformed, .version, .name, .sourceInUse, .limit, .sequence, .enrolment, .other:
             state = .failed
-            return [.failed("the collector at \(settings.endpoint) refused: \(refusal.text)")]
+            return [.failed("the collector at \(route.endpoint) refused: \(refusal.text)")]
         }
+    }
+
+    private mutating func noteOffline(now: Int64) {
+        guard case .flowing = state else { return }
+        offlineSince = now
+        nextWaitingNotice = 1
+    }
+
+    /// Why the agent is to go to another collector, if it has one; nil: it need not. Told once.
+    package mutating func takeDeparture() -> String? {
+        defer { departure = nil }
+        return departure
+    }
+
+    /// The term that the collector has seen of the spool, if it has refused a lower one. Told once.
+    package mutating func takeSeenTerm() -> UInt64? {
+        defer { seenTerm = nil }
+        return seenTerm
     }
 
     /// Only a command of a collector that has sent Welcome is executed.
@@ -482,7 +534,7 @@ extension AgentLink {
         guard now - began >= due * 1_000_000_000 else { return [] }
         nextWaitingNotice += 1
         let seconds = (now - began) / 1_000_000_000
-        let collector = "collector at \(settings.endpoint)"
+        let collector = "collector at \(route.endpoint)"
         let trouble =
             absence ?? (isUnanswered ? "the \(collector) does not answer" : "no \(collector)")
         // What an obstacle ends with is advice.

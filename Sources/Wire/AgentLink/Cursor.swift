@@ -44,6 +44,10 @@ package struct Cursor<Payload: Sendable>: Sendable {
     private(set) var fixedUpTo: UInt64 = 0
     /// The last record that any collector has said to have.
     private var mostReceived: UInt64 = 0
+    /// The last record that was sent to another collector than the present one.
+    private var sentElsewhere: UInt64 = 0
+    /// What other collectors than the present one hold of the records that are not kept any more, ascending.
+    package var held: [HeldRecords] = []
     /// Payload bytes of the records that have been sent over the present connection and are not durable.
     private var inFlightBytes = 0
     private let window: RecordWindow
@@ -97,9 +101,13 @@ package struct Cursor<Payload: Sendable>: Sendable {
     var newestSequence: UInt64 { isRetired ? max(nextSequence - 1, fixedUpTo) : nextSequence - 1 }
     /// The highest number that was sent, or that a collector reported to have: if one has a higher number, it has it from another
     /// agent.
-    package var highestSent: UInt64 { max(fixedUpTo, persisted, mostReceived) }
-    /// The first number that may be dropped: after all records that the collector may have.
-    package var firstDroppable: UInt64 { max(fixedUpTo + 1, firstSequence) }
+    package var highestSent: UInt64 { max(fixedUpTo, persisted, mostReceived, sentElsewhere) }
+    /// The first number that may be dropped: after all records that a collector may have.
+    package var firstDroppable: UInt64 { max(fixedUpTo + 1, sentElsewhere + 1, firstSequence) }
+    /// As much of ``held`` as a Hello has room for: the latest.
+    var heldElsewhere: [HeldRecords] {
+        held.filter { $0.sequences.upperBound < firstKept }.suffix(WireLimits.heldRanges)
+    }
 
     // MARK: Adding
 
@@ -194,6 +202,29 @@ package struct Cursor<Payload: Sendable>: Sendable {
             insert([KeptRecord(gap)], at: place..<place + 1)
             return
         }
+    }
+
+    // MARK: Changing collectors
+
+    /// Another collector has its turn: the records that the present one has released are held by it.
+    /// - Parameter collector: its name; nil: there was none.
+    package mutating func leave(_ collector: String?) {
+        sentElsewhere = max(sentElsewhere, fixedUpTo)
+        let first = (held.last?.sequences.upperBound ?? 0) + 1
+        guard let collector, first <= released else { return }
+        if held.last?.collector == collector, let last = held.popLast() {
+            held.append(
+                HeldRecords(
+                    collector: collector, sequences: last.sequences.lowerBound...released))
+        } else {
+            held.append(HeldRecords(collector: collector, sequences: first...released))
+        }
+    }
+
+    /// Takes over what another cursor in the same log knows of other collectors.
+    package mutating func follow(_ other: Cursor) {
+        held = other.held
+        sentElsewhere = max(sentElsewhere, other.sentElsewhere)
     }
 
     // MARK: Sending

@@ -21,6 +21,9 @@ extension Hello {
         message.sources = sources.map { $0.encoded() }
         message.clockExchanges = clockExchanges.map { $0.encoded() }
         message.forgetsAtPersisted = forgetsAtPersisted
+        message.term = term
+        message.hasOthers_p = hasOthers
+        if let session { message.session = session.encoded() }
         return message
     }
 
@@ -52,6 +55,9 @@ extension Hello {
             throw .malformed("Hello.clock_exchanges has an epoch that Hello.epochs lacks")
         }
         forgetsAtPersisted = message.forgetsAtPersisted
+        term = try FieldChecks.count(message.term, "Hello.term")
+        hasOthers = message.hasOthers_p
+        session = message.hasSession ? try SessionOffer(decoding: message.session) : nil
     }
 }
 
@@ -81,6 +87,7 @@ extension SourceOffer {
         message.name = name
         message.tracks = tracks.map { $0.encoded() }
         message.firstSequence = firstSequence
+        message.held = held.map { $0.encoded() }
         return message
     }
 
@@ -102,6 +109,7 @@ extension SourceOffer {
             tracks.append(format)
         }
         firstSequence = try FieldChecks.sequence(message.firstSequence, "Source.first_sequence")
+        held = try HeldRecords.decode(message.held)
     }
 }
 
@@ -114,6 +122,8 @@ extension Welcome {
         message.session = session
         message.heartbeatMilliseconds = heartbeatMilliseconds
         message.sources = sources.map { $0.encoded() }
+        message.collector = collector
+        if let clock { message.sessionClock = clock.encoded() }
         return message
     }
 
@@ -132,6 +142,10 @@ extension Welcome {
         }
         heartbeatMilliseconds = message.heartbeatMilliseconds
         sources = try SourceState.decode(message.sources, "Welcome.sources")
+        collector = try FieldChecks.text(
+            message.collector, "Welcome.collector", limit: WireLimits.labelBytes)
+        clock =
+            message.hasSessionClock ? try SessionClock(decoding: message.sessionClock) : nil
     }
 }
 
@@ -183,6 +197,7 @@ extension Acknowledgement {
         message.sources = sources.map { $0.encoded() }
         message.session = session
         message.sendInstants = sendInstants
+        if let clock { message.sessionClock = clock.encoded() }
         return message
     }
 
@@ -190,6 +205,8 @@ extension Acknowledgement {
         sources = try SourceState.decode(message.sources, "Ack.sources")
         session = try FieldChecks.text(message.session, "Ack.session", limit: WireLimits.nameBytes)
         sendInstants = message.sendInstants
+        clock =
+            message.hasSessionClock ? try SessionClock(decoding: message.sessionClock) : nil
     }
 }
 
@@ -199,11 +216,13 @@ extension Refusal {
         message.reason =
             Tributary_V1_Refusal.Reason(rawValue: reason.rawValue) ?? .unspecified
         message.text = text
+        message.term = term
         return message
     }
 
     init(decoding message: Tributary_V1_Refusal) throws(WireError) {
         reason = RefusalReason(rawValue: message.reason.rawValue) ?? .other
         text = try FieldChecks.text(message.text, "Refusal.text")
+        term = try FieldChecks.count(message.term, "Refusal.term")
     }
 }

@@ -24,8 +24,11 @@ package struct ArchivedRecords: Hashable, Sendable {
     package var persisted: UInt64
     /// The number of the source's goodbye, if it is among them.
     package var goodbye: UInt64?
+    /// The highest term under which the spool was sent; 0: none.
+    package var term: UInt64
 
-    package init(persisted: UInt64 = 0, goodbye: UInt64? = nil) {
+    package init(persisted: UInt64 = 0, goodbye: UInt64? = nil, term: UInt64 = 0) {
+        self.term = term
         self.persisted = persisted
         self.goodbye = goodbye
     }

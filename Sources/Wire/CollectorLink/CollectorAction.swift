@@ -83,6 +83,12 @@ package struct OpenedSource: Hashable, Sendable {
     package var received: UInt64
     /// Records that the agent no longer has and that never arrived here, if any.
     package var missing: ClosedRange<UInt64>?
+    /// The term under which it is sent; 0: the agent knows no terms.
+    package var term: UInt64 = 0
+    /// Records that other collectors hold, as the agent says.
+    package var held: [HeldRecords] = []
+    /// The session in which another collector recorded it last.
+    package var session: SessionOffer?
 }
 
 /// Why a source was closed.
@@ -101,6 +107,8 @@ package enum CloseReason: Hashable, Sendable, CustomStringConvertible {
     case refused(RefusalReason)
     /// The collector is stopping.
     case stopping
+    /// The agent is to go to another collector, or has gone there before.
+    case moved
 
     /// A short description for log lines.
     package var description: String {
@@ -113,6 +121,7 @@ package enum CloseReason: Hashable, Sendable, CustomStringConvertible {
         case .refused(.unauthorized): "its key is no longer authorised"
         case .refused(let reason): "refused (\(reason))"
         case .stopping: "the collector is stopping"
+        case .moved: "sent elsewhere"
         }
     }
 }
@@ -140,6 +149,8 @@ package struct LinkLog: Hashable, Sendable {
 package struct CollectorLinkSettings: Hashable, Sendable {
     /// Product and version, sent to agents.
     package var software: String
+    /// The collector's name, sent to agents; empty: none.
+    package var name = ""
     /// Milliseconds between heartbeats.
     package var heartbeatMilliseconds: UInt32 = WireLimits.heartbeatMilliseconds
     /// Maximum number of connections that have sent Hello, or wait for a source's holder to answer.

@@ -38,6 +38,8 @@ struct CollectorConnection: Sendable {
         let minor: UInt32
         /// Whether it keeps its records until they are released.
         let keepsUntilReleased: Bool
+        /// Whether it has other collectors to go to.
+        let hasOthers: Bool
         let address: String
         /// The owner of its budgets: the name of its key; without keys, its address.
         let owner: String
@@ -51,6 +53,7 @@ struct CollectorConnection: Sendable {
             minor = hello.minor
             keepsUntilReleased =
                 hello.minor >= WireLimits.releaseMinor && !hello.forgetsAtPersisted
+            hasOthers = hello.hasOthers && hello.minor >= WireLimits.termMinor
             self.address = address
             self.owner = owner
             spool = hello.spool
@@ -69,6 +72,8 @@ struct CollectorConnection: Sendable {
     var control: TokenBucket
     /// When it was last pinged because another agent claimed a source of it.
     var lastPing: Int64?
+    /// What it was told of the session's zero.
+    var toldClock: SessionClock?
 
     init(hello: Hello, address: String, owner: String, now: Int64) {
         introduction = Introduction(hello, address: address, owner: owner)
@@ -84,6 +89,7 @@ struct CollectorConnection: Sendable {
     var software: String { introduction.software }
     var minor: UInt32 { introduction.minor }
     var keepsUntilReleased: Bool { introduction.keepsUntilReleased }
+    var hasOthers: Bool { introduction.hasOthers }
     var address: String { introduction.address }
     var owner: String { introduction.owner }
     var spool: SpoolID { introduction.spool }

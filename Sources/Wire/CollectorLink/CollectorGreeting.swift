@@ -16,6 +16,7 @@ extension CollectorLink {
         if isStopping { return refuseIt(.stopping, "the collector is stopping") }
         let names = hello.sources.map(\.name)
         if let flaw = message.right?.flaw(in: names) { return refuseIt(.unauthorized, flaw) }
+        if let elsewhere, hello.hasOthers { return refuseIt(.elsewhere, elsewhere) }
         // A second Hello while the holder is being pinged changes nothing.
         if claims[peer] != nil { return [] }
         if connections[peer] != nil {
@@ -211,6 +212,13 @@ extension CollectorLink {
         _ hello: Hello, peer: PeerID, address: String, owner: String, now: Int64,
         durable: some DurabilityLookup
     ) -> [CollectorAction] {
+        if let seen = seenTerm(of: hello, durable) {
+            return refuse(
+                peer, .term,
+                "the spool \(hello.spool) was sent here under the term \(seen) before; \(hello.agent) comes with "
+                    + "\(hello.term): it was put back to an earlier state, or is a copy",
+                address: address, term: seen, now: now, durable: durable)
+        }
         var actions: [CollectorAction] = []
         // The same agent's earlier connections: what is still in flight on them is sent again.
         let earlier = Set(hello.sources.compactMap { sources[$0.name]?.holder })
@@ -247,14 +255,18 @@ extension CollectorLink {
                     OpenedSource(
                         name: offer.name, agent: hello.agent, software: hello.software,
                         address: address, owner: owner, spool: hello.spool, epochs: hello.epochs,
-                        tracks: entry.tracks, received: entry.received, missing: missing)))
+                        tracks: entry.tracks, received: entry.received, missing: missing,
+                        term: hello.term, held: offer.held, session: hello.session)))
         }
+        if connection.hasOthers { connection.toldClock = sessionClock }
         keep(connection, of: peer)
         // The credit of each source is known when all sources that connect together have connected.
         markAckDue(peer)
-        let welcome = Welcome(
+        var welcome = Welcome(
             software: settings.software, session: sessionName,
             heartbeatMilliseconds: settings.heartbeatMilliseconds, sources: states)
+        welcome.collector = settings.name
+        welcome.clock = connection.toldClock
         actions.append(.send(peer, WireMessage.welcome(welcome).encoded()))
         let names = hello.sources.map(\.name).joined(separator: ", ")
         actions.append(
@@ -263,6 +275,13 @@ extension CollectorLink {
                     .debug, "\(hello.agent) sends \(names)",
                     metadata: connection.metadata.merging(["software": hello.software]) { $1 })))
         return actions
+    }
+
+    /// The highest term that was seen of an agent's spool; nil: its present one is not lower, or it knows no terms.
+    private func seenTerm(of hello: Hello, _ durable: some DurabilityLookup) -> UInt64? {
+        guard hello.term > 0 else { return nil }
+        let seen = hello.sources.map { durable.archived(source: $0.name, spool: hello.spool).term }
+        return seen.max().flatMap { $0 > hello.term ? $0 : nil }
     }
 
     /// The entry of an offered source from now on, and the records that are missing.

@@ -12,6 +12,10 @@ package struct CollectorLink: Sendable {
     let settings: CollectorLinkSettings
     var sessionName: String
     var isStopping = false
+    /// Why agents that have another collector are to go there; nil: they need not.
+    package var elsewhere: String?
+    /// Where the session's zero is, if it has begun.
+    package private(set) var sessionClock: SessionClock?
 
     var connections: [PeerID: CollectorConnection] = [:]
     /// Total number of accounts of all connections.
@@ -249,6 +253,40 @@ package struct CollectorLink: Sendable {
         for peer in connections.keys.sorted() { markAckDue(peer) }
     }
 
+    /// The session's zero is known, or known better; nil: there is no session. Agents are told with their next Ack.
+    package mutating func setSessionClock(_ clock: SessionClock?) { sessionClock = clock }
+
+    /// Has an agent that has another collector go there.
+    /// - Parameter peer: nil: every such agent; with ``elsewhere``.
+    package mutating func sendElsewhere(
+        _ peer: PeerID? = nil, because reason: String, now: Int64, durable: some DurabilityLookup
+    ) -> [CollectorAction] {
+        let peers = peer.map { [$0] } ?? movablePeers
+        return peers.flatMap { peer -> [CollectorAction] in
+            guard let connection = connections[peer], connection.hasOthers else { return [] }
+            // What is durable need not be sent again.
+            return acknowledge(peer, now: now, durable: durable)
+                + refuse(
+                    peer, .elsewhere, reason, address: connection.address, now: now,
+                    durable: durable)
+        }
+    }
+
+    /// Connections of agents that have another collector to go to.
+    package var movablePeers: [PeerID] {
+        connections.filter(\.value.hasOthers).keys.sorted()
+    }
+
+    /// Number of sources of which not all received media has left memory.
+    package var unwrittenSources: Int {
+        sources.values.count { $0.outstanding != MediaAmount() }
+    }
+
+    /// Sources whose agents have no other collector.
+    package var immovableSources: [String] {
+        connections.values.filter { !$0.hasOthers }.flatMap { $0.accounts.map(\.name) }.sorted()
+    }
+
     /// Refuses a peer for a reason that only the caller can determine (its payload, a full disk).
     ///
     /// The batch that caused it is reverted, if it was the last one received and nothing of it was used.
@@ -373,7 +411,7 @@ extension CollectorLink {
     /// Sends a refusal, and forgets the connection.
     mutating func refuse(
         _ peer: PeerID, _ reason: RefusalReason, _ text: String, address: String,
-        cause: RefusalCause? = nil, now: Int64,
+        cause: RefusalCause? = nil, term: UInt64 = 0, now: Int64,
         durable: some DurabilityLookup
     ) -> [CollectorAction] {
         refusals[cause ?? .reason(reason), default: 0] += 1
@@ -382,7 +420,7 @@ extension CollectorLink {
             return [.dismissed(peer)]
         }
         let text = printable(text)
-        let refusal = Refusal(reason: reason, text: text)
+        let refusal = Refusal(reason: reason, text: text, term: term)
         var actions: [CollectorAction] = [
             .send(peer, WireMessage.refusal(refusal).encoded()), .dismissed(peer),
         ]
@@ -395,7 +433,9 @@ extension CollectorLink {
                         metadata: connection?.metadata ?? ["address": address])))
         }
         claims.removeValue(forKey: peer)
-        actions += close(peer, .refused(reason))
+        // The source goes on, here or elsewhere: it is not given up.
+        let goesOn = reason == .elsewhere || reason == .term
+        actions += close(peer, goesOn ? .moved : .refused(reason))
         actions += admitUncontested(now: now, durable: durable)
         return actions
     }
@@ -522,9 +562,12 @@ extension CollectorLink {
                     watchMilliseconds: watch(connection.accounts[index].name), released: released))
             isComplete = isComplete && entry.isComplete(released: released ?? persisted)
         }
+        let isClockNews = connection.hasOthers && connection.toldClock != sessionClock
+        if isClockNews { connection.toldClock = sessionClock }
         connections[peer] = connection
-        let ack = Acknowledgement(
+        var ack = Acknowledgement(
             sources: states, session: sessionName, sendInstants: UInt32(instants.count))
+        if isClockNews { ack.clock = sessionClock }
         var actions: [CollectorAction] = [
             .send(peer, WireMessage.acknowledgement(ack).encoded())
         ]

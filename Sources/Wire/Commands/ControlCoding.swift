@@ -45,6 +45,11 @@ extension ControlRequest {
                 }
                 $0.removeMarks = change.removedMarks
             }
+        case .drain(let isCancelled, let collector):
+            message.drain = .with {
+                $0.cancel = isCancelled
+                $0.collector = collector ?? ""
+            }
         case .status:
             message.readStatus = Tributary_V1_ReadStatus()
         case .unknown: break
@@ -101,6 +106,10 @@ extension ControlRequest {
                 change.isRemoval = true
             }
             request = .changeSession(change)
+        case .drain(let drain):
+            request = .drain(
+                isCancelled: drain.cancel,
+                collector: drain.collector.isEmpty ? nil : printable(drain.collector))
         case .readStatus:
             request = .status
         case nil:
@@ -137,6 +146,13 @@ extension ControlReply {
             }
         case .changeTold:
             message.changeTold = Tributary_V1_ChangeTold()
+        case .draining(let progress):
+            message.draining = .with {
+                $0.collector = progress.collector
+                $0.moving = UInt32(clamping: progress.moving)
+                $0.staying = progress.staying
+                $0.unwritten = UInt32(clamping: progress.unwritten)
+            }
         case .status(let json):
             message.status = .with { $0.json = Data(json) }
         case .failure(let failure, let text):
@@ -171,6 +187,12 @@ extension ControlReply {
                 }, payload: Array(report.payload))
         case .changeTold:
             reply = .changeTold
+        case .draining(let message):
+            reply = .draining(
+                DrainProgress(
+                    collector: printable(message.collector), moving: Int(message.moving),
+                    staying: message.staying.map { printable($0) },
+                    unwritten: Int(message.unwritten)))
         case .status(let status):
             reply = .status(Array(status.json))
         case .failure(let failure):

@@ -10,6 +10,8 @@ package struct ControlRequest: Hashable, Sendable {
         case sessionChanged(String)
         /// Edit a session's metadata, or remove it.
         case changeSession(SessionChange)
+        /// Have the agents that have another collector go there, or end that.
+        case drain(isCancelled: Bool, collector: String?)
         /// Return the status.
         case status
         /// Unknown to this version.
@@ -34,6 +36,8 @@ package struct ControlReply: Hashable, Sendable {
         case report(CommandReply, payload: [UInt8])
         /// The change has been published to all listeners.
         case changeTold
+        /// How far a drain is.
+        case draining(DrainProgress)
         /// The status: a JSON document (`proto/json/schema.json`, "tributary top").
         case status([UInt8])
         /// The reason, and one line of text.
@@ -48,6 +52,25 @@ package struct ControlReply: Hashable, Sendable {
     package init(id: UInt64, reply: Reply) {
         self.id = id
         self.reply = reply
+    }
+}
+
+/// How far a drain is.
+package struct DrainProgress: Hashable, Sendable {
+    /// The collector's name; empty: it has none.
+    package var collector: String
+    /// Number of agents that are still to go.
+    package var moving: Int
+    /// Sources of agents that have no other collector.
+    package var staying: [String]
+    /// Number of sources of which not everything received is on disk.
+    package var unwritten: Int
+
+    package init(collector: String, moving: Int, staying: [String], unwritten: Int) {
+        self.collector = collector
+        self.moving = moving
+        self.staying = staying
+        self.unwritten = unwritten
     }
 }
 

@@ -18,6 +18,12 @@ package struct Hello: Hashable, Sendable {
     package var clockExchanges: [ReportedExchange]
     /// Whether the sender deletes records past `persisted`: they are copies.
     package var forgetsAtPersisted = false
+    /// The spool's term; 0: the agent knows no terms.
+    package var term: UInt64 = 0
+    /// Whether the agent has other collectors to go to.
+    package var hasOthers = false
+    /// The session in which another collector recorded the sources last.
+    package var session: SessionOffer?
 
     package init(
         software: String, agent: String, spool: SpoolID, epochs: [Epoch],
@@ -56,8 +62,13 @@ package struct SourceOffer: Hashable, Sendable {
     package var tracks: [TrackFormat]
     /// The oldest record that the agent still has, or its first future one.
     package var firstSequence: UInt64
+    /// Earlier records that other collectors hold, ascending.
+    package var held: [HeldRecords]
 
-    package init(name: String, tracks: [TrackFormat], firstSequence: UInt64) {
+    package init(
+        name: String, tracks: [TrackFormat], firstSequence: UInt64, held: [HeldRecords] = []
+    ) {
+        self.held = held
         self.name = name
         self.tracks = tracks
         self.firstSequence = firstSequence
@@ -76,6 +87,10 @@ package struct Welcome: Hashable, Sendable {
     package var heartbeatMilliseconds: UInt32
     /// One for every source of the Hello.
     package var sources: [SourceState]
+    /// The collector's name; empty: it has told none.
+    package var collector = ""
+    /// Where the session's zero is, if it has begun.
+    package var clock: SessionClock?
 
     package init(
         minor: UInt32 = WireLimits.minor, software: String, session: String,
@@ -127,6 +142,8 @@ package struct Acknowledgement: Hashable, Sendable {
     /// Number of instants per ``WireLimits/gatherMilliseconds`` at which agents should send their batches; 0:
     /// ``WireLimits/sendInstants``.
     package var sendInstants: UInt32
+    /// Where the session's zero is, when that is news.
+    package var clock: SessionClock?
 
     package init(sources: [SourceState], session: String, sendInstants: UInt32 = 0) {
         self.sources = sources
@@ -140,8 +157,11 @@ package struct Refusal: Hashable, Sendable {
     package var reason: RefusalReason
     /// One line of text.
     package var text: String
+    /// With ``RefusalReason/term``: the highest term that the collector has seen of the spool.
+    package var term: UInt64
 
-    package init(reason: RefusalReason, text: String) {
+    package init(reason: RefusalReason, text: String, term: UInt64 = 0) {
+        self.term = term
         self.reason = reason
         self.text = text
     }
@@ -169,6 +189,10 @@ package enum RefusalReason: Int, CaseIterable, Hashable, Sendable {
     case unauthorized = 9
     /// The box cannot be enrolled, or not at present.
     case enrolment = 10
+    /// A higher term of the spool has been seen.
+    case term = 11
+    /// The collector cannot record now, or is being drained: the agent is to go to another.
+    case elsewhere = 12
     /// A reason unknown to this version.
     case other = 0
 }

@@ -85,6 +85,14 @@ nonisolated struct Tributary_V1_ControlRequest: Sendable {
     set {request = .changeSession(newValue)}
   }
 
+  var drain: Tributary_V1_Drain {
+    get {
+      if case .drain(let v)? = request {return v}
+      return Tributary_V1_Drain()
+    }
+    set {request = .drain(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Request: Equatable, Sendable {
@@ -93,6 +101,7 @@ nonisolated struct Tributary_V1_ControlRequest: Sendable {
     case readStatus(Tributary_V1_ReadStatus)
     case sessionChanged(Tributary_V1_SessionChanged)
     case changeSession(Tributary_V1_ChangeSession)
+    case drain(Tributary_V1_Drain)
 
   }
 
@@ -154,6 +163,14 @@ nonisolated struct Tributary_V1_ControlReply: Sendable {
     set {reply = .changeTold(newValue)}
   }
 
+  var draining: Tributary_V1_Draining {
+    get {
+      if case .draining(let v)? = reply {return v}
+      return Tributary_V1_Draining()
+    }
+    set {reply = .draining(newValue)}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum OneOf_Reply: Equatable, Sendable {
@@ -162,6 +179,7 @@ nonisolated struct Tributary_V1_ControlReply: Sendable {
     case agentReport(Tributary_V1_AgentReport)
     case status(Tributary_V1_Status)
     case changeTold(Tributary_V1_ChangeTold)
+    case draining(Tributary_V1_Draining)
 
   }
 
@@ -364,6 +382,46 @@ nonisolated struct Tributary_V1_StopSession: Sendable {
   init() {}
 }
 
+/// Has the agents that have another collector go there, one after the other, and admits none of them from then on.
+nonisolated struct Tributary_V1_Drain: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Ends that: agents are admitted again. Those that have gone do not come back by themselves.
+  var cancel: Bool = false
+
+  /// The collector's name; empty: whichever it is. Another one refuses (FAILURE_REFUSED).
+  var collector: String = String()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// How far that is. Asked again, the collector answers with the numbers of then.
+nonisolated struct Tributary_V1_Draining: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Sources that agents are still sending here and that are to go.
+  var moving: UInt32 = 0
+
+  /// Sources whose agents have no other collector, or are too old to be told: they stay.
+  var staying: [String] = []
+
+  /// Sources of which not everything received is on disk yet.
+  var unwritten: UInt32 = 0
+
+  /// The collector's name.
+  var collector: String = String()
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
 /// Said when every file of the session is final and its description says so.
 nonisolated struct Tributary_V1_SessionStopped: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
@@ -490,7 +548,7 @@ fileprivate nonisolated let _protobuf_package = "tributary.v1"
 
 nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ControlRequest"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}id\0\u{4}\u{5}stop_session\0\u{4}\u{2}agent_command\0\u{3}read_status\0\u{3}session_changed\0\u{3}change_session\0\u{c}\u{9}\u{1}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}id\0\u{4}\u{5}stop_session\0\u{4}\u{2}agent_command\0\u{3}read_status\0\u{3}session_changed\0\u{3}change_session\0\u{1}drain\0\u{c}\u{9}\u{1}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -566,6 +624,19 @@ nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftP
           self.request = .changeSession(v)
         }
       }()
+      case 14: try {
+        var v: Tributary_V1_Drain?
+        var hadOneofValue = false
+        if let current = self.request {
+          hadOneofValue = true
+          if case .drain(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.request = .drain(v)
+        }
+      }()
       default: break
       }
     }
@@ -606,6 +677,10 @@ nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftP
       guard case .changeSession(let v)? = self.request else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 13)
     }()
+    case .drain?: try {
+      guard case .drain(let v)? = self.request else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 14)
+    }()
     case nil: break
     }
     try unknownFields.traverse(visitor: &visitor)
@@ -623,7 +698,7 @@ nonisolated extension Tributary_V1_ControlRequest: SwiftProtobuf.Message, SwiftP
 
 nonisolated extension Tributary_V1_ControlReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ControlReply"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}id\0\u{2}\u{4}failure\0\u{3}session_stopped\0\u{4}\u{2}agent_report\0\u{1}status\0\u{3}change_told\0\u{c}\u{9}\u{1}")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}id\0\u{2}\u{4}failure\0\u{3}session_stopped\0\u{4}\u{2}agent_report\0\u{1}status\0\u{3}change_told\0\u{1}draining\0\u{c}\u{9}\u{1}")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -699,6 +774,19 @@ nonisolated extension Tributary_V1_ControlReply: SwiftProtobuf.Message, SwiftPro
           self.reply = .changeTold(v)
         }
       }()
+      case 13: try {
+        var v: Tributary_V1_Draining?
+        var hadOneofValue = false
+        if let current = self.reply {
+          hadOneofValue = true
+          if case .draining(let m) = current {v = m}
+        }
+        try decoder.decodeSingularMessageField(value: &v)
+        if let v = v {
+          if hadOneofValue {try decoder.handleConflictingOneOf()}
+          self.reply = .draining(v)
+        }
+      }()
       default: break
       }
     }
@@ -738,6 +826,10 @@ nonisolated extension Tributary_V1_ControlReply: SwiftProtobuf.Message, SwiftPro
     case .changeTold?: try {
       guard case .changeTold(let v)? = self.reply else { preconditionFailure() }
       try visitor.visitSingularMessageField(value: v, fieldNumber: 12)
+    }()
+    case .draining?: try {
+      guard case .draining(let v)? = self.reply else { preconditionFailure() }
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 13)
     }()
     case nil: break
     }
@@ -1074,6 +1166,86 @@ nonisolated extension Tributary_V1_StopSession: SwiftProtobuf.Message, SwiftProt
 
   static func ==(lhs: Tributary_V1_StopSession, rhs: Tributary_V1_StopSession) -> Bool {
     if lhs.session != rhs.session {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_Drain: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Drain"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}cancel\0\u{1}collector\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularBoolField(value: &self.cancel) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.collector) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.cancel != false {
+      try visitor.visitSingularBoolField(value: self.cancel, fieldNumber: 1)
+    }
+    if !self.collector.isEmpty {
+      try visitor.visitSingularStringField(value: self.collector, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_Drain, rhs: Tributary_V1_Drain) -> Bool {
+    if lhs.cancel != rhs.cancel {return false}
+    if lhs.collector != rhs.collector {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_Draining: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".Draining"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}moving\0\u{1}staying\0\u{1}unwritten\0\u{1}collector\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.moving) }()
+      case 2: try { try decoder.decodeRepeatedStringField(value: &self.staying) }()
+      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.unwritten) }()
+      case 4: try { try decoder.decodeSingularStringField(value: &self.collector) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.moving != 0 {
+      try visitor.visitSingularUInt32Field(value: self.moving, fieldNumber: 1)
+    }
+    if !self.staying.isEmpty {
+      try visitor.visitRepeatedStringField(value: self.staying, fieldNumber: 2)
+    }
+    if self.unwritten != 0 {
+      try visitor.visitSingularUInt32Field(value: self.unwritten, fieldNumber: 3)
+    }
+    if !self.collector.isEmpty {
+      try visitor.visitSingularStringField(value: self.collector, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_Draining, rhs: Tributary_V1_Draining) -> Bool {
+    if lhs.moving != rhs.moving {return false}
+    if lhs.staying != rhs.staying {return false}
+    if lhs.unwritten != rhs.unwritten {return false}
+    if lhs.collector != rhs.collector {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -234,45 +234,163 @@ nonisolated struct Tributary_V1_Envelope: Sendable {
 }
 
 /// The first message of a connection.
-nonisolated struct Tributary_V1_Hello: Sendable {
+nonisolated struct Tributary_V1_Hello: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
   /// 0x54524942, "TRIB": tells a tributary agent from anything else that speaks ZMTP.
-  var magic: UInt32 = 0
+  var magic: UInt32 {
+    get {_storage._magic}
+    set {_uniqueStorage()._magic = newValue}
+  }
 
   /// This document is major 1. A collector refuses a major that it does not know.
-  var major: UInt32 = 0
+  var major: UInt32 {
+    get {_storage._major}
+    set {_uniqueStorage()._major = newValue}
+  }
 
   /// Additions that old peers may skip.
-  var minor: UInt32 = 0
+  var minor: UInt32 {
+    get {_storage._minor}
+    set {_uniqueStorage()._minor = newValue}
+  }
 
   /// Product and version, for logs.
-  var software: String = String()
+  var software: String {
+    get {_storage._software}
+    set {_uniqueStorage()._software = newValue}
+  }
 
   /// The box's name, for logs.
-  var agent: String = String()
+  var agent: String {
+    get {_storage._agent}
+    set {_uniqueStorage()._agent = newValue}
+  }
 
   /// Identity of the spool that numbers the records: 16 random bytes. Another identity means that numbering
   /// starts anew.
-  var spool: Data = Data()
+  var spool: Data {
+    get {_storage._spool}
+    set {_uniqueStorage()._spool = newValue}
+  }
 
   /// The clock domains that records may refer to; the last one is the present.
-  var epochs: [Tributary_V1_Epoch] = []
+  var epochs: [Tributary_V1_Epoch] {
+    get {_storage._epochs}
+    set {_uniqueStorage()._epochs = newValue}
+  }
 
-  var sources: [Tributary_V1_Source] = []
+  var sources: [Tributary_V1_Source] {
+    get {_storage._sources}
+    set {_uniqueStorage()._sources = newValue}
+  }
 
   /// Clock exchanges made just before this message, oldest first.
-  var clockExchanges: [Tributary_V1_ClockExchange] = []
+  var clockExchanges: [Tributary_V1_ClockExchange] {
+    get {_storage._clockExchanges}
+    set {_uniqueStorage()._clockExchanges = newValue}
+  }
 
   /// The sender keeps nothing past `persisted`, and is done when that has reached every goodbye: what it sends is a copy. Since
   /// minor 6.
-  var forgetsAtPersisted: Bool = false
+  var forgetsAtPersisted: Bool {
+    get {_storage._forgetsAtPersisted}
+    set {_uniqueStorage()._forgetsAtPersisted = newValue}
+  }
+
+  /// A counter in the spool, raised and durable before the first record goes to another collector than the one before. A collector
+  /// refuses a lower one than it has seen of this spool (REASON_TERM). 0: the agent knows no terms. Since minor 9.
+  var term: UInt64 {
+    get {_storage._term}
+    set {_uniqueStorage()._term = newValue}
+  }
+
+  /// The agent has other collectors to go to: one that cannot record says so (REASON_ELSEWHERE). Since minor 9.
+  var hasOthers_p: Bool {
+    get {_storage._hasOthers_p}
+    set {_uniqueStorage()._hasOthers_p = newValue}
+  }
+
+  /// The session in which another collector recorded these sources last. Since minor 9.
+  var session: Tributary_V1_SessionOffer {
+    get {_storage._session ?? Tributary_V1_SessionOffer()}
+    set {_uniqueStorage()._session = newValue}
+  }
+  /// Returns true if `session` has been explicitly set.
+  var hasSession: Bool {_storage._session != nil}
+  /// Clears the value of `session`. Subsequent reads from it will return its default value.
+  mutating func clearSession() {_uniqueStorage()._session = nil}
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
+
+  fileprivate var _storage = _StorageClass.defaultInstance
+}
+
+/// Where a session's zero is on a collector's clock.
+nonisolated struct Tributary_V1_SessionClock: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// The session's name.
+  var session: String = String()
+
+  /// Its zero, nanoseconds since 1970 (UTC): as its description has it.
+  var zeroUtcNanoseconds: Int64 = 0
+
+  /// Its zero on the collector's CLOCK_MONOTONIC.
+  var zero: Int64 = 0
+
+  /// How far that may be off.
+  var zeroError: UInt64 = 0
+
+  /// Length of its segments.
+  var segment: UInt64 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// A session, with what another collector needs to go on with it on the same timeline.
+nonisolated struct Tributary_V1_SessionOffer: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// As the other collector told it.
+  var clock: Tributary_V1_SessionClock {
+    get {_clock ?? Tributary_V1_SessionClock()}
+    set {_clock = newValue}
+  }
+  /// Returns true if `clock` has been explicitly set.
+  var hasClock: Bool {self._clock != nil}
+  /// Clears the value of `clock`. Subsequent reads from it will return its default value.
+  mutating func clearClock() {self._clock = nil}
+
+  /// That collector's name.
+  var collector: String = String()
+
+  /// One exchange with that collector's clock: the quickest of the last ones.
+  var exchange: Tributary_V1_ClockExchange {
+    get {_exchange ?? Tributary_V1_ClockExchange()}
+    set {_exchange = newValue}
+  }
+  /// Returns true if `exchange` has been explicitly set.
+  var hasExchange: Bool {self._exchange != nil}
+  /// Clears the value of `exchange`. Subsequent reads from it will return its default value.
+  mutating func clearExchange() {self._exchange = nil}
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _clock: Tributary_V1_SessionClock? = nil
+  fileprivate var _exchange: Tributary_V1_ClockExchange? = nil
 }
 
 /// One boot's monotonic clock.
@@ -319,6 +437,27 @@ nonisolated struct Tributary_V1_Source: Sendable {
 
   /// The oldest record that the agent still has.
   var firstSequence: UInt64 = 0
+
+  /// Earlier records that other collectors have acknowledged and the agent has forgotten, ascending. Since minor 9.
+  var held: [Tributary_V1_HeldRecords] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// Records that a collector has said to have on disk.
+nonisolated struct Tributary_V1_HeldRecords: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Its name; its endpoint, if it told none.
+  var collector: String = String()
+
+  var firstSequence: UInt64 = 0
+
+  var lastSequence: UInt64 = 0
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -473,9 +612,24 @@ nonisolated struct Tributary_V1_Welcome: Sendable {
   /// One for every source of the Hello, in its order.
   var sources: [Tributary_V1_SourceState] = []
 
+  /// The collector's name. Since minor 9.
+  var collector: String = String()
+
+  /// Of the session, if it has begun. Since minor 9.
+  var sessionClock: Tributary_V1_SessionClock {
+    get {_sessionClock ?? Tributary_V1_SessionClock()}
+    set {_sessionClock = newValue}
+  }
+  /// Returns true if `sessionClock` has been explicitly set.
+  var hasSessionClock: Bool {self._sessionClock != nil}
+  /// Clears the value of `sessionClock`. Subsequent reads from it will return its default value.
+  mutating func clearSessionClock() {self._sessionClock = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
+
+  fileprivate var _sessionClock: Tributary_V1_SessionClock? = nil
 }
 
 /// What the collector has of one source.
@@ -528,6 +682,9 @@ nonisolated struct Tributary_V1_Refusal: Sendable {
   /// One line for people: what was wrong.
   var text: String = String()
 
+  /// With REASON_TERM: the highest term that has been seen of the spool. Since minor 9.
+  var term: UInt64 = 0
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated enum Reason: SwiftProtobuf.Enum, Swift.CaseIterable {
@@ -563,6 +720,12 @@ nonisolated struct Tributary_V1_Refusal: Sendable {
 
     /// A box cannot be enrolled like this, or not now. Since minor 3.
     case enrolment // = 10
+
+    /// A higher term of the spool has been seen here. Since minor 9.
+    case term // = 11
+
+    /// The collector cannot record now, or is being drained: go to another. Only said to agents that have another. Since minor 9.
+    case elsewhere // = 12
     case UNRECOGNIZED(Int)
 
     init() {
@@ -582,6 +745,8 @@ nonisolated struct Tributary_V1_Refusal: Sendable {
       case 8: self = .stopping
       case 9: self = .unauthorized
       case 10: self = .enrolment
+      case 11: self = .term
+      case 12: self = .elsewhere
       default: self = .UNRECOGNIZED(rawValue)
       }
     }
@@ -599,6 +764,8 @@ nonisolated struct Tributary_V1_Refusal: Sendable {
       case .stopping: return 8
       case .unauthorized: return 9
       case .enrolment: return 10
+      case .term: return 11
+      case .elsewhere: return 12
       case .UNRECOGNIZED(let i): return i
       }
     }
@@ -616,6 +783,8 @@ nonisolated struct Tributary_V1_Refusal: Sendable {
       .stopping,
       .unauthorized,
       .enrolment,
+      .term,
+      .elsewhere,
     ]
 
   }
@@ -911,9 +1080,21 @@ nonisolated struct Tributary_V1_Ack: Sendable {
   /// Ack says otherwise. Since minor 7.
   var sendInstants: UInt32 = 0
 
+  /// When it has begun or is known better since it was told last. Since minor 9.
+  var sessionClock: Tributary_V1_SessionClock {
+    get {_sessionClock ?? Tributary_V1_SessionClock()}
+    set {_sessionClock = newValue}
+  }
+  /// Returns true if `sessionClock` has been explicitly set.
+  var hasSessionClock: Bool {self._sessionClock != nil}
+  /// Clears the value of `sessionClock`. Subsequent reads from it will return its default value.
+  mutating func clearSessionClock() {self._sessionClock = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
+
+  fileprivate var _sessionClock: Tributary_V1_SessionClock? = nil
 }
 
 /// "Still here", with what has been measured since the last one.
@@ -1389,7 +1570,161 @@ nonisolated extension Tributary_V1_Envelope: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Tributary_V1_Hello: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Hello"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}minor\0\u{1}software\0\u{1}agent\0\u{1}spool\0\u{1}epochs\0\u{1}sources\0\u{3}clock_exchanges\0\u{3}forgets_at_persisted\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}minor\0\u{1}software\0\u{1}agent\0\u{1}spool\0\u{1}epochs\0\u{1}sources\0\u{3}clock_exchanges\0\u{3}forgets_at_persisted\0\u{1}term\0\u{3}has_others\0\u{1}session\0")
+
+  fileprivate class _StorageClass {
+    var _magic: UInt32 = 0
+    var _major: UInt32 = 0
+    var _minor: UInt32 = 0
+    var _software: String = String()
+    var _agent: String = String()
+    var _spool: Data = Data()
+    var _epochs: [Tributary_V1_Epoch] = []
+    var _sources: [Tributary_V1_Source] = []
+    var _clockExchanges: [Tributary_V1_ClockExchange] = []
+    var _forgetsAtPersisted: Bool = false
+    var _term: UInt64 = 0
+    var _hasOthers_p: Bool = false
+    var _session: Tributary_V1_SessionOffer? = nil
+
+      // This property is used as the initial default value for new instances of the type.
+      // The type itself is protecting the reference to its storage via CoW semantics.
+      // This will force a copy to be made of this reference when the first mutation occurs;
+      // hence, it is safe to mark this as `nonisolated(unsafe)`.
+      static nonisolated(unsafe) let defaultInstance = _StorageClass()
+
+    private init() {}
+
+    init(copying source: _StorageClass) {
+      _magic = source._magic
+      _major = source._major
+      _minor = source._minor
+      _software = source._software
+      _agent = source._agent
+      _spool = source._spool
+      _epochs = source._epochs
+      _sources = source._sources
+      _clockExchanges = source._clockExchanges
+      _forgetsAtPersisted = source._forgetsAtPersisted
+      _term = source._term
+      _hasOthers_p = source._hasOthers_p
+      _session = source._session
+    }
+  }
+
+  fileprivate mutating func _uniqueStorage() -> _StorageClass {
+    if !isKnownUniquelyReferenced(&_storage) {
+      _storage = _StorageClass(copying: _storage)
+    }
+    return _storage
+  }
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    _ = _uniqueStorage()
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      while let fieldNumber = try decoder.nextFieldNumber() {
+        // The use of inline closures is to circumvent an issue where the compiler
+        // allocates stack space for every case branch when no optimizations are
+        // enabled. https://github.com/apple/swift-protobuf/issues/1034
+        switch fieldNumber {
+        case 1: try { try decoder.decodeSingularFixed32Field(value: &_storage._magic) }()
+        case 2: try { try decoder.decodeSingularUInt32Field(value: &_storage._major) }()
+        case 3: try { try decoder.decodeSingularUInt32Field(value: &_storage._minor) }()
+        case 4: try { try decoder.decodeSingularStringField(value: &_storage._software) }()
+        case 5: try { try decoder.decodeSingularStringField(value: &_storage._agent) }()
+        case 6: try { try decoder.decodeSingularBytesField(value: &_storage._spool) }()
+        case 7: try { try decoder.decodeRepeatedMessageField(value: &_storage._epochs) }()
+        case 8: try { try decoder.decodeRepeatedMessageField(value: &_storage._sources) }()
+        case 9: try { try decoder.decodeRepeatedMessageField(value: &_storage._clockExchanges) }()
+        case 10: try { try decoder.decodeSingularBoolField(value: &_storage._forgetsAtPersisted) }()
+        case 11: try { try decoder.decodeSingularUInt64Field(value: &_storage._term) }()
+        case 12: try { try decoder.decodeSingularBoolField(value: &_storage._hasOthers_p) }()
+        case 13: try { try decoder.decodeSingularMessageField(value: &_storage._session) }()
+        default: break
+        }
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    try withExtendedLifetime(_storage) { (_storage: _StorageClass) in
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every if/case branch local when no optimizations
+      // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+      // https://github.com/apple/swift-protobuf/issues/1182
+      if _storage._magic != 0 {
+        try visitor.visitSingularFixed32Field(value: _storage._magic, fieldNumber: 1)
+      }
+      if _storage._major != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._major, fieldNumber: 2)
+      }
+      if _storage._minor != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._minor, fieldNumber: 3)
+      }
+      if !_storage._software.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._software, fieldNumber: 4)
+      }
+      if !_storage._agent.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._agent, fieldNumber: 5)
+      }
+      if !_storage._spool.isEmpty {
+        try visitor.visitSingularBytesField(value: _storage._spool, fieldNumber: 6)
+      }
+      if !_storage._epochs.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._epochs, fieldNumber: 7)
+      }
+      if !_storage._sources.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._sources, fieldNumber: 8)
+      }
+      if !_storage._clockExchanges.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._clockExchanges, fieldNumber: 9)
+      }
+      if _storage._forgetsAtPersisted != false {
+        try visitor.visitSingularBoolField(value: _storage._forgetsAtPersisted, fieldNumber: 10)
+      }
+      if _storage._term != 0 {
+        try visitor.visitSingularUInt64Field(value: _storage._term, fieldNumber: 11)
+      }
+      if _storage._hasOthers_p != false {
+        try visitor.visitSingularBoolField(value: _storage._hasOthers_p, fieldNumber: 12)
+      }
+      try { if let v = _storage._session {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 13)
+      } }()
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_Hello, rhs: Tributary_V1_Hello) -> Bool {
+    if lhs._storage !== rhs._storage {
+      let storagesAreEqual: Bool = withExtendedLifetime((lhs._storage, rhs._storage)) { (_args: (_StorageClass, _StorageClass)) in
+        let _storage = _args.0
+        let rhs_storage = _args.1
+        if _storage._magic != rhs_storage._magic {return false}
+        if _storage._major != rhs_storage._major {return false}
+        if _storage._minor != rhs_storage._minor {return false}
+        if _storage._software != rhs_storage._software {return false}
+        if _storage._agent != rhs_storage._agent {return false}
+        if _storage._spool != rhs_storage._spool {return false}
+        if _storage._epochs != rhs_storage._epochs {return false}
+        if _storage._sources != rhs_storage._sources {return false}
+        if _storage._clockExchanges != rhs_storage._clockExchanges {return false}
+        if _storage._forgetsAtPersisted != rhs_storage._forgetsAtPersisted {return false}
+        if _storage._term != rhs_storage._term {return false}
+        if _storage._hasOthers_p != rhs_storage._hasOthers_p {return false}
+        if _storage._session != rhs_storage._session {return false}
+        return true
+      }
+      if !storagesAreEqual {return false}
+    }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_SessionClock: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".SessionClock"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}session\0\u{3}zero_utc_nanoseconds\0\u{1}zero\0\u{3}zero_error\0\u{1}segment\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1397,66 +1732,85 @@ nonisolated extension Tributary_V1_Hello: SwiftProtobuf.Message, SwiftProtobuf._
       // allocates stack space for every case branch when no optimizations are
       // enabled. https://github.com/apple/swift-protobuf/issues/1034
       switch fieldNumber {
-      case 1: try { try decoder.decodeSingularFixed32Field(value: &self.magic) }()
-      case 2: try { try decoder.decodeSingularUInt32Field(value: &self.major) }()
-      case 3: try { try decoder.decodeSingularUInt32Field(value: &self.minor) }()
-      case 4: try { try decoder.decodeSingularStringField(value: &self.software) }()
-      case 5: try { try decoder.decodeSingularStringField(value: &self.agent) }()
-      case 6: try { try decoder.decodeSingularBytesField(value: &self.spool) }()
-      case 7: try { try decoder.decodeRepeatedMessageField(value: &self.epochs) }()
-      case 8: try { try decoder.decodeRepeatedMessageField(value: &self.sources) }()
-      case 9: try { try decoder.decodeRepeatedMessageField(value: &self.clockExchanges) }()
-      case 10: try { try decoder.decodeSingularBoolField(value: &self.forgetsAtPersisted) }()
+      case 1: try { try decoder.decodeSingularStringField(value: &self.session) }()
+      case 2: try { try decoder.decodeSingularSInt64Field(value: &self.zeroUtcNanoseconds) }()
+      case 3: try { try decoder.decodeSingularSInt64Field(value: &self.zero) }()
+      case 4: try { try decoder.decodeSingularUInt64Field(value: &self.zeroError) }()
+      case 5: try { try decoder.decodeSingularUInt64Field(value: &self.segment) }()
       default: break
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
-    if self.magic != 0 {
-      try visitor.visitSingularFixed32Field(value: self.magic, fieldNumber: 1)
+    if !self.session.isEmpty {
+      try visitor.visitSingularStringField(value: self.session, fieldNumber: 1)
     }
-    if self.major != 0 {
-      try visitor.visitSingularUInt32Field(value: self.major, fieldNumber: 2)
+    if self.zeroUtcNanoseconds != 0 {
+      try visitor.visitSingularSInt64Field(value: self.zeroUtcNanoseconds, fieldNumber: 2)
     }
-    if self.minor != 0 {
-      try visitor.visitSingularUInt32Field(value: self.minor, fieldNumber: 3)
+    if self.zero != 0 {
+      try visitor.visitSingularSInt64Field(value: self.zero, fieldNumber: 3)
     }
-    if !self.software.isEmpty {
-      try visitor.visitSingularStringField(value: self.software, fieldNumber: 4)
+    if self.zeroError != 0 {
+      try visitor.visitSingularUInt64Field(value: self.zeroError, fieldNumber: 4)
     }
-    if !self.agent.isEmpty {
-      try visitor.visitSingularStringField(value: self.agent, fieldNumber: 5)
-    }
-    if !self.spool.isEmpty {
-      try visitor.visitSingularBytesField(value: self.spool, fieldNumber: 6)
-    }
-    if !self.epochs.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.epochs, fieldNumber: 7)
-    }
-    if !self.sources.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.sources, fieldNumber: 8)
-    }
-    if !self.clockExchanges.isEmpty {
-      try visitor.visitRepeatedMessageField(value: self.clockExchanges, fieldNumber: 9)
-    }
-    if self.forgetsAtPersisted != false {
-      try visitor.visitSingularBoolField(value: self.forgetsAtPersisted, fieldNumber: 10)
+    if self.segment != 0 {
+      try visitor.visitSingularUInt64Field(value: self.segment, fieldNumber: 5)
     }
     try unknownFields.traverse(visitor: &visitor)
   }
 
-  static func ==(lhs: Tributary_V1_Hello, rhs: Tributary_V1_Hello) -> Bool {
-    if lhs.magic != rhs.magic {return false}
-    if lhs.major != rhs.major {return false}
-    if lhs.minor != rhs.minor {return false}
-    if lhs.software != rhs.software {return false}
-    if lhs.agent != rhs.agent {return false}
-    if lhs.spool != rhs.spool {return false}
-    if lhs.epochs != rhs.epochs {return false}
-    if lhs.sources != rhs.sources {return false}
-    if lhs.clockExchanges != rhs.clockExchanges {return false}
-    if lhs.forgetsAtPersisted != rhs.forgetsAtPersisted {return false}
+  static func ==(lhs: Tributary_V1_SessionClock, rhs: Tributary_V1_SessionClock) -> Bool {
+    if lhs.session != rhs.session {return false}
+    if lhs.zeroUtcNanoseconds != rhs.zeroUtcNanoseconds {return false}
+    if lhs.zero != rhs.zero {return false}
+    if lhs.zeroError != rhs.zeroError {return false}
+    if lhs.segment != rhs.segment {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_SessionOffer: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".SessionOffer"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}clock\0\u{1}collector\0\u{1}exchange\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularMessageField(value: &self._clock) }()
+      case 2: try { try decoder.decodeSingularStringField(value: &self.collector) }()
+      case 3: try { try decoder.decodeSingularMessageField(value: &self._exchange) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
+    try { if let v = self._clock {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 1)
+    } }()
+    if !self.collector.isEmpty {
+      try visitor.visitSingularStringField(value: self.collector, fieldNumber: 2)
+    }
+    try { if let v = self._exchange {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 3)
+    } }()
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_SessionOffer, rhs: Tributary_V1_SessionOffer) -> Bool {
+    if lhs._clock != rhs._clock {return false}
+    if lhs.collector != rhs.collector {return false}
+    if lhs._exchange != rhs._exchange {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1508,7 +1862,7 @@ nonisolated extension Tributary_V1_Epoch: SwiftProtobuf.Message, SwiftProtobuf._
 
 nonisolated extension Tributary_V1_Source: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Source"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}tracks\0\u{3}first_sequence\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}name\0\u{1}tracks\0\u{3}first_sequence\0\u{1}held\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1519,6 +1873,7 @@ nonisolated extension Tributary_V1_Source: SwiftProtobuf.Message, SwiftProtobuf.
       case 1: try { try decoder.decodeSingularStringField(value: &self.name) }()
       case 2: try { try decoder.decodeRepeatedMessageField(value: &self.tracks) }()
       case 3: try { try decoder.decodeSingularUInt64Field(value: &self.firstSequence) }()
+      case 4: try { try decoder.decodeRepeatedMessageField(value: &self.held) }()
       default: break
       }
     }
@@ -1534,6 +1889,9 @@ nonisolated extension Tributary_V1_Source: SwiftProtobuf.Message, SwiftProtobuf.
     if self.firstSequence != 0 {
       try visitor.visitSingularUInt64Field(value: self.firstSequence, fieldNumber: 3)
     }
+    if !self.held.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.held, fieldNumber: 4)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1541,6 +1899,47 @@ nonisolated extension Tributary_V1_Source: SwiftProtobuf.Message, SwiftProtobuf.
     if lhs.name != rhs.name {return false}
     if lhs.tracks != rhs.tracks {return false}
     if lhs.firstSequence != rhs.firstSequence {return false}
+    if lhs.held != rhs.held {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_HeldRecords: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".HeldRecords"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}collector\0\u{3}first_sequence\0\u{3}last_sequence\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.collector) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self.firstSequence) }()
+      case 3: try { try decoder.decodeSingularUInt64Field(value: &self.lastSequence) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.collector.isEmpty {
+      try visitor.visitSingularStringField(value: self.collector, fieldNumber: 1)
+    }
+    if self.firstSequence != 0 {
+      try visitor.visitSingularUInt64Field(value: self.firstSequence, fieldNumber: 2)
+    }
+    if self.lastSequence != 0 {
+      try visitor.visitSingularUInt64Field(value: self.lastSequence, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_HeldRecords, rhs: Tributary_V1_HeldRecords) -> Bool {
+    if lhs.collector != rhs.collector {return false}
+    if lhs.firstSequence != rhs.firstSequence {return false}
+    if lhs.lastSequence != rhs.lastSequence {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1807,7 +2206,7 @@ nonisolated extension Tributary_V1_Aac: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension Tributary_V1_Welcome: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Welcome"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}major\0\u{1}minor\0\u{1}software\0\u{1}session\0\u{3}heartbeat_milliseconds\0\u{1}sources\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}major\0\u{1}minor\0\u{1}software\0\u{1}session\0\u{3}heartbeat_milliseconds\0\u{1}sources\0\u{1}collector\0\u{3}session_clock\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1821,12 +2220,18 @@ nonisolated extension Tributary_V1_Welcome: SwiftProtobuf.Message, SwiftProtobuf
       case 4: try { try decoder.decodeSingularStringField(value: &self.session) }()
       case 5: try { try decoder.decodeSingularUInt32Field(value: &self.heartbeatMilliseconds) }()
       case 6: try { try decoder.decodeRepeatedMessageField(value: &self.sources) }()
+      case 7: try { try decoder.decodeSingularStringField(value: &self.collector) }()
+      case 8: try { try decoder.decodeSingularMessageField(value: &self._sessionClock) }()
       default: break
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if self.major != 0 {
       try visitor.visitSingularUInt32Field(value: self.major, fieldNumber: 1)
     }
@@ -1845,6 +2250,12 @@ nonisolated extension Tributary_V1_Welcome: SwiftProtobuf.Message, SwiftProtobuf
     if !self.sources.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.sources, fieldNumber: 6)
     }
+    if !self.collector.isEmpty {
+      try visitor.visitSingularStringField(value: self.collector, fieldNumber: 7)
+    }
+    try { if let v = self._sessionClock {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -1855,6 +2266,8 @@ nonisolated extension Tributary_V1_Welcome: SwiftProtobuf.Message, SwiftProtobuf
     if lhs.session != rhs.session {return false}
     if lhs.heartbeatMilliseconds != rhs.heartbeatMilliseconds {return false}
     if lhs.sources != rhs.sources {return false}
+    if lhs.collector != rhs.collector {return false}
+    if lhs._sessionClock != rhs._sessionClock {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -1921,7 +2334,7 @@ nonisolated extension Tributary_V1_SourceState: SwiftProtobuf.Message, SwiftProt
 
 nonisolated extension Tributary_V1_Refusal: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Refusal"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}reason\0\u{1}text\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}reason\0\u{1}text\0\u{1}term\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -1931,6 +2344,7 @@ nonisolated extension Tributary_V1_Refusal: SwiftProtobuf.Message, SwiftProtobuf
       switch fieldNumber {
       case 1: try { try decoder.decodeSingularEnumField(value: &self.reason) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.text) }()
+      case 3: try { try decoder.decodeSingularUInt64Field(value: &self.term) }()
       default: break
       }
     }
@@ -1943,19 +2357,23 @@ nonisolated extension Tributary_V1_Refusal: SwiftProtobuf.Message, SwiftProtobuf
     if !self.text.isEmpty {
       try visitor.visitSingularStringField(value: self.text, fieldNumber: 2)
     }
+    if self.term != 0 {
+      try visitor.visitSingularUInt64Field(value: self.term, fieldNumber: 3)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
   static func ==(lhs: Tributary_V1_Refusal, rhs: Tributary_V1_Refusal) -> Bool {
     if lhs.reason != rhs.reason {return false}
     if lhs.text != rhs.text {return false}
+    if lhs.term != rhs.term {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
 }
 
 nonisolated extension Tributary_V1_Refusal.Reason: SwiftProtobuf._ProtoNameProviding {
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REASON_UNSPECIFIED\0\u{1}REASON_MALFORMED\0\u{1}REASON_VERSION\0\u{1}REASON_NAME\0\u{1}REASON_SOURCE_IN_USE\0\u{1}REASON_LIMIT\0\u{1}REASON_SEQUENCE\0\u{1}REASON_UNKNOWN_CONNECTION\0\u{1}REASON_STOPPING\0\u{1}REASON_UNAUTHORIZED\0\u{1}REASON_ENROLMENT\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{2}\0REASON_UNSPECIFIED\0\u{1}REASON_MALFORMED\0\u{1}REASON_VERSION\0\u{1}REASON_NAME\0\u{1}REASON_SOURCE_IN_USE\0\u{1}REASON_LIMIT\0\u{1}REASON_SEQUENCE\0\u{1}REASON_UNKNOWN_CONNECTION\0\u{1}REASON_STOPPING\0\u{1}REASON_UNAUTHORIZED\0\u{1}REASON_ENROLMENT\0\u{1}REASON_TERM\0\u{1}REASON_ELSEWHERE\0")
 }
 
 nonisolated extension Tributary_V1_Enrol: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
@@ -2323,7 +2741,7 @@ nonisolated extension Tributary_V1_Goodbye: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension Tributary_V1_Ack: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Ack"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sources\0\u{1}session\0\u{3}send_instants\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}sources\0\u{1}session\0\u{3}send_instants\0\u{3}session_clock\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2334,12 +2752,17 @@ nonisolated extension Tributary_V1_Ack: SwiftProtobuf.Message, SwiftProtobuf._Me
       case 1: try { try decoder.decodeRepeatedMessageField(value: &self.sources) }()
       case 2: try { try decoder.decodeSingularStringField(value: &self.session) }()
       case 3: try { try decoder.decodeSingularUInt32Field(value: &self.sendInstants) }()
+      case 4: try { try decoder.decodeSingularMessageField(value: &self._sessionClock) }()
       default: break
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if !self.sources.isEmpty {
       try visitor.visitRepeatedMessageField(value: self.sources, fieldNumber: 1)
     }
@@ -2349,6 +2772,9 @@ nonisolated extension Tributary_V1_Ack: SwiftProtobuf.Message, SwiftProtobuf._Me
     if self.sendInstants != 0 {
       try visitor.visitSingularUInt32Field(value: self.sendInstants, fieldNumber: 3)
     }
+    try { if let v = self._sessionClock {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 4)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2356,6 +2782,7 @@ nonisolated extension Tributary_V1_Ack: SwiftProtobuf.Message, SwiftProtobuf._Me
     if lhs.sources != rhs.sources {return false}
     if lhs.session != rhs.session {return false}
     if lhs.sendInstants != rhs.sendInstants {return false}
+    if lhs._sessionClock != rhs._sessionClock {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

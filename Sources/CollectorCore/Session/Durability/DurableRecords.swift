@@ -37,6 +37,8 @@ struct DurableRecords: Sendable {
         /// The number of its Goodbye, if known: it was on disk when the collector began with the spool, or, with
         /// ``ReleasePolicy/stored``, it has arrived since.
         var goodbye: UInt64?
+        /// The highest term under which it was sent.
+        var term: UInt64 = 0
         /// The records that were on disk when the collector began with the spool, until its agent has passed them.
         var archived: RecordedSpool?
         /// The records that the present session has, or that its ledger attributes to an earlier session.
@@ -67,6 +69,7 @@ struct DurableRecords: Sendable {
             own.map {
                 var spool = Spool(id: $0.spool, durable: $0.sequences)
                 spool.goodbye = $0.hasGoodbye ? $0.goodbye : nil
+                spool.term = $0.term
                 // If every record up to the last one is on disk, agents continue after it.
                 spool.archived = $0.sequences.highest > 0 ? $0 : nil
                 return spool
@@ -107,6 +110,11 @@ struct DurableRecords: Sendable {
         if let missing { new.stored.insert(missing) }
         spools[source, default: []].append(new)
         forgetOldSpools(of: source)
+    }
+
+    /// A spool is sent under a term.
+    mutating func note(term: UInt64, source: String, spool: SpoolID) {
+        change(source, spool) { $0.term = max($0.term, term) }
     }
 
     // MARK: Records in the object store
@@ -316,7 +324,7 @@ extension DurableRecords: DurabilityLookup {
         guard let own = self[source, spool] else { return ArchivedRecords() }
         let persisted = own.durable.watermark
         let goodbye = own.goodbye.flatMap { $0 <= persisted || policy == .local ? $0 : nil }
-        return ArchivedRecords(persisted: persisted, goodbye: goodbye)
+        return ArchivedRecords(persisted: persisted, goodbye: goodbye, term: own.term)
     }
 }
 

@@ -1,0 +1,103 @@
+import Archive
+import Media
+import Timing
+import Wire
+
+/// A session of another collector, placed on this one's clock by an agent that both have measured.
+struct OfferedSession: Hashable, Sendable {
+    var clock: SessionClock
+    /// The other collector.
+    var collector: String
+    /// The session's zero on this collector's monotonic clock, nanoseconds.
+    var zeroNanoseconds: Int64
+    /// How far that may be off: the other collector's error of zero, half the round trip of the agent's exchange with it, and this
+    /// collector's bound of the agent's clock at that moment.
+    var errorNanoseconds: Int64
+
+    /// Shorter and longer segments than a collector can be told to make.
+    private static let segments: ClosedRange<Int64> = 1_000_000_000...86_400_000_000_000
+    /// An offer that is less exact is of no use.
+    private static let largestErrorNanoseconds: Int64 = 5_000_000_000
+    /// How far the collectors' wall clocks may be apart.
+    private static let wallToleranceNanoseconds: Int64 = 86_400_000_000_000
+    /// How much faster one collector's clock may run than another's: what that does from the exchange until now is added to the
+    /// error.
+    private static let driftPPM: Int64 = 200
+
+    /// Nil: the agent's clock has not been measured here, or the offer is impossible.
+    init?(
+        _ introduction: SourceIntroduction, clocks: AgentClocks, at now: Instant
+    ) {
+        guard let offer = introduction.session,
+            let epoch = introduction.epochs.first(where: { $0.number == offer.exchange.epoch })?
+                .identity
+        else { return nil }
+        let exchange = offer.exchange
+        let agent = ClockID(owner: introduction.clockOwner, epoch: epoch)
+        let (sent, received) = (exchange.t1, exchange.t4)
+        // The stamps are within 2^61 of zero: their sums and differences are within 64 bits.
+        let delay = (received - sent) - (exchange.t3 - exchange.t2)
+        guard received >= sent, exchange.t3 >= exchange.t2, delay >= 0,
+            Self.segments.contains(offer.clock.segmentNanoseconds)
+        else { return nil }
+        let middle = sent + (received - sent) / 2
+        guard let model = clocks.model(of: agent, at: middle) else { return nil }
+        let session =
+            exchange.t2 + (exchange.t3 - exchange.t2) / 2 - offer.clock.zeroNanoseconds
+        let here = model.collectorNanoseconds(at: middle)
+        let age = max(0, now.monotonic.clampedSubtracting(here))
+        zeroNanoseconds = here.clampedSubtracting(session)
+        errorNanoseconds = offer.clock.zeroErrorNanoseconds
+            .clampedAdding(delay / 2)
+            .clampedAdding(model.bound(at: middle))
+            .clampedAdding(age / 1_000_000 * Self.driftPPM)
+        clock = offer.clock
+        collector = offer.collector
+        let wall = now.utc.nanoseconds.clampedSubtracting(
+            now.monotonic.clampedSubtracting(zeroNanoseconds))
+        let apart = wall.clampedSubtracting(clock.zeroUTCNanoseconds).magnitude
+        guard zeroNanoseconds <= now.monotonic, errorNanoseconds <= Self.largestErrorNanoseconds,
+            apart <= Self.wallToleranceNanoseconds.magnitude
+        else { return nil }
+    }
+
+    /// One line for the log.
+    var text: String {
+        "the session goes on from \(collector): its zero is placed by an agent's clock, to within "
+            + "\((errorNanoseconds + 999) / 1_000) µs"
+    }
+}
+
+extension SessionManifest {
+    /// Where zero is, as agents are told it.
+    var sessionClock: SessionClock {
+        SessionClock(
+            session: session, zeroUTCNanoseconds: zeroUTCNanoseconds,
+            zeroNanoseconds: presentZeroNanoseconds,
+            zeroErrorNanoseconds: min(
+                correction.errorNanoseconds, WireLimits.intervalNanoseconds),
+            segmentNanoseconds: segmentNanoseconds)
+    }
+}
+
+extension SessionRecorder {
+    /// The session of another collector that the held sources come from, if this one can go on with it.
+    func offeredSession(at now: Instant) -> OfferedSession? {
+        waitingIntroductions.compactMap { OfferedSession($0, clocks: clocks, at: now) }
+            .filter { !isTaken($0.clock.session) }
+            .min {
+                ($0.clock.zeroUTCNanoseconds, $0.clock.session, $0.errorNanoseconds)
+                    < ($1.clock.zeroUTCNanoseconds, $1.clock.session, $1.errorNanoseconds)
+            }
+    }
+
+    /// Writes down how this session lies to the one in which another collector recorded a source, once.
+    mutating func relate(_ name: String, at now: Instant) -> [Action] {
+        guard let zero = sessionZero, let session = sessionName,
+            let introduction = sources[name]?.value.introduction,
+            introduction.session.map({ $0.clock.session != session }) ?? false,
+            let offer = OfferedSession(introduction, clocks: clocks, at: now)
+        else { return [] }
+        return sources[name]?.value.recordRelation(to: offer, zero: zero, at: now) ?? []
+    }
+}
