@@ -204,8 +204,9 @@ let package = Package(
 
         // Level 7: the programs.
         program(
-            "tributary-agent", "AgentCore", "CLinux", "Files", "Control", "Encoding", "Devices",
-            "Media",
+            "tributary-agent", "AgentCore", "CLinux", "CollectorClient", "Files", "Control",
+            "Encoding",
+            "Devices", "Media",
             "Messaging", "RTSP", "Trust", "Wire"),
         program(
             "tributary-collector", "CollectorCore", "Archive", "Catalog", "CLinux", "Files",
@@ -277,7 +278,9 @@ let package = Package(
             "AgentCore", "Hashing", "AgentCore", "Devices", "Encoding", "Media", "Messaging",
             "CollectorClient", "RTSP", "Spooling", "TestMedia", "TestSpools", "Wire"),
         tests(
-            "Archive", "Archive", "Catalog", "Library", "Media", "MP4", "TestRecordings", "Timing"),
+            "Archive", "Archive", "Catalog", "Library", "Media", "MP4", "TestDisks",
+            "TestRecordings",
+            "TestSpools", "Timing"),
         tests(
             "Catalog", "Archive", "Catalog", "Library", "Media", "PostgreSQL", "SQLite",
             "TestRecordings"),
@@ -298,8 +301,10 @@ let package = Package(
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),
         tests(
-            "EndToEnd", "Archive", "Devices", "Media", "Messaging", "Operations", "SQLite",
-            "SyncCheck", "store-check", "TestMedia", "TestMetrics", "Trust", "Wire",
+            "EndToEnd", "Archive", "CLinux", "Devices", "Media", "Messaging", "Operations",
+            "SQLite",
+            "SyncCheck", "store-check", "TestMedia", "TestMetrics", "TestRecordings", "Trust",
+            "Wire",
             "tributary", "tributary-agent", "tributary-collector", "tributary-viewer"),
         tests("Media", "Media", "TestMedia"),
         tests("Messaging", "Messaging"),

@@ -107,11 +107,14 @@ package struct ProgressWatch: Sendable {
 
     private func sendingText(_ progress: AgentProgress) -> String {
         let kept = "\(byteText(progress.uplink.keptBytes)) kept on this box"
+        let collector =
+            progress.uplink.collector.isEmpty ? progress.endpoint : progress.uplink.collector
+        let moved = progress.uplink.moved.map { ", left \($0)" } ?? ""
         if progress.uplink.isConnected {
             return progress.uplink.keptBytes < 10_000_000
-                ? "sent to \(progress.endpoint)" : "sending to \(progress.endpoint), \(kept)"
+                ? "sent to \(collector)\(moved)" : "sending to \(collector)\(moved), \(kept)"
         }
-        let why = progress.uplink.trouble ?? "no answer from \(progress.endpoint)"
-        return "not sent, \(kept): \(why)"
+        let why = progress.uplink.trouble ?? "no answer from \(collector)"
+        return "not sent, \(kept): \(why)\(moved)"
     }
 }

@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import Synchronization
 import Threads
@@ -53,6 +54,54 @@ package final class HostLookup: Sendable {
         host(of: endpoint).flatMap(look(up:))
     }
 
+    /// A `tcp://` endpoint for each of several collectors behind one host name, in the order of their addresses; the endpoint itself
+    /// where its name has one address, or none within the time. Blocks that long at most.
+    ///
+    /// Only IPv4 addresses that other machines can have count: a machine with one address of each kind is one collector.
+    package static func endpoints(
+        of endpoint: String, patienceMilliseconds: Int
+    ) -> [String] {
+        guard let host = host(of: endpoint), let colon = endpoint.lastIndex(of: ":"),
+            !endpoint.contains(";")
+        else { return [endpoint] }
+        let shared = FoundAddresses()
+        NamedThread.start("resolve") {
+            let addresses = Self.addresses(of: host)
+            shared.addresses.withLock { $0 = addresses }
+            shared.answered.signal()
+        }
+        guard
+            shared.answered.wait(timeout: .now() + .milliseconds(patienceMilliseconds)) == .success
+        else {
+            return [endpoint]
+        }
+        let addresses = shared.addresses.withLock { $0 }.filter { $0 >> 24 != 127 }.sorted()
+        guard addresses.count > 1 else { return [endpoint] }
+        return addresses.map { address in
+            let bytes = [24, 16, 8, 0].map { String(address >> UInt32($0) & 255) }
+            return "tcp://\(bytes.joined(separator: "."))\(endpoint[colon...])"
+        }
+    }
+
+    /// The IPv4 addresses of a name. Blocks.
+    private static func addresses(of host: String) -> Set<UInt32> {
+        var hints = addrinfo()
+        hints.ai_family = AF_INET
+        hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
+        var list: UnsafeMutablePointer<addrinfo>?
+        guard getaddrinfo(host, nil, &hints, &list) == 0 else { return [] }
+        defer { freeaddrinfo(list) }
+        var addresses: Set<UInt32> = []
+        var next = list
+        while let entry = next {
+            entry.pointee.ai_addr?.withMemoryRebound(to: sockaddr_in.self, capacity: 1) {
+                _ = addresses.insert(UInt32(bigEndian: $0.pointee.sin_addr.s_addr))
+            }
+            next = entry.pointee.ai_next
+        }
+        return addresses
+    }
+
     private static func look(up host: String) -> String? {
         var hints = addrinfo()
         hints.ai_socktype = Int32(SOCK_STREAM.rawValue)
@@ -78,4 +127,10 @@ package final class HostLookup: Sendable {
         if host.hasPrefix("["), host.hasSuffix("]") { host = host.dropFirst().dropLast() }
         return host.isEmpty || host == "*" ? nil : String(host)
     }
+}
+
+/// What a name server has answered, perhaps to nobody any more.
+private final class FoundAddresses: Sendable {
+    let addresses = Mutex<Set<UInt32>>([])
+    let answered = DispatchSemaphore(value: 0)
 }

@@ -27,11 +27,17 @@ package struct CaptureStatusDocument: Encodable {
     var lostSamples: UInt64
     var keptBytes: UInt64
     var software: String
+    var collector: String
+    var moved: String?
+    var held: [String: UInt64]
 
     package init(_ status: CaptureStatus, of source: String) {
         self.source = source
         isCapturing = status.isCapturing
         isConnected = status.isConnected
+        collector = status.collector
+        moved = status.moved.isEmpty ? nil : status.moved
+        held = status.held
         video = status.video
         audio = status.audio
         descriptions = status.descriptions

@@ -31,6 +31,12 @@ enum StatusText {
         print(
             "  \(status.pictures) pictures, \(status.soundPackets) AAC packets, \(lost); "
                 + "\(ByteCount(Int64(clamping: status.keptBytes))) kept on the box")
+        if !status.moved.isEmpty {
+            print("  sent to \(oneLine(status.collector)); left \(oneLine(status.moved))")
+        }
+        for (collector, records) in status.held.sorted(by: { $0.key < $1.key }) {
+            print("  \(records) records are held by \(oneLine(collector)) only")
+        }
     }
 }
 

@@ -7,7 +7,8 @@ import Terminal
 package struct KeyOptions: ParsableArguments {
     @Option(
         help: """
-            The collector's public key, as printed by 'tributary keys list' on the server. (default: the key stored by \
+            The collector's public key, as printed by 'tributary keys list' on the server. Several collectors: one key for all \
+            of them, or a key for each in the order of --collector, with commas between them. (default: the key stored by \
             'tributary keys trust')
             """)
     package var collectorKey: String?
@@ -35,12 +36,38 @@ package struct KeyOptions: ParsableArguments {
 
     /// Rejects an invalid `--collector-key`, also when options are only checked.
     package static func check(collectorKey: String?) throws {
-        guard let collectorKey else { return }
-        do throws(TrustError) {
-            _ = try PublicKey(text: collectorKey)
-        } catch {
-            throw ValidationError("--collector-key: \(error)")
+        for key in keys(collectorKey) {
+            do throws(TrustError) {
+                _ = try PublicKey(text: key)
+            } catch {
+                throw ValidationError("--collector-key: \(error)")
+            }
         }
+    }
+
+    /// The keys of a list with commas between them.
+    private static func keys(_ list: String?) -> [String] {
+        list?.split(separator: ",", omittingEmptySubsequences: false).map(String.init) ?? []
+    }
+
+    /// The security of the connections to each of several collectors: with one key for all of them, or one for each.
+    package func securities(
+        for endpoints: [String], source: String, logger: Logger
+    ) throws -> [String: SocketSecurity] {
+        let keys = Self.keys(collectorKey)
+        guard keys.count <= 1 || keys.count == endpoints.count else {
+            throw UsageError(
+                "--collector-key has \(keys.count) keys and --collector \(endpoints.count) collectors: give one key for all "
+                    + "of them, or one for each")
+        }
+        var securities: [String: SocketSecurity] = [:]
+        for (index, endpoint) in endpoints.enumerated() {
+            var own = self
+            own.collectorKey = keys.count > 1 ? keys[index] : keys.first
+            securities[endpoint] = try own.security(
+                for: endpoint, source: source, logger: logger)
+        }
+        return securities
     }
 
     /// The security of a connection. Creates the box's key if it is missing, and logs how to authorise it.

@@ -68,7 +68,7 @@ struct AgentCommand: ParsableCommand {
             try capture.apply(to: &settings)
             try encoding.apply(to: &settings)
             var uplink = UplinkSettings(
-                endpoint: link.collector, sourceName: name, agentName: SourceNames.ofThisMachine(),
+                endpoint: link.collectors, sourceName: name, agentName: SourceNames.ofThisMachine(),
                 software: Version.software("tributary-agent"), batch: link.batch.length,
                 memoryLimitBytes: Int(keeping.memoryLimit.bytes),
                 spool: try keeping.spool(source: name))
@@ -80,7 +80,8 @@ struct AgentCommand: ParsableCommand {
             uplink.linger = keeping.linger.duration
             uplink.controlPath = ControlSocket.path(
                 link.controlSocket, spool: keeping.spool, source: name)
-            uplink.security = try keys.security(for: link.collector, source: name, logger: logger)
+            uplink.otherSecurities = try keys.securities(
+                for: uplink.collectors, source: name, logger: logger)
             let agent = try Agent(capture: settings, uplink: uplink, logger: logger)
             let signals = StopSignals { count in
                 if count > 1 { return agent.abandon() }

@@ -61,11 +61,12 @@ struct DoctorCommand: ParsableCommand {
             return
         }
         var uplink = UplinkSettings(
-            endpoint: link.collector, sourceName: name, agentName: SourceNames.ofThisMachine(),
+            endpoint: link.collectors, sourceName: name, agentName: SourceNames.ofThisMachine(),
             software: Version.software("tributary-agent"), batch: link.batch.length,
             memoryLimitBytes: Int(keeping.memoryLimit.bytes),
             spool: try keeping.spool(source: name))
-        uplink.security = try keys.security(for: link.collector, source: name, logger: logger)
+        uplink.otherSecurities = try keys.securities(
+            for: uplink.collectors, source: name, logger: logger)
         var findings: [Diagnosis] = []
         Doctor(capture: settings, uplink: uplink).examine { finding in
             findings.append(finding)

@@ -1,10 +1,18 @@
+import AgentCore
 import ArgumentParser
+import CollectorClient
 import Terminal
 import Wire
 
 /// Which source this is, and how it is sent.
 struct LinkOptions: ParsableArguments {
-    @Option(help: "Endpoint of the collector: tcp://ADDRESS:PORT or ipc://PATH.")
+    @Option(
+        help: ArgumentHelp(
+            """
+            Endpoint of the collector: tcp://ADDRESS:PORT or ipc://PATH. Several, with commas between them: the source is \
+            sent to one of them, each source in an order of its own; when that one is silent for 3 s, or cannot record, to \
+            the next, and back only when that one is.
+            """, valueName: "endpoint[,endpoint…]"))
     var collector = "tcp://127.0.0.1:5550"
 
     @Option(
@@ -27,11 +35,20 @@ struct LinkOptions: ParsableArguments {
             """, valueName: "path"))
     var controlSocket: String?
 
+    /// The endpoints with commas between them; a single one whose name has several addresses is one for each of them.
+    var collectors: String {
+        let endpoints = UplinkSettings.collectors(collector)
+        guard let only = endpoints.first, endpoints.count == 1 else { return collector }
+        return HostLookup.endpoints(of: only, patienceMilliseconds: 2_000).joined(separator: ",")
+    }
+
     /// The source's name, as given or as it is by itself.
     var name: String { source ?? SourceNames.ofThisMachine() }
 
     func validate() throws {
-        if let flaw = Endpoint.flaw(collector) { throw ValidationError("--collector: \(flaw)") }
+        for endpoint in UplinkSettings.collectors(collector) {
+            if let flaw = Endpoint.flaw(endpoint) { throw ValidationError("--collector: \(flaw)") }
+        }
         if let source, !SourceName.isValid(source) {
             throw ValidationError(
                 "--source '\(source.prefix(80))' is not a valid name: \(SourceName.rule)")

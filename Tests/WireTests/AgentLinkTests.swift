@@ -283,7 +283,7 @@ struct `An agent` {
         agent.connect()
         agent.receive(.refusal(Refusal(reason: reason, text: "box8 sends it")))
         switch reason {
-        case .unknownConnection, .stopping, .sourceInUse:
+        case .unknownConnection, .stopping, .sourceInUse, .term, .elsewhere:
             #expect(agent.failure == nil)
             #expect(agent.pauses.count == 1)
         case .unauthorized:

@@ -37,7 +37,7 @@ struct `The protocol's text` {
         ).map { String($0.output.1) }
         // The fields that identify a Hello are described with it.
         let versions: Set = [
-            "magic", "major", "minor", "commandMinor", "watchMinor", "releaseMinor",
+            "magic", "major", "minor", "commandMinor", "watchMinor", "releaseMinor", "termMinor",
         ]
         #expect(Set(declared) == versions.union(Self.limits.keys))
     }

@@ -123,6 +123,9 @@ final class CommandQueue: Sendable {
         var status = capture.status()
         let uplink = uplink()
         status.isConnected = uplink.isConnected
+        status.collector = uplink.collector
+        status.moved = uplink.moved ?? ""
+        status.held = uplink.held
         status.keptBytes = UInt64(clamping: uplink.keptBytes)
         status.lostSamples += uplink.lostSamples
         status.software = software

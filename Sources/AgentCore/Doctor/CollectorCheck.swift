@@ -14,6 +14,16 @@ enum CollectorCheck {
 
     /// - Parameter bitrate: of what is to be captured, bits per second; nil: unknown.
     static func look(_ settings: UplinkSettings, bitrate: Int?) -> [Diagnosis] {
+        let endpoints = settings.collectors
+        return endpoints.flatMap { endpoint in
+            var own = settings
+            own.endpoint = endpoint
+            own.security = settings.security(of: endpoint)
+            return lookAtOne(own, bitrate: bitrate)
+        }
+    }
+
+    private static func lookAtOne(_ settings: UplinkSettings, bitrate: Int?) -> [Diagnosis] {
         do throws(MessagingError) {
             let context = try Context()
             let wakeUp = try WakeUp()

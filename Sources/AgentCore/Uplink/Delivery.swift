@@ -20,6 +20,10 @@ import Wire
 /// connection those set aside come first again, because another collector may have less of them; and at the end, to hear that
 /// they are released.
 ///
+/// There may be several collectors (``CollectorChoice``). What one has acknowledged is not sent to the next, and what it has received
+/// without an acknowledgement is: a record is known by its spool and number, so that two copies of it are never two records. Each
+/// change raises the term (``CollectorNote``), durably, before the next collector is greeted with it.
+///
 /// A spool that was put back to an earlier state (a restored snapshot) would give numbers twice. The collector's greeting tells: it has
 /// records that nobody here has sent. What is new here goes on under another identity then.
 struct Delivery<Payload: SpooledPayload>: Sendable {
@@ -74,6 +78,16 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     private var isBetweenSenders = false
     /// The present connection is to be given up for another one.
     private var hasToReconnect = false
+    private var choice: CollectorChoice
+    private var note = CollectorNote()
+    /// Why the source is not sent to the collector before.
+    private var moved: String?
+    /// The last exchanges with the present collector's clock.
+    private var recentExchanges: [ReportedExchange] = []
+    private static var recentExchangesKept: Int { 32 }
+    private static var recentNanoseconds: Int64 { 60_000_000_000 }
+    /// The note could not be written, which was said.
+    private var hasNoteFailed = false
 
     /// - Parameters:
     ///   - disk: the spools there; nil: memory alone.
@@ -92,8 +106,12 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         self.epoch = epoch
         self.makeIdentity = makeIdentity
         self.openDisk = disk == nil ? openDisk : nil
+        let kept = log.collectorNote()
+        choice = CollectorChoice(
+            settings.collectors, source: settings.sourceName, present: kept?.endpoint)
         if self.openDisk != nil { retryAt = .min }
         takeUp()
+        if let kept { follow(kept) }
     }
 
     // MARK: State
@@ -130,6 +148,22 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     var takesSeveralRecords: Bool { senders[0].link.takesSeveralRecords }
     /// Within how much time those who watch the source live wish to have each sample; nil: nobody watches.
     var watchNanoseconds: Int64? { senders[0].link.watchNanoseconds(of: 0) }
+    /// The endpoint of the collector to connect to.
+    var endpoint: String { choice.present }
+    /// Whether there is another one to go to.
+    var hasOtherCollectors: Bool { choice.hasOthers }
+    var term: UInt64 { note.term }
+    /// Why the source is not sent to the collector before; nil: there was none since the start.
+    var movedBecause: String? { moved }
+    /// Records that other collectors hold, by their names.
+    var held: [String: UInt64] {
+        var held: [String: UInt64] = [:]
+        for range in (senders + setAside).flatMap(\.cursor.held) {
+            held[range.collector, default: 0].addClamped(
+                range.sequences.upperBound - range.sequences.lowerBound + 1)
+        }
+        return held
+    }
     /// Whether what is kept outlives the process.
     var isOnDisk: Bool { (senders + setAside).allSatisfy { $0.place.medium == .disk } }
     /// The spool's directory; nil while there is none.
@@ -158,7 +192,12 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         begin(now: now) + keep(now: now) { KeptRecord(goodbye: text, at: $0) }
     }
 
-    mutating func add(_ exchange: ReportedExchange) { senders[0].link.add(exchange) }
+    mutating func add(_ exchange: ReportedExchange) {
+        choice.heard(now: exchange.t4)
+        recentExchanges.append(exchange)
+        if recentExchanges.count > Self.recentExchangesKept { recentExchanges.removeFirst() }
+        senders[0].link.add(exchange)
+    }
 
     /// Has what is known of the clocks sent now instead of with the next heartbeat.
     mutating func reportExchanges(now: Int64) -> [Action] {
@@ -186,6 +225,8 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     // MARK: What the network does
 
     mutating func connected(now: Int64) -> [Action] {
+        if note.endpoint != choice.present { turn() }
+        senders[0].link.route = route(of: senders[0])
         let actions = senders[0].link.connected(now: now)
         return perform(actions, now: now)
     }
@@ -196,6 +237,9 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         return perform(actions, now: now)
     }
 
+    /// A connection is ready, although nothing was said over it yet.
+    mutating func heard(now: Int64) { choice.heard(now: now) }
+
     /// The session's name, as the collector reports it; empty: it has not.
     var session: String { senders[0].link.session }
 
@@ -205,7 +249,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     mutating func notAdmitted(_ why: String, now: Int64) -> [Action] {
         isBetweenSenders = false
         let actions = senders[0].link.notAdmitted(why, now: now)
-        return perform(actions, now: now)
+        return leaveIfTold(perform(actions, now: now), now: now)
     }
 
     mutating func received(_ header: [UInt8], now: Int64) -> [Action] {
@@ -215,6 +259,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         } catch {
             return perform(senders[0].link.receivedUnreadable(error, now: now), now: now)
         }
+        choice.heard(now: now)
         var isPutOff = false
         if case .welcome(let welcome) = message, isPutBack(welcome, now: now) {
             return renew(now: now)
@@ -224,12 +269,18 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
             isPutOff = isBetweenSenders && refusal.reason == .unknownConnection
         }
         let actions = senders[0].link.received(message, now: now)
-        return perform(actions, takesBack: !isPutOff, now: now)
+        if let seen = senders[0].link.takeSeenTerm() { raiseTerm(above: seen) }
+        return leaveIfTold(perform(actions, takesBack: !isPutOff, now: now), now: now)
     }
 
     mutating func tick(now: Int64) -> [Action] {
         returnToDisk(now: now)
         senders[0].link.cursors[0].storedBytes = keptBytes
+        if senders[0].link.isFlowing { choice.isUseful(now: now) }
+        if let complaint = choice.complaint(now: now) {
+            return moveOn(because: complaint, now: now) + lookBehind(now: now)
+        }
+        noteSession()
         let actions = senders[0].link.tick(now: now)
         return perform(actions, now: now) + lookBehind(now: now)
     }
@@ -396,12 +447,15 @@ extension Delivery {
         guard !earlier.isEmpty else { return }
         // What sends at this moment is not the first any more: it greets when its turn comes.
         _ = senders[0].link.disconnected(now: now)
+        let kept = log.collectorNote()
         senders =
             earlier.map { life in
                 var sender = sender(for: life)
                 sender.link.retire()
+                if let kept { follow(kept, by: &sender) }
                 return sender
             } + senders
+        if let kept { note.term = max(note.term, kept.term) + 1 }
         hasToReconnect = true
     }
 
@@ -411,6 +465,7 @@ extension Delivery {
         let (place, oldest) = try log.copyToDisk(
             old.place, from: old.cursor.released + 1, old.identity, epoch, now: now,
             as: Payload.self)
+        try log.write(note)
         let first = log.spool(place)?.firstNumber ?? old.next
         var sender = Sender(
             link: link(
@@ -418,6 +473,7 @@ extension Delivery {
                 kept: (first..<old.next, log.formats)),
             identity: old.identity, place: place, epochs: old.epochs,
             firstOwn: max(old.firstOwn, old.cursor.highestSent + 1))
+        sender.link.cursors[0].follow(old.cursor)
         retiredLostSamples += old.link.lostSamples
         // Nothing comes behind a goodbye; that it is on disk may be known already.
         if old.cursor.goodbye != nil { sender.link.retire() }
@@ -440,7 +496,10 @@ extension Delivery {
     /// The connected sender has nothing left to keep.
     private mutating func finishSender() -> [Action] {
         log.remove(senders[0].place)
-        guard senders.count > 1 || !setAside.isEmpty else { return [.finished] }
+        guard senders.count > 1 || !setAside.isEmpty else {
+            log.removeCollectorNote()
+            return [.finished]
+        }
         retiredLostSamples += senders[0].link.lostSamples
         senders.removeFirst()
         // The source has ended: what is left of it is to be released.
@@ -472,6 +531,154 @@ extension Delivery {
         return log.takeNotices().map { .log($0) }
             + (hasToReconnect ? [.reconnect(afterMilliseconds: 0)] : [])
     }
+}
+
+// MARK: - Collectors
+
+extension Delivery {
+    /// Goes on with what an earlier life has noted of the collectors.
+    private mutating func follow(_ kept: CollectorNote) {
+        note = kept
+        for index in senders.indices { follow(kept, by: &senders[index]) }
+    }
+
+    /// Has a spool of an earlier life go on with what that has noted.
+    private func follow(_ kept: CollectorNote, by sender: inout Sender) {
+        sender.link.cursors[0].held = kept.held[sender.identity] ?? []
+        // What was released was so by the collector that the note names.
+        if !kept.endpoint.isEmpty, kept.endpoint != note.endpoint {
+            sender.link.cursors[0].leave(kept.collectorName)
+        }
+    }
+
+    /// What the connected sender says of itself and of other collectors.
+    private func route(of sender: Sender) -> LinkRoute {
+        var route = LinkRoute(endpoint: choice.present)
+        route.term = note.term
+        route.hasOthers = choice.hasOthers
+        if let session = note.session,
+            let epoch = sender.epochs.last(where: { $0.identity == session.epoch })
+        {
+            var exchange = session.exchange
+            exchange.epoch = epoch.number
+            route.session = SessionOffer(
+                clock: session.clock, collector: session.collector, exchange: exchange)
+        }
+        return route
+    }
+
+    /// Another collector has its turn: raises the term, and makes it durable before anything is sent there.
+    private mutating func turn() {
+        let former = note.endpoint.isEmpty ? nil : note.collectorName
+        for index in senders.indices { senders[index].link.cursors[0].leave(former) }
+        for index in setAside.indices { setAside[index].link.cursors[0].leave(former) }
+        if let former {
+            log.note(
+                .notice,
+                "the source is sent to \(choice.present) from now on (term \(note.term + 1)); \(former) "
+                    + "has acknowledged \(heldText(by: former))")
+        }
+        note.term += 1
+        note.endpoint = choice.present
+        note.name = ""
+        recentExchanges.removeAll()
+        writeNote()
+    }
+
+    private func heldText(by collector: String) -> String {
+        let records = held[collector] ?? 0
+        return "\(records) records that are not on this box any more"
+    }
+
+    /// A collector has seen a higher term of the spool: this one was put back to an earlier state, or is a copy. Which of its records
+    /// the collector has, its next greeting tells.
+    private mutating func raiseTerm(above seen: UInt64) {
+        note.term = max(note.term, seen) + 1
+        log.note(.warning, "the spool's term is raised to \(note.term)")
+        writeNote()
+    }
+
+    /// The present connection has ended for good where the collector has said so and there is another one.
+    private mutating func leaveIfTold(_ actions: [Action], now: Int64) -> [Action] {
+        guard let reason = senders[0].link.takeDeparture(), choice.hasOthers else {
+            return actions
+        }
+        return actions.filter { !$0.isReconnection } + moveOn(because: reason, now: now)
+    }
+
+    /// Gives the next collector its turn.
+    private mutating func moveOn(because reason: String, now: Int64) -> [Action] {
+        noteSession(isLeaving: true)
+        let former = choice.present
+        isBetweenSenders = false
+        let ending = perform(senders[0].link.disconnected(now: now), now: now)
+        choice.advance(now: now)
+        moved = "\(former): \(reason)"
+        log.note(
+            .warning, "leaving the collector at \(former): \(reason); trying \(choice.present)")
+        return ending.filter { !$0.isReconnection } + takeNotices()
+            + [.reconnect(afterMilliseconds: 0)]
+    }
+
+    /// Keeps what another collector needs to go on with the session: in memory each time it is known better, on the disk when it is
+    /// another session.
+    private mutating func noteSession(isLeaving: Bool = false) {
+        guard choice.hasOthers else { return }
+        let link = senders[0].link
+        if link.isFlowing, link.session.isEmpty, note.session?.collector == note.collectorName {
+            // It has ended there: nobody is to go on with it.
+            note.session = nil
+            writeNote()
+        }
+        if link.isFlowing, note.name != link.collectorName, note.endpoint == choice.present {
+            note.name = link.collectorName
+            writeNote()
+        }
+        guard let clock = link.sessionClock, link.isFlowing || isLeaving,
+            note.endpoint == choice.present, isLeaving || note.session?.clock != clock,
+            let newest = recentExchanges.last,
+            let number = senders[0].epochs.first(where: { $0.identity == epoch })?.number
+        else { return }
+        let best = recentExchanges.filter {
+            $0.epoch == number && newest.t4 - $0.t4 <= Self.recentNanoseconds
+        }.min { $0.delayNanoseconds < $1.delayNanoseconds }
+        guard let best else { return }
+        let isOther = note.session?.clock.session != clock.session
+        note.session = CollectorNote.Session(
+            clock: clock, exchange: best, epoch: epoch, collector: note.collectorName)
+        // Leaving, it is written with the next term.
+        if isOther, !isLeaving { writeNote() }
+    }
+
+    private mutating func writeNote() {
+        note.held = [:]
+        for sender in setAside + senders where !sender.cursor.held.isEmpty {
+            note.held[sender.identity] = sender.cursor.held
+        }
+        do throws(SpoolError) {
+            try log.write(note)
+            hasNoteFailed = false
+        } catch {
+            // A box with a failed disk must still record. A collector that has seen a higher term refuses what comes after a crash,
+            // and the term is raised again.
+            if !hasNoteFailed {
+                log.note(.error, "\(error); the change of collector is not noted on the disk")
+            }
+            hasNoteFailed = true
+        }
+    }
+}
+
+extension AgentAction {
+    /// Whether it is another connection.
+    fileprivate var isReconnection: Bool {
+        if case .reconnect = self { true } else { false }
+    }
+}
+
+extension ReportedExchange {
+    /// The time that it was on the way.
+    fileprivate var delayNanoseconds: Int64 { (t4 - t1) - (t3 - t2) }
 }
 
 // MARK: - Records

@@ -184,6 +184,40 @@ struct RecordLog: Sendable {
         note(.error, "\(error); samples already sent stay in the spool until they can be deleted")
     }
 
+    // MARK: The collectors
+
+    /// What is kept beside the spools; nil: nothing, or it cannot be read.
+    mutating func collectorNote() -> CollectorNote? {
+        guard let disk else { return nil }
+        do throws(SpoolError) {
+            guard let bytes = try disk.readNote(limitBytes: CollectorNote.maximumBytes + 1) else {
+                return nil
+            }
+            if let note = CollectorNote(bytes) { return note }
+            self.note(
+                .error,
+                "what \(disk.storage.path) keeps of the collectors is damaged: records may be sent again"
+            )
+        } catch {
+            self.note(.error, "\(error)")
+        }
+        return nil
+    }
+
+    /// Deletes it: there is no record any more that it is about.
+    mutating func removeCollectorNote() {
+        do throws(SpoolError) {
+            try disk?.removeNote()
+        } catch {
+            deletionFailed(error)
+        }
+    }
+
+    /// Makes it durable; without a disk it is in memory alone, as the records are. Blocks.
+    func write(_ note: CollectorNote) throws(SpoolError) {
+        try disk?.writeNote(note.encoded())
+    }
+
     // MARK: Records
 
     /// The loss of a batch that cannot be decoded, because the beginning of its group of pictures was dropped; nil: it can.

@@ -37,7 +37,9 @@ struct UplinkLoop {
     private var turns: UInt64 = 0
     /// What went wrong last, while nothing is sent.
     private var trouble: String?
-    private let hostCheck: HostLookup
+    /// Of the endpoint that is connected, or was.
+    private var hostCheck: HostLookup
+    private var endpoint: String
     private var greeting = GreetingWatch()
     /// Since when the collector is not there.
     private var absentSince: Int64?
@@ -56,10 +58,11 @@ struct UplinkLoop {
 
     init(uplink: Uplink, formats: [TrackFormat]) {
         self.uplink = uplink
-        hostCheck = HostLookup(of: uplink.settings.endpoint)
         delivery = Delivery(
             settings: uplink.settings, disk: uplink.disk, openDisk: uplink.diskOpener,
             formats: formats, epoch: BootEpoch.identity(), makeIdentity: { .random() })
+        endpoint = delivery.endpoint
+        hostCheck = HostLookup(of: endpoint)
         synchronizer = delivery.storage.map { SpoolSynchronizer($0) }
         prober = ClockProber(epoch: delivery.presentEpoch, now: 0)
     }
@@ -79,7 +82,7 @@ struct UplinkLoop {
                 }
             }
         } catch {
-            return .failed("the connection to \(uplink.settings.endpoint) broke: \(error)")
+            return .failed("the connection to \(endpoint) broke: \(error)")
         }
         return outcome ?? .complete
     }
@@ -99,9 +102,14 @@ struct UplinkLoop {
 
     /// One connection, from its first attempt to its loss.
     private mutating func connect(in context: Context) throws(MessagingError) {
+        if endpoint != delivery.endpoint {
+            endpoint = delivery.endpoint
+            hostCheck = HostLookup(of: endpoint)
+            greeting = GreetingWatch()
+        }
         var connection = try LinkConnection(
-            to: uplink.settings.endpoint, security: uplink.settings.security, asksForTime: true,
-            in: context, wakeUp: uplink.wakeUp)
+            to: endpoint, security: security, asksForTime: true, in: context,
+            wakeUp: uplink.wakeUp)
         while outcome == nil {
             if case .pausing = phase { return }
             try connection.wait(
@@ -116,6 +124,8 @@ struct UplinkLoop {
             outgoing.removeAll(keepingCapacity: true)
         }
     }
+
+    private var security: SocketSecurity { uplink.settings.security(of: endpoint) }
 
     private func waitMilliseconds(now: Int64) -> Int {
         switch phase {
@@ -176,6 +186,10 @@ extension UplinkLoop {
         }
         var status = UplinkStatus()
         status.isConnected = delivery.isFlowing
+        status.collector = delivery.endpoint
+        status.moved = delivery.movedBecause
+        status.term = delivery.term
+        if delivery.hasOtherCollectors { status.held = delivery.held }
         status.keptBytes = delivery.keptBytes
         status.keptSamples = delivery.keptSamples
         status.lostSamples = delivery.lostSamples
@@ -211,7 +225,7 @@ extension UplinkLoop {
         absentSince = since
         let isEarly = now - since < Self.lookUpAfterNanoseconds
         absence =
-            greeting.trouble(of: uplink.settings.endpoint, now: now)
+            greeting.trouble(of: endpoint, now: now)
             ?? (isEarly ? nil : hostCheck.trouble(now: now))
         delivery.setAbsence(absence)
     }
@@ -270,6 +284,7 @@ extension UplinkLoop {
                 prober = ClockProber(
                     epoch: delivery.presentEpoch, now: MonotonicClock().nowNanoseconds)
                 phase = .probing
+                delivery.heard(now: MonotonicClock().nowNanoseconds)
             case .disconnected:
                 // Before the first success libzmq tries again by itself.
                 if case .connecting = phase { continue }
@@ -278,8 +293,8 @@ extension UplinkLoop {
                 perform(delivery.disconnected(now: MonotonicClock().nowNanoseconds))
             case .handshakeFailed(_, let failure):
                 let why = HandshakeAdvice.line(
-                    failure, endpoint: uplink.settings.endpoint,
-                    name: uplink.settings.sourceName, security: uplink.settings.security)
+                    failure, endpoint: endpoint, name: uplink.settings.sourceName,
+                    security: security)
                 perform(delivery.notAdmitted(why, now: MonotonicClock().nowNanoseconds))
             case .connected, .accepted, .retrying, .other:
                 continue

@@ -3,7 +3,7 @@ package import Messaging
 
 /// Where an agent sends its source, and how.
 package struct UplinkSettings: Hashable, Sendable {
-    /// The collector's ZeroMQ endpoint.
+    /// The ZeroMQ endpoints of the collectors, as they were configured: with commas between them.
     package var endpoint: String
     package var sourceName: String
     /// The box's name, for logs.
@@ -16,6 +16,8 @@ package struct UplinkSettings: Hashable, Sendable {
     package var memoryLimitBytes: Int
     /// How the connections are protected.
     package var security = SocketSecurity.plain
+    /// The same for endpoints whose collectors have other keys.
+    package var otherSecurities: [String: SocketSecurity] = [:]
     /// Where samples are kept on disk until the collector has them there; nil: in memory alone.
     package var spool: SpoolSettings?
     /// Where people on the box give commands, a Unix socket; nil: nowhere.
@@ -25,6 +27,22 @@ package struct UplinkSettings: Hashable, Sendable {
 
     /// Well within what a service manager waits (`TimeoutStopSec=30`), which kills the agent then.
     package static let defaultLinger = Duration.seconds(10)
+
+    /// How the connections to one of the collectors are protected.
+    package func security(of endpoint: String) -> SocketSecurity {
+        otherSecurities[endpoint] ?? security
+    }
+
+    /// Each of the endpoints.
+    package var collectors: [String] { Self.collectors(endpoint) }
+
+    /// The endpoints of a list with commas between them, each once.
+    package static func collectors(_ list: String) -> [String] {
+        var seen: Set<Substring> = []
+        let names = list.split(separator: ",").map { $0.drop { $0 == " " } }
+            .filter { !$0.isEmpty && seen.insert($0).inserted }.map(String.init)
+        return names.isEmpty ? [list] : names
+    }
 
     package init(
         endpoint: String, sourceName: String, agentName: String, software: String,
@@ -92,6 +110,14 @@ package enum UplinkOutcome: Hashable, Sendable {
 /// How an uplink does at this moment.
 package struct UplinkStatus: Hashable, Sendable {
     package var isConnected = false
+    /// The endpoint of the collector that it is sent to.
+    package var collector = ""
+    /// Why it is not sent to the one before; nil: there was none, or it was before this start.
+    package var moved: String?
+    /// How often it has changed collectors, over the spool's life.
+    package var term: UInt64 = 0
+    /// Records that other collectors hold, by their names.
+    package var held: [String: UInt64] = [:]
     /// Bytes that are not durable at the collector.
     package var keptBytes = 0
     package var keptSamples: UInt64 = 0

@@ -54,7 +54,7 @@ package struct AgentLinkSettings: Hashable, Sendable {
 }
 
 /// To which collector a link goes, and what it says of the one before.
-package struct AgentRoute: Hashable, Sendable {
+package struct LinkRoute: Hashable, Sendable {
     /// Where the collector is, for logs.
     package var endpoint: String
     /// The spool's term; 0: without terms.

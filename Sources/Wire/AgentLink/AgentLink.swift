@@ -35,7 +35,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
 
     private let settings: AgentLinkSettings
     /// To which collector; the link's owner changes it while the link is not connected.
-    package var route: AgentRoute
+    package var route: LinkRoute
     private var state = State.offline
     /// The link's position in the log of each source; only the log's owner changes it from outside.
     package var cursors: [Cursor<Payload>] = []
@@ -80,7 +80,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     /// A link that is not connected yet.
     package init(settings: AgentLinkSettings) {
         self.settings = settings
-        route = AgentRoute(endpoint: settings.endpoint)
+        route = LinkRoute(endpoint: settings.endpoint)
         collectorClock = CollectorClock(of: settings.spool)
     }
 

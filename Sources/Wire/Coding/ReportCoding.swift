@@ -88,6 +88,14 @@ extension CaptureStatus {
             $0.keptBytes = keptBytes
             $0.connected = isConnected
             $0.software = software
+            $0.collector = printable(collector)
+            $0.moved = printable(moved)
+            $0.held = held.sorted { $0.key < $1.key }.prefix(WireLimits.heldRanges).map { held in
+                .with {
+                    $0.collector = printable(held.key, limit: WireLimits.labelBytes)
+                    $0.records = held.value
+                }
+            }
         }
     }
 
@@ -119,6 +127,15 @@ extension CaptureStatus {
         isConnected = message.connected
         software = try FieldChecks.text(
             message.software, "CaptureStatus.software", limit: WireLimits.labelBytes)
+        collector = try FieldChecks.text(message.collector, "CaptureStatus.collector")
+        moved = try FieldChecks.text(message.moved, "CaptureStatus.moved")
+        try FieldChecks.count(
+            message.held.count, "CaptureStatus.held", 0...WireLimits.heldRanges)
+        for entry in message.held {
+            let name = try FieldChecks.text(
+                entry.collector, "HeldCount.collector", limit: WireLimits.labelBytes)
+            held[name] = entry.records
+        }
     }
 }
 

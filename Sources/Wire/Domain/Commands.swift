@@ -127,6 +127,12 @@ package struct CaptureStatus: Hashable, Sendable {
     package var keptBytes: UInt64 = 0
     package var isConnected = false
     package var software = ""
+    /// The endpoint of the collector that the source is sent to.
+    package var collector = ""
+    /// Which collector it was sent to before, and why not any more; empty: none since the start.
+    package var moved = ""
+    /// Number of records that other collectors have and the box has not, by their names.
+    package var held: [String: UInt64] = [:]
 
     package init() {}
 }

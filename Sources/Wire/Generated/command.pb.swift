@@ -511,7 +511,39 @@ nonisolated struct Tributary_V1_CaptureStatus: @unchecked Sendable {
     set {_uniqueStorage()._software = newValue}
   }
 
+  /// The endpoint of the collector that the source is sent to.
+  var collector: String {
+    get {_storage._collector}
+    set {_uniqueStorage()._collector = newValue}
+  }
+
+  /// Which collector it was sent to before, and why not any more; empty: none since the start.
+  var moved: String {
+    get {_storage._moved}
+    set {_uniqueStorage()._moved = newValue}
+  }
+
+  /// Records that are not on the box any more, by the collectors that have acknowledged them; not the present one's.
+  var held: [Tributary_V1_CaptureStatus.HeldCount] {
+    get {_storage._held}
+    set {_uniqueStorage()._held = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  nonisolated struct HeldCount: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    var collector: String = String()
+
+    var records: UInt64 = 0
+
+    var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    init() {}
+  }
 
   init() {}
 
@@ -1388,7 +1420,7 @@ nonisolated extension Tributary_V1_Snapshot: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Tributary_V1_CaptureStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".CaptureStatus"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}capturing\0\u{1}video\0\u{1}audio\0\u{1}descriptions\0\u{1}size\0\u{3}video_bitrate\0\u{1}crop\0\u{1}rotation\0\u{1}mirrored\0\u{1}pictures\0\u{3}sound_packets\0\u{3}lost_samples\0\u{3}kept_bytes\0\u{1}connected\0\u{1}software\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}capturing\0\u{1}video\0\u{1}audio\0\u{1}descriptions\0\u{1}size\0\u{3}video_bitrate\0\u{1}crop\0\u{1}rotation\0\u{1}mirrored\0\u{1}pictures\0\u{3}sound_packets\0\u{3}lost_samples\0\u{3}kept_bytes\0\u{1}connected\0\u{1}software\0\u{1}collector\0\u{1}moved\0\u{1}held\0")
 
   fileprivate class _StorageClass {
     var _capturing: Bool = false
@@ -1406,6 +1438,9 @@ nonisolated extension Tributary_V1_CaptureStatus: SwiftProtobuf.Message, SwiftPr
     var _keptBytes: UInt64 = 0
     var _connected: Bool = false
     var _software: String = String()
+    var _collector: String = String()
+    var _moved: String = String()
+    var _held: [Tributary_V1_CaptureStatus.HeldCount] = []
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1431,6 +1466,9 @@ nonisolated extension Tributary_V1_CaptureStatus: SwiftProtobuf.Message, SwiftPr
       _keptBytes = source._keptBytes
       _connected = source._connected
       _software = source._software
+      _collector = source._collector
+      _moved = source._moved
+      _held = source._held
     }
   }
 
@@ -1464,6 +1502,9 @@ nonisolated extension Tributary_V1_CaptureStatus: SwiftProtobuf.Message, SwiftPr
         case 13: try { try decoder.decodeSingularUInt64Field(value: &_storage._keptBytes) }()
         case 14: try { try decoder.decodeSingularBoolField(value: &_storage._connected) }()
         case 15: try { try decoder.decodeSingularStringField(value: &_storage._software) }()
+        case 16: try { try decoder.decodeSingularStringField(value: &_storage._collector) }()
+        case 17: try { try decoder.decodeSingularStringField(value: &_storage._moved) }()
+        case 18: try { try decoder.decodeRepeatedMessageField(value: &_storage._held) }()
         default: break
         }
       }
@@ -1521,6 +1562,15 @@ nonisolated extension Tributary_V1_CaptureStatus: SwiftProtobuf.Message, SwiftPr
       if !_storage._software.isEmpty {
         try visitor.visitSingularStringField(value: _storage._software, fieldNumber: 15)
       }
+      if !_storage._collector.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._collector, fieldNumber: 16)
+      }
+      if !_storage._moved.isEmpty {
+        try visitor.visitSingularStringField(value: _storage._moved, fieldNumber: 17)
+      }
+      if !_storage._held.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._held, fieldNumber: 18)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1545,10 +1595,48 @@ nonisolated extension Tributary_V1_CaptureStatus: SwiftProtobuf.Message, SwiftPr
         if _storage._keptBytes != rhs_storage._keptBytes {return false}
         if _storage._connected != rhs_storage._connected {return false}
         if _storage._software != rhs_storage._software {return false}
+        if _storage._collector != rhs_storage._collector {return false}
+        if _storage._moved != rhs_storage._moved {return false}
+        if _storage._held != rhs_storage._held {return false}
         return true
       }
       if !storagesAreEqual {return false}
     }
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_CaptureStatus.HeldCount: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = Tributary_V1_CaptureStatus.protoMessageName + ".HeldCount"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}collector\0\u{1}records\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.collector) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self.records) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.collector.isEmpty {
+      try visitor.visitSingularStringField(value: self.collector, fieldNumber: 1)
+    }
+    if self.records != 0 {
+      try visitor.visitSingularUInt64Field(value: self.records, fieldNumber: 2)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_CaptureStatus.HeldCount, rhs: Tributary_V1_CaptureStatus.HeldCount) -> Bool {
+    if lhs.collector != rhs.collector {return false}
+    if lhs.records != rhs.records {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -1,0 +1,102 @@
+import Media
+import Wire
+
+/// To which of several collectors a source is sent.
+///
+/// Each source has an order of its own among the collectors (``RendezvousOrder``). It stays with one until that one is silent for
+/// three seconds, or says that it cannot record; then the next in the order has its turn, after the last the first. It never goes
+/// back by itself. A value: time comes in with each call, and the jitter is drawn from the source's name.
+struct CollectorChoice: Hashable, Sendable {
+    /// Nothing was heard for this long, no acknowledgement and no answer of the clock: the next collector has its turn.
+    static let silenceNanoseconds: Int64 = 3_000_000_000
+    /// Sources that lose a collector together look for another one spread over this time.
+    static let jitterNanoseconds: Int64 = 1_000_000_000
+    /// A collector that is heard but takes no records for this long is of no use.
+    static let uselessNanoseconds: Int64 = 15_000_000_000
+
+    /// In the source's order; at least one.
+    let collectors: [String]
+    private var index = 0
+    /// When the present one was heard last, or had its turn.
+    private var heardNanoseconds: Int64?
+    /// When it took records last, or had its turn.
+    private var usefulNanoseconds: Int64?
+    private var patienceNanoseconds = Self.silenceNanoseconds
+    private var random: UInt64
+
+    /// - Parameter present: where the source was sent before; nil, or one that is not configured any more: the first in the order.
+    init(_ collectors: [String], source: String, present: String?) {
+        precondition(!collectors.isEmpty, "an agent has a collector")
+        self.collectors = RendezvousOrder.of(collectors, for: source)
+        index = present.flatMap(self.collectors.firstIndex) ?? 0
+        random = RendezvousOrder.weight(of: "", for: source)
+        drawPatience()
+    }
+
+    var present: String { collectors[index] }
+    var hasOthers: Bool { collectors.count > 1 }
+
+    /// Something was heard of the present collector.
+    mutating func heard(now: Int64) { heardNanoseconds = max(heardNanoseconds ?? now, now) }
+
+    /// The present collector takes records.
+    mutating func isUseful(now: Int64) { usefulNanoseconds = now }
+
+    /// Why the next one is to have its turn; nil: it is not.
+    mutating func complaint(now: Int64) -> String? {
+        guard hasOthers else { return nil }
+        let heard = heardNanoseconds ?? now
+        let useful = usefulNanoseconds ?? now
+        heardNanoseconds = heard
+        usefulNanoseconds = useful
+        if now - heard >= patienceNanoseconds {
+            return "nothing was heard of it for \((now - heard) / 1_000_000_000) s"
+        }
+        if now - useful >= Self.uselessNanoseconds {
+            return "it answers, and accepted nothing for \((now - useful) / 1_000_000_000) s"
+        }
+        return nil
+    }
+
+    /// Gives the next one its turn.
+    mutating func advance(now: Int64) {
+        index = (index + 1) % collectors.count
+        heardNanoseconds = now
+        usefulNanoseconds = now
+        drawPatience()
+    }
+
+    private mutating func drawPatience() {
+        random = RendezvousOrder.mixed(random &+ 0x9E37_79B9_7F4A_7C15)
+        patienceNanoseconds =
+            Self.silenceNanoseconds + Int64(random % UInt64(Self.jitterNanoseconds))
+    }
+}
+
+/// The order of collectors for a source by rendezvous hashing: whoever knows the names finds the same one, sources spread evenly,
+/// and a collector that is added or removed changes nothing between the others.
+///
+/// The weight of a collector is the 64-bit FNV-1a hash of its name as it is configured, a zero byte and the source's name, mixed by
+/// the finaliser of SplitMix64; the heaviest is first.
+enum RendezvousOrder {
+    static func of(_ collectors: [String], for source: String) -> [String] {
+        collectors.map { (name: $0, weight: weight(of: $0, for: source)) }
+            .sorted { ($1.weight, $0.name) < ($0.weight, $1.name) }
+            .map(\.name)
+    }
+
+    static func weight(of collector: String, for source: String) -> UInt64 {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in Array(collector.utf8) + [0] + Array(source.utf8) {
+            hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
+        }
+        return mixed(hash)
+    }
+
+    static func mixed(_ value: UInt64) -> UInt64 {
+        var bits = value
+        bits = (bits ^ (bits >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        bits = (bits ^ (bits >> 27)) &* 0x94D0_49BB_1331_11EB
+        return bits ^ (bits >> 31)
+    }
+}

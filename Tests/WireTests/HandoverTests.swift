@@ -1,0 +1,120 @@
+import Media
+import Testing
+
+@testable import Wire
+
+/// What agents with several collectors and their collectors tell each other.
+@Suite struct HandoverTests {
+    private static let clock = SessionClock(
+        session: "2026-11-20T22-40-00.000Z", zeroUTCNanoseconds: 9, zeroNanoseconds: -8,
+        zeroErrorNanoseconds: 7, segmentNanoseconds: 6)
+
+    private func hello(term: UInt64 = 3, hasOthers: Bool = true, spool: UInt8 = 1) -> Hello {
+        var hello = Fixtures.hello(spool: spool)
+        hello.term = term
+        hello.hasOthers = hasOthers
+        return hello
+    }
+
+    @Test func `a greeting carries term, held records and session`() throws {
+        var hello = hello()
+        hello.sources[0].firstSequence = 30
+        hello.sources[0].held = [
+            HeldRecords(collector: "west", sequences: 1...9),
+            HeldRecords(collector: "tcp://b:5550", sequences: 12...29),
+        ]
+        hello.session = SessionOffer(
+            clock: Self.clock, collector: "west", exchange: Fixtures.exchange(1))
+        #expect(try WireMessage(decoding: WireMessage.hello(hello).encoded()) == .hello(hello))
+        var welcome = Welcome(
+            software: "c", session: "s", heartbeatMilliseconds: 1_000, sources: [])
+        welcome.collector = "west"
+        welcome.clock = Self.clock
+        #expect(
+            try WireMessage(decoding: WireMessage.welcome(welcome).encoded()) == .welcome(welcome))
+        let refusal = Refusal(reason: .term, text: "no", term: 9)
+        #expect(
+            try WireMessage(decoding: WireMessage.refusal(refusal).encoded()) == .refusal(refusal))
+        hello.sources[0].held.reverse()
+        #expect(throws: WireError.self) {
+            try WireMessage(decoding: WireMessage.hello(hello).encoded())
+        }
+    }
+
+    @Test func `a lower term of a spool is refused with the higher one, whoever brings it`() {
+        var collector = CollectorHarness(
+            archived: ArchivedRecords(persisted: 5, term: 4))
+        collector.send(.hello(hello(term: 3)))
+        let refusal = collector.takeRefusal()
+        #expect(refusal?.reason == .term && refusal?.term == 4)
+        #expect(collector.takeEvents().isEmpty)
+        // The same term and a higher one are welcome, and an agent that knows no terms.
+        for term: UInt64 in [4, 5, 0] {
+            var collector = CollectorHarness(archived: ArchivedRecords(persisted: 5, term: 4))
+            collector.send(.hello(hello(term: term)))
+            #expect(collector.takeRefusal() == nil, "\(term)")
+            guard case .opened(let source)? = collector.takeEvents().first else {
+                Issue.record("not opened")
+                continue
+            }
+            #expect(source.term == term)
+        }
+    }
+
+    @Test func `only agents with another collector are sent there, and their sources go on`() {
+        var collector = CollectorHarness()
+        collector.send(.hello(hello()), from: 1)
+        collector.send(.hello(Fixtures.hello(spool: 2, sources: ["other"])), from: 2)
+        _ = collector.takeEvents()
+        #expect(collector.link.movablePeers == [CollectorHarness.peer(1)])
+        #expect(collector.link.immovableSources == ["other"])
+        collector.link.elsewhere = "no room"
+        collector.perform(
+            collector.link.sendElsewhere(
+                because: "no room", now: collector.now, durable: collector.durable))
+        #expect(collector.takeRefusal(of: 1)?.reason == .elsewhere)
+        #expect(collector.takeRefusal(of: 2) == nil)
+        #expect(collector.takeEvents() == [.closed(source: "camera1", .moved)])
+        // It does not come back while that lasts.
+        collector.send(.hello(hello()), from: 3)
+        #expect(collector.takeRefusal(of: 3)?.reason == .elsewhere)
+        collector.link.elsewhere = nil
+        collector.send(.hello(hello()), from: 4)
+        #expect(collector.takeRefusal(of: 4) == nil)
+    }
+
+    @Test func `only agents with another collector hear of the session's zero, once`() {
+        for (hasOthers, expected) in [(true, 1), (false, 0)] {
+            var collector = CollectorHarness()
+            collector.send(.hello(hello(hasOthers: hasOthers)))
+            collector.link.sessionBegan(Self.clock.session)
+            collector.link.setSessionClock(Self.clock)
+            for _ in 0..<4 { collector.tick(milliseconds: 1_000) }
+            let told = collector.takeSent().filter {
+                if case .acknowledgement(let ack) = $0 { ack.clock == Self.clock } else { false }
+            }
+            #expect(told.count == expected)
+        }
+    }
+
+    @Test func `an agent is told to leave by what it may find elsewhere`() {
+        let reasons: [(RefusalReason, Bool)] = [
+            (.elsewhere, true), (.version, true), (.unauthorized, true), (.stopping, false),
+            (.unknownConnection, false),
+        ]
+        for (reason, leaves) in reasons {
+            var agent = AgentHarness()
+            agent.link.route.hasOthers = true
+            agent.connect()
+            agent.receive(.refusal(Refusal(reason: reason, text: "full")))
+            #expect(agent.failure == nil)
+            #expect((agent.link.takeDeparture() != nil) == leaves, "\(reason)")
+            #expect(agent.link.takeDeparture() == nil)
+        }
+        var agent = AgentHarness()
+        agent.connect()
+        agent.receive(.refusal(Refusal(reason: .term, text: "older", term: 12)))
+        #expect(agent.link.takeSeenTerm() == 12)
+        #expect(agent.logs.last?.text.contains("older") == true)
+    }
+}
