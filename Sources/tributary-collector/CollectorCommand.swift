@@ -38,6 +38,14 @@ struct CollectorCommand: ParsableCommand {
             """, valueName: "endpoint"))
     var feed: String?
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            Name of this collector, by which agents and other collectors' archives refer to it: letters, digits, '.', '_', '-'. \
+            (default: this machine's name)
+            """, valueName: "name"))
+    var name: String?
+
     @Option(help: ArgumentHelp("Directory of the recordings.", valueName: "dir"))
     var archive = "./recordings"
 
@@ -134,6 +142,11 @@ struct CollectorCommand: ParsableCommand {
             throw ValidationError(
                 "--idle-timeout \(idleTimeout) is too short: use at least 5s, or 0s for never")
         }
+        if let name, !ArchiveLayout.isValidName(name) {
+            throw ValidationError(
+                "--name '\(name.prefix(80))' is not valid: at most 64 letters, digits, '.', '_' and '-', a letter or digit first"
+            )
+        }
         if let flaw = Endpoint.flaw(listen) { throw ValidationError("--listen: \(flaw)") }
         if let feed {
             if let flaw = Endpoint.flaw(feed) { throw ValidationError("--feed: \(flaw)") }
@@ -159,6 +172,7 @@ struct CollectorCommand: ParsableCommand {
             startAt: startAt, startWindowNanoseconds: startWindow.nanoseconds,
             endsWithSession: once, changeable: changeable,
             software: Version.software("tributary-collector"))
+        settings.name = name ?? Self.machineName
         settings.catalog = try catalog.forWriting(Self._commandName)
         settings.keys = try chooseKeys(for: listen, option: "listen")
         settings.remoteFeed = try feed.map {
@@ -239,6 +253,15 @@ struct CollectorCommand: ParsableCommand {
         } catch {
             throw Failure("\(error)")
         }
+    }
+
+    /// This machine's name, as far as it is one for a collector.
+    private static var machineName: String {
+        var bytes = [CChar](repeating: 0, count: 256)
+        gethostname(&bytes, bytes.count - 1)
+        let name = String(
+            decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+        return ArchiveLayout.isValidName(name) ? name : ""
     }
 
     /// What may change while it runs.

@@ -19,7 +19,7 @@ struct TributaryCommand: ParsableCommand {
             ProtectCommand.self, RetimeCommand.self, ReplayCommand.self, IndexCommand.self,
             NoteCommand.self, MarkCommand.self, RemoveCommand.self, StoreCommand.self,
             KeysCommand.self,
-            StopCommand.self, AgentCommand.self, TopCommand.self,
+            StopCommand.self, DrainCommand.self, AgentCommand.self, TopCommand.self,
         ])
 
     static func main() {

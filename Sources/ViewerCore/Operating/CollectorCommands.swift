@@ -123,7 +123,7 @@ final class CollectorCommands: Sendable {
             case .notConnected: Problem(.notFound, "no agent is connected for \(subject)")
             case .busy, .other, .noAnswer, .notRestored: Problem(.serviceUnavailable, text)
             }
-        case .sessionStopped, .report, .changeTold, .status, .unknown: nil
+        case .sessionStopped, .report, .changeTold, .draining, .status, .unknown: nil
         }
     }
 }

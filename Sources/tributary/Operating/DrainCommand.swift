@@ -1,0 +1,82 @@
+import Archive
+import ArgumentParser
+import Foundation
+import Library
+import Messaging
+import Terminal
+import Wire
+
+/// `tributary drain`: has the agents of a collector go to other collectors.
+struct DrainCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "drain",
+        abstract: "Sends a collector's agents to other collectors.",
+        discussion: """
+            Run it on the server of the collector, with the collector's archive. Agents that have several collectors go to \
+            their next one, one after the other, and do not come back by themselves; sources whose agents have no other \
+            collector stay, and are listed. The command returns when the others have gone and everything that was received is \
+            on disk. Until --cancel or a restart, the collector admits no agent that has another one.
+            """)
+
+    @OptionGroup var archive: DirectoryOptions
+
+    @Argument(help: "The collector's name. (default: whichever records into the archive)")
+    var name: String?
+
+    @Flag(help: "Admit agents again.")
+    var cancel = false
+
+    @Option(help: "Give up after this time.")
+    var timeout = TimeSpan(nanoseconds: 300_000_000_000)
+
+    @Flag(help: "Print JSON.")
+    var json = false
+
+    private static let pauseSeconds = 0.25
+
+    private struct Report: Encodable {
+        var collector: String
+        var moving: Int
+        var staying: [String]
+        var unwritten: Int
+    }
+
+    func run() throws {
+        let deadline = Date(timeIntervalSinceNow: Double(timeout.nanoseconds) / 1e9)
+        var progress = try ask()
+        while !cancel, progress.moving > 0 || progress.unwritten > progress.staying.count {
+            guard Date() < deadline else {
+                throw Failure(
+                    "\(progress.moving) agents are still here after \(timeout): the collector goes on sending them away"
+                )
+            }
+            Thread.sleep(forTimeInterval: Self.pauseSeconds)
+            progress = try ask()
+        }
+        if json {
+            try JSONOutput.print(
+                Report(
+                    collector: progress.collector, moving: progress.moving,
+                    staying: progress.staying, unwritten: progress.unwritten))
+            return
+        }
+        let collector = progress.collector.isEmpty ? "the collector" : oneLine(progress.collector)
+        if cancel { return print("\(collector) admits agents again") }
+        print("\(collector) is drained: every agent with another collector has gone there")
+        for source in progress.staying {
+            print("  \(oneLine(source)) stays: its agent has no other")
+        }
+    }
+
+    private func ask() throws -> DrainProgress {
+        let reply = try withArchiveErrors {
+            try CollectorControl(archive.layout).ask(
+                .drain(isCancelled: cancel, collector: name))
+        }
+        guard case .draining(let progress) = reply else {
+            throw Failure(
+                "unexpected answer from the collector: use the same version of all programs")
+        }
+        return progress
+    }
+}
