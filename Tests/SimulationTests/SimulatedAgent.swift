@@ -33,8 +33,25 @@ struct SimulatedAgent {
     private(set) var outgoing: [(header: [UInt8], payload: SimulatedPayload?)] = []
     /// Whether it closes its connection.
     private(set) var hangsUp = false
+    /// The endpoints of its collectors.
+    private let collectors: String
+    /// Samples made between a snapshot and its restoration.
+    private(set) var takenBack: [Range<UInt32>] = []
+    private var snapshot: (disk: SimulatedDisk.Snapshot, made: UInt32)?
+    private(set) var log: [String] = []
+    /// A fault on purpose.
+    private let groupSabotage: GroupSabotage?
 
-    init(index: UInt8, seed: UInt64, now: Int64) throws {
+    /// Where it connects to.
+    var endpoint: String { backlog.endpoint }
+    var term: UInt64 { backlog.term }
+
+    init(
+        index: UInt8, seed: UInt64, now: Int64, collectors: String = "tcp://collector:5550",
+        sabotage: GroupSabotage? = nil
+    ) throws {
+        self.collectors = collectors
+        groupSabotage = sabotage
         name = "camera\(index)"
         self.index = index
         var random = SeededGenerator(seed: seed &* 31 &+ UInt64(index))
@@ -44,20 +61,24 @@ struct SimulatedAgent {
         skewPPM = .random(in: -80...80, using: &random)
         disk = SimulatedDisk(seed: random.next())
         self.random = random
-        backlog = try Self.backlog(name, disk, boot: 1, box: index, random.next())
+        backlog = try Self.backlog(
+            name, disk, boot: 1, box: index, random.next(), collectors, sabotage)
     }
 
     private static func backlog(
-        _ name: String, _ disk: SimulatedDisk, boot: UInt8, box: UInt8, _ seed: UInt64
+        _ name: String, _ disk: SimulatedDisk, boot: UInt8, box: UInt8, _ seed: UInt64,
+        _ collectors: String, _ sabotage: GroupSabotage?
     ) throws -> Delivery<SimulatedPayload> {
         var settings = UplinkSettings(
-            endpoint: "tcp://collector:5550", sourceName: name, agentName: name,
+            endpoint: collectors, sourceName: name, agentName: name,
             software: "agent", batch: .fixed(.milliseconds(200)), memoryLimitBytes: 16 << 20)
         settings.spool = SpoolSettings(path: "disk", limitBytes: spoolBytes)
         let identities = Identities(seed: seed)
+        let storage: any SpoolStorage =
+            sabotage == .skipsNoteSynchronization ? UnsyncedNotes(disk) : disk
         return Delivery(
             settings: settings,
-            disk: try SpoolSet(storage: disk, limitBytes: spoolBytes),
+            disk: try SpoolSet(storage: storage, limitBytes: spoolBytes),
             formats: SimulatedCamera.formats,
             epoch: EpochID([box] + [UInt8](repeating: boot, count: 15)) ?? .random(),
             makeIdentity: { identities.next() })
@@ -152,7 +173,29 @@ struct SimulatedAgent {
             offsetNanoseconds = -now + .random(in: 0...1_000_000_000, using: &random)
             powerCuts.append(UInt32(camera.made.count))
         }
-        backlog = try Self.backlog(name, disk, boot: boot, box: index, random.next())
+        try restartAgent(now: now)
+    }
+
+    /// Takes a snapshot of the box.
+    mutating func takeSnapshot() { snapshot = (disk.snapshot(), UInt32(camera.made.count)) }
+
+    /// Puts the box back to its last snapshot, which boots it.
+    /// - Returns: false: there is none.
+    mutating func restoreSnapshot(now: Int64) throws -> Bool {
+        guard let snapshot else { return false }
+        lives += 1
+        outgoing = []
+        boot += 1
+        disk.restore(snapshot.disk)
+        offsetNanoseconds = -now + .random(in: 0...1_000_000_000, using: &random)
+        takenBack.append(snapshot.made..<UInt32(camera.made.count))
+        try restartAgent(now: now)
+        return true
+    }
+
+    private mutating func restartAgent(now: Int64) throws {
+        backlog = try Self.backlog(
+            name, disk, boot: boot, box: index, random.next(), collectors, groupSabotage)
         camera.restart(at: now)
         reconnectAt = now
         hangsUp = false
@@ -164,7 +207,24 @@ struct SimulatedAgent {
 
     mutating func takeOutgoing() -> [(header: [UInt8], payload: SimulatedPayload?)] {
         defer { outgoing = [] }
-        return outgoing
+        guard groupSabotage == .keepsTerm else { return outgoing }
+        return outgoing.map { message in
+            guard case .hello(var hello)? = try? WireMessage(decoding: message.header) else {
+                return message
+            }
+            hello.term = 1
+            return (WireMessage.hello(hello).encoded(), message.payload)
+        }
+    }
+
+    mutating func takeLog() -> [String] {
+        defer { log = [] }
+        return log
+    }
+
+    /// The note of its collectors that a power cut would leave.
+    var durableNote: CollectorNote? {
+        CollectorNote(disk.durableBytes(of: "collectors.note"))
     }
 
     private mutating func perform(_ actions: [AgentAction<SimulatedPayload>], now: Int64) {
@@ -179,7 +239,7 @@ struct SimulatedAgent {
             case .failed(let line):
                 failure = line
                 isFinished = true
-            case .log: continue
+            case .log(let line): log.append(line.text)
             case .command: failure = "nobody commands anything here"
             case .fetch: failure = "the delivery reads its log itself"
             }

@@ -72,7 +72,8 @@ struct SimulatedCollector {
     init(
         layout: ArchiveLayout, space: FreeSpace, recovered: RecoveredArchive, host: HostClock,
         takenNames: Set<String>, sabotage: Sabotage?, segmentNanoseconds: Int64, keepsTime: Bool,
-        catalog: SimulatedCatalog?, release: ReleasePolicy = .local, at now: Instant
+        catalog: SimulatedCatalog?, release: ReleasePolicy = .local, name: String = "",
+        at now: Instant
     ) {
         self.keepsTime = keepsTime
         self.layout = layout
@@ -91,6 +92,7 @@ struct SimulatedCollector {
             layout: layout, segmentNanoseconds: segmentNanoseconds,
             idleTimeoutNanoseconds: Self.idleNanoseconds, takenNames: takenNames,
             software: "collector")
+        settings.name = name
         settings.release = sabotage == .releasesAtPersisted ? .local : release
         if let sabotage { settings.budgets = sabotage.budgets }
         if sabotage == .countsNoGreetings { settings.agentBudgets = .unlimited }
@@ -118,6 +120,12 @@ struct SimulatedCollector {
 
     mutating func lost(_ peer: PeerID, at now: Instant) {
         engine.lost(peer, at: now)
+        follow(now)
+    }
+
+    /// Has its agents go to other collectors, or ends that.
+    mutating func drain(_ isDraining: Bool, at now: Instant) {
+        _ = engine.drain(isDraining, at: now)
         follow(now)
     }
 

@@ -141,6 +141,13 @@ package final class SimulatedDisk: SpoolStorage {
         state.withLock { state in state.names[name].flatMap { state.files[$0]?.cached } ?? [] }
     }
 
+    /// A file's bytes as a power cut would leave them at least.
+    package func durableBytes(of name: String) -> [UInt8] {
+        state.withLock { state in
+            state.durableNames[name].flatMap { state.files[$0]?.synced } ?? []
+        }
+    }
+
     // MARK: Storage
 
     package func names() throws(SpoolError) -> [String] {

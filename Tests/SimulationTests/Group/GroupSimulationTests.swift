@@ -1,0 +1,92 @@
+import Testing
+
+private let seeds = SimulationRun.seeds(usually: 32)
+
+/// Agents with several collectors.
+@Suite struct GroupSimulationTests {
+    private struct Result {
+        var violations: [String]
+        var faults = 0
+        var moves: UInt64 = 0
+        var held = 0
+        var copied = 0
+        var shared = 0
+        var shift: Int64 = 0
+    }
+
+    private func run(
+        _ seed: UInt64, sabotage: GroupSabotage? = nil, agents: Int? = nil
+    ) throws -> Result {
+        try SimulationRun.inDirectory { root in
+            var simulation = try GroupSimulation(
+                seed: seed, trouble: GroupSimulation.trouble(of: seed),
+                agents: agents ?? Int(seed / 8 % 3) + 1, sabotage: sabotage, root: root)
+            let violations = try simulation.run()
+            if !violations.isEmpty, sabotage == nil {
+                print((simulation.history + violations.prefix(5)).joined(separator: "\n"))
+            }
+            return Result(
+                violations: violations, faults: simulation.faults, moves: simulation.moves,
+                held: simulation.heldRecords, copied: simulation.copiedRecords,
+                shared: simulation.sharedSessions, shift: simulation.greatestShift)
+        }
+    }
+
+    @Test func `whichever collectors fail, their archives have every sample once together`() throws
+    {
+        var all = Result(violations: [])
+        for seed in seeds {
+            let result = try run(seed)
+            #expect(result.violations == [], "seed \(seed)")
+            all.faults += result.faults
+            all.moves += result.moves
+            all.held += result.held
+            all.copied += result.copied
+            all.shared += result.shared
+            all.shift = max(all.shift, result.shift)
+        }
+        print(
+            "\(seeds): \(all.faults) faults, terms up to \(all.moves) together, \(all.held) records held, \(all.copied) "
+                + "copied, \(all.shared) sessions in several archives, zeros at most \(all.shift) ns apart"
+        )
+        #expect(all.faults > seeds.count, "the simulation has become harmless")
+        #expect(all.moves > UInt64(seeds.count) * 2)
+        #expect(all.held > seeds.count * 10)
+        #expect(all.copied > 0)
+        #expect(all.shared > 0)
+    }
+
+    @Test(arguments: GroupSabotage.allCases)
+    func `what is broken on purpose is found within two hundred seeds`(
+        sabotage: GroupSabotage
+    ) throws {
+        var found: (seed: UInt64, violation: String)?
+        for seed in 0..<200 as Range<UInt64> where found == nil {
+            if let violation = try run(seed, sabotage: sabotage).violations.first {
+                found = (seed, violation)
+            }
+        }
+        print("\(sabotage.rawValue): \(found.map { "\($0.seed): \($0.violation)" } ?? "not found")")
+        #expect(found != nil, "\(sabotage.rawValue)")
+    }
+}
+
+extension GroupSimulation {
+    /// The faults of a seed's run.
+    static func trouble(of seed: UInt64) -> Trouble {
+        switch seed % 8 {
+        case 0: [.kills]
+        case 1: [.hangs, .agentKills]
+        case 2: [.partitions]
+        case 3: [.powerCuts, .partitions]
+        case 4: [.fullDisks, .drains]
+        case 5: [.faultyDisks, .hangs]
+        case 6: [.kills, .agentPowerCuts, .snapshots]
+        default:
+            [
+                .kills, .powerCuts, .hangs, .partitions, .fullDisks, .faultyDisks, .agentKills,
+                .agentPowerCuts, .drains,
+            ]
+        }
+    }
+}
