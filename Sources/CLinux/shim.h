@@ -22,6 +22,7 @@
 #include <unistd.h>
 
 extern int pthread_setname_np(pthread_t thread, const char *name);
+extern int syncfs(int fd);
 extern int sync_file_range(int fd, off_t offset, off_t bytes, unsigned int flags);
 extern ssize_t copy_file_range(int from, off_t *from_offset, int to, off_t *to_offset, size_t bytes,
                                unsigned int flags);
@@ -53,6 +54,11 @@ static inline int CLinux_name_thread(const char *name) {
 // Starts write-back of dirty pages without waiting for it (sync_file_range(2), SYNC_FILE_RANGE_WRITE).
 static inline int CLinux_start_writeback(int fd, off_t offset, off_t bytes) {
     return sync_file_range(fd, offset, bytes, 2);
+}
+
+// Makes the file system of an open file or directory durable (syncfs(2)).
+static inline int CLinux_synchronize_file_system(int fd) {
+    return syncfs(fd);
 }
 
 // Copies within the kernel, from `*offset` on, which moves on; to where the other file stands (copy_file_range(2)).

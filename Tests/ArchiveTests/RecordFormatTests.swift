@@ -14,6 +14,7 @@ import Timing
         sessionZero: UTCTime(nanoseconds: 1_790_000_000_000_000_000),
         collectorZeroNanoseconds: 123_456_789_000,
         segmentOriginNanoseconds: -600_000_000_000, chain: Digest(of: [1, 2, 3]),
+        durableBytes: 987_654_321,
         pieces: [
             FragmentRecord.Piece(
                 sizeBytes: 1_000, digestOrigin: .agent, digest: Digest(of: [4]),
@@ -63,6 +64,16 @@ import Timing
         #expect(old.chain == record.chain && old.sessionZero == record.sessionZero)
         #expect(old.pieces.flatMap(\.runs).map(\.appliedOffsetNanoseconds) == [-5, -5])
         #expect(old.pieces.flatMap(\.runs).map(\.firstDTSNanoseconds) == [-1, 5])
+    }
+
+    @Test func `a record of version 2 still reads`() throws {
+        var bytes = record.encoded()
+        bytes[0] = 2
+        // Behind the chain.
+        bytes.removeSubrange(116..<124)
+        var old = record
+        old.durableBytes = nil
+        #expect(try FragmentRecord(parsing: bytes) == old)
     }
 
     @Test func `an exchange takes a dozen bytes of a record`() {

@@ -48,36 +48,43 @@ final class RecoveryScene {
     }
 
     func writeManifest(_ change: (inout SessionManifest) -> Void = { _ in }) throws {
+        var manifest = Self.manifest(session)
+        change(&manifest)
+        try FileSystem.replace(layout.manifest(session), with: manifest.encoded())
+    }
+
+    static func manifest(_ session: String) -> SessionManifest {
         var manifest = SessionManifest(
-            session: session, zero: Self.zero, zeroMonotonicNanoseconds: 5_000,
+            session: session, zero: zero, zeroMonotonicNanoseconds: 5_000,
             startAt: .firstSample, startWindowNanoseconds: 0,
             segmentNanoseconds: 10_000_000_000, software: "test")
         manifest.sources = [
             .init(name: "camera", agent: "box", address: "here", tracks: [], isComplete: false)
         ]
-        change(&manifest)
-        try FileSystem.replace(layout.manifest(session), with: manifest.encoded())
+        return manifest
     }
 
     /// Fragments `range` of ten pictures each, one a second, in the segment of that number.
-    /// - Parameter first: the first picture's number; none: ten times its fragment's, and one.
+    /// - Parameters:
+    ///   - first: the first picture's number; none: ten times its fragment's, and one.
+    ///   - durable: after how many fragments the file is synchronised.
     func write(
         segment: Int, fragments range: Range<Int>, finished: Bool,
         spool: SpoolID = RecoveryScene.spool,
-        first: UInt64? = nil
+        first: UInt64? = nil, durable: Int? = nil
     ) throws {
         let numbers = range.indices.map { index in
             first.map { $0 + UInt64(10 * (index - range.lowerBound)) } ?? UInt64(10 * index + 1)
         }
         try write(
             segment: segment, fragments: range, finished: finished,
-            of: numbers.map { (spool, $0) })
+            of: numbers.map { (spool, $0) }, durable: durable)
     }
 
     /// - Parameter records: of each fragment, the spool and the first picture's number.
     func write(
         segment: Int, fragments range: Range<Int>, finished: Bool,
-        of records: [(spool: SpoolID, first: UInt64)]
+        of records: [(spool: SpoolID, first: UInt64)], durable: Int? = nil
     ) throws {
         let origin = Int64(segment) * 10_000_000_000
         let path = path(segment)
@@ -93,6 +100,7 @@ final class RecoveryScene {
             fragment.context.spool = record.spool
             fragment.pieces[0].runs[0].firstSequence = record.first
             try writer.append(fragment)
+            if index - range.lowerBound + 1 == durable { try writer.synchronize() }
         }
         if finished { try writer.finish() }
     }
@@ -163,11 +171,19 @@ final class RecoveryScene {
     }
 
     /// - Parameter idle: how long nothing has been written, and how long that may be; nanoseconds.
+    ///
+    /// As by a collector, lines of a session that goes on are written afterwards.
     func recover(idle: (for: Int64, timeout: Int64)? = nil) throws -> RecoveredArchive {
         let written = try FileSystem.modified(layout.session(session))
-        return try ArchiveRecovery.run(
+        let archive = try ArchiveRecovery.run(
             layout, now: UTCTime(nanoseconds: written.nanoseconds + (idle?.for ?? 0)),
             idleTimeoutNanoseconds: idle?.timeout ?? 0)
+        for source in archive.session?.sources ?? [] where !source.unwritten.isEmpty {
+            let path = layout.ledger(session, source.entry.name)
+            let before = FileSystem.exists(path) ? try bytes(path) : []
+            try FileSystem.replace(path, with: before + source.unwritten.flatMap(Ledger.line))
+        }
+        return archive
     }
 
     func watermark(_ archive: RecoveredArchive) -> UInt64? {

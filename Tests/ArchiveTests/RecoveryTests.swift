@@ -67,7 +67,7 @@ private typealias Scene = RecoveryScene
         #expect(sequences[Scene.spool] == [1...10, 11...20, 21...30])
 
         let whole = try Scene()
-        try whole.write(segment: 0, fragments: 0..<3, finished: true)
+        try whole.write(segment: 0, fragments: 0..<3, finished: true, durable: 2)
         #expect(try scene.bytes(open.path) == whole.bytes(whole.path(0)))
     }
 

@@ -324,11 +324,25 @@ extension FaultyDisk {
 
     package func startWriteback(_ descriptor: Int32, from offset: Int64, count: Int64) {}
 
-    package func forget(_ descriptor: Int32) {
+    package func synchronizeFileSystem(of directory: String) -> Int32 {
+        guard case .done = fate([directory]) else {
+            errno = EIO
+            return -1
+        }
+        state.withLock { state in
+            guard !state.ignoresSynchronization else { return }
+            for number in state.files.keys { state.files[number]?.synchronize() }
+            state.durableNames = state.names
+            state.changes = []
+        }
+        return 0
+    }
+
+    package func forget(_ descriptor: Int32, from offset: Int64) {
         let bytes: [UInt8]? = state.withLock { state in
             guard let number = state.open[descriptor], let before = state.files[number]?.cached
             else { return nil }
-            state.files[number]?.forget()
+            state.files[number]?.forget(from: Int(offset))
             let after = state.files[number]?.cached
             return after == before ? nil : after
         }

@@ -40,12 +40,13 @@ struct FaultyFile {
     /// Changes that were not durable are lost unless written again.
     mutating func losePages() { changes = [] }
 
-    /// Clean pages are read from the disk again; the size stays.
-    mutating func forget() {
+    /// Clean pages from the one with an offset on are read from the disk again; the size stays.
+    mutating func forget(from offset: Int) {
         var bytes = synced
         for change in changes { Self.apply(change, to: &bytes) }
         Self.apply(.truncate(cached.count), to: &bytes)
-        cached = bytes
+        let kept = min(cached.count, offset / Self.pageBytes * Self.pageBytes)
+        cached.replaceSubrange(kept..., with: bytes[kept...])
     }
 
     /// - Returns: the new byte; nil past the end.

@@ -22,9 +22,12 @@ package protocol Disk: Sendable {
     func synchronize(_ descriptor: Int32) -> Int32
     /// sync_file_range(2): starts writing without waiting. Only a hint.
     func startWriteback(_ descriptor: Int32, from offset: Int64, count: Int64)
+    /// syncfs(2): returns when everything that was written to the file system with this directory is durable, names included.
+    func synchronizeFileSystem(of directory: String) -> Int32
     /// posix_fadvise(2), POSIX_FADV_DONTNEED: drops a synchronised file's pages from memory, so that reading returns what is on
     /// the disk.
-    func forget(_ descriptor: Int32)
+    /// - Parameter offset: of the first page to drop, or within it.
+    func forget(_ descriptor: Int32, from offset: Int64)
     /// fsync(2) of a directory: the names in it are durable.
     func synchronizeDirectory(_ path: String) -> Int32
     /// mkdir(2).
@@ -70,8 +73,20 @@ package struct SystemDisk: Disk {
         _ = CLinux_start_writeback(descriptor, off_t(offset), off_t(count))
     }
 
-    package func forget(_ descriptor: Int32) {
-        _ = posix_fadvise(descriptor, 0, 0, POSIX_FADV_DONTNEED)
+    package func synchronizeFileSystem(of directory: String) -> Int32 {
+        let descriptor = PlainPath.openDirectory(directory, flags: O_RDONLY)
+        guard descriptor >= 0 else { return -1 }
+        let result = CLinux_synchronize_file_system(descriptor)
+        let code = errno
+        _ = Glibc.close(descriptor)
+        errno = code
+        return result
+    }
+
+    package func forget(_ descriptor: Int32, from offset: Int64) {
+        // The kernel keeps a page of which only a part is named.
+        let page = Int64(sysconf(Int32(_SC_PAGESIZE)))
+        _ = posix_fadvise(descriptor, off_t(offset / page * page), 0, POSIX_FADV_DONTNEED)
     }
 
     package func synchronizeDirectory(_ path: String) -> Int32 {

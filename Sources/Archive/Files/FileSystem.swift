@@ -343,6 +343,15 @@ package enum FileSystem {
         }
     }
 
+    /// Writes over a small file's beginning, or creates it, without making it durable. Errors are not reported: for files that can
+    /// be missing or damaged.
+    static func overwrite(_ path: String, with bytes: [UInt8], on disk: any Disk) {
+        let descriptor = disk.open(path, flags: O_CREAT | O_WRONLY | O_CLOEXEC, mode: 0o644)
+        guard descriptor >= 0 else { return }
+        defer { disk.close(descriptor) }
+        bytes.withUnsafeBytes { _ = disk.write(descriptor, [$0], at: 0) }
+    }
+
     /// Replaces a small file atomically: at every instant either the old or the new one exists, complete.
     package static func replace(
         _ path: String, with bytes: [UInt8], on disk: any Disk = SystemDisk()

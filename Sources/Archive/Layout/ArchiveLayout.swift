@@ -6,6 +6,7 @@ import Media
 ///     <archive>/sessions/<session>/session.json
 ///     <archive>/sessions/<session>/<source>/<segment origin>.mp4
 ///     <archive>/sessions/<session>/<source>/ledger.jsonl
+///     <archive>/sessions/<session>/<source>/checkpoint
 ///
 /// The archive's directory may be behind symbolic links. Its content must not contain any (``FileSystem``).
 package struct ArchiveLayout: Sendable {
@@ -59,6 +60,7 @@ package struct ArchiveLayout: Sendable {
     package static let manifestName = "session.json"
     package static let protectionName = ".protected"
     package static let ledgerName = "ledger.jsonl"
+    static let checkpointName = "checkpoint"
     /// A session's metadata by users, beside its description: labels, marks, protection.
     package static let labelNames = [SessionNotes.fileName, SessionMarks.fileName, protectionName]
     package static let segmentSuffix = ".mp4"
@@ -113,6 +115,11 @@ package struct ArchiveLayout: Sendable {
 
     package func ledger(_ source: SourceKey) -> String {
         ledger(source.session, source.source)
+    }
+
+    /// The summaries of an open session's source (``SourceCheckpoint``).
+    package func checkpoint(_ source: SourceKey) -> String {
+        "\(self.source(source))/\(Self.checkpointName)"
     }
 
     package func segment(_ segment: SegmentKey) -> String {

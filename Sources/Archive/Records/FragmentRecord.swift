@@ -6,12 +6,14 @@ package import Timing
 ///
 /// Layout of the box's payload, big-endian:
 ///
-///     u8 version = 2, 3 bytes 0
+///     u8 version = 3, 3 bytes 0
 ///     16 bytes spool identity, 16 bytes epoch identity
 ///     i64 clock offset (ns, collector − agent), u64 its bound (ns), i64 skew (parts per billion)
 ///     i64 session zero (ns UTC), i64 the same on the collector's monotonic clock (ns; not in version 1)
 ///     i64 segment origin (ns of session time)
 ///     32 bytes chain: SHA-256 of the `moof` before this one, or of the file's first `moov`
+///     u64 durable bytes: `fdatasync` had returned for this much of the file before the fragment was written (from
+///         version 3 on)
 ///     u16 number of pieces, each:
 ///         u32 bytes, u8 origin of the digest (0 agent, 1 collector), 32 bytes SHA-256 of them
 ///         u8 number of runs, each:
@@ -34,7 +36,7 @@ package struct FragmentRecord: Hashable, Sendable {
     ]
     /// Offset of the clock's bound in the payload: after the version, the spool, the epoch and the offset.
     package static let boundOffset = 44
-    package static let version: UInt8 = 2
+    package static let version: UInt8 = 3
     /// Maximum pieces of one record. Each piece is a `trun` of each track, and readers accept twice as many boxes,
     /// although 16 bits can count more.
     package static let maximumPieces = 1 << 13
@@ -118,6 +120,10 @@ package struct FragmentRecord: Hashable, Sendable {
     /// The segment's origin on the session's timeline, nanoseconds.
     package var segmentOriginNanoseconds: Int64
     package var chain: Digest
+    /// Size of the file's beginning that was durable before the fragment was written; nil before version 3.
+    ///
+    /// Zeros in place of some of its bytes only make it smaller.
+    package var durableBytes: UInt64?
     package var pieces: [Piece]
     /// Exchanges with the epoch's clock that arrived since the previous fragment, unchecked.
     package var exchanges: [ClockExchange]
@@ -125,7 +131,7 @@ package struct FragmentRecord: Hashable, Sendable {
     package init(
         spool: SpoolID, epoch: EpochID, clock: Clock, sessionZero: UTCTime,
         collectorZeroNanoseconds: Int64, segmentOriginNanoseconds: Int64, chain: Digest,
-        pieces: [Piece], exchanges: [ClockExchange] = []
+        durableBytes: UInt64 = 0, pieces: [Piece], exchanges: [ClockExchange] = []
     ) {
         precondition(exchanges.count <= Self.maximumExchanges, "a record's exchanges are bounded")
         precondition(pieces.count <= Self.maximumPieces, "a record's pieces are bounded")
@@ -136,6 +142,7 @@ package struct FragmentRecord: Hashable, Sendable {
         self.collectorZeroNanoseconds = collectorZeroNanoseconds
         self.segmentOriginNanoseconds = segmentOriginNanoseconds
         self.chain = chain
+        self.durableBytes = durableBytes
         self.pieces = pieces
         self.exchanges = exchanges
     }

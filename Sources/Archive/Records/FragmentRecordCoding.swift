@@ -5,11 +5,11 @@ import Timing
 extension FragmentRecord {
     /// The payload of the `uuid` box.
     package func encoded() -> [UInt8] {
-        guard let zero = collectorZeroNanoseconds else {
-            preconditionFailure("only records of version 1 have no zero, and those are only read")
+        guard let zero = collectorZeroNanoseconds, let durableBytes else {
+            preconditionFailure("records of earlier versions are only read")
         }
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(136 + pieces.count * 90 + exchanges.count * 16)
+        bytes.reserveCapacity(144 + pieces.count * 90 + exchanges.count * 16)
         bytes.appendBigEndian(UInt32(Self.version) << 24)
         bytes += spool.bytes
         bytes += epoch.bytes
@@ -20,6 +20,7 @@ extension FragmentRecord {
         bytes.appendBigEndian(UInt64(bitPattern: zero))
         bytes.appendBigEndian(UInt64(bitPattern: segmentOriginNanoseconds))
         bytes += chain.bytes
+        bytes.appendBigEndian(durableBytes)
         bytes.appendBigEndian(UInt16(pieces.count))
         for piece in pieces {
             bytes.appendBigEndian(piece.sizeBytes)
@@ -70,6 +71,7 @@ extension FragmentRecord {
             version == 1 ? nil : Int64(bitPattern: try reader.integer(UInt64.self))
         segmentOriginNanoseconds = Int64(bitPattern: try reader.integer(UInt64.self))
         chain = try reader.digest()
+        durableBytes = version < 3 ? nil : try reader.integer(UInt64.self)
         pieces = []
         for _ in 0..<(try reader.integer(UInt16.self)) {
             let size = try reader.integer(UInt32.self)

@@ -22,6 +22,8 @@ package struct ArchiveRecovery {
     private let idleTimeoutNanoseconds: Int64
     private let sourcesAtOnce: Int
     private var archive = RecoveredArchive()
+    /// All files have been synchronised since an earlier collector wrote them.
+    private var areFilesSynchronized = false
 
     /// Recovers the archive.
     /// - Parameter idleTimeoutNanoseconds: a session without a write for this long is not resumed; 0: every session is.
@@ -51,6 +53,10 @@ package struct ArchiveRecovery {
                 }
             }
         }
+        // One call for all files: each `fdatasync` waits for the disk. If it fails, each file is synchronised by itself, so that
+        // an error costs only its own file.
+        recovery.areFilesSynchronized =
+            !open.isEmpty && layout.disk.synchronizeFileSystem(of: layout.sessions) == 0
         let newest = open.last { $0.end == nil }
         for manifest in open {
             try recovery.attempt { (recovery) throws(ArchiveError) in
@@ -226,6 +232,7 @@ package struct ArchiveRecovery {
             var recovery = SourceRecovery(
                 layout: layout, session: manifest.session, name: name, zero: manifest.zeroTime,
                 purpose: goesOn ? .goOn : .finish, now: now)
+            recovery.areFilesSynchronized = areFilesSynchronized
             recovery.elsewhere = archive.spools[name] ?? []
             return SourceTask(
                 recovery: recovery, entry: entries[name], isFound: found.contains(name))
@@ -263,8 +270,11 @@ package struct ArchiveRecovery {
             do throws(ArchiveError) {
                 let source = try recovery.run(entry)
                 let layout = recovery.layout
-                try FileSystem.synchronizeDirectory(
-                    layout.source(recovery.session, recovery.name), on: layout.disk)
+                // A removal that is not durable is repeated by the next start.
+                if recovery.purpose != .goOn || !recovery.areFilesSynchronized {
+                    try FileSystem.synchronizeDirectory(
+                        layout.source(recovery.session, recovery.name), on: layout.disk)
+                }
                 return DoneSource(
                     source: source, spools: recovery.spools, notes: recovery.notes)
             } catch {

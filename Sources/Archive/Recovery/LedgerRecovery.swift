@@ -10,14 +10,19 @@ enum LedgerRecovery {
         var cutBytes = 0
     }
 
-    static func recover(_ path: String, on disk: any Disk) throws(ArchiveError) -> Outcome {
+    /// - Parameter isSynchronized: the file has been synchronised since it was last written.
+    static func recover(
+        _ path: String, on disk: any Disk, isSynchronized: Bool
+    ) throws(ArchiveError) -> Outcome {
         guard FileSystem.exists(path) else { return Outcome() }
         let file = try RecordingFile(reopening: path, on: disk)
-        try file.readAnew()
+        if !isSynchronized { try file.synchronize() }
+        file.readAnew()
         let found = try survey(path)
-        if found.wholeBytes < found.sizeBytes { try file.cut(to: UInt64(found.wholeBytes)) }
+        let isTorn = found.wholeBytes < found.sizeBytes
+        if isTorn { try file.cut(to: UInt64(found.wholeBytes)) }
         // What agents are told is durable has to be durable.
-        try file.synchronize()
+        if isTorn || !isSynchronized { try file.synchronize() }
         var keptBytes = found.wholeBytes
         if found.hasZeros {
             let kept = withoutLostPages(try FileSystem.read(path, limit: Ledger.maximumBytes))

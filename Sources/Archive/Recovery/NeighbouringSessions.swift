@@ -42,7 +42,7 @@ extension SourceRecovery {
     /// The lowest recorded or explained number of a spool; 0: none.
     private func lowestNumber(of spool: SpoolID) -> UInt64 {
         let onDisk = surveys.lazy.flatMap(\.fragments).filter { $0.spool == spool }
-            .flatMap(\.runs).map(\.sequences.lowerBound).min()
+            .compactMap(\.lowest).min()
         let elsewhere = removing.lazy.filter { $0.spool == spool }.flatMap(\.ranges)
             .map(\.lowerBound).min()
         let recorded = [onDisk, elsewhere].compactMap(\.self).min()

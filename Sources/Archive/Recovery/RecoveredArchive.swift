@@ -45,7 +45,7 @@ package struct RecoveredSource: Sendable {
     package var open: UnfinishedSegment?
     /// The size of its ledger.
     package var ledgerBytes: Int64 = 0
-    /// Lines that could not be written into its ledger.
+    /// Lines that its ledger does not have yet.
     package var unwritten: [LedgerEntry] = []
 
     package init(entry: SessionManifest.Source) {
@@ -87,6 +87,17 @@ package struct RecordedClock: Hashable, Sendable {
         self.clock = clock
         self.agentNanoseconds = agentNanoseconds
         self.growthPartsPerBillion = growthPartsPerBillion
+    }
+
+    /// The model with the skew, and the growth of the bound, from the exchanges before it.
+    func extrapolable(with exchanges: [ClockExchange]) -> RecordedClock {
+        var estimator = ClockEstimator()
+        for exchange in exchanges { _ = estimator.add(exchange) }
+        guard let model = estimator.model(at: agentNanoseconds) else { return self }
+        var known = self
+        known.clock.skewPartsPerBillion = model.skewPPB
+        known.growthPartsPerBillion = min(ClockLimits.skewPPB, model.boundGrowthPPB)
+        return known
     }
 
     /// The clock's mapping to the session's timeline, extrapolated with its bound.

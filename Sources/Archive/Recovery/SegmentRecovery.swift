@@ -32,12 +32,24 @@ enum SegmentRecovery {
     }
 
     /// Reads a file, and cuts off a torn tail.
-    static func recover(_ path: String, on disk: any Disk) throws(ArchiveError) -> Outcome {
+    /// - Parameter summary: of its durable beginning, which is then not read.
+    /// - Parameter isSynchronized: the file has been synchronised since it was last written.
+    static func recover(
+        _ path: String, after summary: SegmentSummary? = nil, on disk: any Disk,
+        isSynchronized: Bool
+    ) throws(ArchiveError) -> Outcome {
         let file = try RecordingFile(reopening: path, on: disk)
-        try file.readAnew()
+        if !isSynchronized { try file.synchronize() }
+        // A finished file has its index only after everything before was durable; it is read completely nevertheless.
+        let isFinished = try isFinished(path)
+        if isFinished { file.readAnew() }
         let survey: SegmentSurvey
         do throws(MP4Error) {
-            survey = try SegmentSurvey(of: DescriptorSource(descriptor: file.readDescriptor))
+            let source = try DescriptorSource(descriptor: file.readDescriptor)
+            survey =
+                isFinished
+                ? try SegmentSurvey(of: source, after: summary)
+                : try .onDisk(of: source, after: summary) { file.readAnew(from: UInt64($0)) }
         } catch {
             guard case .notARecording = error, try isWithoutMedia(file) else {
                 return .setAside("cannot be read: \(error)", nil)
@@ -59,12 +71,12 @@ enum SegmentRecovery {
         let cut = survey.sizeBytes - survey.validEnd
         if cut > 0 { try file.cut(to: UInt64(survey.validEnd)) }
         // Records that agents consider durable must be durable.
-        try file.synchronize()
+        if cut > 0 || !isSynchronized { try file.synchronize() }
         return .open(
             survey,
             UnfinishedSegment(
                 path: path, plan: plan, sessionZero: zero,
-                fragments: UInt32(survey.fragments.count), chain: survey.chain,
+                fragments: survey.fragmentCount, chain: survey.chain,
                 sizeBytes: UInt64(survey.validEnd), ends: ends), cutBytes: cut)
     }
 

@@ -5,7 +5,8 @@ import Timing
 /// The content of one file, from the headers of its fragments. At the end, which a power cut may have torn, the media are checked
 /// too.
 package struct SegmentSurvey: Sendable {
-    /// The part of a file's end that a power cut can have damaged: a writer never has more data that is not durable.
+    /// The largest part of a file's end that a power cut can have damaged: a writer never has more data that is not durable.
+    /// Usually the fragments say how much less it is (``FragmentRecord/durableBytes``).
     package static let unsettledBytes: Int64 = 32 << 20
     /// The unit in which a power cut loses what was written: the rest of a page that did not reach the disk reads as zeros.
     private static let pageBytes: Int64 = 4_096
@@ -27,6 +28,17 @@ package struct SegmentSurvey: Sendable {
         /// Exchanges with that clock, and the collector's zero that they refer to.
         var exchanges: [ClockExchange] = []
         var collectorZeroNanoseconds: Int64?
+        /// See ``FragmentRecord/durableBytes``.
+        var durableBytes: Int64 = 0
+        /// Of a part of a summary: the numbers of all its fragments.
+        var numbers: [ClosedRange<UInt64>] = []
+
+        /// The `moof`; the header of `mdat` is between it and the media.
+        var head: Range<Int64> { range.lowerBound..<media.lowerBound - 8 }
+        /// The lowest number; nil without records.
+        var lowest: UInt64? {
+            (numbers + runs.map(\.sequences)).map(\.lowerBound).min()
+        }
     }
 
     /// The newest exchanges of a clock, from which its skew is estimated: some minutes, and a burst.
@@ -46,7 +58,10 @@ package struct SegmentSurvey: Sendable {
 
     let isFinished: Bool
     let sizeBytes: Int64
+    /// The fragments; those before ``summarised`` as one for each part of the summary.
     private(set) var fragments: [Fragment] = []
+    /// The summary from which the survey went on; nil: it began with the first fragment.
+    private(set) var summarised: SegmentSummary?
     /// The byte after the last complete fragment.
     private(set) var validEnd: Int64
     private(set) var flaw: Flaw?
@@ -61,8 +76,37 @@ package struct SegmentSurvey: Sendable {
     private let movie: Movie
 
     /// Reads a file.
+    /// - Parameter summary: of the beginning of a file; it is used if it is one of this file.
     /// - Throws: when it cannot be read, or does not begin like a recording.
-    init(of source: DescriptorSource) throws(MP4Error) {
+    init(of source: DescriptorSource, after summary: SegmentSummary? = nil) throws(MP4Error) {
+        try self.init(heads: source, after: summary)
+        try checkEnd(source)
+    }
+
+    /// Reads a file of which the end may be in memory only.
+    /// - Parameter readAnew: called with the size of the file's beginning that is on the disk for certain; later reads return
+    ///   what the disk has of the rest.
+    static func onDisk(
+        of source: DescriptorSource, after summary: SegmentSummary?, readAnew: (Int64) -> Void
+    ) throws(MP4Error) -> SegmentSurvey {
+        var survey = try SegmentSurvey(heads: source, after: summary)
+        let end = survey.durableEnd
+        readAnew(end)
+        guard let kept = survey.fragments.lastIndex(where: { $0.range.upperBound <= end }) else {
+            return try SegmentSurvey(of: source)
+        }
+        try survey.takeBack(after: kept, source)
+        var scanner = try FragmentScanner(source)
+        scanner.skip(to: survey.validEnd)
+        try survey.scan(&scanner, source)
+        try survey.checkEnd(source)
+        return survey
+    }
+
+    /// Reads the heads of a file's fragments, and no media.
+    private init(
+        heads source: DescriptorSource, after summary: SegmentSummary?
+    ) throws(MP4Error) {
         var scanner = try FragmentScanner(source)
         let layout = scanner.layout
         movie = layout.initialMovie
@@ -71,6 +115,74 @@ package struct SegmentSurvey: Sendable {
         validEnd = layout.fragments.lowerBound
         let header = layout.initialMovie.header
         chain = Digest(of: try source.read(at: header.offset, count: Int(header.sizeBytes)))
+        if let summary, try begin(after: summary, source) { scanner.skip(to: validEnd) }
+        try scan(&scanner, source)
+    }
+
+    /// Checks what may not have been durable of a growing file.
+    private mutating func checkEnd(_ source: DescriptorSource) throws(MP4Error) {
+        guard !isFinished else { return }
+        try checkUnsettled(source)
+        if let flaw, sizeBytes - flaw.offset <= Self.unsettledBytes {
+            let behind = try source.read(at: flaw.offset, count: Int(sizeBytes - flaw.offset))
+            fragmentsBehindFlaw = Self.countRecords(in: behind)
+            self.flaw?.hasLostPage = Self.hasLostPage(behind, of: flaw)
+            if isChainBroken { try checkHeadBeforeFlaw(source) }
+        }
+    }
+
+    /// The number of fragments.
+    var fragmentCount: UInt32 {
+        guard let summarised else { return UInt32(fragments.count) }
+        return summarised.fragments + UInt32(fragments.count - summarised.parts.count)
+    }
+
+    /// What later surveys need of the fragments; nil without any.
+    var summary: SegmentSummary? {
+        var summary = summarised ?? SegmentSummary()
+        for fragment in fragments.dropFirst(summarised?.parts.count ?? 0) {
+            summary.add(fragment, chain: chain)
+        }
+        return summary.fragments > 0 ? summary : nil
+    }
+
+    /// Takes over a summary if the fragment that it ends with is in the file.
+    private mutating func begin(
+        after summary: SegmentSummary, _ source: DescriptorSource
+    ) throws(MP4Error) -> Bool {
+        guard validEnd <= summary.head.lowerBound, summary.end <= sizeBytes else { return false }
+        var scanner = try FragmentScanner(source)
+        guard summary.end <= scanner.layout.fragments.upperBound else { return false }
+        scanner.skip(to: summary.head.lowerBound)
+        guard let last = try scanner.next(), last.moof == summary.head,
+            last.range.upperBound == summary.end, last.sequenceNumber == summary.fragments,
+            Digest(of: try source.read(at: last.moof.lowerBound, count: last.moof.count))
+                == summary.chain
+        else { return false }
+        do throws(FragmentRecord.Malformed) {
+            let payload = last.userBoxes.first { $0.userType == FragmentRecord.userType }?.payload
+            begin(try FragmentRecord(parsing: payload ?? []))
+        } catch {
+            return false
+        }
+        fragments = summary.parts.map { part in
+            Fragment(
+                range: summary.head.lowerBound..<summary.end, spool: part.spool,
+                runs: part.runs, media: summary.head.upperBound + 8..<summary.end, pieces: [],
+                clock: part.clock, exchanges: part.exchanges,
+                collectorZeroNanoseconds: part.collectorZeroNanoseconds,
+                durableBytes: summary.end, numbers: part.numbers.ranges)
+        }
+        summarised = summary
+        validEnd = summary.end
+        chain = summary.chain
+        return true
+    }
+
+    /// Reads the heads of the fragments from the scanner's place on.
+    private mutating func scan(
+        _ scanner: inout FragmentScanner<DescriptorSource>, _ source: DescriptorSource
+    ) throws(MP4Error) {
         while let fragment = try scanner.next() {
             do throws(FragmentRecord.Malformed) {
                 try append(fragment)
@@ -87,14 +199,24 @@ package struct SegmentSurvey: Sendable {
         if flaw == nil, case .damaged(let error) = scanner.stop {
             flaw = Flaw(offset: validEnd, reason: "\(error)")
         }
-        guard !isFinished else { return }
-        try checkUnsettled(source)
-        if let flaw, sizeBytes - flaw.offset <= Self.unsettledBytes {
-            let behind = try source.read(at: flaw.offset, count: Int(sizeBytes - flaw.offset))
-            fragmentsBehindFlaw = Self.countRecords(in: behind)
-            self.flaw?.hasLostPage = Self.hasLostPage(behind, of: flaw)
-            if isChainBroken { try checkHeadBeforeFlaw(source) }
-        }
+    }
+
+    /// Size of the file's beginning that was durable before its last fragments were written.
+    ///
+    /// The last fragment's word is not taken: no digest covers its head yet.
+    private var durableEnd: Int64 {
+        max(summarised?.end ?? 0, fragments.dropLast().last?.durableBytes ?? 0)
+    }
+
+    /// Drops the fragments after the one with an index, and the damage among them.
+    private mutating func takeBack(
+        after kept: Int, _ source: DescriptorSource
+    ) throws(MP4Error) {
+        fragments.removeSubrange((kept + 1)...)
+        validEnd = fragments[kept].range.upperBound
+        chain = try digestOfHead(fragments[kept], source)
+        flaw = nil
+        isChainBroken = false
     }
 
     /// Whether the flaw, if any, can be the result of a power cut.
@@ -118,6 +240,10 @@ package struct SegmentSurvey: Sendable {
             isChainBroken = true
             throw .init(description: "the chain of digests is broken before this fragment")
         }
+        let durable = Int64(clamping: record.durableBytes ?? 0)
+        guard durable <= fragment.range.lowerBound else {
+            throw .init(description: "a fragment record that calls itself durable")
+        }
         if plan == nil { begin(record) }
         let runs = record.pieces.flatMap(\.runs).filter { $0.samples > 0 }
         guard runs.count == fragment.runs.count,
@@ -139,7 +265,8 @@ package struct SegmentSurvey: Sendable {
                 runs: zip(runs, fragment.runs).map(place), media: fragment.media,
                 pieces: record.pieces, clock: Self.clock(of: record),
                 exchanges: record.exchanges,
-                collectorZeroNanoseconds: record.collectorZeroNanoseconds))
+                collectorZeroNanoseconds: record.collectorZeroNanoseconds,
+                durableBytes: durable))
     }
 
     /// The last clock model of each epoch, in the order of their ends.
@@ -166,17 +293,11 @@ package struct SegmentSurvey: Sendable {
             else { continue }
             exchanges = fragment.exchanges + exchanges
         }
-        var estimator = ClockEstimator()
-        for exchange in exchanges { _ = estimator.add(exchange) }
-        guard let model = estimator.model(at: clock.agentNanoseconds) else { return clock }
-        var known = clock
-        known.clock.skewPartsPerBillion = model.skewPPB
-        known.growthPartsPerBillion = min(ClockLimits.skewPPB, model.boundGrowthPPB)
-        return known
+        return clock.extrapolable(with: exchanges)
     }
 
     /// The clock model in a fragment.
-    private static func clock(of record: FragmentRecord) -> RecordedClock? {
+    static func clock(of record: FragmentRecord) -> RecordedClock? {
         guard let zero = record.collectorZeroNanoseconds, let run = record.pieces.last?.runs.last
         else { return nil }
         var clock = record.clock
@@ -217,7 +338,7 @@ package struct SegmentSurvey: Sendable {
     /// Compares the media that may not have been durable with their digests, and drops the first damaged fragment and
     /// all later ones.
     private mutating func checkUnsettled(_ source: DescriptorSource) throws(MP4Error) {
-        let settled = sizeBytes - Self.unsettledBytes
+        let settled = max(sizeBytes - Self.unsettledBytes, durableEnd)
         guard let first = fragments.firstIndex(where: { $0.range.upperBound > settled }) else {
             return
         }
@@ -235,7 +356,9 @@ package struct SegmentSurvey: Sendable {
 
     /// Drops the last whole fragment if a power cut has changed its head.
     private mutating func checkHeadBeforeFlaw(_ source: DescriptorSource) throws(MP4Error) {
-        guard let last = fragments.last?.range, flaw?.offset == last.upperBound else { return }
+        guard let last = fragments.last?.range, flaw?.offset == last.upperBound,
+            last.upperBound > durableEnd
+        else { return }
         let changed = Flaw(
             offset: last.lowerBound, reason: "a fragment whose head has zeros",
             end: last.upperBound, hasLostPage: true)
@@ -251,11 +374,13 @@ package struct SegmentSurvey: Sendable {
         self.flaw = flaw
         validEnd = flaw.offset
         fragments.removeSubrange(index...)
-        if let last = fragments.last {
-            let head = last.range.lowerBound..<last.media.lowerBound
-            // The header of `mdat` is between `moof` and the media.
-            chain = Digest(of: try source.read(at: head.lowerBound, count: head.count - 8))
-        }
+        if let last = fragments.last { chain = try digestOfHead(last, source) }
+    }
+
+    private func digestOfHead(
+        _ fragment: Fragment, _ source: DescriptorSource
+    ) throws(MP4Error) -> Digest {
+        Digest(of: try source.read(at: fragment.head.lowerBound, count: fragment.head.count))
     }
 
     /// Whether a page of a flawed fragment is zeros, within the fragment.

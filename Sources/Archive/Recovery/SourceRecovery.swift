@@ -32,13 +32,16 @@ package struct SourceRecovery {
     let zero: UTCTime
     let purpose: Purpose
     let now: UTCTime
+    /// All files have been synchronised since they were last written.
+    var areFilesSynchronized = false
 
     package private(set) var notes: [RecoveryNote] = []
     var entries: [LedgerEntry] = []
     /// Lines for the ledger.
     var written: [LedgerEntry] = []
     private var areLinesWritten = false
-    /// The lines that the caller has to write: all of a rescue, and those of a ledger that could not be written.
+    /// The lines that the caller has to write: those of a ledger that could not be written, and all if the session goes on.
+    /// A thousand ledgers that are written and synchronised one after the other take seconds.
     package var unwritten: [LedgerEntry] { areLinesWritten ? [] : written }
     var surveys: [SegmentSurvey] = []
     /// The records of the source's spools in this session.
@@ -50,6 +53,10 @@ package struct SourceRecovery {
     /// The continuations of segments whose media is in the store only, in the order of their names.
     private var continuations: [SegmentContinuation] = []
     private var hasDamage = false
+    /// What an earlier collector noted of the newest files.
+    private var checkpoint = SourceCheckpoint()
+    /// The same of the files as they are now.
+    private var nextCheckpoint = SourceCheckpoint()
     /// Records of the source's spools in earlier sessions.
     var elsewhere: [RecordedSpool] = []
 
@@ -67,6 +74,32 @@ package struct SourceRecovery {
 
     /// Recovers the source; ``spools`` then contains the records on disk.
     package mutating func run(
+        _ entry: SessionManifest.Source?
+    ) throws(ArchiveError) -> RecoveredSource {
+        let path = layout.checkpoint(SourceKey(session: session, source: name))
+        // Files that no longer grow are read to be finished.
+        if purpose == .finish { _ = layout.disk.unlink(path) }
+        guard purpose == .goOn else { return try recover(entry) }
+        var quick = self
+        quick.checkpoint = SourceCheckpoint.read(path)
+        let source = try quick.recover(entry)
+        guard quick.checkpoint.isEmpty || quick.isSummarisedDurable else {
+            return try recover(entry)
+        }
+        self = quick
+        return source
+    }
+
+    /// Whether a summary is as good as its fragments. An agent may send again what follows its watermark; the times of these
+    /// records' neighbours must then be known one by one.
+    private var isSummarisedDurable: Bool {
+        surveys.compactMap(\.summarised).flatMap(\.parts).allSatisfy { part in
+            let known = spools.first { $0.spool == part.spool }?.sequences.watermark ?? 0
+            return part.numbers.highest <= known
+        }
+    }
+
+    private mutating func recover(
         _ entry: SessionManifest.Source?
     ) throws(ArchiveError) -> RecoveredSource {
         try recoverLedger()
@@ -89,6 +122,7 @@ package struct SourceRecovery {
         let last = purpose == .goOn && !isComplete ? open.last : nil
         for segment in open where segment != last { try finish(segment) }
         source.open = last
+        source.open?.checkpoint = nextCheckpoint
         goOn(after: continuations, &source)
         let stored = source.ends
         for survey in inOrder(surveys) {
@@ -129,7 +163,7 @@ package struct SourceRecovery {
     private func settled(of spool: SpoolID) -> UInt64? {
         guard let before = settledBefore[spool] else { return nil }
         let open = surveys.lazy.filter { !$0.isFinished }.flatMap(\.fragments)
-            .filter { $0.spool == spool }.flatMap(\.runs).map(\.sequences.lowerBound).min()
+            .filter { $0.spool == spool }.compactMap(\.lowest).min()
         // Records are numbered from 1; a file with another number proves nothing.
         return max(min(before, open ?? before), 1) - 1
     }
@@ -180,7 +214,8 @@ package struct SourceRecovery {
                 })
         let moved = continuations.flatMap(\.runsOnDisk)
         for spool in known {
-            let own = fragments.filter { $0.spool == spool }.flatMap(\.runs)
+            let ownFragments = fragments.filter { $0.spool == spool }
+            let own = ownFragments.flatMap(\.runs)
             let explained = lines.filter { $0.spool == spool }
             let identity = spool.description
             // Records that were durable before the source began are not expected here. If the line that records this is
@@ -189,6 +224,7 @@ package struct SourceRecovery {
             var base = ownEntries.filter { $0.spool == identity }.compactMap(\.after).max() ?? 0
             if let settled = settled(of: spool) { base = max(base, settled) }
             var recorded = RecordedSpool(spool: spool, sequences: SequenceSet(upTo: base))
+            for range in ownFragments.flatMap(\.numbers) { recorded.sequences.insert(range) }
             for run in own { recorded.sequences.insert(run.sequences) }
             for (owner, ranges) in removing where owner == spool {
                 for range in ranges { recorded.sequences.insert(range) }
@@ -223,6 +259,14 @@ extension SourceRecovery {
         }
     }
 
+    private mutating func note(_ survey: SegmentSurvey, of path: String) {
+        guard purpose == .goOn, survey.flaw == nil || !survey.isFinished,
+            let summary = survey.summary
+        else { return }
+        let known = survey.isFinished ? summary.withoutExchanges() : summary
+        nextCheckpoint.keep(known, of: Path.name(of: path))
+    }
+
     private func origin(_ path: String) -> Int64? {
         SegmentKey.origin(fileName: Path.name(of: path)).map { $0.nanoseconds - zero.nanoseconds }
     }
@@ -239,7 +283,8 @@ extension SourceRecovery {
     private mutating func recoverLedger() throws(ArchiveError) {
         let path = layout.ledger(session, name)
         do throws(ArchiveError) {
-            let outcome = try LedgerRecovery.recover(path, on: layout.disk)
+            let outcome = try LedgerRecovery.recover(
+                path, on: layout.disk, isSynchronized: areFilesSynchronized)
             entries = outcome.contents.entries
             if outcome.cutBytes > 0 {
                 warn("\(path): cut off incomplete lines (\(outcome.cutBytes) bytes)")
@@ -270,7 +315,12 @@ extension SourceRecovery {
         let skipped = settled(paths.filter { isFinished[$0] == true })
         for path in paths where isFinished[path] != nil && !skipped.contains(path) {
             do throws(ArchiveError) {
-                switch try SegmentRecovery.recover(path, on: layout.disk) {
+                let outcome = try SegmentRecovery.recover(
+                    path, after: checkpoint.summary(of: Path.name(of: path)), on: layout.disk,
+                    isSynchronized: areFilesSynchronized)
+                if case .open(let survey, _, _) = outcome { note(survey, of: path) }
+                if case .finished(let survey) = outcome { note(survey, of: path) }
+                switch outcome {
                 case .finished(let survey):
                     surveys.append(survey)
                     if let flaw = survey.flaw {
@@ -347,7 +397,7 @@ extension SourceRecovery {
     private func inOrder(_ surveys: [SegmentSurvey]) -> [SegmentSurvey] {
         guard Set(surveys.flatMap(\.fragments).map(\.spool)).count == 1 else { return surveys }
         func first(_ survey: SegmentSurvey) -> UInt64 {
-            survey.fragments.first?.runs.map(\.sequences.lowerBound).min() ?? 0
+            survey.fragments.first?.lowest ?? 0
         }
         return surveys.sorted { first($0) < first($1) }
     }
@@ -442,7 +492,7 @@ extension SourceRecovery {
     }
 
     private mutating func appendLines() {
-        if case .rescue = purpose { return }
+        guard purpose == .finish else { return }
         do throws(ArchiveError) {
             try LedgerRecovery.append(
                 written, to: layout.ledger(session, name), on: layout.disk)

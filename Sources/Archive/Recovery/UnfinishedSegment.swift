@@ -12,6 +12,8 @@ package struct UnfinishedSegment: Hashable, Sendable {
     package var sizeBytes: UInt64
     /// The ends of its tracks.
     package var ends: [TrackKind: TrackEnd]
+    /// Summaries of the source's files, of this one, too.
+    package var checkpoint = SourceCheckpoint()
 
     package init(
         path: String, plan: SegmentPlan, sessionZero: UTCTime, fragments: UInt32, chain: Digest,

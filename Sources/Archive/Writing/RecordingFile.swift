@@ -169,9 +169,11 @@ package final class RecordingFile {
 
     /// Makes later reads return the content of the disk. An earlier process may have been killed after the kernel had
     /// reported to it alone that pages could not be written: they remain in memory as if they were on the disk.
-    package func readAnew() throws(ArchiveError) {
-        try synchronize()
-        disk.forget(descriptor)
+    ///
+    /// The file must be synchronised, because only unchanged pages are dropped.
+    /// - Parameter offset: the end of what is known to be on the disk.
+    package func readAnew(from offset: UInt64 = 0) {
+        disk.forget(descriptor, from: Int64(clamping: offset))
     }
 
     /// Returns when everything written is durable. After a failure, call ``cutToDurable()`` first.

@@ -20,6 +20,8 @@ package final class SegmentWriter {
     private var builder = FragmentBuilder()
     private var fragmentCount: UInt32 = 0
     private var chain: Digest
+    /// What a restarted collector needs of the written fragments.
+    package private(set) var summary: SegmentSummary?
 
     /// Creates a writer of a new file; the disk is not accessed before the first fragment.
     package init(
@@ -62,6 +64,7 @@ package final class SegmentWriter {
         tracks = Dictionary(uniqueKeysWithValues: plan.tracks.map { ($0.format.kind, $0) })
         fragmentCount = segment.fragments
         chain = segment.chain
+        summary = segment.checkpoint.summary(of: Self.fileName(segment.path))
         let file = try RecordingFile(reopening: segment.path, on: disk)
         self.file = file
         guard file.sizeBytes == segment.sizeBytes else {
@@ -75,6 +78,8 @@ package final class SegmentWriter {
 
     /// Present size of the file.
     package var sizeBytes: UInt64 { file?.sizeBytes ?? 0 }
+    /// Size of the part that is durable.
+    package var durableBytes: UInt64 { file?.durableBytes ?? 0 }
 
     /// Writes one fragment; after an error the file is unchanged, and the same plan may be tried again.
     package func append(
@@ -98,6 +103,40 @@ package final class SegmentWriter {
         }
         fragmentCount += 1
         chain = Digest(of: Array(head.dropLast(Self.mediaHeaderSizeBytes)))
+        summarise(fragment, record, headBytes: head.count)
+    }
+
+    /// Adds the last fragment to the summary. That of a resumed file without one would have no beginning.
+    private func summarise(_ fragment: FragmentPlan, _ record: FragmentRecord, headBytes: Int) {
+        if fragmentCount == 1 { summary = SegmentSummary() }
+        guard summary != nil else { return }
+        let end = Int64(sizeBytes)
+        let media = end - Int64(fragment.sizeBytes)..<end
+        summary?.add(
+            SegmentSurvey.Fragment(
+                range: media.lowerBound - Int64(headBytes)..<end, spool: record.spool,
+                runs: fragment.pieces.flatMap(\.runs).compactMap(runOnDisk), media: media,
+                pieces: [], clock: SegmentSurvey.clock(of: record), exchanges: record.exchanges,
+                collectorZeroNanoseconds: record.collectorZeroNanoseconds), chain: chain)
+    }
+
+    /// A written run with its end, as a survey of the file finds it.
+    private func runOnDisk(_ run: PlannedRun) -> RunOnDisk? {
+        guard let first = run.samples.first, let last = run.samples.last else { return nil }
+        func duration(_ sample: PlannedSample) -> Int64 {
+            Int64(UInt32(clamping: max(1, sample.duration)))
+        }
+        let dts = run.samples.dropLast().reduce(first.dts) { $0 + duration($1) }
+        return RunOnDisk(
+            track: run.track,
+            sequences: run.firstSequence...run.firstSequence + UInt64(run.samples.count) - 1,
+            end: TrackEnd(
+                dtsTicks: dts, durationTicks: duration(last),
+                timescale: tracks[run.track]?.format.timescale ?? .video))
+    }
+
+    private static func fileName(_ path: String) -> String {
+        path.split(separator: "/").last.map(String.init) ?? ""
     }
 
     /// Creates the file with its first fragment, and renames it to its final name when it is playable.
@@ -206,7 +245,8 @@ package final class SegmentWriter {
             spool: fragment.context.spool, epoch: fragment.context.epoch,
             clock: fragment.context.clock, sessionZero: sessionZero,
             collectorZeroNanoseconds: fragment.context.collectorZeroNanoseconds,
-            segmentOriginNanoseconds: plan.originNanoseconds, chain: chain, pieces: pieces,
+            segmentOriginNanoseconds: plan.originNanoseconds, chain: chain,
+            durableBytes: durableBytes, pieces: pieces,
             exchanges: fragment.context.exchanges)
     }
 }

@@ -5,16 +5,13 @@ import Operations
 
 /// The state of the disk thread: open files, their data that is not durable yet, and stuck jobs.
 ///
-/// If there is no space, jobs wait in order and are retried. If a source's file fails for another reason, its files end
-/// there (``Rescue``).
+/// Without space, jobs wait in order and are retried. A file that fails otherwise ends its source's files (``Rescue``).
 struct DiskWorker {
     struct OpenSegment {
         var writer: SegmentWriter
         let zero: UTCTime
         /// Appended since the last commit.
         var unsynchronised: [PersistedRecords] = []
-        /// Bytes of the file that are durable.
-        var durableBytes: UInt64 = 0
     }
 
     /// Jobs that wait behind a failed one, and the reason.
@@ -47,6 +44,8 @@ struct DiskWorker {
     var events: [DiskEvent] = []
     /// Paths that could not be made durable or replaced, and have not succeeded since.
     private var complaints: Set<String> = []
+    /// What a restarted collector need not read.
+    var checkpoints = Checkpoints()
     /// Times of files until durable, for monitoring.
     private(set) var synchronising = LatencyHistogram()
 
@@ -66,12 +65,11 @@ struct DiskWorker {
     var isDirty: Bool { !dirty.isEmpty || !dirtyLedgers.isEmpty || !newDirectories.isEmpty }
     var isStuck: Bool { !stuck.isEmpty || !ends.isEmpty || rescues.values.contains { !$0.isDone } }
 
-    /// Whether a file has so much data that is not durable that, with another credit window of its source, recovery
-    /// would not check all of it after a power cut.
+    /// Whether a file has so much that is not durable that recovery could not check all of it, after a credit window more.
     var mustCommit: Bool {
         dirty.contains { id in
             guard let segment = segments[id] else { return false }
-            return segment.writer.sizeBytes - segment.durableBytes
+            return segment.writer.sizeBytes - segment.writer.durableBytes
                 >= UInt64(SegmentSurvey.unsettledBytes / 2)
         }
     }
@@ -193,6 +191,7 @@ struct DiskWorker {
                 try FileSystem.replace(path, with: manifest.encoded(), on: layout.disk)
                 publish(.sessions, .sessionEnded(manifest))
                 ledgers = ledgers.filter { $0.key.session != session }
+                checkpoints.remove(manifest, in: layout)
             } catch {
                 // Retried with the stuck jobs, and at the next commit.
                 complain(of: path, error)
@@ -359,11 +358,11 @@ struct DiskWorker {
         guard let segment = segments[id] else { return }
         synchronising.add(try ContinuousClock().measureThrowing(segment.writer.synchronize))
         segments[id]?.unsynchronised.removeAll(keepingCapacity: true)
-        segments[id]?.durableBytes = segment.writer.sizeBytes
         dirty.remove(id)
         publish(.fragments, .durable(id, upTo: segment.writer.sizeBytes))
         for records in segment.unsynchronised { events.append(.persisted(records)) }
         if !segment.unsynchronised.isEmpty { failures[id.owner] = nil }
+        checkpoints.isDurable(id, segment.writer.summary, in: layout)
     }
 
     private mutating func attempt(_ job: DiskJob) throws(ArchiveError) {
@@ -386,9 +385,10 @@ struct DiskWorker {
                 zero: zero)
             publish(.segments, .segmentBegan(id, plan, sessionZero: zero))
         case .reopen(let id, let segment):
-            let writer = try SegmentWriter(continuing: segment, on: layout.disk)
             segments[id] = OpenSegment(
-                writer: writer, zero: segment.sessionZero, durableBytes: writer.sizeBytes)
+                writer: try SegmentWriter(continuing: segment, on: layout.disk),
+                zero: segment.sessionZero)
+            checkpoints.goOn(from: segment.checkpoint, of: id.owner)
         case .append(let id, let fragment):
             guard let segment = segments[id] else { return }
             try space.claim(fragment.sizeBytes, for: segment.writer.path)
@@ -417,6 +417,7 @@ struct DiskWorker {
             try prepareToPersist(id.owner)
             let duration = try ContinuousClock().measureThrowing(segment.writer.finish)
             for records in segment.unsynchronised { events.append(.persisted(records)) }
+            checkpoints.finished(id, segment.writer.summary)
             segments[id] = nil
             dirty.remove(id)
             publish(
