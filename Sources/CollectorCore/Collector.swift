@@ -28,6 +28,7 @@ package final class Collector: Sendable {
     private let changeable: SharedSettings
     private let wakeUp: WakeUp
     private let isStopping = Atomic(false)
+    private let endsSession = Atomic(false)
     /// Until when to wait for threads, once it is to stop.
     private let stopDeadline = Mutex<DispatchTime?>(nil)
     /// What was recorded before is recovered.
@@ -74,8 +75,12 @@ package final class Collector: Sendable {
     /// The disk thread has been at one thing for longer: its disk does not answer.
     private static let hungSeconds = 3.0
 
-    /// Makes the collector finish its files and end. Callable from any thread, also from a signal handler's queue.
-    package func stop() {
+    /// Makes the collector end when everything that it has received is durable. Callable from any thread, also from a signal
+    /// handler's queue.
+    /// - Parameter endsSession: whether the session ends and its files are finished; otherwise it stays open, and the next
+    ///   collector goes on with it.
+    package func stop(endsSession: Bool) {
+        self.endsSession.store(endsSession, ordering: .releasing)
         isStopping.store(true, ordering: .releasing)
         stopDeadline.withLock { $0 = $0 ?? .now() + .seconds(Self.endSeconds) }
         settings.store?.shutdown.begin(afterSeconds: Self.graceSeconds)
@@ -201,7 +206,7 @@ package final class Collector: Sendable {
                 if isStopping.load(ordering: .acquiring) || refusals.shutReason != nil {
                     // Received messages still belong to the session.
                     try process(&loop, &receiver, &inbox, &feed)
-                    loop.stop()
+                    loop.stop(endsSession: endsSession.load(ordering: .acquiring))
                 } else {
                     inbox.checkCredit(isShort: loop.isShortOfCredit)
                     let wasWoken = try receiver.wait(

@@ -301,6 +301,13 @@ extension CollectorEngine {
         record(recorder.end(reason, at: now))
     }
 
+    /// Writes everything that was received, and leaves the session open for the next collector.
+    /// - Returns: the session; nil: there is none.
+    mutating func suspend(at now: Instant) -> String? {
+        record(recorder.suspend(at: now))
+        return recorder.sessionName
+    }
+
     /// Notifies agents that the collector is stopping; called after the disk has finished.
     mutating func sayGoodbye(at now: Instant) {
         latest = max(latest, now.monotonic)

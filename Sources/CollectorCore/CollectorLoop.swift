@@ -298,11 +298,20 @@ extension CollectorLoop {
         return cost
     }
 
-    /// Ends the session and notifies agents that the collector is stopping.
-    mutating func stop() {
-        logger.info("stopping: finishing files")
+    /// Submits everything that was received to the disk.
+    /// - Parameter endsSession: whether the session ends; otherwise it stays open, and the next collector goes on with it.
+    mutating func stop(endsSession: Bool) {
         board.stopping()
-        engine.end(.collectorStopped, at: .now())
+        if endsSession {
+            logger.info("stopping: finishing files")
+            engine.end(.collectorStopped, at: .now())
+        } else if let session = engine.suspend(at: .now()) {
+            logger.notice(
+                "stopping: session \(session) stays open, and continues when a collector starts here; 'tributary stop' would have ended it"
+            )
+        } else {
+            logger.info("stopping")
+        }
         follow()
         submit()
         isStopping = true

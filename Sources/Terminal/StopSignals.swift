@@ -5,12 +5,25 @@ import Glibc
 package final class StopSignals: Sendable {
     private let watch: SignalWatch
 
+    /// Who asks.
+    package enum Origin: Sendable {
+        /// SIGINT: a person at a terminal.
+        case person
+        /// SIGTERM: a service manager.
+        case system
+    }
+
     /// - Parameter stop: called on its own queue with the number of requests so far, from 1.
-    package init(_ stop: @escaping @Sendable (Int) -> Void) {
+    package convenience init(_ stop: @escaping @Sendable (Int) -> Void) {
+        self.init { count, _ in stop(count) }
+    }
+
+    /// - Parameter stop: called on its own queue with the number of requests so far, from 1, and the last one's origin.
+    package init(_ stop: @escaping @Sendable (Int, Origin) -> Void) {
         let count = Count()
-        watch = SignalWatch([SIGINT, SIGTERM]) {
+        watch = SignalWatch([SIGINT, SIGTERM]) { number in
             count.value += 1
-            stop(count.value)
+            stop(count.value, number == SIGINT ? .person : .system)
         }
     }
 
@@ -26,7 +39,7 @@ package final class ReloadSignal: Sendable {
 
     /// - Parameter reload: called on its own queue, once for each request.
     package init(_ reload: @escaping @Sendable () -> Void) {
-        watch = SignalWatch([SIGHUP], reload)
+        watch = SignalWatch([SIGHUP]) { _ in reload() }
     }
 }
 
@@ -35,13 +48,13 @@ private final class SignalWatch: Sendable {
     // Retained while signals are handled; created once, only released.
     nonisolated(unsafe) private let sources: [any DispatchSourceSignal]
 
-    init(_ signals: [Int32], _ heard: @escaping @Sendable () -> Void) {
+    init(_ signals: [Int32], _ heard: @escaping @Sendable (Int32) -> Void) {
         let queue = DispatchQueue(label: "signals")
         sources = signals.map { number in
             // The default action would end the program first.
             signal(number, SIG_IGN)
             let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-            source.setEventHandler(handler: heard)
+            source.setEventHandler { heard(number) }
             source.resume()
             return source
         }

@@ -23,7 +23,9 @@ struct CollectorCommand: ParsableCommand {
             also while they grow. After a crash, start the collector again: it continues the open session.
 
             Every option can be set in the environment (--start-at is TRIBUTARY_START_AT) and in a file (--config). \
-            Stop with Ctrl-C or SIGTERM: all files are finished first. SIGHUP reloads the file.
+            Ctrl-C (SIGINT) ends the session: all files are finished first. SIGTERM, as from systemd, leaves the session \
+            open when everything received is on the disk and acknowledged: the next collector continues it. To end a session \
+            without ending the collector, use 'tributary stop'. SIGHUP reloads the file.
             """,
         version: Version.number)
 
@@ -76,7 +78,7 @@ struct CollectorCommand: ParsableCommand {
     @Option(
         help: """
             End the session when no source has sent anything for this long. 0s: no timeout; the session ends when every \
-            source has ended, on 'tributary stop' or when the collector stops.
+            source has ended, on 'tributary stop' or on Ctrl-C.
             """)
     var idleTimeout = TimeSpan(nanoseconds: 3_600_000_000_000)
 
@@ -195,10 +197,11 @@ struct CollectorCommand: ParsableCommand {
         do {
             let collector = try Collector(
                 settings: settings, logger: service.logger, report: service.report)
-            let signals = StopSignals { count in
+            let signals = StopSignals { count, origin in
                 if count > 1 { _exit(130) }
                 service.stopping()
-                collector.stop()
+                // A person at a terminal has recorded by hand, and wants final files. A service is restarted.
+                collector.stop(endsSession: origin == .person)
                 Self.watchEnd(of: collector, service.logger)
             }
             let reloading = ReloadSignal { service.reload(collector) }

@@ -109,6 +109,44 @@ private struct Left {
         #expect(harness.ended == [left.manifest.session] && harness.reasons == [.complete])
     }
 
+    @Test func `SIGTERM has everything written, and ends neither file nor session`() {
+        var harness = SessionHarness()
+        var camera = SteadyCamera("camera")
+        harness.open(camera, at: second)
+        harness.picture(&camera, capturedAt: second, arriving: second)
+        harness.tick(2 * second)
+        for index in 1..<25 as Range<Int64> {
+            let time = second + index * 100_000_000
+            harness.picture(&camera, capturedAt: time, arriving: time)
+        }
+        harness.gap(&camera, at: 4 * second)
+        let before = harness.starts("camera").count
+        harness.apply(harness.recorder.suspend(at: SessionHarness.instant(4 * second)))
+        #expect(harness.starts("camera").count > before)
+        let written = harness.fragments("camera").flatMap(\.sequences)
+        #expect(written.reduce(0) { $0 + $1.count } == 25)
+        #expect(harness.lines("camera").contains { $0.kind == .gap })
+        #expect(harness.ended.isEmpty && harness.lastManifest == nil)
+        let finished = harness.jobs.contains { if case .finish = $0 { true } else { false } }
+        #expect(!finished)
+        guard case .describe(let manifest)? = harness.jobs.last else {
+            Issue.record("the description is not written last")
+            return
+        }
+        #expect(manifest.state == .recording && manifest.end == nil)
+    }
+
+    @Test func `SIGTERM in a session's first moment begins it`() {
+        var harness = SessionHarness()
+        var camera = SteadyCamera("camera")
+        harness.open(camera, at: second)
+        harness.picture(&camera, capturedAt: second, arriving: second)
+        #expect(harness.started.isEmpty)
+        harness.apply(harness.recorder.suspend(at: SessionHarness.instant(second + 1_000)))
+        #expect(harness.started.count == 1 && harness.ended.isEmpty)
+        #expect(harness.starts("camera") == [0])
+    }
+
     @Test func `of a message that is partly on disk, the rest is recorded`() {
         var left = Left()
         left.spool.sequences.insert(24...24)

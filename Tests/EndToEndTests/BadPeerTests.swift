@@ -136,7 +136,7 @@ extension EndToEnd {
                         [UInt8](repeating: 0, count: WireLimits.payloadBytes + 1))
                 }
                 try await agent.succeeds()
-                collector.signal(SIGTERM)
+                collector.signal(SIGINT)
                 // Some of the strangers' records were refused, so the collector exits with an error and reports it.
                 let outcome = try await collector.outcome()
                 #expect(outcome.status == 1)

@@ -82,7 +82,7 @@ extension EndToEnd {
                 try send(oddity, to: stage.endpoint)
                 try await agent.succeeds()
                 // Its peer disconnected without a goodbye; its samples are still written.
-                collector.signal(SIGTERM)
+                collector.signal(SIGINT)
                 let outcome = try await collector.outcome()
                 #expect(outcome.complaints.contains("90 pictures"), "\(outcome.complaints)")
                 try await expectAudio(stage)

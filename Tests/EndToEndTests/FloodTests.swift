@@ -54,7 +54,7 @@ extension EndToEnd {
                 try await agent.succeeds()
                 let memory = try collector.status("VmHWM")
                 print("peak memory \(memoryBefore >> 20) MiB before, \(memory >> 20) MiB after")
-                collector.signal(SIGTERM)
+                collector.signal(SIGINT)
                 _ = try await collector.outcome()
                 #expect(try Numbers(of: "camera", on: stage).missing == [])
                 try await expectAudio(stage)

@@ -115,7 +115,7 @@ extension EndToEnd {
                 try await site.keys("authorize", "stage")
                 try await agent.succeeds()
                 try await other.succeeds()
-                site.collector.signal(SIGTERM)
+                site.collector.signal(SIGINT)
                 _ = try await site.collector.outcome()
                 try await expectAudio(stage)
                 #expect(try Numbers(of: "door", on: stage).missing == [])

@@ -22,7 +22,7 @@ extension EndToEnd {
                     // The collector notices when it sends next.
                     try await Task.sleep(for: .milliseconds(round * 60))
                 }
-                collector.signal(SIGTERM)
+                collector.signal(SIGINT)
                 let outcome = try await collector.outcome()
                 #expect(!outcome.complaints.contains("refused"), "\(outcome.complaints)")
                 let layout = ArchiveLayout(root: stage.archive)

@@ -5,9 +5,50 @@ import Testing
 extension EndToEnd {
     /// Recordings when programs end early.
     @Suite(.serialized) struct StopTests {
-        @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
-        func `a growing file plays, and a collector that is asked to end finishes it`() async throws
+        @Test func `SIGTERM leaves the session open, and the next collector continues it`()
+            async throws
         {
+            try await Stage.with { stage in
+                let collector = try await stage.collector()
+                let agent = try stage.testAgent("camera")
+                let file = try await stage.holds(3, of: "camera")
+                collector.signal(SIGTERM)
+                let outcome = try await collector.succeeds()
+                #expect(outcome.complaints.contains("stays open"), "\(outcome.complaints)")
+                #expect(try !TopLevelBoxes(of: file, grows: true).areOrdinary)
+                if Foreign.hasFFmpeg { try await Foreign.decode(file, on: stage) }
+                let session = try #require(try stage.sessions.first)
+                for words in [["verify", session], ["ls"], ["show", session]] {
+                    let told = try await stage.start(
+                        .archive, words + ["--archive", stage.archive]
+                    ).outcome()
+                    #expect(told.status == 0, "\(words): \(told.output)\(told.complaints)")
+                    if words[0] != "verify" {
+                        #expect(told.output.contains("no collector is running"))
+                    }
+                }
+
+                let next = try await stage.collector()
+                try await next.says("resuming session \(session)")
+                try await Task.sleep(for: .seconds(2))
+                agent.signal(SIGINT)
+                try await agent.succeeds()
+                try await next.says("session \(session) is finished")
+                next.signal(SIGTERM)
+                try await next.succeeds()
+                #expect(try stage.sessions == [session])
+                #expect(try stage.recordings("camera") == [file])
+                #expect(try TopLevelBoxes(of: file).areOrdinary)
+                #expect(try Numbers(of: "camera", on: stage).missing == [])
+                let verified = try await stage.run(
+                    .archive, "verify", "latest", "--archive", stage.archive)
+                #expect(verified.status == 0, "\(verified.output)")
+                #expect(!verified.output.contains("lost"), "\(verified.output)")
+            }
+        }
+
+        @Test(.enabled(if: Foreign.hasFFmpeg, "ffmpeg is not installed"))
+        func `a growing file plays, and Ctrl-C at the collector finishes it`() async throws {
             try await Stage.with { stage in
                 let collector = try await stage.collector()
                 let agent = try stage.testAgent("camera")
@@ -16,7 +57,7 @@ extension EndToEnd {
                 try await Foreign.decode(file, on: stage)
                 #expect(try await Foreign.probe(file, on: stage).packets(.video).count >= 30)
 
-                collector.signal(SIGTERM)
+                collector.signal(SIGINT)
                 try await collector.succeeds()
                 #expect(try TopLevelBoxes(of: file).areOrdinary)
                 try await Foreign.decode(file, on: stage)

@@ -290,7 +290,7 @@ extension EndToEnd {
                 try await good.succeeds()
                 // Its samples cannot be written, so it keeps them.
                 bad.signal(SIGKILL)
-                collector.signal(SIGTERM)
+                collector.signal(SIGINT)
                 _ = try await collector.outcome()
                 #expect(try !stage.recordings("good").isEmpty)
                 let verified = try await scene.run(["verify", Self.honest])

@@ -101,6 +101,8 @@ struct SimulatedCollector {
         let utc = now.utc
         let spine = Spine()
         worker = DiskWorker(layout: layout, space: space, spine: spine, now: { utc })
+        // Files of two seconds have few fragments.
+        worker.checkpoints.interval = 2
         if let catalog {
             spine.add(listener)
             follower = CatalogFollower(catalog, layout)
@@ -141,6 +143,19 @@ struct SimulatedCollector {
         engine.end(.stopped, at: now)
         follow(now)
         return name
+    }
+
+    /// Ends as after SIGTERM: everything received is written, made durable and acknowledged, and the session stays open.
+    mutating func suspend(at now: Instant) {
+        _ = engine.suspend(at: now)
+        jobs += engine.takeJobs()
+        for job in jobs { worker.perform(job) }
+        jobs.removeAll()
+        if worker.isStuck { worker.retry() }
+        worker.commit()
+        for event in worker.takeEvents() { engine.follow(event, at: now) }
+        engine.sayGoodbye(at: now)
+        follow(now)
     }
 
     /// Performs up to `most` jobs of the disk thread and handles their events.

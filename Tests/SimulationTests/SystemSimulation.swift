@@ -52,6 +52,8 @@ struct SystemSimulation {
     private(set) var layout: ArchiveLayout
     private var random: SeededGenerator
     private var stopRandom: SeededGenerator
+    private var suspendRandom: SeededGenerator
+    private(set) var suspensions = 0
     private(set) var now: Int64 = 5_000_000_000
     private(set) var agents: [SimulatedAgent] = []
     private var network = SimulatedNetwork()
@@ -142,6 +144,7 @@ struct SystemSimulation {
         clockRandom = SeededGenerator(seed: seed ^ 0xC10C)
         random = SeededGenerator(seed: seed)
         stopRandom = SeededGenerator(seed: ~seed)
+        suspendRandom = SeededGenerator(seed: seed ^ 0x7E24)
         disk = FaultyDisk(root: root, seed: random.next())
         disk.setIgnoresSynchronization(sabotage == .skipsSynchronization)
         layout = ArchiveLayout(root: root, on: disk)
@@ -259,6 +262,12 @@ extension SystemSimulation {
             disk.setFaults(oneIn: chance(3) ? Int.random(in: 3...30, using: &random) : nil)
         }
         makeStops()
+        // A broken promise shows where collectors are killed.
+        if trouble.contains(.collectorKills), killAt == nil, sabotage == nil, collector != nil,
+            Int.random(in: 0..<120, using: &suspendRandom) == 0
+        {
+            return try suspend()
+        }
         if trouble.contains(.destruction), Int.random(in: 0..<90, using: &storeRandom) == 0 {
             return try destroy()
         }
@@ -447,6 +456,23 @@ extension SystemSimulation {
 // MARK: - Crashes
 
 extension SystemSimulation {
+    /// The collector ends as its service manager asks, and restarts after a while.
+    private mutating func suspend() throws {
+        note("the collector is suspended")
+        let instant = instant
+        collector?.suspend(at: instant)
+        if disk.isDead { return try crash() }
+        suspensions += 1
+        deliver()
+        collector = nil
+        uploads = nil
+        byzantine?.lostCollector()
+        for index in network.loseCollector() { agents[index].disconnected(now: now) }
+        startsAt = now + .random(in: 0...1_500_000_000, using: &suspendRandom)
+        disk.restart()
+        if !isTorn { try checkPlayable("after it was suspended") }
+    }
+
     /// The collector dies and restarts after a while.
     private mutating func crash() throws {
         crashes += 1

@@ -9,7 +9,7 @@ private let seeds = SimulationRun.seeds(usually: 40)
     private func run(
         _ seed: UInt64, _ trouble: SystemSimulation.Trouble, sabotage: Sabotage? = nil,
         killAt: Int? = nil
-    ) throws -> (violations: [String], operations: Int, crashes: Int) {
+    ) throws -> (violations: [String], operations: Int, crashes: Int, suspensions: Int) {
         try SimulationRun.inDirectory { root in
             var simulation = try SystemSimulation(
                 seed: seed, trouble: trouble, sabotage: sabotage, killAt: killAt, root: root)
@@ -17,7 +17,10 @@ private let seeds = SimulationRun.seeds(usually: 40)
             if !violations.isEmpty, sabotage == nil {
                 print((simulation.history + violations.prefix(5)).joined(separator: "\n"))
             }
-            return (violations, simulation.disk.operations, simulation.crashes)
+            return (
+                violations, simulation.disk.operations, simulation.crashes,
+                simulation.suspensions
+            )
         }
     }
 
@@ -27,12 +30,15 @@ private let seeds = SimulationRun.seeds(usually: 40)
 
     @Test func `whatever fails, every sample is recorded once and every file plays`() throws {
         var crashes = 0
+        var suspensions = 0
         for seed in seeds {
             let result = try run(seed, trouble(of: seed))
             crashes += result.crashes
+            suspensions += result.suspensions
             #expect(result.violations == [], "seed \(seed)")
         }
         #expect(crashes > seeds.count / 4, "the simulation has become harmless")
+        #expect(suspensions > seeds.count / 8, "the simulation has become harmless")
     }
 
     /// Servers boot with a wall clock off by up to a minute and a monotonic clock from zero; boxes reboot at the same

@@ -163,7 +163,7 @@ import Testing
             // Ends it even if it records.
             let ending = Task.detached {
                 try? await Task.sleep(for: .seconds(2))
-                collector.stop()
+                collector.stop(endsSession: true)
             }
             do throws(CollectorError) {
                 _ = try collector.run()
@@ -190,7 +190,7 @@ import Testing
         }
         let run = Task.detached { try collector.run() }
         while bucket.requests < 2 { try await Task.sleep(for: .milliseconds(10)) }
-        collector.stop()
+        collector.stop(endsSession: true)
         // One request may be in flight.
         let requests = bucket.requests + 1
         #expect(try await run.value.failures.isEmpty)

@@ -255,11 +255,15 @@ class Site:
 
     def upgrade(self):
         print("== an upgrade of both, while they record", flush=True)
+        sessions = self.server.do(f"ls {ARCHIVE}/sessions")
         for target, unit in ((self.server, "tributary-collector"), (self.box, "tributary-agent")):
             pid = target.do(f"systemctl show -P MainPID {unit}").strip()
             target.do(f"{INSTALL} /share/later/*.deb", 600)
             target.until("it runs again", f"systemctl show -P MainPID {unit}",
                          lambda text, pid=pid: text.strip() not in ("0", pid))
+            if target is self.server:
+                self.wait_until_sent()
+                self.expect(self.server.do(f"ls {ARCHIVE}/sessions") == sessions, "the session goes on")
         versions = {t.do("dpkg-query -W -f '${Version}\\n' 'tributary*'").strip().replace("\n", " ")
                     for t in (self.server, self.box)}
         self.say(f"versions now: {', '.join(sorted(versions))}")

@@ -311,6 +311,21 @@ package struct Segmenter: Sendable {
         return actions
     }
 
+    /// Writes the fragment as it is, and leaves every file open for a segmenter that resumes the work.
+    ///
+    /// Audio whose file only the next picture determines is left out, and what waits for a new format: nothing of it is
+    /// acknowledged, and the agent sends it again.
+    package mutating func suspend() -> [Action] {
+        var actions: [Action] = []
+        if let segment, let videoEnd = lastVideoEndNanoseconds,
+            videoEnd + settings.fragmentNanoseconds >= segment.endNanoseconds
+        {
+            _ = takeAudio(from: videoEnd)
+        }
+        closePending(into: &actions)
+        return actions
+    }
+
     /// Closes the fragment and every file: the source or the session has ended.
     package mutating func end() -> [Action] {
         var actions: [Action] = []

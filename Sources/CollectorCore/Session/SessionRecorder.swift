@@ -484,6 +484,17 @@ struct SessionRecorder: Sendable {
         return actions
     }
 
+    /// Writes everything that was received, and leaves the session open: the next collector goes on with it.
+    mutating func suspend(at now: Instant) -> [Action] {
+        var actions: [Action] = []
+        if case .gathering = state { actions += start(at: now) }
+        guard case .recording = state else { return actions }
+        for name in sources.keys.sorted() {
+            actions += sources[name]?.value.suspend(clocks: clocks, at: now) ?? []
+        }
+        return actions + [writeManifest()]
+    }
+
     // MARK: Implementation
 
     private mutating func take(

@@ -475,6 +475,12 @@ struct SourceRecorder: Sendable {
         return waited + actions(segmenter.tick(now: now.monotonic), clocks: clocks, at: now)
     }
 
+    /// Writes everything pending, and leaves the files open: the next collector goes on with them.
+    mutating func suspend(clocks: AgentClocks, at now: Instant) -> [Action] {
+        guard hasJoined else { return [] }
+        return actions(segmenter.suspend(), clocks: clocks, at: now) + fold.end().map(line)
+    }
+
     /// Finishes the source's files.
     mutating func close(clocks: AgentClocks, at now: Instant) -> [Action] {
         // Clock measurements after its Goodbye do not belong to its recording.
