@@ -6,7 +6,7 @@ package import Wire
 // The registered agents of a server: one file each, below `agents`.
 extension KeyDirectory {
     /// Maximum number of agent files: the collector's limit of connections.
-    private static let maximumAgents = 4_096
+    static let maximumAgents = 4_096
     private static let suffix = ".pub"
 
     /// The agents, and a flaw for each unusable file: that agent is not admitted, the others are.

@@ -1,24 +1,33 @@
 package import Messaging
 import Terminal
 
-/// What a box needs to enrol: the collector's address, its public key, and the secret half of a one-time key.
+/// What a box needs to enrol: the collector's address, its public key, and the secret half of a one-time key. Collectors of a group
+/// have one public key, and a line has the addresses of all.
 ///
 ///     tcp://server:5550/<public key>/<token>
+///     tcp://a:5550,tcp://b:5550/<public key>/<token>
 ///
 /// One word without shell metacharacters. It is as secret as its token.
 package struct EnrolmentLine: Hashable, Sendable {
     /// Far more than an address and two keys.
     package static let maximumBytes = 4_096
     private static let usualPort = 5_550
+    /// Maximum number of collectors of a group.
+    private static let maximumCollectors = 16
 
-    /// The collector's endpoint for agents.
-    package let endpoint: String
+    /// The collectors' endpoints for agents, one or more.
+    package let endpoints: [String]
     package let collectorKey: PublicKey
     /// The one-time key.
     package let token: SecretKey
 
     package init(endpoint: String, collectorKey: PublicKey, token: SecretKey) {
-        self.endpoint = endpoint
+        self.init(endpoints: [endpoint], collectorKey: collectorKey, token: token)
+    }
+
+    package init(endpoints: [String], collectorKey: PublicKey, token: SecretKey) {
+        precondition(!endpoints.isEmpty, "a line leads to a collector")
+        self.endpoints = endpoints
         self.collectorKey = collectorKey
         self.token = token
     }
@@ -38,15 +47,45 @@ package struct EnrolmentLine: Hashable, Sendable {
             let collectorKey = PublicKey(key)
         else { throw .notAnEnrolmentLine }
         defer { wipe(&secret) }
-        let endpoint = parts.dropLast(2).joined(separator: "/")
-        guard Endpoint.flaw(endpoint) == nil else { throw .notAnEnrolmentLine }
-        self.endpoint = endpoint
+        let endpoints = parts.dropLast(2).joined(separator: "/")
+            .split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        guard endpoints.count <= Self.maximumCollectors,
+            endpoints.allSatisfy({ Endpoint.flaw($0) == nil })
+        else { throw .notAnEnrolmentLine }
+        self.endpoints = endpoints
         self.collectorKey = collectorKey
         do throws(MessagingError) {
             token = try SecretKey(secret)
         } catch {
             throw .keys("\(error)")
         }
+    }
+
+    /// The endpoints as `--collector` takes them.
+    package var endpoint: String { endpoints.joined(separator: ",") }
+
+    /// A line for each of the collectors.
+    package var single: [EnrolmentLine] {
+        endpoints.map {
+            EnrolmentLine(endpoint: $0, collectorKey: collectorKey, token: token)
+        }
+    }
+
+    /// The endpoints of a group's servers, from their addresses with commas between.
+    /// - Throws: ``TrustError/notAServer(_:reason:)``.
+    package static func endpoints(ofServers text: String) throws(TrustError) -> [String] {
+        var endpoints: [String] = []
+        for server in text.split(separator: ",", omittingEmptySubsequences: false) {
+            let endpoint = try endpoint(ofServer: String(server))
+            guard !endpoints.contains(endpoint) else {
+                throw .notAServer(text, reason: "\(server) is given twice")
+            }
+            endpoints.append(endpoint)
+        }
+        guard endpoints.count <= maximumCollectors else {
+            throw .notAServer(text, reason: "more than \(maximumCollectors) servers")
+        }
+        return endpoints
     }
 
     /// The line to paste. It contains a secret.

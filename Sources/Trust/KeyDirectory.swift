@@ -53,11 +53,15 @@ extension KeyDirectory {
             return nil
         }
         defer { wipe(&bytes) }
-        let file = try FieldFile(
-            String(decoding: bytes, as: UTF8.self), names: [Self.secretName], path: ownKeyPath)
-        guard var secret = KeyText.decode(try file.required(Self.secretName), .secretKey) else {
+        return try Self.ownKey(String(decoding: bytes, as: UTF8.self), path: ownKeyPath)
+    }
+
+    /// Parses the file of a machine's key.
+    static func ownKey(_ text: String, path: String) throws(TrustError) -> SecretKey {
+        let file = try FieldFile(text, names: [secretName], path: path)
+        guard var secret = KeyText.decode(try file.required(secretName), .secretKey) else {
             throw file.flaw(
-                in: Self.secretName,
+                in: secretName,
                 "this is not a secret key: restore the file, or remove it and generate a new key with "
                     + "'tributary keys generate'")
         }
@@ -79,11 +83,24 @@ extension KeyDirectory {
         } catch {
             throw .keys("\(error)")
         }
+        try store(key, replacing: false)
+        return key
+    }
+
+    /// Stores a key as the machine's own.
+    func store(_ key: SecretKey, replacing: Bool) throws(TrustError) {
+        var bytes = Self.ownKeyText(key)
+        defer { wipe(&bytes) }
+        try PrivateFile.write(ownKeyPath, bytes, mode: 0o600, replacing ? .replace : .create)
+    }
+
+    /// The file of a machine's key.
+    static func ownKeyText(_ key: SecretKey) -> [UInt8] {
         var bytes = Array(
             """
             # The secret key of this machine's Tributary programs. Who has it can pose as this machine: it stays here,
             # readable by its owner alone (0600). 'tributary keys list' shows its public key.
-            \(Self.secretName) = \n
+            \(secretName) = \n
             """.utf8)
         bytes.removeLast()
         var secret = key.withUnsafeBytes { Array($0) }
@@ -91,13 +108,11 @@ extension KeyDirectory {
         defer {
             wipe(&secret)
             wipe(&text)
-            wipe(&bytes)
         }
         bytes.reserveCapacity(bytes.count + text.count + 1)
         bytes += text
         bytes.append(0x0A)
-        try PrivateFile.write(ownKeyPath, bytes, mode: 0o600, .create)
-        return key
+        return bytes
     }
 }
 

@@ -17,6 +17,8 @@ package enum TrustError: Error, Hashable, Sendable, CustomStringConvertible {
     case noCollectorKey(endpoint: String, directory: String)
     /// The key exists already.
     case ownKeyExists(path: String)
+    /// The directory has another key than the group.
+    case otherOwnKey(path: String)
     /// A secret key is readable by others than its owner.
     case readableByOthers(path: String)
     /// A file or directory of trusted keys is writable by others than its owner.
@@ -67,6 +69,9 @@ package enum TrustError: Error, Hashable, Sendable, CustomStringConvertible {
         case .ownKeyExists(let path):
             "\(path) already holds a key ('tributary keys list' shows its public key): remove "
                 + "the file first if that key is no longer used"
+        case .otherOwnKey(let path):
+            "\(path) holds another key than the one to import: boxes that trust it would not connect any more; add --replace if "
+                + "none does"
         case .readableByOthers(let path):
             "the secret key \(path) is readable by other users: 'chmod 600 \(path)', and generate a new key if it may have leaked"
         case .writableByOthers(let path):

@@ -15,7 +15,7 @@ struct EnrolCommand: ParsableCommand {
             "Connects this box to a server, with the line printed there by 'tributary keys enrol'.",
         discussion: """
             Generates a key for this box if it has none, has the server authorise it, and writes the collector's address and public key, the \
-            key directory and the source name to the configuration file. Other options in the file are kept. Without LINE, or with '-', the \
+            key directory and the source name to the configuration file. A line with several collectors enrols the box with each. Other options in the file are kept. Without LINE, or with '-', the \
             line is read from standard input, so that no other process can see it. A line is valid once; the same box may repeat the command, \
             which writes the same values again.
             """)
@@ -46,22 +46,45 @@ struct EnrolCommand: ParsableCommand {
         // All that can be wrong here is found before the line is used: it is good once.
         let keyDirectory = try self.keyDirectory(configuration: usual)
         try check(usual, line, keyDirectory)
-        let enrolled: Enrolled
+        let key: SecretKey
         do {
-            let key = try keyDirectory.ownKey() ?? keyDirectory.makeOwnKey()
-            let enroller = Enroller(
-                line: line, key: key, software: Version.software("tributary-agent"),
-                agent: SourceNames.ofThisMachine())
-            enrolled = try enroller.run()
+            key = try keyDirectory.ownKey() ?? keyDirectory.makeOwnKey()
         } catch let error as TrustError {
             throw Failure("\(error)")
-        } catch let error as EnrolmentError {
-            throw Failure(
-                "\(error)",
-                exitStatus: error.isRefused ? ExitStatus.refused : ExitStatus.failure)
         }
+        let (enrolled, failures) = try enrol(line, key)
         let files = try write(enrolled, line, keyDirectory, into: directory)
         tell(enrolled, keyDirectory, files)
+        if let first = failures.first {
+            throw Failure(
+                "enrolled with \(line.endpoints.count - failures.count) of \(line.endpoints.count) collectors: \(first); run the same "
+                    + "command again when that is mended")
+        }
+    }
+
+    /// Enrols with each collector of the line, in order.
+    /// - Returns: what the first one says, and why others could not be asked.
+    /// - Throws: when none enrols the box.
+    private func enrol(
+        _ line: EnrolmentLine, _ key: SecretKey
+    ) throws -> (Enrolled, failures: [EnrolmentError]) {
+        var enrolled: Enrolled?
+        var failures: [EnrolmentError] = []
+        for single in line.single {
+            let enroller = Enroller(
+                line: single, key: key, software: Version.software("tributary-agent"),
+                agent: SourceNames.ofThisMachine())
+            do throws(EnrolmentError) {
+                let answer = try enroller.run()
+                enrolled = enrolled ?? answer
+            } catch {
+                failures.append(error)
+            }
+        }
+        if let enrolled { return (enrolled, failures) }
+        let error = failures.first { $0.isRefused } ?? failures[0]
+        throw Failure(
+            "\(error)", exitStatus: error.isRefused ? ExitStatus.refused : ExitStatus.failure)
     }
 
     // MARK: The line

@@ -75,6 +75,52 @@ extension EndToEnd {
             }
         }
 
+        @Test func `one line connects a box to every collector of a group`() async throws {
+            try await Stage.with { stage in
+                let site = try await Site.open(on: stage)
+                let keys = stage.directory.appending(path: "server-keys").path
+                let otherKeys = stage.directory.appending(path: "other-keys").path
+                let file = stage.directory.appending(path: "group.keys").path
+                let endpoint = "ipc://\(stage.directory.path)/other"
+                let line = try await line(
+                    site, "camera1", "--server", "\(site.endpoint),\(endpoint)")
+                try await stage.start(
+                    .archive, ["keys", "export", "-o", file, "--keys", keys]
+                ).succeeds()
+                let imported = try await stage.start(
+                    .archive, ["keys", "import", file, "--keys", otherKeys]
+                ).succeeds()
+                #expect(imported.output.contains("1 added"), "\(imported.output)")
+                let box = Box(stage: stage, name: "box")
+
+                // One of them does not run.
+                let half = try await box.enrol(line)
+                #expect(half.status == 1, "\(half.complaints)")
+                #expect(half.complaintLines.count == 1)
+                #expect(half.complaints.contains("enrolled with 1 of 2 collectors"))
+                let other = try stage.start(
+                    .collector,
+                    [
+                        "--listen", endpoint, "--keys", otherKeys, "--archive",
+                        stage.directory.appending(path: "elsewhere").path,
+                    ])
+                try await other.says("listening on")
+                let enrolled = try await box.enrol(line)
+                #expect(enrolled.status == 0, "\(enrolled.complaints)")
+                try await other.says("enrolled camera1, which may write camera1")
+                let text = try String(contentsOfFile: box.file, encoding: .utf8)
+                #expect(text.contains("collector: \(site.endpoint),\(endpoint)"), "\(text)")
+                for place in [keys, otherKeys] {
+                    let list = try await stage.start(
+                        .archive, ["keys", "list", "--keys", place]
+                    ).succeeds()
+                    #expect(!list.output.contains("once enrolled"), "\(list.output)")
+                }
+                other.signal(SIGINT)
+                try await other.succeeds()
+            }
+        }
+
         @Test func `a box's key is found wherever the agent is started`() async throws {
             try await Stage.with { stage in
                 let site = try await Site.open(on: stage)

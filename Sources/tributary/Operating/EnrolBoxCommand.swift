@@ -35,8 +35,10 @@ struct EnrolBoxCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Address of this server as seen from boxes: server, server:5550 or tcp://server:5550.",
-            valueName: "address"))
+            """
+            Address of this server as seen from boxes: server, server:5550 or tcp://server:5550. The addresses of all collectors \
+            of a group, with commas between, enrol the box with each of them.
+            """, valueName: "address"))
     var server: String
 
     @Option(help: "How long the line is valid.")
@@ -60,7 +62,7 @@ struct EnrolBoxCommand: ParsableCommand {
 
     func run() throws {
         try directory.with { directory in
-            let endpoint = try EnrolmentLine.endpoint(ofServer: server)
+            let endpoints = try EnrolmentLine.endpoints(ofServers: server)
             let patterns = try sources.map(Authorization.patterns)
             if let patterns, patterns.isEmpty {
                 throw UsageError("--sources is empty: give names such as stage,door-*")
@@ -72,7 +74,7 @@ struct EnrolBoxCommand: ParsableCommand {
             let (authorization, token) = try directory.enrol(
                 name: name, sources: patterns, expires: until)
             let line = EnrolmentLine(
-                endpoint: endpoint, collectorKey: own.publicKey, token: token
+                endpoints: endpoints, collectorKey: own.publicKey, token: token
             ).text()
             let names = authorization.sources.map(\.description)
             if json {
@@ -84,6 +86,13 @@ struct EnrolBoxCommand: ParsableCommand {
             print(line)
             // What to do next is for people: standard output is the line alone.
             let console = Console()
+            if endpoints.count > 1 {
+                console.tell(
+                    "First give the other servers this list, unless they share the directory \(directory.path):"
+                )
+                console.tell(
+                    "    tributary keys export | ssh SERVER sudo tributary keys import -")
+            }
             console.tell("On the box \(name), once, before \(ExpiryTime.text(until)):")
             console.tell("    sudo tributary-agent enrol '\(line)'")
             console.tell(

@@ -15,12 +15,13 @@ struct KeysCommand: ParsableCommand {
             digits. On the server, 'generate' creates the collector's key pair; each box needs the public key (tributary-agent \
             --collector-key, or 'keys trust'). A box's key pair is created at the first start of its agent, or by 'generate'; \
             'authorize' gives the server its public key. A running collector applies changes within two seconds. 'enrol' does \
-            all of this with one line to paste on the box.
+            all of this with one line to paste on the box. Collectors that stand in for each other share their keys: 'export' and \
+            'import' carry them.
             """,
         subcommands: [
             GenerateKeyCommand.self, EnrolBoxCommand.self, TrustCollectorCommand.self,
             AuthorizeKeyCommand.self, RevokeKeyCommand.self, ForgetKeyCommand.self,
-            ListKeysCommand.self,
+            ListKeysCommand.self, ExportKeysCommand.self, ImportKeysCommand.self,
         ])
 }
 
