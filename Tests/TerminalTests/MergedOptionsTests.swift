@@ -97,6 +97,17 @@ import Testing
                 == ["--once", "--start-at=first # sample", "--video-bitrate=2M"])
     }
 
+    @Test func `an option that can be repeated is a list in the environment, by commas`() throws {
+        func arguments(_ value: String) throws -> [String] {
+            try merged([], ["TRIBUTARY_HOST_NAME": value]).arguments
+        }
+        #expect(try arguments("a.example") == ["--host-name=a.example"])
+        #expect(
+            try arguments("a.example, b.example")
+                == ["--host-name=a.example", "--host-name=b.example"])
+        #expect(throws: ConfigurationError.self) { try arguments("a.example,,b.example") }
+    }
+
     @Test(arguments: [
         "host-name: [a.example, b.example]", "host-name:\n  - a.example\n  - ~\n  - b.example\n",
     ])

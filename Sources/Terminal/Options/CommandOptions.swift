@@ -6,7 +6,7 @@ package protocol ExplicitCommand: ParsableCommand {
     static var environmentOptions: Set<String> { get }
 }
 
-/// A command with repeatable options, which may be lists in a configuration file.
+/// A command with repeatable options, which may be lists in a configuration file, or separated by commas in the environment.
 package protocol RepeatingCommand: ParsableCommand {
     /// Long options, without leading hyphens. Each has a value.
     static var repeatableOptions: Set<String> { get }

@@ -29,7 +29,7 @@ package struct MergedOptions: Hashable, Sendable {
     package private(set) var origins: [String: Origin] = [:]
     /// Values of those options; a flag's value is "yes".
     package private(set) var values: [String: String] = [:]
-    /// Values of options that are lists in the file.
+    /// Values of options that are lists: in the file, or in the environment, separated by commas.
     private var lists: [String: [String]] = [:]
 
     /// Warnings about variables that are similar to an option of this command.
@@ -52,6 +52,15 @@ package struct MergedOptions: Hashable, Sendable {
             let variable = OptionEnvironment.variable(of: name)
             guard let value = environment[variable] else { continue }
             guard !CommandOptions.isEmpty(value) else { throw .empty(name, where: variable) }
+            if options.repeatable.contains(name), value.contains(",") {
+                let parts = value.split(separator: ",", omittingEmptySubsequences: false)
+                    .map { $0.drop(while: \.isWhitespace) }
+                    .map { String($0.reversed().drop(while: \.isWhitespace).reversed()) }
+                guard !parts.contains(where: \.isEmpty) else {
+                    throw .empty(name, where: variable)
+                }
+                lists[name] = parts
+            }
             values[name] = value
             origins[name] = .environment(variable)
         }
