@@ -60,6 +60,8 @@ package struct ArchiveLayout: Sendable {
     package static let manifestName = "session.json"
     package static let protectionName = ".protected"
     package static let ledgerName = "ledger.jsonl"
+    /// Lines of a ledger that people have added (`tributary lost`): the collector writes the other file.
+    package static let declaredLossesName = "lost.jsonl"
     static let checkpointName = "checkpoint"
     /// A session's metadata by users, beside its description: labels, marks, protection.
     package static let labelNames = [SessionNotes.fileName, SessionMarks.fileName, protectionName]
@@ -107,6 +109,10 @@ package struct ArchiveLayout: Sendable {
 
     package func ledger(_ session: String, _ source: String) -> String {
         "\(self.source(session, source))/\(Self.ledgerName)"
+    }
+
+    package func declaredLosses(_ source: SourceKey) -> String {
+        "\(self.source(source))/\(Self.declaredLossesName)"
     }
 
     package func source(_ source: SourceKey) -> String {

@@ -100,6 +100,15 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     /// lines report as durable (`after`) were on the disk of another collector, which is lost.
     package static let takenOver = "taken-over"
 
+    /// The `cause` of a gap of records that another collector held, and that people have given up: they are in none of the archives that
+    /// are left. `collector` says whose they were.
+    package static let collectorLost = "collector-lost"
+
+    /// Whether it is about records of a collector that people have given up.
+    package var isDeclaredLost: Bool {
+        kind == .gap && cause == Self.collectorLost && collector != nil
+    }
+
     package init(kind: Kind, at: UTCTime) { self.init(kind: kind, text: at.description) }
 
     /// - Parameter text: the time of writing.
@@ -199,6 +208,11 @@ package enum Ledger {
                 ? texts + ["\(otherDamagedLines) more lines are damaged"] : texts
         }
 
+        /// Adds lines that people have added in a file of their own (``ArchiveLayout/declaredLossesName``).
+        package mutating func add(_ declared: Contents) {
+            entries += declared.entries.filter(\.isDeclaredLost)
+        }
+
         /// The contents of a missing ledger.
         package static let empty = Contents()
     }
@@ -236,6 +250,13 @@ package enum Ledger {
             )
         }
         return contents
+    }
+
+    /// Reads a whole ledger's bytes.
+    package static func read(
+        bytes: [UInt8], path: String
+    ) throws(ArchiveError) -> Contents {
+        try whole(parse(bytes), path)
     }
 
     /// Reads a ledger's bytes.

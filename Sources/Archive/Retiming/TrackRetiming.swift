@@ -132,7 +132,7 @@ extension RetimingRecord.Knot {
 }
 
 /// Moves all times of a file.
-package struct FileRetiming {
+package struct FileRetiming: Sendable {
     private var tracks: [TrackKind: TrackRetiming] = [:]
     private var priming = PrimingCounter()
     /// Whether a picture at which decoding can start has occurred.

@@ -105,11 +105,53 @@ package struct SessionReport: Codable, Hashable, Sendable {
         package var clock: ClockSummary
         /// Whether it has ended.
         package var isComplete: Bool
+        /// Records that are in archives that were not read; nil: none.
+        package var held: [HeldRecords]?
+        /// With several archives: copies beside the one of each record that is read; nil: one archive was read.
+        package var copies: UInt64?
+        /// What its files and its ledger have.
+        package var numbers = SourceNumbers()
+
+        private enum CodingKeys: CodingKey {
+            case name, files, recordedSamples, lostSamples, missingNanoseconds, gaps, clock,
+                isComplete
+            case held, copies
+        }
+    }
+
+    /// One of several archives that were read as one.
+    package struct Archive: Codable, Hashable, Sendable {
+        /// Of its collector, or what was given where that is not known.
+        package var name: String
+        /// What was given.
+        package var place: String
+        /// What is added to its times to get those of the first archive.
+        package var shiftNanoseconds: Int64
+        /// Maximum error of that: the sum of both archives' bounds.
+        package var boundNanoseconds: UInt64
+        /// Whether both have measured one agent's clock; false: their zeros were compared.
+        package var isMeasured: Bool
+        /// Records in its files.
+        package var recordedSamples: UInt64
+
+        package init(
+            name: String, place: String, shiftNanoseconds: Int64, boundNanoseconds: UInt64,
+            isMeasured: Bool, recordedSamples: UInt64
+        ) {
+            self.name = name
+            self.place = place
+            self.shiftNanoseconds = shiftNanoseconds
+            self.boundNanoseconds = boundNanoseconds
+            self.isMeasured = isMeasured
+            self.recordedSamples = recordedSamples
+        }
     }
 
     package var session: String
     package var zero: String?
     package var state: String?
+    /// In the order of their names; nil: one archive was read.
+    package var archives: [Archive]?
     package var sources: [Source]
     /// Findings about the session as a whole; files have their own.
     package var findings: [Finding]

@@ -84,7 +84,10 @@ package struct SessionDirectory: SessionFiles {
     }
 
     package func ledger(of source: String) throws(ArchiveError) -> Ledger.Contents {
-        try Ledger.read(ledgerPath(of: source))
+        var contents = try Ledger.read(ledgerPath(of: source))
+        contents.add(
+            try Ledger.read(layout.declaredLosses(SourceKey(session: session, source: source))))
+        return contents
     }
 
     package func examine(

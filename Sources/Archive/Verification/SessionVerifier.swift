@@ -4,6 +4,8 @@ import Media
 package struct SessionVerifier {
     private let files: any SessionFiles
     private let session: String
+    /// Records that are missing here may be in another archive: its caller looks.
+    private let hasOthers: Bool
     private var findings: [Finding] = []
 
     /// Checks a session of an archive.
@@ -21,16 +23,19 @@ package struct SessionVerifier {
     /// Checks a session in any storage.
     /// - Throws: only when folders cannot be listed, or a store cannot be reached; errors in their content are in the
     ///   report.
+    /// - Parameter hasOthers: whether other archives are verified with it: records that are missing here are no finding then
+    ///   (``SourceNumbers``).
     package static func verify(
-        _ session: String, _ files: any SessionFiles
+        _ session: String, _ files: any SessionFiles, hasOthers: Bool = false
     ) throws(ArchiveError) -> SessionReport {
-        var verifier = SessionVerifier(files: files, session: session)
+        var verifier = SessionVerifier(files: files, session: session, hasOthers: hasOthers)
         return try verifier.run()
     }
 
-    private init(files: any SessionFiles, session: String) {
+    private init(files: any SessionFiles, session: String, hasOthers: Bool) {
         self.files = files
         self.session = session
+        self.hasOthers = hasOthers
     }
 
     private mutating func run() throws(ArchiveError) -> SessionReport {
@@ -79,7 +84,7 @@ package struct SessionVerifier {
     private mutating func source(
         _ name: String, isFinished: Bool
     ) throws(ArchiveError) -> SessionReport.Source {
-        var numbers = RecordNumbers()
+        var numbers = SourceNumbers()
         var reports: [FileReport] = []
         var clocks: [ClockSummary.Reading] = []
         var ends: [(report: FileReport, first: StampedRun, last: StampedRun)] = []
@@ -95,11 +100,12 @@ package struct SessionVerifier {
         }
         checkJoints(ends, ledger.entries)
         let recorded = numbers.count
+        numbers.media = numbers.known
         // −1 without a takeover, so that no line precedes it.
         let takenOver = ledger.entries.lastIndex(where: \.isTakenOver) ?? -1
         for (place, entry) in ledger.entries.enumerated() {
             guard let spool = entry.spool, place > takenOver || !entry.isAboutOtherSessions,
-                entry.kind != .later, entry.kind != .held
+                entry.kind != .later, entry.kind != .held, !entry.isDeclaredLost
             else { continue }
             for range in entry.sequences { numbers.insert(range, spool: spool) }
         }
@@ -110,35 +116,24 @@ package struct SessionVerifier {
         // records attributed to a later session, if a killed collector's successor did not know of the session's end; and
         // so may records of another collector, whose agent did not know that they had arrived there.
         for (place, entry) in ledger.entries.enumerated()
-        where entry.kind == .later || entry.kind == .held
+        where entry.kind == .later || entry.kind == .held || entry.isDeclaredLost
             || (place < takenOver && entry.isAboutOtherSessions)
         {
             for range in entry.sequences { numbers.explain(range, spool: entry.spool ?? "") }
         }
-        for (spool, holes) in numbers.holes {
-            for hole in holes {
-                let text =
-                    "records \(hole.lowerBound) to \(hole.upperBound) are neither in a file nor in the "
-                    + "ledger (spool \(spool.prefix(8)))"
-                findings.append(
-                    isFinished
-                        ? Finding(.damage, directory, text)
-                        : Finding(
-                            .note, directory,
-                            text + "; the session continues, and their agent has them"))
-            }
-        }
+        if !hasOthers { findings += numbers.holeFindings(directory, isFinished: isFinished) }
         if numbers.repeated > 0 {
             damage(directory, "\(numbers.repeated) records are stored twice")
         }
         let gaps = ledger.entries.filter { $0.kind == .gap }
+        let held = HeldRecords.all(ledger.entries, recorded: numbers.media)
         return SessionReport.Source(
             name: name, files: reports, recordedSamples: recorded,
             lostSamples: gaps.lazy.compactMap(\.samples).clampedSum,
             missingNanoseconds: MissingTime.nanoseconds(gaps), gaps: gaps,
             clock: ClockSummary(clocks, ledger.entries),
             isComplete: ledger.entries.last { $0.kind == .goodbye || $0.kind == .opened }?.kind
-                == .goodbye)
+                == .goodbye, held: held.isEmpty ? nil : held, numbers: numbers)
     }
 
     /// Reports times that contradict the agent's stamps across files.
@@ -163,7 +158,7 @@ package struct SessionVerifier {
 
     /// Records of files whose removal was interrupted before the ledger recorded it are explained nevertheless.
     private mutating func noteRemovals(
-        of source: String, _ ledger: Ledger.Contents, _ numbers: inout RecordNumbers
+        of source: String, _ ledger: Ledger.Contents, _ numbers: inout SourceNumbers
     ) throws(ArchiveError) {
         for removal in try files.interruptedRemovals(of: source) {
             findings.append(
@@ -181,7 +176,7 @@ package struct SessionVerifier {
     /// Records of segments whose media is in the store only count as present; the store's own verification checks
     /// whether it still has them.
     private mutating func noteMoved(
-        _ source: String, _ ledger: Ledger.Contents, _ numbers: inout RecordNumbers
+        _ source: String, _ ledger: Ledger.Contents, _ numbers: inout SourceNumbers
     ) throws(ArchiveError) {
         for moved in try files.movedSegments(of: source)
         where !ledger.entries.contains(where: {
@@ -217,36 +212,5 @@ package struct SessionVerifier {
 
     private mutating func damage(_ path: String, _ text: String) {
         findings.append(Finding(.damage, path, text))
-    }
-}
-
-/// Sequence numbers of a source, by spool.
-private struct RecordNumbers {
-    private var sets: [String: SequenceSet] = [:]
-    private var first: [String: UInt64] = [:]
-    /// Numbers that were inserted more than once.
-    private(set) var repeated: UInt64 = 0
-    /// Number of distinct numbers.
-    private(set) var count: UInt64 = 0
-
-    mutating func insert(_ range: ClosedRange<UInt64>, spool: String) {
-        let known = sets[spool, default: SequenceSet()].insert(range)
-        first[spool] = min(first[spool] ?? range.lowerBound, range.lowerBound)
-        repeated.addClamped(known)
-        count.addClamped((range.upperBound - range.lowerBound).clampedAdding(1) - known)
-    }
-
-    /// Numbers that may be recorded elsewhere, or here.
-    mutating func explain(_ range: ClosedRange<UInt64>, spool: String) {
-        for missing in sets[spool]?.missing(in: range) ?? [] { insert(missing, spool: spool) }
-    }
-
-    /// The missing numbers between the first and the last number of each spool.
-    ///
-    /// A source that joined the session later begins with a later number: earlier ones belong to other sessions.
-    var holes: [(spool: String, ranges: [ClosedRange<UInt64>])] {
-        sets.map { spool, set in
-            (spool, set.holes.filter { $0.lowerBound > first[spool] ?? 0 })
-        }.sorted { $0.spool < $1.spool }
     }
 }

@@ -1,11 +1,11 @@
 import Media
-import MP4
+package import MP4
 
 /// Turns a growing segment into an ordinary MP4, in place.
 ///
 /// The file is its own journal: the index is built from its fragments' headers. So finishing at the end of a segment and
 /// finishing after a crash are the same operation, and a recorder keeps no tables in memory.
-enum SegmentFinisher {
+package enum SegmentFinisher {
     /// Finishes a file with all its fragments written.
     ///
     /// The order of writes keeps the file playable before and after any crash: index, `fdatasync`, read back, placeholder,
@@ -30,8 +30,8 @@ enum SegmentFinisher {
         try file.synchronize()
     }
 
-    /// The writes that finish the file.
-    private static func plan(_ source: DescriptorSource) throws(MP4Error) -> InPlaceFinish {
+    /// The writes that finish a growing file.
+    package static func plan(_ source: some ByteSource) throws(MP4Error) -> InPlaceFinish {
         var scanner = try FragmentScanner(source)
         var builder = try FinalMovieBuilder(initialMovie: scanner.layout.initialMovie)
         var priming = PrimingCounter()

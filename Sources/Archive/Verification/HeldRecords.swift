@@ -1,0 +1,52 @@
+import Media
+
+/// Records that another collector has acknowledged and that are in its archive: neither recorded in this one nor missing.
+package struct HeldRecords: Codable, Hashable, Sendable {
+    /// The collector's name.
+    package var collector: String
+    /// The spool, hexadecimal.
+    package var spool: String
+    /// Number of the records.
+    package var records: UInt64
+    /// First and last of each range of their numbers: the first ranges of many.
+    package var ranges: [[UInt64]]
+    /// Where on the timeline they are: from the end of the last sample recorded before them to the beginning of the next one, nanoseconds of
+    /// session time; nil: nothing is recorded there, or it was not looked for.
+    package var startNanoseconds: Int64?
+    package var endNanoseconds: Int64?
+
+    /// Ranges that are told of one collector and spool.
+    package static let maximumRanges = 32
+
+    /// What a source's ledger says that others hold, less what is in its files and what was given up, by collector and spool.
+    /// - Parameter recorded: numbers in files, by spool (hexadecimal).
+    package static func all(
+        _ ledger: [LedgerEntry], recorded: [String: SequenceSet]
+    ) -> [HeldRecords] {
+        struct Owner: Hashable {
+            var collector: String
+            var spool: String
+        }
+        var held: [Owner: SequenceSet] = [:]
+        var lost: [Owner: SequenceSet] = [:]
+        for line in ledger {
+            guard let collector = line.collector, let spool = line.spool else { continue }
+            let owner = Owner(collector: collector, spool: spool)
+            for range in line.sequences where range.lowerBound > 0 {
+                if line.kind == .held { held[owner, default: SequenceSet()].insert(range) }
+                if line.isDeclaredLost { lost[owner, default: SequenceSet()].insert(range) }
+            }
+        }
+        return held.compactMap { owner, set in
+            var known = recorded[owner.spool] ?? SequenceSet()
+            if let given = lost[owner] { known.formUnion(given) }
+            let ranges = set.ranges.flatMap { known.missing(in: $0) }
+            guard !ranges.isEmpty else { return nil }
+            return HeldRecords(
+                collector: owner.collector, spool: owner.spool,
+                records: ranges.lazy.map { ($0.upperBound - $0.lowerBound).clampedAdding(1) }
+                    .clampedSum,
+                ranges: ranges.prefix(maximumRanges).map { [$0.lowerBound, $0.upperBound] })
+        }.sorted { ($0.collector, $0.spool) < ($1.collector, $1.spool) }
+    }
+}

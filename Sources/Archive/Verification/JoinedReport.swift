@@ -1,0 +1,68 @@
+import Media
+
+extension SessionReport {
+    /// What several archives have of one session, as one report: copies are counted as copies, and what one of them has is not missing
+    /// in another.
+    /// - Parameters:
+    ///   - reports: one of each archive, verified with others.
+    ///   - archives: the archives, in the same order; the numbers of their records are filled in.
+    ///   - manifest: the session's, of all archives together.
+    ///   - path: the session's folder in messages.
+    ///   - ledgers: each source's lines of all archives, without what is the same.
+    ///   - lines: each source's lines of all archives, all of them.
+    ///   - collectors: names of the archives' collectors: what they hold has to be there.
+    package static func joined(
+        _ reports: [SessionReport], _ archives: [Archive], _ manifest: SessionManifest,
+        path: String, ledgers: [String: [LedgerEntry]], lines: [String: [LedgerEntry]],
+        collectors: Set<String>
+    ) -> SessionReport {
+        var joined = SessionReport(
+            session: manifest.session, zero: manifest.zero, state: manifest.state.rawValue,
+            archives: archives, sources: [], findings: reports.flatMap(\.findings))
+        for (place, report) in reports.enumerated() {
+            joined.archives?[place].recordedSamples =
+                report.sources.lazy.map(\.recordedSamples).clampedSum
+        }
+        for name in Set(reports.flatMap(\.sources).map(\.name)).sorted() {
+            let own = reports.flatMap(\.sources).filter { $0.name == name }
+            let (numbers, recorded, copies) = SourceNumbers.joined(own.map(\.numbers))
+            let folder = "\(path)/\(name)"
+            joined.findings += numbers.holeFindings(
+                folder, isFinished: manifest.state == .finished)
+            let held = HeldRecords.all(lines[name] ?? [], recorded: numbers.media)
+            // Its archive was read, and does not have them.
+            for missing in held where collectors.contains(missing.collector) {
+                joined.findings.append(
+                    Finding(
+                        .damage, folder,
+                        "\(missing.records) records that \(missing.collector) has acknowledged are not in its archive "
+                            + "(spool \(missing.spool.prefix(8)), from number \(missing.ranges.first?.first ?? 0))"
+                    ))
+            }
+            let away = held.filter { !collectors.contains($0.collector) }
+            let gaps = (ledgers[name] ?? []).filter { $0.kind == .gap }
+            joined.sources.append(
+                Source(
+                    name: name, files: own.flatMap(\.files), recordedSamples: recorded,
+                    lostSamples: gaps.lazy.compactMap(\.samples).clampedSum,
+                    missingNanoseconds: MissingTime.nanoseconds(gaps), gaps: gaps,
+                    clock: ClockSummary(joining: own.map(\.clock)),
+                    isComplete: own.contains(where: \.isComplete),
+                    held: away.isEmpty ? nil : away, copies: copies, numbers: numbers))
+        }
+        return joined
+    }
+}
+
+extension ClockSummary {
+    /// The clocks as several archives have measured them: each by its own collector's clock.
+    fileprivate init(joining summaries: [ClockSummary]) {
+        self.init([], [])
+        for summary in summaries {
+            epochs += summary.epochs
+            discontinuities += summary.discontinuities
+            rejectedExchanges.addClamped(summary.rejectedExchanges)
+            outlyingExchanges.addClamped(summary.outlyingExchanges)
+        }
+    }
+}
