@@ -1,10 +1,11 @@
 package import Archive
 import ObjectStore
-import Terminal
+package import Terminal
 package import Threads
 
 /// Where the recordings of an archive are: in a directory, in a bucket of an object store, or in a directory from which media has moved into
-/// a bucket. What it keeps in memory of a bucket is shared by everything that is read with it.
+/// a bucket; or several such archives that are read as one. What it keeps in memory of a bucket, and of copies in several archives, is shared
+/// by everything that is read with it.
 package struct ArchiveReference: Sendable {
     /// As it was given: a directory's path, or an address.
     package let text: String
@@ -22,6 +23,10 @@ package struct ArchiveReference: Sendable {
     package let patience: SessionPatience
     /// Ends all reading; nil: nothing does.
     let shutdown: Shutdown?
+    /// The archives that are read as one; empty: it is one.
+    package private(set) var members: [ArchiveReference] = []
+    /// What was found of copies in several archives.
+    let merged = MergeMemory()
 
     /// An archive in a directory.
     package init(directory: String) {
@@ -53,6 +58,85 @@ package struct ArchiveReference: Sendable {
         self.init(
             directory: directory, bucket: bucket, patience: SessionPatience(), shutdown: nil)
     }
+
+    /// Several archives that are read as one, in the order in which they were given.
+    package init(_ members: [ArchiveReference]) {
+        precondition(members.count > 1)
+        text = members.map(\.text).joined(separator: ", ")
+        layout = nil
+        bucket = nil
+        // A session is waited for once, whatever archives have it.
+        patience = members[0].patience
+        shutdown = members[0].shutdown
+        self.members = members
+    }
+
+    /// The directory in which a collector publishes what it receives; of several archives, the first in which one does.
+    package var feedLayout: ArchiveLayout? {
+        let layouts = members.compactMap(\.layout)
+        return layout ?? layouts.first { FileSystem.exists($0.feed) } ?? layouts.first
+    }
+
+    /// What `--archive`, which may be given several times, and the options of the store say.
+    /// - Parameters:
+    ///   - archives: at least one.
+    ///   - cacheBytes: what is kept in memory of files in buckets.
+    ///   - patience: how long a session's files are waited for where others are read as well.
+    ///   - shutdown: ends every wait for a bucket, and all reading.
+    ///   - complain: is told what was left out of a bucket's listings.
+    package init(
+        _ archives: [String], _ options: StoreOptions, cacheBytes: Int,
+        patience: SessionPatience = SessionPatience(), shutdown: Shutdown,
+        complain: @escaping @Sendable (String) -> Void
+    ) throws {
+        guard archives.count > 1 else {
+            try self.init(
+                archives.first ?? ".", options, cacheBytes: cacheBytes, patience: patience,
+                shutdown: shutdown, complain: complain)
+            return
+        }
+        try Self.check(archives, options)
+        let buckets = archives.count(where: StoreAddress.isAddress)
+        var members: [ArchiveReference] = []
+        for archive in archives {
+            if StoreAddress.isAddress(archive) {
+                members.append(
+                    try ArchiveReference(
+                        archive, options, cacheBytes: cacheBytes / max(1, buckets),
+                        patience: patience, shutdown: shutdown, complain: complain))
+            } else {
+                members.append(
+                    ArchiveReference(
+                        directory: archive, bucket: nil, patience: patience, shutdown: shutdown))
+            }
+        }
+        self.init(members)
+    }
+
+    /// Checks several archives.
+    package static func check(_ archives: [String], _ options: StoreOptions) throws(UsageError) {
+        guard archives.count > 1 else { return }
+        if archives.count > maximumMembers {
+            throw UsageError(
+                "--archive is given \(archives.count) times: at most \(maximumMembers) archives are read as one"
+            )
+        }
+        if options.store != nil {
+            throw UsageError(
+                "--store belongs to one directory: with several archives, give its s3://BUCKET/PREFIX as another --archive"
+            )
+        }
+        var seen: Set<String> = []
+        for archive in archives {
+            let place = StoreAddress.isAddress(archive) ? archive : NamedPath.resolved(archive)
+            guard seen.insert(place).inserted else {
+                throw UsageError("--archive \(archive) is given twice: leave one out")
+            }
+        }
+    }
+
+    /// A site has a few collectors.
+    private static let maximumMembers = 32
 
     /// What `--archive` and the options of the store say.
     /// - Parameters:

@@ -24,8 +24,12 @@ package struct RecordingLibrary: Sendable {
     let patience: SessionPatience
     /// Nothing is written, the catalog included, and no lock is taken.
     let isReadOnly: Bool
+    /// The archives that are read as one; empty: it is one.
+    package private(set) var members: [RecordingLibrary] = []
     /// Receives one line for each thing that was wrong and did not prevent an answer.
     let complain: @Sendable (String) -> Void
+    /// Whether one of several archives is not there.
+    private var hasAbsentMembers = false
 
     /// - Throws: where there is no archive.
     package init(
@@ -57,6 +61,12 @@ package struct RecordingLibrary: Sendable {
         waiting: StoreWaiting? = nil,
         complain: @escaping @Sendable (String) -> Void
     ) throws(LibraryError) {
+        if !archive.members.isEmpty {
+            try self.init(
+                several: archive, catalog: catalog, isReadOnly: isReadOnly, waiting: waiting,
+                complain: complain)
+            return
+        }
         if let layout = archive.layout, !FileSystem.isDirectory(layout.sessions) {
             throw .noArchive(archive.text)
         }
@@ -67,6 +77,48 @@ package struct RecordingLibrary: Sendable {
             waiting: waiting ?? (isReadOnly ? .impatient : .strict), interval: archive.interval,
             catalogInterval: archive.catalogInterval, patience: archive.patience,
             shutdown: archive.shutdown, complain: complain)
+    }
+
+    /// Several archives as one. It is only read, and what is asked of it is asked of each.
+    /// - Throws: where none of them is there.
+    private init(
+        several archive: ArchiveReference, catalog: CatalogReference, isReadOnly: Bool,
+        waiting: StoreWaiting?, complain: @escaping @Sendable (String) -> Void
+    ) throws(LibraryError) {
+        var members: [RecordingLibrary] = []
+        var absent: LibraryError?
+        for reference in archive.members {
+            do throws(LibraryError) {
+                members.append(
+                    try RecordingLibrary(
+                        reference, catalog: catalog, isReadOnly: isReadOnly, waiting: waiting,
+                        complain: complain))
+            } catch {
+                absent = absent ?? error
+                if archive.merged.isDue(reference.text) {
+                    complain("no archive at \(reference.text): it is left out")
+                }
+            }
+        }
+        guard !members.isEmpty else { throw absent ?? .noArchive(archive.text) }
+        name = archive.text
+        self.catalog = catalog
+        catalogInterval = archive.catalogInterval
+        patience = archive.patience
+        self.isReadOnly = true
+        // No file is there: what is asked for by this path alone is said not to be.
+        layout = ArchiveLayout(root: archive.text)
+        isLocal = false
+        hasBucket = true
+        self.members = members
+        self.complain = complain
+        hasAbsentMembers = absent != nil
+        store = MergedStore(
+            members.map {
+                MergedStore.Member(
+                    name: $0.name, store: $0.store, layout: $0.isLocal ? $0.layout : nil)
+            }, memory: archive.merged,
+            waiting: waiting ?? (isReadOnly ? .impatient : .strict), complain: complain)
     }
 
     init(
@@ -103,8 +155,14 @@ package struct RecordingLibrary: Sendable {
     var patienceNanoseconds: Int64? { hasBucket ? Self.bucketPatienceNanoseconds : nil }
     private static let bucketPatienceNanoseconds: Int64 = 60_000_000_000
 
-    /// Whether something was left out of an answer because the bucket was away.
-    package var isIncomplete: Bool { (store as? LayeredStore)?.isIncomplete ?? false }
+    /// Whether something was left out of an answer because an archive or a bucket was away.
+    package var isIncomplete: Bool {
+        hasAbsentMembers || members.contains(where: \.isIncomplete) || merged?.isIncomplete == true
+            || (store as? LayeredStore)?.isIncomplete == true
+    }
+
+    /// Several archives as one; nil: it is one archive.
+    package var merged: MergedStore? { store as? MergedStore }
 
     /// The archive's directory, for what can only be done with files.
     /// - Parameter what: what is to be done, such as "retime a session".
@@ -220,7 +278,8 @@ package struct RecordingLibrary: Sendable {
 
     /// Whether a collector runs in the archive. Without one, nothing is recorded, whatever a session's description says.
     package func isCollectorRunning() throws(ArchiveError) -> Bool {
-        isLocal ? try ArchiveLock.isTaken(layout) : false
+        if let merged { return merged.isCollectorRunning() }
+        return isLocal ? try ArchiveLock.isTaken(layout) : false
     }
 }
 
@@ -290,7 +349,7 @@ package enum LibraryError: Error, Hashable, CustomStringConvertible {
         case .address(let text):
             "'\(text)' is an object store: give it in --archive, and one of its sessions here"
         case .needsFiles(let archive, let what):
-            "cannot \(what) in \(archive), an object store: copy the session with 'tributary store fetch' and give that directory in --archive"
+            "cannot \(what) in \(archive), which is no single directory: give one directory in --archive; 'tributary store fetch' copies a session from an object store"
         case .hasMoved(let session, let what):
             "cannot \(what): media of \(session) is in the object store; bring it back with 'tributary store fetch \(session)'"
         case .noCatalog:

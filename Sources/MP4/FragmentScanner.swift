@@ -156,3 +156,5 @@ package struct FragmentScanner<Source: ByteSource> {
             BoxView(Array(bytes[..<size]), at: validEnd), media: mdat.payload)
     }
 }
+
+extension FragmentScanner: Sendable where Source: Sendable {}

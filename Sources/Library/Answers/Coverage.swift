@@ -31,6 +31,17 @@ package struct SourceCoverage: Hashable, Encodable, Sendable {
         package var samples: UInt64
     }
 
+    /// Records in the archive of a collector that is not read: neither recorded here nor missing.
+    package struct Held: Hashable, Encodable, Sendable {
+        /// The collector's name.
+        package var collector: String
+        /// From the end of what is recorded before to the beginning of what is recorded behind; nil: nothing is.
+        package var startNanoseconds: Int64?
+        package var endNanoseconds: Int64?
+        /// Samples, and what agents tell beside them.
+        package var records: UInt64
+    }
+
     package var source: String
     /// In the order of time, without overlaps.
     package var recorded: [Span]
@@ -38,6 +49,8 @@ package struct SourceCoverage: Hashable, Encodable, Sendable {
     package var missing: [Gap]
     /// By cause.
     package var unplaced: [UnplacedGap]
+    /// By collector.
+    package var held: [Held]
 }
 
 extension SourceCoverage {
@@ -62,10 +75,18 @@ extension SourceCoverage {
     ///   - resolutionNanoseconds: what is closer together than this is one.
     ///   - isForDrawing: the range has at most ``maximumParts`` parts of each kind.
     init(
-        _ source: String, files: [Span], gaps: [RecordedGap], range: Range<Int64>,
-        resolutionNanoseconds: Int64, isForDrawing: Bool = true
+        _ source: String, files: [Span], gaps: [RecordedGap], held: [HeldRecords] = [],
+        range: Range<Int64>, resolutionNanoseconds: Int64, isForDrawing: Bool = true
     ) {
         self.source = source
+        self.held = held.filter {
+            $0.endNanoseconds ?? .max > range.lowerBound
+                && $0.startNanoseconds ?? .min < range.upperBound
+        }.map {
+            Held(
+                collector: $0.collector, startNanoseconds: $0.startNanoseconds,
+                endNanoseconds: $0.endNanoseconds, records: $0.records)
+        }
         let part =
             range.upperBound.clampedSubtracting(range.lowerBound) / Int64(Self.maximumParts)
         let step = max(resolutionNanoseconds, 0, isForDrawing ? part : 0)

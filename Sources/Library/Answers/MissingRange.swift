@@ -11,6 +11,8 @@ package struct MissingRange: Hashable, Sendable {
     package var nextStartNanoseconds: Int64?
     /// What the ledger tells of it; nil: nothing.
     package var gap: SourceCoverage.Gap?
+    /// Whose archive has it, if it is not missing; nil: nobody's.
+    package var held: SourceCoverage.Held?
 
     /// A recorded instant: the last before, or the first after where there is none before.
     package func nearest(to nanoseconds: Int64) -> Int64? {
@@ -26,6 +28,8 @@ package struct MissingRange: Hashable, Sendable {
             text +=
                 "missing from \(TimelinePoint.text(gap.startNanoseconds)) to "
                 + "\(TimelinePoint.text(gap.endNanoseconds)), cause: \(gap.cause)"
+        } else if let held {
+            text += "held by \(held.collector), whose archive is not read"
         } else {
             text += "nothing is recorded"
         }
@@ -76,6 +80,10 @@ extension RecordingLibrary {
                 $0.track != TrackKind.audio.description
                     && $0.startNanoseconds <= range.upperBound
                     && $0.endNanoseconds > range.lowerBound
+            },
+            held: lane.held.first {
+                $0.startNanoseconds ?? .min <= range.upperBound
+                    && $0.endNanoseconds ?? .max > range.lowerBound
             })
     }
 }

@@ -13,6 +13,10 @@ package struct SessionDetails: Encodable, Sendable {
         package var lostSamples: UInt64
         package var missingNanoseconds: Int64
         package var gaps: [Gap]
+        /// Records in archives of other collectors; nil: none.
+        package var held: [HeldRecords]?
+        /// With several archives, copies beside the one of each record that is read; nil: one archive was read.
+        package var copies: UInt64?
         package var clock: ClockSummary
         package var files: [FileReport]
     }
@@ -41,6 +45,8 @@ package struct SessionDetails: Encodable, Sendable {
     package var segmentNanoseconds: Int64
     package var startAt: String
     package var software: String
+    /// Those that were read as one; nil: one archive was read.
+    package var archives: [SessionReport.Archive]?
     package var sources: [Source]
     package var findings: [Finding]
 
@@ -60,6 +66,7 @@ package struct SessionDetails: Encodable, Sendable {
         startAt = manifest.startAt.rawValue
         software = manifest.software
         findings = report.findings
+        archives = report.archives
         sources = report.sources.map { source in
             let entry = manifest.sources.first { $0.name == source.name }
             return Source(
@@ -67,7 +74,8 @@ package struct SessionDetails: Encodable, Sendable {
                 formats: entry?.tracks ?? [], isComplete: source.isComplete,
                 recordedSamples: source.recordedSamples, lostSamples: source.lostSamples,
                 missingNanoseconds: source.missingNanoseconds,
-                gaps: source.gaps.map { Gap($0, zero: manifest.zeroTime) }, clock: source.clock,
+                gaps: source.gaps.map { Gap($0, zero: manifest.zeroTime) }, held: source.held,
+                copies: source.copies, clock: source.clock,
                 files: source.files)
         }
     }

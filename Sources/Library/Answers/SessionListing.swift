@@ -42,6 +42,7 @@ extension RecordingLibrary {
     package func sessions(
         from: Int64? = nil, until: Int64? = nil, tags: [String] = []
     ) throws -> [SessionListing] {
+        if !members.isEmpty { return try sessionsOfMembers(from: from, until: until, tags: tags) }
         let isCollectorRunning = try isCollectorRunning()
         let found = try askCatalog { catalog throws(ArchiveError) in
             var rows = try catalog.sessions()
@@ -66,6 +67,32 @@ extension RecordingLibrary {
         }
         if !tags.isEmpty { sessions = sessions.filter { Set(tags).isSubset(of: $0.tags) } }
         return sessions
+    }
+
+    /// The same of several archives: each is asked as it would be alone, and what more than one of them has is read as one session.
+    private func sessionsOfMembers(
+        from: Int64?, until: Int64?, tags: [String]
+    ) throws -> [SessionListing] {
+        var found: [String: [SessionListing]] = [:]
+        var failure: (any Error)?
+        for member in members {
+            do {
+                for listing in try member.sessions(from: from, until: until) {
+                    found[listing.session, default: []].append(listing)
+                }
+            } catch let error as ArchiveError {
+                // The other archives can be listed.
+                complain("\(error); what is in \(member.name) alone is left out")
+                failure = failure ?? error
+            }
+        }
+        if found.isEmpty, let failure { throw failure }
+        let several = found.filter { $0.value.count > 1 }.keys.sorted()
+        let merged = try listings(several, isCollectorRunning(), from: nil, until: nil)
+        let sessions = (found.values.filter { $0.count == 1 }.flatMap(\.self) + merged)
+            .sorted { $0.session < $1.session }
+        guard !tags.isEmpty else { return sessions }
+        return sessions.filter { Set(tags).isSubset(of: $0.tags) }
     }
 
     /// Sessions of the bucket that have no directory.

@@ -18,6 +18,7 @@ struct SourceLane: Sendable {
     /// In the order of their origins.
     var files: [File]
     var gaps: [RecordedGap]
+    var held: [HeldRecords] = []
 
     /// - Parameters:
     ///   - range: nanoseconds of session time.
@@ -35,7 +36,7 @@ struct SourceLane: Sendable {
                         startNanoseconds: $0.lowerBound, endNanoseconds: $0.upperBound,
                         isGrowing: isRecording && file.isOpen)
                 }
-            }, gaps: gaps, range: range, resolutionNanoseconds: resolutionNanoseconds,
+            }, gaps: gaps, held: held, range: range, resolutionNanoseconds: resolutionNanoseconds,
             isForDrawing: isForDrawing)
     }
 }
@@ -140,7 +141,9 @@ private struct LaneReader {
                 files.append(try Self.read(file))
             }
         }
-        return SourceLane(source: source.source, files: files, gaps: try recorded.gaps())
+        return SourceLane(
+            source: source.source, files: files, gaps: try recorded.gaps(),
+            held: try recorded.held())
     }
 
     private static func files(

@@ -5,6 +5,7 @@ extension RecordingLibrary {
     /// Checks a session's files, wherever they are, without decoding anything.
     /// - Throws: where folders cannot be listed, or a store cannot be asked: that is no damage.
     package func verification(of session: String) throws(ArchiveError) -> SessionReport {
+        if let merged { return try merged.strict().verification(of: session) }
         guard hasBucket else { return try SessionVerifier.verify(session, in: layout) }
         // What cannot be asked for is not missing.
         let store = (store as? LayeredStore)?.strict() ?? store
@@ -14,6 +15,46 @@ extension RecordingLibrary {
         }
         return try SessionVerifier.verify(
             session, StoredSession(store: store, session: session, layout: isLocal ? layout : nil))
+    }
+}
+
+extension MergedStore {
+    /// Checks a session's files in all archives, each with its own proofs, and that together they have every record.
+    fileprivate func verification(of name: String) throws(ArchiveError) -> SessionReport {
+        let session = try session(name)
+        var reports: [SessionReport] = []
+        var lines: [String: [LedgerEntry]] = [:]
+        var ledgers: [String: [LedgerEntry]] = [:]
+        for copy in session.copies {
+            let member = members[copy.member]
+            let files: any SessionFiles =
+                if let layout = member.layout, member.store is DirectoryStore {
+                    SessionDirectory(layout: layout, session: name)
+                } else {
+                    StoredSession(store: member.store, session: name, layout: member.layout)
+                }
+            let report = try SessionVerifier.verify(
+                name, files, hasOthers: session.copies.count > 1)
+            reports.append(report)
+            for source in report.sources {
+                let key = SourceKey(session: name, source: source.name)
+                lines[source.name, default: []] += try ledger(of: key, in: copy).entries
+                if ledgers[source.name] == nil {
+                    ledgers[source.name] = try ledger(of: key).entries
+                }
+            }
+        }
+        guard session.copies.count > 1 else { return reports[0] }
+        return SessionReport.joined(
+            reports,
+            session.copies.map { copy in
+                SessionReport.Archive(
+                    name: copy.archive, place: members[copy.member].name,
+                    shiftNanoseconds: copy.shift.nanoseconds,
+                    boundNanoseconds: copy.shift.boundNanoseconds,
+                    isMeasured: copy.shift.isMeasured, recordedSamples: 0)
+            }, session.manifest, path: path(.session(name)), ledgers: ledgers, lines: lines,
+            collectors: Set(session.copies.compactMap(\.manifest.collector)))
     }
 }
 
@@ -48,7 +89,7 @@ private struct StoredSession: SessionFiles {
     }
 
     func ledger(of source: String) throws(ArchiveError) -> Ledger.Contents {
-        try Ledger.Contents(of: key(source), in: store)
+        try store.ledger(of: key(source))
     }
 
     func examine(

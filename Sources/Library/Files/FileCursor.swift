@@ -5,7 +5,7 @@ import Media
 
 /// Walks one file's fragments, with its samples on the session's timeline. A file that grows is read to where it ends at that
 /// moment.
-package struct FileCursor {
+package struct FileCursor: Sendable {
     /// Fragments among which the first sample of each track is looked for.
     private static let leadingFragments = 4
 

@@ -12,8 +12,8 @@ package final class RecordedFile: Sendable {
     package let formats: [TrackFormat]
     /// Its beginning on the session's timeline, nanoseconds; nil while nothing is in it.
     package let originNanoseconds: Int64?
-    /// Which bytes it has (``SegmentKey/revision``).
-    package var revision: UInt32 { retiming?.revision ?? 0 }
+    /// Which bytes it has (``SegmentKey/revision``), and of which archives' files it was put together.
+    package var revision: UInt32 { (retiming?.revision ?? 0) ^ stored.placement.revision }
     /// Of the session it is part of; nil while nothing is in it.
     package let sessionZero: UTCTime?
 
@@ -44,8 +44,8 @@ package final class RecordedFile: Sendable {
         isFinished = beginning.layout.isFinished
         formats = beginning.layout.initialMovie.tracks.compactMap(\.format)
         retiming = beginning.retiming
-        originNanoseconds = beginning.record?.segmentOriginNanoseconds
-        sessionZero = beginning.record?.sessionZero
+        originNanoseconds = beginning.record.map(stored.placement.origin)
+        sessionZero = beginning.record.map { stored.placement.sessionZero ?? $0.sessionZero }
     }
 
     /// How a track is coded; nil when the file has none of this kind.

@@ -66,7 +66,7 @@ package struct RecordedSource: Sendable {
         _ source: SourceKey, in store: any SegmentStore, zero: UTCTime, segmentNanoseconds: Int64
     ) throws(ArchiveError) {
         name = source.source
-        files = try store.list(.source(source)).compactMap { entry in
+        files = try store.files(of: source).compactMap { entry in
             SegmentKey(source, fileName: entry.name).map { key in
                 File(
                     key, .source(source) / entry.name, entry: entry, in: store,
@@ -75,7 +75,7 @@ package struct RecordedSource: Sendable {
         }
         self.zero = zero
         self.segmentNanoseconds = segmentNanoseconds
-        ledger = { () throws(ArchiveError) in try Ledger.Contents(of: source, in: store) }
+        ledger = { () throws(ArchiveError) in try store.ledger(of: source) }
     }
 
     /// What is missing, as the ledger tells it, in the order of its lines; then what has been removed.
@@ -87,6 +87,9 @@ package struct RecordedSource: Sendable {
         let first = files.first?.originNanoseconds ?? .min
         return gaps.filter { $0.startNanoseconds.map { $0 >= first } ?? true }
     }
+
+    /// All lines of its ledger.
+    func ledgerEntries() throws(ArchiveError) -> [LedgerEntry] { try ledger().entries }
 
     /// Whether its ledger says that a file was removed.
     package func hasRemoved(_ segment: SegmentKey) throws(ArchiveError) -> Bool {
@@ -225,5 +228,19 @@ extension Ledger.Contents {
             guard error.isForAbsence else { throw error }
             self = .empty
         }
+        // Only one that says whose records are elsewhere can have some of them given up.
+        guard entries.contains(where: { $0.kind == .held }) else { return }
+        let declared = StoredPath.source(source) / ArchiveLayout.declaredLossesName
+        do throws(ArchiveError) {
+            add(
+                try Ledger.read(
+                    bytes: store.contents(declared, limit: Self.maximumDeclaredBytes),
+                    path: store.path(declared)))
+        } catch {
+            guard error.isForAbsence else { throw error }
+        }
     }
+
+    /// A line for each range of records that was given up.
+    private static let maximumDeclaredBytes = 1 << 20
 }

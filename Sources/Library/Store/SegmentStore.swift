@@ -13,6 +13,12 @@ package protocol SegmentStore: Sendable {
     /// What is directly in a folder, sorted by name; nothing where there is no such folder.
     func list(_ folder: StoredPath) throws(ArchiveError) -> [StoredEntry]
 
+    /// What is directly in a source's folder, with its files as they can be opened: ``list(_:)`` may count a file that is a copy of another.
+    func files(of source: SourceKey) throws(ArchiveError) -> [StoredEntry]
+
+    /// The ledger of a source; a source without one has an empty ledger.
+    func ledger(of source: SourceKey) throws(ArchiveError) -> Ledger.Contents
+
     /// A number that is another one when anything in a folder is: names, sizes or contents of its files. Nil: the store cannot tell.
     func state(of folder: StoredPath) throws(ArchiveError) -> UInt64?
 
@@ -31,6 +37,14 @@ package protocol SegmentStore: Sendable {
 }
 
 extension SegmentStore {
+    package func files(of source: SourceKey) throws(ArchiveError) -> [StoredEntry] {
+        try list(.source(source))
+    }
+
+    package func ledger(of source: SourceKey) throws(ArchiveError) -> Ledger.Contents {
+        try Ledger.Contents(of: source, in: self)
+    }
+
     package func state(of folder: StoredPath) throws(ArchiveError) -> UInt64? { nil }
 
     /// A whole small file.

@@ -16,6 +16,9 @@ package protocol StoredFile: Sendable {
     /// Why the last read that failed has failed, where an errno cannot say it; nil: it can.
     var failure: ArchiveError? { get }
 
+    /// How it is placed in a session of several archives.
+    var placement: FilePlacement { get }
+
     /// An address from which everybody who has it can fetch the file, without passing this process, until it expires. Nil: there is none.
     /// - Parameters:
     ///   - validSeconds: 1 to 604,800.
@@ -40,6 +43,7 @@ extension StoredFile {
     package var isDistant: Bool { false }
     package var localDescriptor: Int32? { nil }
     package var failure: ArchiveError? { nil }
+    package var placement: FilePlacement { .asRecorded }
 
     package func directAddress(
         validSeconds: Int, contentType: String

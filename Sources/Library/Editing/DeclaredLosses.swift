@@ -1,0 +1,84 @@
+package import Archive
+import Media
+
+extension RecordingLibrary {
+    /// Ranges of records in one line: more than a source has of one collector.
+    private static let maximumRanges = 512
+
+    /// Counts what a collector holds as lost.
+    /// - Returns: the sources that this concerns, with the number of their records.
+    package func declareLosses(
+        of collector: String
+    ) throws -> [(source: SourceKey, records: UInt64)] {
+        var changed: [(source: SourceKey, records: UInt64)] = []
+        for session in try sessionNames() {
+            let report = try verification(of: session)
+            for source in report.sources {
+                let own = (source.held ?? []).filter { $0.collector == collector }
+                guard !own.isEmpty else { continue }
+                let key = SourceKey(session: session, source: source.name)
+                let recorded = try recording(session).source(source.name)
+                let places = try recorded?.held() ?? []
+                var lines = try declaredLosses(of: key)
+                for held in own {
+                    let place = places.first {
+                        $0.collector == collector && $0.spool == held.spool
+                    }
+                    lines.append(Self.line(held, place))
+                }
+                try write(lines, of: key)
+                changed.append((key, own.lazy.map(\.records).clampedSum))
+            }
+        }
+        return changed
+    }
+
+    /// Takes back what was declared of a collector.
+    package func takeBackLosses(
+        of collector: String
+    ) throws -> [(source: SourceKey, records: UInt64)] {
+        var changed: [(source: SourceKey, records: UInt64)] = []
+        for session in try sessionNames() {
+            for source in try sourceNames(session) {
+                let key = SourceKey(session: session, source: source)
+                let lines = try declaredLosses(of: key)
+                let own = lines.filter { $0.collector == collector }
+                guard !own.isEmpty else { continue }
+                try write(lines.filter { $0.collector != collector }, of: key)
+                changed.append((key, own.lazy.compactMap(\.samples).clampedSum))
+            }
+        }
+        return changed
+    }
+
+    private static func line(_ held: HeldRecords, _ place: HeldRecords?) -> LedgerEntry {
+        var line = LedgerEntry(kind: .gap, at: UTCTime(nanoseconds: SystemClock.utc.nowNanoseconds))
+        line.cause = LedgerEntry.collectorLost
+        line.collector = held.collector
+        line.spool = held.spool
+        line.ranges = Array(held.ranges.prefix(maximumRanges))
+        line.samples = held.records
+        line.text = "declared lost by 'tributary lost'"
+        // Nobody knows when the first of them was captured.
+        if let place, let end = place.endNanoseconds {
+            let start = place.startNanoseconds ?? min(0, end)
+            line.startNanoseconds = start
+            line.durationNanoseconds = UInt64(clamping: end.clampedSubtracting(start))
+        }
+        return line
+    }
+
+    private func declaredLosses(of source: SourceKey) throws(ArchiveError) -> [LedgerEntry] {
+        try Ledger.read(layout.declaredLosses(source)).entries
+    }
+
+    private func write(_ lines: [LedgerEntry], of source: SourceKey) throws(ArchiveError) {
+        let path = layout.declaredLosses(source)
+        guard !lines.isEmpty else {
+            try FileSystem.remove(path, on: layout.disk)
+            try FileSystem.synchronizeDirectory(layout.source(source), on: layout.disk)
+            return
+        }
+        try FileSystem.replace(path, with: lines.flatMap(Ledger.line))
+    }
+}

@@ -1,0 +1,265 @@
+import Archive
+import MP4
+import Media
+
+/// A fragment, or the part of one, that is read from one archive.
+struct MergedPart: Sendable {
+    /// Its archive's place in the session.
+    var copy: Int
+    var file: RecordedFile
+    var record: FragmentRecord?
+    /// Head and media in its file.
+    var range: Range<Int64>
+    var pieces: [RecordedPiece]
+    /// Nothing of the fragment is left out.
+    var isWhole: Bool
+    var term: UInt64
+    /// The lowest number; nil: its record cannot be read.
+    var firstSequence: UInt64?
+    /// When its first sample is decoded, nanoseconds of session time.
+    var timeNanoseconds: Int64
+
+    /// Whether it is read before another one: records of one spool in the order of their numbers, others in that of their times.
+    func precedes(_ other: MergedPart) -> Bool {
+        if let record, let spool = other.record?.spool, spool == record.spool,
+            let first = firstSequence, let second = other.firstSequence, first != second
+        {
+            return first < second
+        }
+        return (timeNanoseconds, copy) < (other.timeNanoseconds, other.copy)
+    }
+}
+
+/// Puts the fragments of several archives' files in order, each record once: files of one segment of a source.
+///
+/// It goes on where it was when the files have grown; what it has put in order stays.
+struct FragmentJoiner: Sendable {
+    /// A file that is read.
+    struct Input: Sendable {
+        /// Its archive's place in the session.
+        var copy: Int
+        /// The archive's name.
+        var archive: String
+        /// Of the file, as it is listed.
+        var name: String
+        var shiftNanoseconds: Int64
+        var file: RecordedFile
+    }
+
+    private struct Stream: Sendable {
+        var input: Int
+        var cursor: FileCursor
+        /// The fragment that comes next.
+        var fragment: RecordedFragment?
+        /// What of it is read, in order.
+        var parts: ArraySlice<MergedPart> = []
+        /// It cannot be read any further.
+        var isBroken = false
+        /// Of its last part.
+        var term: UInt64 = 0
+    }
+
+    /// A copy of a record that another archive may still get is not read before this time has passed on the timeline: two
+    /// collectors that record the same samples are not exactly as fast.
+    static let settlingNanoseconds: Int64 = 4_000_000_000
+
+    private let inputs: [Input]
+    private var streams: [Stream]
+    private var taken: [SpoolID: SequenceSet] = [:]
+    private var newestNanoseconds = Int64.min
+    private(set) var sections: [MergedSection] = []
+    /// The section that each input was put into last.
+    private var places: [Int: Int] = [:]
+    private let complain: @Sendable (String) -> Void
+
+    init(
+        _ inputs: [Input], complain: @escaping @Sendable (String) -> Void
+    ) throws(ArchiveError) {
+        self.inputs = inputs
+        self.complain = complain
+        streams = []
+        for (index, input) in inputs.enumerated() {
+            streams.append(Stream(input: index, cursor: try FileCursor(input.file)))
+        }
+    }
+
+    /// Reads what there is.
+    /// - Parameters:
+    ///   - chosen: the copies to read, of all that the files have now.
+    ///   - isOver: nothing will be added to any of the files.
+    mutating func advance(
+        _ chosen: ChosenRecords, isOver: Bool
+    ) throws(ArchiveError) {
+        for stream in streams.indices {
+            if let fragment = streams[stream].fragment {
+                streams[stream].parts = parts(of: fragment, streams[stream].input, chosen)[...]
+            }
+        }
+        while true {
+            var next: Int?
+            for stream in streams.indices {
+                fill(stream, chosen)
+                guard let part = streams[stream].parts.first else { continue }
+                newestNanoseconds = max(newestNanoseconds, part.timeNanoseconds)
+                if let best = next.flatMap({ streams[$0].parts.first }), !part.precedes(best) {
+                    continue
+                }
+                next = stream
+            }
+            guard let next, let part = streams[next].parts.first else { return }
+            if !isOver, mustWait(part, of: next) { return }
+            streams[next].parts.removeFirst()
+            streams[next].term = part.term
+            try put(part, of: streams[next].input)
+        }
+    }
+
+    /// Whether a higher-ranked archive may still get the same records.
+    private func mustWait(_ part: MergedPart, of stream: Int) -> Bool {
+        guard newestNanoseconds.clampedSubtracting(part.timeNanoseconds) < Self.settlingNanoseconds
+        else { return false }
+        return streams.contains { other in
+            let input = inputs[other.input]
+            return input.copy < part.copy && !input.file.isFinished && !other.isBroken
+                && other.parts.isEmpty && other.term >= part.term
+        }
+    }
+
+    private mutating func fill(_ stream: Int, _ chosen: ChosenRecords) {
+        while streams[stream].parts.isEmpty, !streams[stream].isBroken {
+            do throws(ArchiveError) {
+                guard let fragment = try streams[stream].cursor.next() else {
+                    streams[stream].fragment = nil
+                    return
+                }
+                streams[stream].fragment = fragment
+                streams[stream].parts = parts(of: fragment, streams[stream].input, chosen)[...]
+            } catch {
+                // What came before is right; other archives may have the rest.
+                streams[stream].isBroken = true
+                complain("\(error)")
+            }
+        }
+    }
+
+    /// What of a fragment is read, divided where records of another archive come in between.
+    private func parts(
+        of fragment: RecordedFragment, _ input: Int, _ chosen: ChosenRecords
+    ) -> [MergedPart] {
+        let copy = inputs[input].copy
+        func part(_ pieces: [RecordedPiece], isWhole: Bool, term: UInt64) -> MergedPart {
+            let samples = pieces.lazy.flatMap(\.runs).flatMap(\.samples)
+            return MergedPart(
+                copy: copy, file: fragment.file, record: fragment.record, range: fragment.range,
+                pieces: pieces, isWhole: isWhole, term: term,
+                firstSequence: samples.compactMap(\.sequence).min(),
+                timeNanoseconds: samples.map(\.dtsNanoseconds).min() ?? 0)
+        }
+        // Without numbers nobody knows whether another archive has the same samples.
+        guard let spool = fragment.record?.spool else {
+            return fragment.pieces.isEmpty
+                ? [] : [part(fragment.pieces, isWhole: true, term: 0)]
+        }
+        let shares = chosen.shares(of: spool)
+        var found: [(share: Int, pieces: [RecordedPiece])] = []
+        var count = 0
+        for piece in fragment.pieces {
+            var own: [(share: Int, run: ReadRun)] = []
+            for run in piece.runs {
+                guard let first = run.samples.first?.sequence, let last = run.samples.last?.sequence
+                else { continue }
+                for wanted in chosen.parts(of: first...last, spool: spool, archive: copy) {
+                    for records in taken[spool]?.missing(in: wanted.records) ?? [wanted.records] {
+                        own.append((wanted.share, run.limited(to: records)))
+                    }
+                }
+            }
+            let kept = own.reduce(0) { $0 + $1.run.samples.count }
+            count += kept
+            let isWhole = kept == piece.runs.reduce(0) { $0 + $1.samples.count }
+            if isWhole, let share = own.first?.share, own.allSatisfy({ $0.share == share }) {
+                Self.append(piece, share, to: &found)
+                continue
+            }
+            for (share, run) in own {
+                Self.append(
+                    RecordedPiece(range: run.range, digest: nil, runs: [run]), share, to: &found)
+            }
+        }
+        let all = fragment.pieces.reduce(0) { $0 + $1.runs.reduce(0) { $0 + $1.samples.count } }
+        return found.map { share, pieces in
+            part(pieces, isWhole: found.count == 1 && count == all, term: shares[share].term)
+        }
+    }
+
+    private static func append(
+        _ piece: RecordedPiece, _ share: Int,
+        to found: inout [(share: Int, pieces: [RecordedPiece])]
+    ) {
+        if found.last?.share == share {
+            found[found.count - 1].pieces.append(piece)
+        } else {
+            found.append((share, [piece]))
+        }
+    }
+
+    private mutating func put(_ part: MergedPart, of input: Int) throws(ArchiveError) {
+        if let spool = part.record?.spool {
+            for run in part.pieces.flatMap(\.runs) {
+                guard let first = run.samples.first?.sequence, let last = run.samples.last?.sequence
+                else { continue }
+                taken[spool, default: SequenceSet()].insert(first...last)
+            }
+        }
+        // What cannot be identified cannot begin a file.
+        if sections.isEmpty, part.record == nil { return }
+        let place = try place(of: part, input)
+        places[input] = place
+        try sections[place].append(part, from: inputs[input])
+    }
+
+    /// The section for a part: a new one where its archive has begun a new file, or the formats differ.
+    private mutating func place(
+        of part: MergedPart, _ input: Int
+    ) throws(ArchiveError) -> Int {
+        if let last = sections.indices.last {
+            let isOwn = places[input] == last
+            let hasOther = inputs.indices.contains {
+                $0 != input && inputs[$0].copy == part.copy && places[$0] == last
+            }
+            if isOwn || !hasOther, sections[last].accepts(part) { return last }
+            // Sound that came late has a file of its own, beside the one that goes on.
+            if let known = places[input], known != last, sections[known].accepts(part),
+                part.timeNanoseconds < sections[last].newestNanoseconds
+            {
+                return known
+            }
+        }
+        sections.append(
+            try MergedSection(beginningWith: part, from: inputs[input], inputs: inputs))
+        return sections.count - 1
+    }
+}
+
+extension ReadRun {
+    /// Only samples with these numbers.
+    fileprivate func limited(to records: ClosedRange<UInt64>) -> ReadRun {
+        guard let first = samples.first, let start = first.sequence,
+            records.lowerBound > start
+                || records.upperBound < start + UInt64(samples.count) - 1
+        else { return self }
+        var limited = self
+        limited.samples = samples.filter { $0.sequence.map(records.contains) ?? false }
+        if let own = limited.samples.first, let stamp = firstAgentDTSNanoseconds {
+            limited.firstAgentDTSNanoseconds = stamp.clampedAdding(
+                own.dtsNanoseconds.clampedSubtracting(first.dtsNanoseconds))
+        }
+        return limited
+    }
+
+    /// Where its bytes are in its file.
+    var range: Range<Int64> {
+        let first = samples[0].offset
+        return first..<samples.reduce(first) { $0 + Int64($1.sizeBytes) }
+    }
+}

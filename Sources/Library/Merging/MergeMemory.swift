@@ -1,0 +1,114 @@
+import Archive
+import Media
+import Synchronization
+
+/// The numbers of the records in a file, by spool, as far as it can be read.
+typealias FileRecords = [SpoolID: SequenceSet]
+
+/// What was found of copies in several archives, for a program that reads them again and again. Any thread may use it.
+///
+/// What is kept of a file is valid while the file has the same size and date.
+final class MergeMemory: Sendable {
+    /// A file as it was when it was read.
+    struct FileState: Hashable, Sendable {
+        var path: String
+        var sizeBytes: Int64
+        var modifiedNanoseconds: Int64?
+    }
+
+    /// The files of a segment that were put together, and those around it.
+    struct SegmentState: Hashable, Sendable {
+        var own: [FileState]
+        var around: [FileState]
+    }
+
+    private static let maximumFiles = 4_096
+    private static let maximumSegments = 64
+    private static let maximumSessions = 1_024
+
+    private struct State {
+        var files: [FileState: (records: FileRecords, used: UInt64)] = [:]
+        var formats: [FileState: [TrackFormat]] = [:]
+        var segments: [SegmentState: (files: [String: MergedFile], used: UInt64)] = [:]
+        var shifts: [String: [SessionShift?]] = [:]
+        var complaints: [String: ComplaintInterval] = [:]
+        var clock: UInt64 = 0
+    }
+
+    private let state = Mutex(State())
+
+    func records(
+        _ file: FileState, read: () throws(ArchiveError) -> FileRecords
+    ) throws(ArchiveError) -> FileRecords {
+        let known = state.withLock { state -> FileRecords? in
+            state.clock += 1
+            state.files[file]?.used = state.clock
+            return state.files[file]?.records
+        }
+        if let known { return known }
+        let records = try read()
+        state.withLock { state in
+            state.files[file] = (records, state.clock)
+            if state.files.count > Self.maximumFiles,
+                let oldest = state.files.min(by: { $0.value.used < $1.value.used })
+            {
+                state.files.removeValue(forKey: oldest.key)
+            }
+        }
+        return records
+    }
+
+    func formats(
+        _ file: FileState, read: () throws(ArchiveError) -> [TrackFormat]
+    ) throws(ArchiveError) -> [TrackFormat] {
+        if let known = state.withLock({ $0.formats[file] }) { return known }
+        let formats = try read()
+        state.withLock { state in
+            if state.formats.count >= Self.maximumFiles { state.formats.removeAll() }
+            state.formats[file] = formats
+        }
+        return formats
+    }
+
+    func segment(_ segment: SegmentState) -> [String: MergedFile]? {
+        state.withLock { state in
+            state.clock += 1
+            state.segments[segment]?.used = state.clock
+            return state.segments[segment]?.files
+        }
+    }
+
+    func keep(_ files: [String: MergedFile], of segment: SegmentState) {
+        state.withLock { state in
+            state.segments[segment] = (files, state.clock)
+            if state.segments.count > Self.maximumSegments,
+                let oldest = state.segments.min(by: { $0.value.used < $1.value.used })
+            {
+                state.segments.removeValue(forKey: oldest.key)
+            }
+        }
+    }
+
+    /// The shifts of a session's archives: while it is recorded, they stay as they were found first, so that times stay.
+    /// - Parameter key: names the session and its archives.
+    func shifts(
+        of key: String, measure: () throws(ArchiveError) -> [SessionShift?]
+    ) throws(ArchiveError) -> [SessionShift?] {
+        if let known = state.withLock({ $0.shifts[key] }) { return known }
+        let shifts = try measure()
+        state.withLock { state in
+            if state.shifts.count >= Self.maximumSessions { state.shifts.removeAll() }
+            state.shifts[key] = shifts
+        }
+        return shifts
+    }
+
+    /// Whether a complaint about an archive is due.
+    func isDue(_ archive: String) -> Bool {
+        state.withLock { state in
+            let interval = state.complaints[archive] ?? ComplaintInterval()
+            state.complaints[archive] = interval
+            return interval.isDue()
+        }
+    }
+}

@@ -1,0 +1,176 @@
+package import Archive
+import MP4
+import Media
+
+/// How a file of one archive is placed in a session of several.
+package struct FilePlacement: Hashable, Sendable {
+    /// Added to its session times.
+    package var shiftNanoseconds: Int64 = 0
+    /// The zero of the session; nil: the one in the file.
+    package var sessionZero: UTCTime?
+    /// Which bytes it has, beside ``SegmentKey/revision``: the beginning of a digest of what was joined, or 0.
+    package var revision: UInt32 = 0
+
+    /// As it was recorded.
+    package static let asRecorded = FilePlacement()
+
+    /// The file's beginning on the session's timeline.
+    func origin(_ record: FragmentRecord) -> Int64 {
+        record.segmentOriginNanoseconds.clampedAdding(shiftNanoseconds)
+    }
+}
+
+/// A file of one archive on the timeline of another one's session.
+struct PlacedFile: StoredFile {
+    let base: any StoredFile
+    let placement: FilePlacement
+
+    var path: String { base.path }
+    var isDistant: Bool { base.isDistant }
+    var localDescriptor: Int32? { base.localDescriptor }
+    var failure: ArchiveError? { base.failure }
+
+    func directAddress(validSeconds: Int, contentType: String) throws(ArchiveError) -> String? {
+        try base.directAddress(validSeconds: validSeconds, contentType: contentType)
+    }
+
+    func sizeBytes() throws(ArchiveError) -> Int64 { try base.sizeBytes() }
+
+    func read(
+        at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(ArchiveError) -> Int {
+        try base.read(at: offset, into: buffer)
+    }
+
+    func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        base.readCached(at: offset, into: buffer)
+    }
+}
+
+/// Byte ranges of files, and bytes in memory, one after the other.
+struct MergedBytes: Sendable {
+    private enum Content: Sendable {
+        case memory([UInt8])
+        case file(RecordedFile, at: Int64)
+    }
+
+    private var contents: [Content] = []
+    /// Where each of them begins.
+    private var starts: [Int64] = []
+    private(set) var sizeBytes: Int64 = 0
+
+    mutating func append(_ bytes: [UInt8]) {
+        guard !bytes.isEmpty else { return }
+        append(.memory(bytes), count: Int64(bytes.count))
+    }
+
+    mutating func append(_ range: Range<Int64>, of file: RecordedFile) {
+        guard !range.isEmpty else { return }
+        // Fragments that follow each other in their file are one range.
+        if case .file(let last, let offset)? = contents.last, let start = starts.last,
+            last === file, offset + (sizeBytes - start) == range.lowerBound
+        {
+            sizeBytes += Int64(range.count)
+            return
+        }
+        append(.file(file, at: range.lowerBound), count: Int64(range.count))
+    }
+
+    private mutating func append(_ content: Content, count: Int64) {
+        contents.append(content)
+        starts.append(sizeBytes)
+        sizeBytes += count
+    }
+
+    /// Replaces bytes in memory that begin at `offset`.
+    mutating func replace(_ bytes: [UInt8], at offset: Int64) {
+        guard let place = starts.firstIndex(of: offset), case .memory = contents[place] else {
+            preconditionFailure("only whole ranges in memory are replaced")
+        }
+        contents[place] = .memory(bytes)
+    }
+
+    /// Fills `buffer` with the bytes from `offset` on.
+    /// - Parameter read: reads a file's bytes into memory; returns how many it has read.
+    /// - Returns: how many there were.
+    func fill(
+        _ buffer: UnsafeMutableRawBufferPointer, from offset: Int64,
+        read: (RecordedFile, Int64, UnsafeMutableRawBufferPointer) throws(ArchiveError) -> Int
+    ) throws(ArchiveError) -> Int {
+        guard offset >= 0, offset < sizeBytes else { return 0 }
+        var (low, high) = (0, starts.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if starts[middle] <= offset { low = middle + 1 } else { high = middle }
+        }
+        var place = low - 1
+        var filled = 0
+        while filled < buffer.count, place < contents.count {
+            let at = offset + Int64(filled)
+            let end = place + 1 < starts.count ? starts[place + 1] : sizeBytes
+            let count = Int(min(Int64(buffer.count - filled), end - at))
+            let part = UnsafeMutableRawBufferPointer(rebasing: buffer[filled..<filled + count])
+            switch contents[place] {
+            case .memory(let bytes):
+                bytes.withUnsafeBytes { bytes in
+                    let start = Int(at - starts[place])
+                    part.copyMemory(from: .init(rebasing: bytes[start..<start + count]))
+                }
+                filled += count
+            case .file(let file, let start):
+                let got = try read(file, start + (at - starts[place]), part)
+                filled += got
+                if got < count { return filled }
+            }
+            place += 1
+        }
+        return filled
+    }
+}
+
+extension MergedBytes {
+    /// Fills `buffer`, waiting for disks and networks.
+    func read(
+        at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(ArchiveError) -> Int {
+        try fill(buffer, from: offset) { file, offset, part throws(ArchiveError) in
+            try file.read(at: offset, into: part)
+            return part.count
+        }
+    }
+
+    /// Fills `buffer` as far as that can be done without waiting.
+    func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        do throws(ArchiveError) {
+            return try fill(buffer, from: offset) { file, offset, part throws(ArchiveError) in
+                file.readCached(at: offset, into: part)
+            }
+        } catch {
+            // Nothing throws; the rest is for who waits.
+            return 0
+        }
+    }
+}
+
+/// The bytes as they are now, for the parsers of ``MP4``.
+struct MergedSource: ByteSource {
+    let bytes: MergedBytes
+
+    var sizeBytes: Int64 { bytes.sizeBytes }
+
+    func read(at offset: Int64, count: Int) throws(MP4Error) -> [UInt8] {
+        var failure: ArchiveError?
+        let read = [UInt8](unsafeUninitializedCapacity: count) { buffer, filled in
+            do throws(ArchiveError) {
+                filled = try bytes.read(at: offset, into: UnsafeMutableRawBufferPointer(buffer))
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw .unreadable(offset: offset, errno: failure.code ?? 5) }
+        guard read.count == count else {
+            throw .shortRead(offset: offset, wanted: count, got: read.count)
+        }
+        return read
+    }
+}

@@ -1,0 +1,105 @@
+import Archive
+import Media
+import Synchronization
+
+/// A file of several archives' fragments. Any thread may read; while its files grow, it grows.
+final class MergedFile: StoredFile {
+    private struct State: Sendable {
+        var bytes: MergedBytes
+        var joiner: FragmentJoiner?
+        /// Sizes of the files when they were read.
+        var sizes: [Int64]
+    }
+
+    let path: String
+    let isDistant: Bool
+    let placement: FilePlacement
+    private let state: Mutex<State>
+    private let inputs: [RecordedFile]
+    private let choose: @Sendable () throws(ArchiveError) -> ChosenRecords
+
+    /// A file to which nothing is added.
+    init(path: String, bytes: MergedBytes, isDistant: Bool, placement: FilePlacement) {
+        self.path = path
+        self.isDistant = isDistant
+        self.placement = placement
+        inputs = []
+        choose = { () throws(ArchiveError) in RecordCopies().chosen() }
+        state = Mutex(State(bytes: bytes, joiner: nil, sizes: []))
+    }
+
+    /// A file that grows with its files.
+    /// - Parameters:
+    ///   - joiner: has one section, and goes on.
+    ///   - choose: the copies to read, of all that the files have then.
+    init(
+        path: String, joiner: FragmentJoiner, inputs: [RecordedFile], placement: FilePlacement,
+        choose: @escaping @Sendable () throws(ArchiveError) -> ChosenRecords
+    ) throws(ArchiveError) {
+        self.path = path
+        isDistant = false
+        self.placement = placement
+        self.inputs = inputs
+        self.choose = choose
+        state = Mutex(
+            State(
+                bytes: joiner.sections[0].bytes, joiner: joiner,
+                sizes: try Self.sizes(of: inputs)))
+    }
+
+    private static func sizes(of files: [RecordedFile]) throws(ArchiveError) -> [Int64] {
+        var sizes: [Int64] = []
+        for file in files { sizes.append(try file.source().sizeBytes) }
+        return sizes
+    }
+
+    func sizeBytes() throws(ArchiveError) -> Int64 {
+        guard !inputs.isEmpty else { return state.withLock { $0.bytes.sizeBytes } }
+        let sizes = try Self.sizes(of: inputs)
+        let chosen = state.withLock { $0.sizes } == sizes ? nil : try choose()
+        return try state.withLock { state throws(ArchiveError) in
+            if let chosen, var joiner = state.joiner {
+                try joiner.advance(chosen, isOver: false)
+                // What begins another file is found when the segment is looked for again.
+                state.bytes = joiner.sections[0].bytes
+                state.joiner = joiner
+                state.sizes = sizes
+            }
+            return state.bytes.sizeBytes
+        }
+    }
+
+    func read(
+        at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(ArchiveError) -> Int {
+        try state.withLock { $0.bytes }.read(at: offset, into: buffer)
+    }
+
+    func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        state.withLock { $0.bytes }.readCached(at: offset, into: buffer)
+    }
+}
+
+/// A small file in memory.
+struct MemoryStoredFile: StoredFile {
+    let path: String
+    let bytes: [UInt8]
+
+    func sizeBytes() throws(ArchiveError) -> Int64 { Int64(bytes.count) }
+
+    func read(
+        at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
+    ) throws(ArchiveError) -> Int {
+        readCached(at: offset, into: buffer)
+    }
+
+    func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
+        guard offset >= 0, offset < bytes.count else { return 0 }
+        let count = min(buffer.count, bytes.count - Int(offset))
+        bytes.withUnsafeBytes { bytes in
+            UnsafeMutableRawBufferPointer(rebasing: buffer[..<count])
+                .copyMemory(from: .init(rebasing: bytes[Int(offset)..<Int(offset) + count]))
+        }
+        return count
+    }
+}

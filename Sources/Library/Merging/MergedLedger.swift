@@ -1,0 +1,113 @@
+package import Archive
+import Media
+
+/// The ledgers of several archives about one source, as one.
+struct MergedLedger {
+    /// An archive's lines.
+    struct Lines {
+        var entries: [LedgerEntry]
+        var shiftNanoseconds: Int64
+    }
+
+    /// What makes two lines the same: the gap that an agent reports takes a number, and every archive that has this number has the line.
+    private struct Identity: Hashable {
+        var kind: LedgerEntry.Kind
+        var spool: String?
+        var sequences: [ClosedRange<UInt64>]
+        var track: String?
+        var segment: String?
+    }
+
+    /// - Parameters:
+    ///   - archives: in the order of their names.
+    ///   - collectors: names of the collectors whose archives these are: what they hold is read.
+    ///   - isRecorded: whether all records that a line says are missing are in the files of another archive.
+    static func entries(
+        _ archives: [Lines], collectors: Set<String>,
+        isRecorded: (LedgerEntry, _ archive: Int) throws(ArchiveError) -> Bool
+    ) throws(ArchiveError) -> [LedgerEntry] {
+        var seen: Set<Identity> = []
+        var all: [LedgerEntry] = []
+        for (archive, lines) in archives.enumerated() {
+            for var line in lines.entries {
+                if let collector = line.collector, collectors.contains(collector) {
+                    // What it holds is read, as far as it is there.
+                    if line.kind == .held { continue }
+                    if line.isDeclaredLost, try isRecorded(line, archive) { continue }
+                }
+                let sequences = line.sequences
+                if line.spool != nil, !sequences.isEmpty {
+                    let identity = Identity(
+                        kind: line.kind, spool: line.spool, sequences: sequences,
+                        track: line.track, segment: line.segment)
+                    // An archive's own lines are all its own.
+                    if archive > 0, seen.contains(identity) { continue }
+                    seen.insert(identity)
+                    if line.kind == .gap, try isRecorded(line, archive) { continue }
+                }
+                line.startNanoseconds = line.startNanoseconds?.clampedAdding(
+                    lines.shiftNanoseconds)
+                all.append(line)
+            }
+        }
+        // Lines of one archive are in the order in which they were written; a stable order keeps that.
+        return all.enumerated().sorted {
+            ($0.element.at, $0.offset) < ($1.element.at, $1.offset)
+        }.map(\.element)
+    }
+}
+
+extension MergedStore {
+    package func ledger(of source: SourceKey) throws(ArchiveError) -> Ledger.Contents {
+        let session = try session(source.session)
+        var archives: [MergedLedger.Lines] = []
+        var collectors: Set<String> = []
+        for copy in session.copies {
+            let own = try ledger(of: source, in: copy)
+            if session.copies.count == 1 { return own }
+            archives.append(
+                MergedLedger.Lines(
+                    entries: own.entries, shiftNanoseconds: copy.shift.nanoseconds))
+            if let name = copy.manifest.collector { collectors.insert(name) }
+        }
+        var merged = Ledger.Contents.empty
+        merged.entries = try MergedLedger.entries(archives, collectors: collectors) {
+            line, archive throws(ArchiveError) in
+            try isRecorded(line, of: source, besides: archive, in: session)
+        }
+        return merged
+    }
+}
+
+extension MergedStore {
+    /// What one archive's ledger says.
+    func ledger(
+        of source: SourceKey, in copy: MergedSession.Copy
+    ) throws(ArchiveError) -> Ledger.Contents {
+        try asked(copy.member) { store throws(ArchiveError) in try store.ledger(of: source) }
+            ?? .empty
+    }
+
+    /// Whether all records that a line says are missing are in files of other archives.
+    private func isRecorded(
+        _ line: LedgerEntry, of source: SourceKey, besides archive: Int, in session: MergedSession
+    ) throws(ArchiveError) -> Bool {
+        guard let spool = line.spool.flatMap(SpoolID.init(hexadecimal:)) else { return false }
+        var range = Int64.min...Int64.max
+        // Where another collector's records were nobody knows here.
+        if !line.isDeclaredLost {
+            guard let own = line.startNanoseconds else { return false }
+            let start = own.clampedAdding(session.copies[archive].shift.nanoseconds)
+            let length = session.manifest.segmentNanoseconds
+                .clampedAdding(RecordedSession.overlapNanoseconds)
+            let end = start.clampedAdding(Int64(clamping: line.durationNanoseconds ?? 0))
+            range = start.clampedSubtracting(length)...max(start, end.clampedAdding(length))
+        }
+        var known = SequenceSet()
+        for file in try files(of: source, in: session)
+        where file.copy != archive && range.contains(file.originNanoseconds) {
+            if let own = try records(of: file, in: session)[spool] { known.formUnion(own) }
+        }
+        return line.sequences.allSatisfy { known.firstMissing(in: $0) == nil }
+    }
+}

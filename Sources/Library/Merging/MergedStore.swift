@@ -1,0 +1,669 @@
+package import Archive
+import Glibc
+import MP4
+import Media
+import Synchronization
+
+/// Several archives as one: one list, one session where they have recorded the same one, each record once.
+///
+/// Sessions of one name are one session. Files of one segment are one file, which is put together from their fragments where more than one
+/// archive has a part of it (``FragmentJoiner``); which copy of a record is read says ``RecordCopies``. Nothing is written.
+package final class MergedStore: SegmentStore {
+    /// An archive.
+    package struct Member: Sendable {
+        package var name: String
+        package var store: any SegmentStore
+        /// Nil: it is in a bucket.
+        package var layout: ArchiveLayout?
+
+        package init(name: String, store: any SegmentStore, layout: ArchiveLayout?) {
+            self.name = name
+            self.store = store
+            self.layout = layout
+        }
+    }
+
+    /// Collectors' grids agree to within their clocks' bounds.
+    private static let alignmentNanoseconds: Int64 = 100_000_000
+
+    package let members: [Member]
+    private let memory: MergeMemory
+    private let waiting: StoreWaiting
+    private let complain: @Sendable (String) -> Void
+    private let leftOut = Atomic(false)
+
+    private struct State {
+        var sessions: [String: MergedSession] = [:]
+        var files: [SourceKey: [CopiedFile]] = [:]
+        var terms: [String: RecordTerms] = [:]
+    }
+
+    private let state = Mutex(State())
+
+    init(
+        _ members: [Member], memory: MergeMemory, waiting: StoreWaiting,
+        complain: @escaping @Sendable (String) -> Void
+    ) {
+        precondition(!members.isEmpty)
+        self.members = members
+        self.memory = memory
+        self.waiting = waiting
+        self.complain = complain
+    }
+
+    package var name: String { members.map(\.name).joined(separator: ", ") }
+
+    /// Whether something was left out because an archive could not be read.
+    package var isIncomplete: Bool { leftOut.load(ordering: .relaxed) }
+
+    /// The same where a store that is away is an error.
+    func strict() -> MergedStore {
+        MergedStore(members, memory: memory, waiting: .strict, complain: complain)
+    }
+
+    // MARK: - Archives
+
+    /// What an archive answers; nil, and a complaint, where it cannot be read: the others can.
+    func asked<Answer>(
+        _ member: Int, _ question: (any SegmentStore) throws(ArchiveError) -> Answer
+    ) throws(ArchiveError) -> Answer? {
+        do throws(ArchiveError) {
+            return try question(members[member].store)
+        } catch {
+            if error.isForStore, waiting == .strict { throw error }
+            if error.code == ECANCELED { throw error }
+            guard !error.isForAbsence else { return nil }
+            leftOut.store(true, ordering: .relaxed)
+            if memory.isDue(members[member].name) {
+                complain("\(error); what else is in \(members[member].name) is left out")
+            }
+            return nil
+        }
+    }
+
+    private func isRecording(_ member: Int) -> Bool? {
+        guard let layout = members[member].layout else { return nil }
+        do throws(ArchiveError) {
+            return try ArchiveLock.isTaken(layout)
+        } catch {
+            return nil
+        }
+    }
+
+    /// Whether a collector runs in one of the archives.
+    func isCollectorRunning() -> Bool {
+        members.indices.contains { isRecording($0) ?? false }
+    }
+
+    // MARK: - Sessions
+
+    /// A session as all archives have it.
+    package func session(_ name: String) throws(ArchiveError) -> MergedSession {
+        if let known = state.withLock({ $0.sessions[name] }) { return known }
+        var copies: [MergedSession.Copy] = []
+        var failure: ArchiveError?
+        for member in members.indices {
+            do throws(ArchiveError) {
+                let manifest = try SessionManifest(name, in: members[member].store)
+                guard manifest.session == name else {
+                    throw .malformed(
+                        path: members[member].store.path(.manifest(name)),
+                        reason: "describes another session")
+                }
+                copies.append(
+                    MergedSession.Copy(
+                        member: member, archive: manifest.collector ?? members[member].name,
+                        manifest: manifest, shift: .none))
+            } catch {
+                if error.isForStore, waiting == .strict { throw error }
+                if !error.isForAbsence { failure = error }
+                guard !error.isForAbsence else { continue }
+                leftOut.store(true, ordering: .relaxed)
+                if memory.isDue("\(members[member].name)/\(name)") { complain("\(error)") }
+            }
+        }
+        guard !copies.isEmpty else {
+            throw failure
+                ?? .system(
+                    operation: "open the session", path: path(.session(name)), errno: ENOENT)
+        }
+        copies.sort { ($0.archive, $0.member) < ($1.archive, $1.member) }
+        if copies.count > 1 { copies = try placed(copies, of: name) }
+        let session = MergedSession(copies) { isRecording($0) }
+        state.withLock { $0.sessions[name] = session }
+        return session
+    }
+
+    /// Copies with their shifts; those of another session are left out.
+    private func placed(
+        _ copies: [MergedSession.Copy], of name: String
+    ) throws(ArchiveError) -> [MergedSession.Copy] {
+        let key = ([name] + copies.map { members[$0.member].name }).joined(separator: "\n")
+        let shifts = try memory.shifts(of: key) { () throws(ArchiveError) in
+            try measuredShifts(copies, of: name)
+        }
+        var placed: [MergedSession.Copy] = []
+        for (var copy, shift) in zip(copies, shifts) {
+            guard let shift,
+                copy.manifest.segmentNanoseconds == copies[0].manifest.segmentNanoseconds
+            else {
+                leftOut.store(true, ordering: .relaxed)
+                if memory.isDue("\(members[copy.member].name)/\(name)") {
+                    complain(
+                        "\(members[copy.member].store.path(.session(name))) is another session with the name of that in "
+                            + "\(members[copies[0].member].name); it is left out: read that archive alone"
+                    )
+                }
+                continue
+            }
+            copy.shift = shift
+            placed.append(copy)
+        }
+        return placed
+    }
+
+    /// What is added to the times of each copy to get those of the first; nil: it is another session.
+    private func measuredShifts(
+        _ copies: [MergedSession.Copy], of name: String
+    ) throws(ArchiveError) -> [SessionShift?] {
+        var clocks: [SessionClocks] = []
+        for copy in copies {
+            var own = SessionClocks()
+            let sources =
+                try asked(copy.member) { store throws(ArchiveError) in
+                    try store.list(.session(name))
+                } ?? []
+            for entry in sources where entry.isFolder && ArchiveLayout.isValidName(entry.name) {
+                let source = SourceKey(session: name, source: entry.name)
+                let lines = try asked(copy.member) { store throws(ArchiveError) in
+                    try store.ledger(of: source)
+                }
+                own.add(lines?.entries ?? [])
+            }
+            clocks.append(own)
+        }
+        return SessionShift.all(copies.map(\.manifest), clocks)
+    }
+
+    // MARK: - Listings
+
+    package func path(_ file: StoredPath) -> String {
+        let parts = file.text.split(separator: "/").map(String.init)
+        guard let session = parts.first else { return members[0].store.path(file) }
+        do throws(ArchiveError) {
+            let found = try self.session(session)
+            if parts.count == 3 {
+                let source = SourceKey(session: session, source: parts[1])
+                if let own = try files(of: source, in: found).first(where: { $0.name == parts[2] })
+                {
+                    return members[found.copies[own.copy].member].store.path(own.path)
+                }
+            }
+            for copy in found.copies {
+                let store = members[copy.member].store
+                let listed = try store.list(file.parts.folder)
+                if listed.contains(where: { $0.name == file.name }) { return store.path(file) }
+            }
+            return members[found.copies[0].member].store.path(file)
+        } catch {
+            // It names something that cannot be read.
+            return members[0].store.path(file)
+        }
+    }
+
+    package func list(_ folder: StoredPath) throws(ArchiveError) -> [StoredEntry] {
+        let parts = folder.text.split(separator: "/").map(String.init)
+        if parts.count == 2 {
+            return try entries(SourceKey(session: parts[0], source: parts[1]), isExact: false)
+        }
+        var found: [String: StoredEntry] = [:]
+        var answers = 0
+        for member in try parts.first.map(copies) ?? Array(members.indices) {
+            let own = try asked(member) { store throws(ArchiveError) in try store.list(folder) }
+            if own != nil { answers += 1 }
+            for entry in own ?? [] where found[entry.name] == nil { found[entry.name] = entry }
+        }
+        guard answers > 0 else { return try members[0].store.list(folder) }
+        return found.values.sorted { $0.name < $1.name }
+    }
+
+    /// The archives of a session; all where its description cannot be read.
+    private func copies(of session: String) throws(ArchiveError) -> [Int] {
+        do throws(ArchiveError) {
+            return try self.session(session).copies.map(\.member)
+        } catch {
+            if error.isForStore { throw error }
+            return Array(members.indices)
+        }
+    }
+
+    package func files(of source: SourceKey) throws(ArchiveError) -> [StoredEntry] {
+        try entries(source, isExact: true)
+    }
+
+    package func state(of folder: StoredPath) throws(ArchiveError) -> UInt64? {
+        var sum: UInt64 = 0
+        for member in members.indices {
+            guard
+                let state = try asked(
+                    member,
+                    { store throws(ArchiveError) in
+                        try store.state(of: folder)
+                    })
+            else { continue }
+            guard let state else { return nil }
+            sum &+= state
+        }
+        return sum
+    }
+
+    /// What is in a source's folder.
+    /// - Parameter isExact: the files as they are put together; else those that the archives have, by name.
+    private func entries(
+        _ source: SourceKey, isExact: Bool
+    ) throws(ArchiveError) -> [StoredEntry] {
+        let session: MergedSession
+        do throws(ArchiveError) {
+            session = try self.session(source.session)
+        } catch {
+            guard !error.isForStore, !isExact else { throw error }
+            return try listed(source)
+        }
+        if session.copies.count == 1 {
+            return try members[session.copies[0].member].store.list(.source(source))
+        }
+        var found: [String: StoredEntry] = [:]
+        let files = try files(of: source, in: session)
+        for group in Self.groups(files) {
+            var own: [String: StoredEntry] = [:]
+            for file in group {
+                var entry = file.entry
+                entry.name = file.name
+                if let other = own[file.name] {
+                    entry.sizeBytes.addClamped(other.sizeBytes)
+                    entry.modifiedNanoseconds = max(
+                        entry.modifiedNanoseconds ?? 0, other.modifiedNanoseconds ?? 0)
+                }
+                own[file.name] = entry
+            }
+            if isExact, try !isSimple(group, in: session) {
+                let names = try segment(group, files, source, session).keys
+                let last = own.values.max { $0.name < $1.name }
+                var exact: [String: StoredEntry] = [:]
+                for name in names {
+                    guard var entry = own[name] ?? last else { continue }
+                    entry.name = name
+                    exact[name] = entry
+                }
+                own = exact
+            }
+            found.merge(own) { one, _ in one }
+        }
+        for copy in session.copies {
+            let others = try asked(copy.member) { store throws(ArchiveError) in
+                try store.list(.source(source))
+            }
+            for entry in others ?? []
+            where !entry.name.hasSuffix(ArchiveLayout.segmentSuffix) && found[entry.name] == nil {
+                found[entry.name] = entry
+            }
+        }
+        return found.values.sorted { $0.name < $1.name }
+    }
+
+    private func listed(_ source: SourceKey) throws(ArchiveError) -> [StoredEntry] {
+        var found: [String: StoredEntry] = [:]
+        for member in members.indices {
+            let own = try asked(member) { store throws(ArchiveError) in
+                try store.list(.source(source))
+            }
+            for entry in own ?? [] where found[entry.name] == nil { found[entry.name] = entry }
+        }
+        return found.values.sorted { $0.name < $1.name }
+    }
+
+    /// All archives' files of a source, in the order of their beginnings.
+    func files(
+        of source: SourceKey, in session: MergedSession
+    ) throws(ArchiveError) -> [CopiedFile] {
+        if let known = state.withLock({ $0.files[source] }) { return known }
+        var files: [CopiedFile] = []
+        let length = max(1, session.manifest.segmentNanoseconds)
+        for (place, copy) in session.copies.enumerated() {
+            let listed =
+                try asked(copy.member) { store throws(ArchiveError) in
+                    try store.list(.source(source))
+                } ?? []
+            let limit = min(Self.alignmentNanoseconds, length / 4)
+            let isAligned =
+                copy.shift.nanoseconds.clampedAdding(
+                    session.zero.nanoseconds.clampedSubtracting(
+                        copy.manifest.zeroTime.nanoseconds)
+                ).magnitude <= UInt64(limit)
+                && copy.shift.nanoseconds.magnitude <= UInt64(limit)
+            for entry in listed where !entry.isFolder {
+                guard let key = SegmentKey(source, fileName: entry.name) else { continue }
+                let own = key.origin.nanoseconds.clampedSubtracting(
+                    copy.manifest.zeroTime.nanoseconds)
+                let origin = own.clampedAdding(copy.shift.nanoseconds)
+                let path = StoredPath.source(source) / entry.name
+                let name =
+                    isAligned
+                    ? entry.name
+                    : session.zero.advanced(by: origin).fileName + ArchiveLayout.segmentSuffix
+                // Names have milliseconds.
+                let settled = own.clampedAdding(2_000_000)
+                let slot = settled >= 0 ? settled / length : (settled - length + 1) / length
+                files.append(
+                    CopiedFile(
+                        copy: place, path: path, entry: entry,
+                        state: MergeMemory.FileState(
+                            path: members[copy.member].store.path(path),
+                            sizeBytes: entry.sizeBytes,
+                            modifiedNanoseconds: entry.modifiedNanoseconds),
+                        name: name, originNanoseconds: isAligned ? own : origin,
+                        slot: isAligned ? slot : nil))
+            }
+        }
+        files.sort { ($0.originNanoseconds, $0.copy) < ($1.originNanoseconds, $1.copy) }
+        state.withLock { [files] in $0.files[source] = files }
+        return files
+    }
+
+    /// Files of one segment.
+    private static func groups(_ files: [CopiedFile]) -> [[CopiedFile]] {
+        var groups: [[CopiedFile]] = []
+        var places: [Int64: Int] = [:]
+        for file in files {
+            if let slot = file.slot, let place = places[slot] {
+                groups[place].append(file)
+                continue
+            }
+            if let slot = file.slot { places[slot] = groups.count }
+            groups.append([file])
+        }
+        return groups
+    }
+
+    /// Whether a segment is certainly one file: of one archive, or with one file of the same name and formats in each.
+    private func isSimple(
+        _ group: [CopiedFile], in session: MergedSession
+    ) throws(ArchiveError) -> Bool {
+        guard Set(group.map(\.copy)).count > 1 else { return true }
+        guard Set(group.map(\.name)).count == 1, Set(group.map(\.copy)).count == group.count else {
+            return false
+        }
+        var found: [TrackKind: TrackFormat] = [:]
+        for file in group {
+            for format in try formats(of: file, in: session) {
+                if let known = found[format.kind], known != format { return false }
+                found[format.kind] = format
+            }
+        }
+        return true
+    }
+
+    // MARK: - Files
+
+    package func open(_ file: StoredPath) throws(ArchiveError) -> any StoredFile {
+        let parts = file.text.split(separator: "/").map(String.init)
+        guard let name = parts.first else { return try members[0].store.open(file) }
+        let session = try session(name)
+        if parts.count == 2, parts[1] == ArchiveLayout.manifestName {
+            return MemoryStoredFile(path: path(file), bytes: session.manifest.encoded())
+        }
+        if parts.count == 3, session.copies.count > 1 {
+            let source = SourceKey(session: name, source: parts[1])
+            if parts[2] == ArchiveLayout.ledgerName {
+                return MemoryStoredFile(
+                    path: path(file), bytes: try ledger(of: source).entries.flatMap(Ledger.line))
+            }
+            if parts[2].hasSuffix(ArchiveLayout.segmentSuffix) {
+                return try open(parts[2], of: source, in: session)
+            }
+        }
+        var failure: ArchiveError?
+        for copy in session.copies {
+            do throws(ArchiveError) {
+                return try members[copy.member].store.open(file)
+            } catch {
+                if failure == nil || !error.isForAbsence { failure = error }
+            }
+        }
+        throw failure ?? .system(operation: "open", path: path(file), errno: ENOENT)
+    }
+
+    private func open(
+        _ name: String, of source: SourceKey, in session: MergedSession
+    ) throws(ArchiveError) -> any StoredFile {
+        let files = try files(of: source, in: session)
+        let group =
+            Self.groups(files).first { group in group.contains { $0.name == name } }
+            ?? Self.groups(files).last { group in
+                // A part in another format has a name of its own.
+                group.count > 1 && group[0].name < name
+            } ?? []
+        guard !group.isEmpty else {
+            throw .system(operation: "open", path: path(.source(source) / name), errno: ENOENT)
+        }
+        let around = Self.around(group, files, session)
+        if around.isEmpty, Set(group.map(\.copy)).count == 1 {
+            guard let own = group.first(where: { $0.name == name }) else {
+                throw .system(operation: "open", path: path(.source(source) / name), errno: ENOENT)
+            }
+            return try placed(own, in: session)
+        }
+        if let found = try segment(group, files, source, session)[name] { return found }
+        guard let own = group.first(where: { $0.name == name }) else {
+            throw .system(operation: "open", path: path(.source(source) / name), errno: ENOENT)
+        }
+        // All that it has is read from other archives: a file without samples.
+        let file = try recorded(own, in: session)
+        var bytes = MergedBytes()
+        bytes.append(0..<file.layout.placeholderOffset, of: file)
+        bytes.append(MergedSection.placeholder)
+        bytes.append(
+            file.layout.placeholderOffset
+                + Int64(FragmentedHeader.placeholderSizeBytes)..<file.layout.fragments.lowerBound,
+            of: file)
+        return MergedFile(
+            path: file.path, bytes: bytes, isDistant: false,
+            placement: FilePlacement(sessionZero: session.zero))
+    }
+
+    /// Files of other segments that may have records of these.
+    private static func around(
+        _ group: [CopiedFile], _ files: [CopiedFile], _ session: MergedSession
+    ) -> [CopiedFile] {
+        let length = session.manifest.segmentNanoseconds
+            .clampedAdding(RecordedSession.overlapNanoseconds)
+        let first = (group.first?.originNanoseconds ?? 0).clampedSubtracting(length)
+        let last = (group.last?.originNanoseconds ?? 0).clampedAdding(length)
+        let own = Set(group.map(\.state))
+        let copies = Set(group.map(\.copy))
+        return files.filter { file in
+            !own.contains(file.state) && file.originNanoseconds >= first
+                && file.originNanoseconds <= last
+                && (copies.count > 1 || !copies.contains(file.copy))
+        }
+    }
+
+    /// A file of one archive in its place.
+    private func placed(
+        _ file: CopiedFile, in session: MergedSession
+    ) throws(ArchiveError) -> any StoredFile {
+        let copy = session.copies[file.copy]
+        let base = try members[copy.member].store.open(file.path)
+        let isPlaced =
+            copy.shift.nanoseconds == 0
+            && copy.manifest.zeroUTCNanoseconds == session.manifest.zeroUTCNanoseconds
+        guard !isPlaced else { return base }
+        return PlacedFile(
+            base: base,
+            placement: FilePlacement(
+                shiftNanoseconds: copy.shift.nanoseconds, sessionZero: session.zero))
+    }
+
+    private func recorded(
+        _ file: CopiedFile, in session: MergedSession
+    ) throws(ArchiveError) -> RecordedFile {
+        try RecordedFile { [self] () throws(ArchiveError) in try placed(file, in: session) }
+    }
+
+    /// The numbers of a file's records.
+    func records(
+        of file: CopiedFile, in session: MergedSession
+    ) throws(ArchiveError) -> FileRecords {
+        do throws(ArchiveError) {
+            return try memory.records(file.state) { () throws(ArchiveError) in
+                let opened = try recorded(file, in: session)
+                let source = try opened.source()
+                var records = FileRecords()
+                do throws(MP4Error) {
+                    // What comes before damage is right.
+                    var scanner = try FragmentScanner(source)
+                    while let fragment = try scanner.next() {
+                        guard let record = FragmentRecord(of: fragment) else { continue }
+                        for range in record.sequences {
+                            records[record.spool, default: SequenceSet()].insert(range)
+                        }
+                    }
+                } catch {
+                    throw opened.error(error)
+                }
+                return records
+            }
+        } catch {
+            try leaveOut(error, file, session)
+            return [:]
+        }
+    }
+
+    /// How a file's tracks are coded; none where it cannot be read.
+    private func formats(
+        of file: CopiedFile, in session: MergedSession
+    ) throws(ArchiveError) -> [TrackFormat] {
+        do throws(ArchiveError) {
+            return try memory.formats(file.state) { () throws(ArchiveError) in
+                try recorded(file, in: session).formats
+            }
+        } catch {
+            try leaveOut(error, file, session)
+            return []
+        }
+    }
+
+    /// A file that cannot be read costs only itself.
+    private func leaveOut(
+        _ error: ArchiveError, _ file: CopiedFile, _ session: MergedSession
+    ) throws(ArchiveError) {
+        if error.isForStore, waiting == .strict { throw error }
+        guard error.isForContent || error.isForAbsence || error.isForEntry || error.isForStore
+        else { throw error }
+        leftOut.store(true, ordering: .relaxed)
+        if memory.isDue(file.state.path) { complain("\(error)") }
+    }
+
+    /// The copies to read of the records in some files.
+    private func chosen(
+        _ files: [CopiedFile], _ source: SourceKey, _ session: MergedSession
+    ) throws(ArchiveError) -> ChosenRecords {
+        var copies = RecordCopies()
+        for file in files {
+            let terms = try terms(of: source, file.copy, session)
+            for (spool, records) in try records(of: file, in: session) {
+                for range in records.ranges {
+                    for part in terms.divided(range, of: spool) {
+                        copies.add(part.records, of: spool, term: part.term, archive: file.copy)
+                    }
+                }
+            }
+        }
+        return copies.chosen()
+    }
+
+    private func terms(
+        of source: SourceKey, _ copy: Int, _ session: MergedSession
+    ) throws(ArchiveError) -> RecordTerms {
+        let key = "\(source) \(copy)"
+        if let known = state.withLock({ $0.terms[key] }) { return known }
+        let terms = RecordTerms(try ledger(of: source, in: session.copies[copy]).entries)
+        state.withLock { $0.terms[key] = terms }
+        return terms
+    }
+
+    /// The files of a segment as they are put together, by name.
+    private func segment(
+        _ group: [CopiedFile], _ files: [CopiedFile], _ source: SourceKey,
+        _ session: MergedSession
+    ) throws(ArchiveError) -> [String: MergedFile] {
+        let around = Self.around(group, files, session)
+        let key = MergeMemory.SegmentState(own: group.map(\.state), around: around.map(\.state))
+        if let known = memory.segment(key) { return known }
+        var inputs: [FragmentJoiner.Input] = []
+        for file in group {
+            do throws(ArchiveError) {
+                let opened = try recorded(file, in: session)
+                guard opened.originNanoseconds != nil else { continue }
+                let copy = session.copies[file.copy]
+                inputs.append(
+                    FragmentJoiner.Input(
+                        copy: file.copy, archive: copy.archive, name: file.name,
+                        shiftNanoseconds: copy.shift.nanoseconds, file: opened))
+            } catch {
+                try leaveOut(error, file, session)
+            }
+        }
+        guard !inputs.isEmpty else { return [:] }
+        let isOver =
+            session.manifest.state == .finished || inputs.allSatisfy { $0.file.isFinished }
+        var joiner = try FragmentJoiner(inputs, complain: complain)
+        try joiner.advance(try chosen(group + around, source, session), isOver: isOver)
+        var found: [String: MergedFile] = [:]
+        for section in joiner.sections {
+            var name = section.name
+            var origin = section.originNanoseconds
+            while found[name] != nil {
+                origin = max(origin, section.beginNanoseconds).clampedAdding(1_000_000)
+                name = session.zero.advanced(by: origin).fileName + ArchiveLayout.segmentSuffix
+            }
+            let placement = section.placement(zero: session.zero)
+            let path = path(.source(source) / section.name)
+            if !isOver, joiner.sections.count == 1 {
+                found[name] = try MergedFile(
+                    path: path, joiner: joiner, inputs: inputs.map(\.file), placement: placement
+                ) { [self] () throws(ArchiveError) in
+                    try MergedStore(
+                        members, memory: memory, waiting: waiting, complain: complain
+                    ).chosen(of: source, named: section.name)
+                }
+            } else {
+                found[name] = MergedFile(
+                    path: path,
+                    bytes: try isOver ? section.finished() ?? section.bytes : section.bytes,
+                    isDistant: isOver && inputs.contains { $0.file.isDistant },
+                    placement: placement)
+            }
+        }
+        if isOver { memory.keep(found, of: key) }
+        return found
+    }
+
+    /// The copies to read of a segment, as its files are now.
+    private func chosen(
+        of source: SourceKey, named name: String
+    ) throws(ArchiveError) -> ChosenRecords {
+        let session = try session(source.session)
+        let files = try files(of: source, in: session)
+        let group = Self.groups(files).first { group in group.contains { $0.name == name } } ?? []
+        return try chosen(group + Self.around(group, files, session), source, session)
+    }
+
+    package func put(_ bytes: [UInt8], at file: StoredPath) throws(ArchiveError) {
+        throw .system(operation: "write", path: path(file), errno: EROFS)
+    }
+
+    package func delete(_ file: StoredPath) throws(ArchiveError) {
+        throw .system(operation: "remove", path: path(file), errno: EROFS)
+    }
+}

@@ -1,0 +1,296 @@
+import Archive
+import Foundation
+import MP4
+import Media
+import Synchronization
+import TestRecordings
+import Testing
+
+@testable import Library
+
+/// Several archives as one: a recording that was made by two collectors, in parts that overlap.
+@Suite struct MergedStoreTests {
+    private static let session = WrittenSession.name
+    private static let second = WrittenSession.second
+
+    private final class Complaints: Sendable {
+        private let lines = Mutex<[String]>([])
+        var all: [String] { lines.withLock { $0 } }
+        func take(_ line: String) { lines.withLock { $0.append(line) } }
+    }
+
+    private let complaints = Complaints()
+    private let east = TemporaryDirectory()
+    private let west = TemporaryDirectory()
+
+    private var places: [ArchiveLayout] {
+        [ArchiveLayout(root: east.path), ArchiveLayout(root: west.path)]
+    }
+
+    private func library(
+        _ directories: [String]? = nil, isReadOnly: Bool = false
+    ) throws -> RecordingLibrary {
+        try RecordingLibrary(
+            ArchiveReference(
+                (directories ?? [east.path, west.path]).map { ArchiveReference(directory: $0) }),
+            isReadOnly: isReadOnly
+        ) { [complaints] in complaints.take($0) }
+    }
+
+    /// A sample without its place in files.
+    private struct Heard: Hashable {
+        var track: TrackKind
+        var number: UInt64
+        var dts: Int64
+        var pts: Int64
+        var isHidden: Bool
+        var bytes: [UInt8]
+    }
+
+    private func samples(_ session: RecordedSession) throws -> [Heard] {
+        var reader = SampleReader(try #require(session.source("camera")))
+        var samples: [Heard] = []
+        while let sample = try reader.next() {
+            samples.append(
+                Heard(
+                    track: sample.track, number: try #require(sample.sequence),
+                    dts: sample.dtsNanoseconds, pts: sample.ptsNanoseconds,
+                    isHidden: sample.isHidden, bytes: try sample.read()))
+        }
+        return samples
+    }
+
+    /// Splits a recording between both archives.
+    private func split(
+        _ recorded: WrittenSession, east: SplitRecording, west: SplitRecording,
+        _ isEast: (UInt64) -> Bool, _ isWest: (UInt64) -> Bool
+    ) throws {
+        try east.copy(Self.session, from: recorded.layout, to: places[0]) { isEast($1) }
+        try west.copy(Self.session, from: recorded.layout, to: places[1]) { isWest($1) }
+    }
+
+    private let old = SplitRecording(collector: "east", term: 1)
+    private let new = SplitRecording(collector: "west", term: 2)
+
+    @Test func `a recording crosses from one archive to the other within a group of pictures`()
+        throws
+    {
+        let recorded = try WrittenSession { _ in 0 }
+        let whole = try samples(RecordedSession(Self.session, in: recorded.layout))
+        // 20 pictures and 50 packets a second: number 250 is in the middle of the fourth group.
+        try split(recorded, east: old, west: new, { $0 <= 250 }, { $0 >= 230 })
+        let library = try library()
+        let merged = try samples(library.recording(Self.session))
+        #expect(merged.count == whole.count)
+        #expect(merged == whole)
+        #expect(complaints.all.isEmpty)
+        #expect(try library.sessions().map(\.session) == [Self.session])
+        #expect(try library.segments(of: Self.session).count == 2)
+        // Whatever the order in which they are given.
+        let turned = try self.library([west.path, east.path])
+        #expect(try samples(turned.recording(Self.session)) == whole)
+    }
+
+    @Test func `several collectors in turn, pictures in an order of their own`() throws {
+        let recorded = try WrittenSession(reordered: true, primed: true) { _ in 0 }
+        let whole = try samples(RecordedSession(Self.session, in: recorded.layout))
+        try split(
+            recorded, east: old, west: new, { $0 <= 111 || $0 >= 400 },
+            { (90...450).contains($0) })
+        #expect(try samples(library().recording(Self.session)) == whole)
+    }
+
+    @Test func `a joint at the boundary of two files`() throws {
+        let recorded = try WrittenSession { _ in 0 }
+        let whole = try samples(RecordedSession(Self.session, in: recorded.layout))
+        try split(recorded, east: old, west: new, { $0 <= 350 }, { $0 > 350 })
+        let library = try library()
+        #expect(try samples(library.recording(Self.session)) == whole)
+        // Files of one archive alone are read as they are.
+        let files = try #require(try library.recording(Self.session).source("camera")).files
+        #expect(
+            files.map(\.path)
+                == places.map { $0.source(Self.session, "camera") }.enumerated().map {
+                    "\($1)/\(["2026-11-20T22-40-00.000Z", "2026-11-20T22-40-05.000Z"][$0]).mp4"
+                })
+    }
+
+    @Test
+    func `the copy of the higher term is read, then that of the archive whose name sorts first`()
+        throws
+    {
+        let recorded = try WrittenSession(segments: 1) { _ in 0 }
+        func owners(_ first: SplitRecording, _ second: SplitRecording) throws -> Set<String> {
+            for place in places {
+                if FileSystem.exists(place.session(Self.session)) {
+                    try FileSystem.removeTree(place.session(Self.session))
+                }
+            }
+            try split(recorded, east: first, west: second, { _ in true }, { $0 > 100 })
+            let file = try #require(
+                try library().recording(Self.session).source("camera")?.files.first
+            ).opened()
+            var cursor = try FileCursor(file)
+            var owners: Set<String> = []
+            while let fragment = try cursor.next() {
+                for piece in fragment.pieces {
+                    for sample in piece.runs.flatMap(\.samples) where sample.sequence == 200 {
+                        owners.insert(file.revision == 0 ? "first" : "joined")
+                    }
+                }
+            }
+            return owners
+        }
+        #expect(try owners(old, new) == ["joined"])
+        #expect(try owners(new, old) == ["first"])
+        var same = old
+        same.collector = "west"
+        #expect(try owners(old, same) == ["first"])
+    }
+
+    @Test func `verify counts copies as copies, and what one archive lacks is not missing`() throws
+    {
+        let recorded = try WrittenSession { _ in 0 }
+        try split(
+            recorded, east: old, west: new, { $0 <= 250 || $0 > 600 }, { (231...640).contains($0) })
+        let report = try library().verification(of: Self.session)
+        #expect(report.allFindings.filter { $0.severity.isDamage }.map(\.text) == [])
+        let source = try #require(report.sources.first)
+        #expect(source.recordedSamples == 700)
+        #expect(source.copies == 20 + 40)
+        #expect(report.archives?.map(\.name) == ["east", "west"])
+        #expect(report.archives?.map(\.recordedSamples) == [350, 410])
+        // One of them alone lacks records.
+        #expect(try !SessionVerifier.verify(Self.session, in: places[0]).isIntact)
+        // So do both, where neither has them.
+        try FileSystem.removeTree(places[1].session(Self.session))
+        try new.copy(Self.session, from: recorded.layout, to: places[1]) {
+            (300...640).contains($1)
+        }
+        let holes = try library().verification(of: Self.session)
+        #expect(holes.findings.map(\.text).contains { $0.hasPrefix("records 251 to 299 ") })
+    }
+
+    @Test func `the second archive's times are moved to the first one's timeline`() throws {
+        let recorded = try WrittenSession { _ in 0 }
+        let whole = try samples(RecordedSession(Self.session, in: recorded.layout))
+        var late = new
+        late.shiftNanoseconds = 7_000_000
+        try split(recorded, east: old, west: late, { $0 <= 250 }, { $0 > 250 })
+        // Both have measured the agent's clock.
+        for (layout, offset) in zip(places, [0 as Int64, 7_000_000]) {
+            var epoch = LedgerEntry(kind: .epoch, at: UTCTime(nanoseconds: 0))
+            epoch.epoch = "e"
+            epoch.collectorZeroNanoseconds = 0
+            var model = LedgerEntry(kind: .clock, at: UTCTime(nanoseconds: 0))
+            model.epoch = "e"
+            model.agentNanoseconds = 0
+            model.offsetNanoseconds = offset
+            model.boundNanoseconds = 40_000
+            let path = layout.ledger(Self.session, "camera")
+            let before = FileSystem.exists(path) ? try FileSystem.read(path, limit: 1 << 20) : []
+            try FileSystem.replace(path, with: before + Ledger.line(epoch) + Ledger.line(model))
+        }
+        let merged = try samples(library().recording(Self.session))
+        #expect(merged.map(\.number) == whole.map(\.number))
+        #expect(zip(merged, whole).allSatisfy { abs($0.dts - $1.dts) <= 12_000 })
+        let report = try library().verification(of: Self.session)
+        #expect(report.archives?.map(\.shiftNanoseconds) == [0, -7_000_000])
+        #expect(report.archives?.map(\.boundNanoseconds) == [0, 80_000])
+    }
+
+    @Test
+    func
+        `held records are told apart from lost ones, and are recorded where their archive is read`()
+        throws
+    {
+        let recorded = try WrittenSession { _ in 0 }
+        try split(recorded, east: old, west: new, { $0 <= 250 }, { $0 > 250 })
+        var held = LedgerEntry(kind: .held, at: UTCTime(nanoseconds: 0))
+        held.spool = SmallArchive.spool.description
+        held.firstSequence = 1
+        held.lastSequence = 250
+        held.collector = "east"
+        try FileSystem.replace(
+            places[1].ledger(Self.session, "camera"), with: Ledger.line(held))
+        let alone = try RecordingLibrary(west.path) { [complaints] in complaints.take($0) }
+        let lane = try #require(
+            try alone.coverage(of: Self.session, in: 0..<20 * Self.second, resolutionNanoseconds: 0)
+                .first)
+        #expect(lane.held.map(\.records) == [250])
+        #expect(lane.held.map(\.collector) == ["east"])
+        #expect(lane.held.first?.startNanoseconds == nil)
+        // Number 251 is a packet of sound; the first picture behind is shown later.
+        #expect(lane.held.first?.endNanoseconds.map { $0 / Self.second } == 3)
+        #expect(lane.missing.isEmpty)
+        let report = try alone.verification(of: Self.session)
+        #expect(report.isIntact)
+        #expect(report.sources.first?.held?.map(\.records) == [250])
+        let both = try library()
+        #expect(
+            try both.coverage(of: Self.session, in: 0..<20 * Self.second, resolutionNanoseconds: 0)
+                .first?.held == [])
+        #expect(try both.verification(of: Self.session).sources.first?.held == nil)
+    }
+
+    @Test func `records that a collector acknowledged and that its archive lacks are damage`()
+        throws
+    {
+        let recorded = try WrittenSession { _ in 0 }
+        try split(recorded, east: old, west: new, { $0 <= 200 }, { $0 > 250 })
+        var held = LedgerEntry(kind: .held, at: UTCTime(nanoseconds: 0))
+        held.spool = SmallArchive.spool.description
+        held.firstSequence = 1
+        held.lastSequence = 250
+        held.collector = "east"
+        try FileSystem.replace(
+            places[1].ledger(Self.session, "camera"), with: Ledger.line(held))
+        let report = try library().verification(of: Self.session)
+        #expect(
+            report.findings.contains { $0.text.hasPrefix("50 records that east has acknowledged") })
+    }
+
+    @Test func `a stranger's archive costs only itself`() throws {
+        let recorded = try WrittenSession { _ in 0 }
+        let whole = try samples(RecordedSession(Self.session, in: recorded.layout))
+        try old.copy(Self.session, from: recorded.layout, to: places[0]) { _, _ in true }
+        let folder = places[1].source(Self.session, "camera")
+        try FileSystem.makeDirectories(folder)
+        func read() throws -> [Heard] { try samples(library().recording(Self.session)) }
+        // No description at all; one that is none; one of another session.
+        #expect(try read() == whole)
+        try FileSystem.replace(places[1].manifest(Self.session), with: Array("{}".utf8))
+        #expect(try read() == whole)
+        var manifest = try SessionManifest.read(places[0].manifest(Self.session))
+        manifest.zeroUTCNanoseconds -= 3_600 * Self.second
+        try FileSystem.replace(places[1].manifest(Self.session), with: manifest.encoded())
+        #expect(try read() == whole)
+        #expect(
+            complaints.all.contains { $0.contains("is another session with the name of that in") })
+        // Files that are none, and a ledger that is none.
+        manifest.zeroUTCNanoseconds += 3_600 * Self.second
+        manifest.collector = "a-stranger"
+        try FileSystem.replace(places[1].manifest(Self.session), with: manifest.encoded())
+        for name in [
+            "2026-11-20T22-40-00.000Z.mp4", "2026-11-20T22-40-05.000Z.mp4", "ledger.jsonl",
+        ] {
+            try FileSystem.replace("\(folder)/\(name)", with: Array("no media".utf8))
+        }
+        #expect(try read() == whole)
+    }
+
+    @Test func `a growing recording goes on at the other archive`() throws {
+        let recorded = try WrittenSession(segments: 1) { _ in 0 }
+        let whole = try samples(RecordedSession(Self.session, in: recorded.layout))
+        var growing = (old, new)
+        growing.0.isFinished = false
+        growing.1.isFinished = false
+        try growing.0.copy(Self.session, from: recorded.layout, to: places[0]) { $1 <= 150 }
+        #expect(
+            try samples(library().recording(Self.session))
+                == Array(whole.filter { $0.number <= 150 }))
+        try growing.1.copy(Self.session, from: recorded.layout, to: places[1]) { $1 > 140 }
+        let merged = try samples(library().recording(Self.session))
+        #expect(merged == whole)
+    }
+}
