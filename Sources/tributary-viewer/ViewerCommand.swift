@@ -18,7 +18,7 @@ import ViewerCore
 /// The viewer's command line.
 @main
 struct ViewerCommand: RepeatingCommand {
-    static let repeatableOptions: Set = ["host-name"]
+    static let repeatableOptions: Set = ["archive", "host-name"]
 
     static let configuration = CommandConfiguration(
         commandName: "tributary-viewer",
@@ -40,9 +40,11 @@ struct ViewerCommand: RepeatingCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Directory of the recordings, or an object store: s3://bucket/prefix.",
-            valueName: "dir"))
-    var archive = "./recordings"
+            """
+            Directory of the recordings, or an object store: s3://bucket/prefix. Repeatable: several archives are shown as one, \
+            with each record once. (default: ./recordings)
+            """, valueName: "dir"))
+    var archive: [String] = []
 
     @OptionGroup(title: "Object store") var store: StoreOptions
 
@@ -143,6 +145,11 @@ struct ViewerCommand: RepeatingCommand {
             throw ValidationError("--keys and --collector-key are for --feed: give it, too")
         }
         try KeyOptions.check(collectorKey: collectorKey)
+        do throws(UsageError) {
+            try ArchiveReference.check(archive, store)
+        } catch {
+            throw ValidationError("\(error)")
+        }
         if let storeRedirect,
             !Self.redirectSeconds.contains(storeRedirect.nanoseconds / 1_000_000_000)
         {
@@ -186,10 +193,13 @@ struct ViewerCommand: RepeatingCommand {
         }
         let shutdown = Shutdown()
         let reference = try ArchiveReference(
-            archive, store, cacheBytes: Self.cacheBytes,
+            archive.isEmpty ? ["./recordings"] : archive, store, cacheBytes: Self.cacheBytes,
             patience: SessionPatience(nanoseconds: Self.patienceNanoseconds), shutdown: shutdown
         ) { logger.warning("\($0)") }
-        guard storeRedirect == nil || reference.bucket != nil else {
+        guard
+            storeRedirect == nil || reference.bucket != nil
+                || reference.members.contains(where: { $0.bucket != nil })
+        else {
             throw UsageError(
                 "--store-redirect needs an object store: add --store s3://BUCKET/PREFIX, or give it in --archive"
             )

@@ -33,13 +33,15 @@ struct DirectoryOptions: ParsableArguments {
     }
 }
 
-/// Where the recordings are, for subcommands that read them: a directory, an object store, or both.
+/// Where the recordings are, for subcommands that read them: a directory, an object store, or both; or several of these.
 struct ArchiveOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
-            "Directory of the recordings, or an object store: s3://bucket/prefix.",
-            valueName: "dir"))
-    var archive = "./recordings"
+            """
+            Directory of the recordings, or an object store: s3://bucket/prefix. Repeatable: several archives are read as one, \
+            with each record once. (default: ./recordings)
+            """, valueName: "dir"))
+    var archive: [String] = []
 
     @OptionGroup(title: "Object store") var store: StoreOptions
 
@@ -47,18 +49,23 @@ struct ArchiveOptions: ParsableArguments {
     private static let cacheBytes = 64 << 20
 
     func validate() throws {
-        guard StoreAddress.isAddress(archive) else { return }
         do throws(UsageError) {
-            _ = try store.address(archive, option: "--archive")
+            for archive in archive where StoreAddress.isAddress(archive) {
+                _ = try store.address(archive, option: "--archive")
+            }
+            try ArchiveReference.check(archive, store)
         } catch {
             throw ValidationError("\(error)")
         }
     }
 
+    /// The archives as they were given.
+    var archives: [String] { archive.isEmpty ? ["./recordings"] : archive }
+
     /// Where the recordings are.
     private func reference() throws -> ArchiveReference {
         try ArchiveReference(
-            archive, store, cacheBytes: Self.cacheBytes, shutdown: LongWork.end
+            archives, store, cacheBytes: Self.cacheBytes, shutdown: LongWork.end
         ) { Program.complain($0) }
     }
 

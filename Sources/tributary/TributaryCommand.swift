@@ -17,7 +17,8 @@ struct TributaryCommand: ParsableCommand {
             ListCommand.self, ShowCommand.self, VerifyCommand.self, InspectCommand.self,
             ExportCommand.self, ExtractCommand.self, RemuxCommand.self, ImportCommand.self,
             ProtectCommand.self, RetimeCommand.self, ReplayCommand.self, IndexCommand.self,
-            NoteCommand.self, MarkCommand.self, RemoveCommand.self, StoreCommand.self,
+            NoteCommand.self, MarkCommand.self, LostCommand.self, RemoveCommand.self,
+            StoreCommand.self,
             KeysCommand.self,
             StopCommand.self, DrainCommand.self, AgentCommand.self, TopCommand.self,
         ])

@@ -18,9 +18,11 @@ struct ServedArchive: Sendable {
     private let stage: Stage
 
     /// Starts a viewer on a free port.
-    init(on stage: Stage, _ arguments: String...) async throws {
+    /// - Parameter archives: nil: the stage's.
+    init(on stage: Stage, archives: [String]? = nil, _ arguments: String...) async throws {
+        let places = (archives ?? [stage.archive]).flatMap { ["--archive", $0] }
         viewer = try stage.start(
-            .viewer, ["--archive", stage.archive, "--listen", "127.0.0.1:0"] + arguments)
+            .viewer, places + ["--listen", "127.0.0.1:0"] + arguments)
         try await viewer.says("watch at ")
         let line = try viewer.complaints.firstMatch(
             of: /watch at (https?:\/\/127\.0\.0\.1:[0-9]+)\//)

@@ -75,7 +75,7 @@ package struct ViewerServer: Sendable {
         }
         do throws(MessagingError) {
             // A link in an archive may lead to another program's socket.
-            let own = settings.archive.layout.flatMap { layout in
+            let own = settings.archive.feedLayout.flatMap { layout in
                 NamedPath.isLink(layout.feed) ? nil : "ipc://\(layout.feed)"
             }
             let endpoint = settings.feed ?? own

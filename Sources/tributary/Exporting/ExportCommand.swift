@@ -9,7 +9,9 @@ import Media
 import Terminal
 
 /// `tributary export`: a recording, or a part of it, as one ordinary file.
-struct ExportCommand: ParsableCommand {
+struct ExportCommand: RepeatingCommand {
+    static let repeatableOptions: Set = ["archive"]
+
     static let configuration = CommandConfiguration(
         commandName: "export",
         abstract: "Exports a recording, or a part of it, as one file.",

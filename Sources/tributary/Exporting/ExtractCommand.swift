@@ -7,7 +7,9 @@ import Media
 import Terminal
 
 /// `tributary extract`: a track, or a picture, without a container.
-struct ExtractCommand: ParsableCommand {
+struct ExtractCommand: RepeatingCommand {
+    static let repeatableOptions: Set = ["archive"]
+
     static let configuration = CommandConfiguration(
         commandName: "extract",
         abstract: "Extracts a track or a picture from a recording.",

@@ -6,7 +6,9 @@ import Library
 import Terminal
 
 /// `tributary retime`: a session's timeline computed again, with all that was learned of the clocks.
-struct RetimeCommand: ParsableCommand {
+struct RetimeCommand: RepeatingCommand {
+    static let repeatableOptions: Set = ["archive"]
+
     static let configuration = CommandConfiguration(
         commandName: "retime",
         abstract: "Recomputes the timestamps of a finished session from all its clock exchanges.",

@@ -5,7 +5,9 @@ import Library
 import Terminal
 
 /// `tributary ls`: what is there, from the catalog, or from names and sizes where there is none.
-struct ListCommand: ParsableCommand {
+struct ListCommand: RepeatingCommand {
+    static let repeatableOptions: Set = ["archive"]
+
     static let configuration = CommandConfiguration(
         commandName: "ls", abstract: "Lists sessions, or the segments of a session.",
         discussion: """

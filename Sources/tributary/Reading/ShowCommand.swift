@@ -6,7 +6,9 @@ import Media
 import Terminal
 
 /// `tributary show`: what a session holds, and what is missing and why.
-struct ShowCommand: ParsableCommand {
+struct ShowCommand: RepeatingCommand {
+    static let repeatableOptions: Set = ["archive"]
+
     static let configuration = CommandConfiguration(
         commandName: "show",
         abstract: "Shows a session: sources, segments with their formats, gaps, clocks.",
@@ -53,6 +55,9 @@ struct ShowCommand: ParsableCommand {
         let segment = TimeSpan(nanoseconds: manifest.segmentNanoseconds)
         print("segments  every \(segment), zero at \(manifest.startAt.rawValue)")
         print("software  \(manifest.software)")
+        for (index, line) in HeldText.lines(report.archives ?? []).enumerated() {
+            print("\(index == 0 ? "archives  " : "          ")\(line)")
+        }
         for source in report.sources {
             print("")
             show(
@@ -80,6 +85,10 @@ struct ShowCommand: ParsableCommand {
         table.lines().forEach { print($0) }
         show(source.clock, source.files)
         GapText.lines(source.gaps, zero: zero).forEach { print("  \($0)") }
+        HeldText.lines(source.held ?? []).forEach { print("  \($0)") }
+        if let copies = source.copies {
+            print("  \(copies) records are copies in another archive, each read once")
+        }
     }
 
     private static func row(_ file: FileReport) -> [String] {

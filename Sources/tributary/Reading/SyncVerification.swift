@@ -34,7 +34,7 @@ struct SyncVerification {
         var measured: [Measured] = []
         let finder = try archive.finder()
         let wanted = what.isEmpty ? try finder.library().sessionNames() : what
-        if wanted.isEmpty { throw LibraryError.empty(archive: archive.archive) }
+        if wanted.isEmpty { throw LibraryError.empty(archive: finder.archive) }
         var files: [String] = []
         for name in wanted {
             let (paths, found) = try finder.subjects(name)

@@ -6,7 +6,9 @@ import Terminal
 
 /// `tributary verify`: whether recordings are what was sent, without decoding anything; with `--decode`, whether their pictures decode;
 /// with `--sync`, whether their time is right.
-struct VerifyCommand: ParsableCommand {
+struct VerifyCommand: RepeatingCommand {
+    static let repeatableOptions: Set = ["archive"]
+
     static let configuration = CommandConfiguration(
         commandName: "verify",
         abstract:
@@ -16,6 +18,9 @@ struct VerifyCommand: ParsableCommand {
             MP4 or MOV file. Exit status 1 means damage: of the media, or of times that contradict the stamps of the agents' clocks \
             ('time-damage'; the media is then as it was sent). A file that is still growing, or that was left by a crash, is not damaged \
             by being incomplete.
+
+            With several archives, each file is checked where it is, and sequence numbers over all of them: copies are counted, and what one \
+            archive lacks is missing only if no other one has it.
 
             With --decode, the pictures of recordings are decoded too, from each picture at which decoding can start to the next one. A \
             picture that does not decode is damage. That takes about as long as playing the recordings at full speed.
@@ -82,7 +87,7 @@ struct VerifyCommand: ParsableCommand {
         // One for all of them: what it knows of a store is read once.
         let finder = try archive.finder()
         let wanted = what.isEmpty ? try finder.library().sessionNames() : what
-        if wanted.isEmpty { throw LibraryError.empty(archive: archive.archive) }
+        if wanted.isEmpty { throw LibraryError.empty(archive: finder.archive) }
         for name in wanted {
             let (paths, found) = try finder.subjects(name)
             for path in paths {

@@ -10,7 +10,9 @@ import Terminal
 import Trust
 
 /// `tributary replay`: what was recorded, as if it were live.
-struct ReplayCommand: ParsableCommand {
+struct ReplayCommand: RepeatingCommand {
+    static let repeatableOptions: Set = ["archive"]
+
     static let configuration = CommandConfiguration(
         commandName: "replay",
         abstract: "Replays recordings in real time, like a live source.",

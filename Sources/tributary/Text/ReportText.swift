@@ -43,7 +43,7 @@ enum ReportText {
         return
             "session \(session.session): \(verdict); \(session.sources.count) sources, \(files) files, "
             + "\(recorded) samples recorded, \(ByteCount(Int64(bytes))) of media as sent; "
-            + missing(session, lost)
+            + missing(session, lost) + HeldText.summary(session)
     }
 
     /// What is not there, and whether somebody knows why.
