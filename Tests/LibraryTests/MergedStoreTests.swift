@@ -279,6 +279,26 @@ import Testing
         #expect(try read() == whole)
     }
 
+    @Test func `a copy waits for the archive that comes first, and not for ever`() throws {
+        let recorded = try WrittenSession(segments: 1, secondsEach: 10) { _ in 0 }
+        let whole = try samples(RecordedSession(Self.session, in: recorded.layout))
+        // Two collectors record the same under one term, the first of them has got less far.
+        var first = SplitRecording(collector: "east", term: 1)
+        var second = SplitRecording(collector: "west", term: 1)
+        first.isFinished = false
+        second.isFinished = false
+        try first.copy(Self.session, from: recorded.layout, to: places[0]) { $1 <= 150 }
+        try second.copy(Self.session, from: recorded.layout, to: places[1]) { $1 <= 350 }
+        var merged = try samples(library().recording(Self.session))
+        #expect(merged.count == 150)
+        // It has stood still for more than four seconds.
+        try FileSystem.removeTree(places[1].session(Self.session))
+        try second.copy(Self.session, from: recorded.layout, to: places[1]) { $1 <= 700 }
+        merged = try samples(library().recording(Self.session))
+        #expect(merged == whole.filter { $0.number <= UInt64(merged.count) })
+        #expect((400...450).contains(merged.count))
+    }
+
     @Test func `a growing recording goes on at the other archive`() throws {
         let recorded = try WrittenSession(segments: 1) { _ in 0 }
         let whole = try samples(RecordedSession(Self.session, in: recorded.layout))

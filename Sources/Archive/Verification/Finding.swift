@@ -120,7 +120,7 @@ package struct SessionReport: Codable, Hashable, Sendable {
     }
 
     /// One of several archives that were read as one.
-    package struct Archive: Codable, Hashable, Sendable {
+    package struct Part: Codable, Hashable, Sendable {
         /// Of its collector, or what was given where that is not known.
         package var name: String
         /// What was given.
@@ -151,7 +151,7 @@ package struct SessionReport: Codable, Hashable, Sendable {
     package var zero: String?
     package var state: String?
     /// In the order of their names; nil: one archive was read.
-    package var archives: [Archive]?
+    package var archives: [Part]?
     package var sources: [Source]
     /// Findings about the session as a whole; files have their own.
     package var findings: [Finding]

@@ -12,7 +12,7 @@ extension SessionReport {
     ///   - lines: each source's lines of all archives, all of them.
     ///   - collectors: names of the archives' collectors: what they hold has to be there.
     package static func joined(
-        _ reports: [SessionReport], _ archives: [Archive], _ manifest: SessionManifest,
+        _ reports: [SessionReport], _ archives: [Part], _ manifest: SessionManifest,
         path: String, ledgers: [String: [LedgerEntry]], lines: [String: [LedgerEntry]],
         collectors: Set<String>
     ) -> SessionReport {

@@ -46,7 +46,7 @@ package struct SessionDetails: Encodable, Sendable {
     package var startAt: String
     package var software: String
     /// Those that were read as one; nil: one archive was read.
-    package var archives: [SessionReport.Archive]?
+    package var archives: [SessionReport.Part]?
     package var sources: [Source]
     package var findings: [Finding]
 

@@ -48,7 +48,7 @@ extension MergedStore {
         return SessionReport.joined(
             reports,
             session.copies.map { copy in
-                SessionReport.Archive(
+                SessionReport.Part(
                     name: copy.archive, place: members[copy.member].name,
                     shiftNanoseconds: copy.shift.nanoseconds,
                     boundNanoseconds: copy.shift.boundNanoseconds,

@@ -66,7 +66,6 @@ struct FragmentJoiner: Sendable {
     private let inputs: [Input]
     private var streams: [Stream]
     private var taken: [SpoolID: SequenceSet] = [:]
-    private var newestNanoseconds = Int64.min
     private(set) var sections: [MergedSection] = []
     /// The section that each input was put into last.
     private var places: [Int: Int] = [:]
@@ -100,7 +99,6 @@ struct FragmentJoiner: Sendable {
             for stream in streams.indices {
                 fill(stream, chosen)
                 guard let part = streams[stream].parts.first else { continue }
-                newestNanoseconds = max(newestNanoseconds, part.timeNanoseconds)
                 if let best = next.flatMap({ streams[$0].parts.first }), !part.precedes(best) {
                     continue
                 }
@@ -116,13 +114,25 @@ struct FragmentJoiner: Sendable {
 
     /// Whether a higher-ranked archive may still get the same records.
     private func mustWait(_ part: MergedPart, of stream: Int) -> Bool {
-        guard newestNanoseconds.clampedSubtracting(part.timeNanoseconds) < Self.settlingNanoseconds
-        else { return false }
-        return streams.contains { other in
+        let isAwaited = streams.contains { other in
             let input = inputs[other.input]
             return input.copy < part.copy && !input.file.isFinished && !other.isBroken
                 && other.parts.isEmpty && other.term >= part.term
         }
+        guard isAwaited else { return false }
+        var ahead = streams[stream].cursor
+        do throws(ArchiveError) {
+            while let fragment = try ahead.next() {
+                let time = fragment.samples.lazy.map(\.dtsNanoseconds).max() ?? .min
+                if time.clampedSubtracting(part.timeNanoseconds) >= Self.settlingNanoseconds {
+                    return false
+                }
+            }
+        } catch {
+            // It is reported when it is reached.
+            return true
+        }
+        return true
     }
 
     private mutating func fill(_ stream: Int, _ chosen: ChosenRecords) {

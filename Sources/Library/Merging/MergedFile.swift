@@ -1,4 +1,5 @@
 import Archive
+import MP4
 import Media
 import Synchronization
 
@@ -45,6 +46,20 @@ final class MergedFile: StoredFile {
             State(
                 bytes: joiner.sections[0].bytes, joiner: joiner,
                 sizes: try Self.sizes(of: inputs)))
+    }
+
+    /// A file without samples, for one of which all samples are read from other archives.
+    convenience init(empty file: RecordedFile, zero: UTCTime) {
+        let start = file.layout.placeholderOffset
+        var bytes = MergedBytes()
+        bytes.append(0..<start, of: file)
+        bytes.append(MergedSection.placeholder)
+        bytes.append(
+            start + Int64(MergedSection.placeholder.count)..<file.layout.fragments.lowerBound,
+            of: file)
+        self.init(
+            path: file.path, bytes: bytes, isDistant: false,
+            placement: FilePlacement(sessionZero: zero))
     }
 
     private static func sizes(of files: [RecordedFile]) throws(ArchiveError) -> [Int64] {

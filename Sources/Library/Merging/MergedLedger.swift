@@ -105,7 +105,8 @@ extension MergedStore {
         }
         var known = SequenceSet()
         for file in try files(of: source, in: session)
-        where file.copy != archive && range.contains(file.originNanoseconds) {
+            .files(from: range.lowerBound, through: range.upperBound)
+        where file.copy != archive {
             if let own = try records(of: file, in: session)[spool] { known.formUnion(own) }
         }
         return line.sequences.allSatisfy { known.firstMissing(in: $0) == nil }

@@ -23,9 +23,6 @@ package final class MergedStore: SegmentStore {
         }
     }
 
-    /// Collectors' grids agree to within their clocks' bounds.
-    private static let alignmentNanoseconds: Int64 = 100_000_000
-
     package let members: [Member]
     private let memory: MergeMemory
     private let waiting: StoreWaiting
@@ -34,7 +31,7 @@ package final class MergedStore: SegmentStore {
 
     private struct State {
         var sessions: [String: MergedSession] = [:]
-        var files: [SourceKey: [CopiedFile]] = [:]
+        var files: [SourceKey: CopiedFiles] = [:]
         var terms: [String: RecordTerms] = [:]
     }
 
@@ -60,8 +57,6 @@ package final class MergedStore: SegmentStore {
     func strict() -> MergedStore {
         MergedStore(members, memory: memory, waiting: .strict, complain: complain)
     }
-
-    // MARK: - Archives
 
     /// What an archive answers; nil, and a complaint, where it cannot be read: the others can.
     func asked<Answer>(
@@ -94,8 +89,6 @@ package final class MergedStore: SegmentStore {
     func isCollectorRunning() -> Bool {
         members.indices.contains { isRecording($0) ?? false }
     }
-
-    // MARK: - Sessions
 
     /// A session as all archives have it.
     package func session(_ name: String) throws(ArchiveError) -> MergedSession {
@@ -185,8 +178,6 @@ package final class MergedStore: SegmentStore {
         return SessionShift.all(copies.map(\.manifest), clocks)
     }
 
-    // MARK: - Listings
-
     package func path(_ file: StoredPath) -> String {
         let parts = file.text.split(separator: "/").map(String.init)
         guard let session = parts.first else { return members[0].store.path(file) }
@@ -194,8 +185,7 @@ package final class MergedStore: SegmentStore {
             let found = try self.session(session)
             if parts.count == 3 {
                 let source = SourceKey(session: session, source: parts[1])
-                if let own = try files(of: source, in: found).first(where: { $0.name == parts[2] })
-                {
+                if let own = try files(of: source, in: found).file(named: parts[2]) {
                     return members[found.copies[own.copy].member].store.path(own.path)
                 }
             }
@@ -216,14 +206,21 @@ package final class MergedStore: SegmentStore {
         if parts.count == 2 {
             return try entries(SourceKey(session: parts[0], source: parts[1]), isExact: false)
         }
+        return try listed(folder, by: parts.first.map(copies) ?? Array(members.indices))
+    }
+
+    /// What these archives have in a folder.
+    private func listed(
+        _ folder: StoredPath, by members: [Int]
+    ) throws(ArchiveError) -> [StoredEntry] {
         var found: [String: StoredEntry] = [:]
         var answers = 0
-        for member in try parts.first.map(copies) ?? Array(members.indices) {
+        for member in members {
             let own = try asked(member) { store throws(ArchiveError) in try store.list(folder) }
             if own != nil { answers += 1 }
             for entry in own ?? [] where found[entry.name] == nil { found[entry.name] = entry }
         }
-        guard answers > 0 else { return try members[0].store.list(folder) }
+        guard answers > 0 else { return try self.members[0].store.list(folder) }
         return found.values.sorted { $0.name < $1.name }
     }
 
@@ -267,14 +264,14 @@ package final class MergedStore: SegmentStore {
             session = try self.session(source.session)
         } catch {
             guard !error.isForStore, !isExact else { throw error }
-            return try listed(source)
+            return try listed(.source(source), by: Array(members.indices))
         }
         if session.copies.count == 1 {
             return try members[session.copies[0].member].store.list(.source(source))
         }
         var found: [String: StoredEntry] = [:]
         let files = try files(of: source, in: session)
-        for group in Self.groups(files) {
+        for group in files.segments {
             var own: [String: StoredEntry] = [:]
             for file in group {
                 var entry = file.entry
@@ -311,78 +308,25 @@ package final class MergedStore: SegmentStore {
         return found.values.sorted { $0.name < $1.name }
     }
 
-    private func listed(_ source: SourceKey) throws(ArchiveError) -> [StoredEntry] {
-        var found: [String: StoredEntry] = [:]
-        for member in members.indices {
-            let own = try asked(member) { store throws(ArchiveError) in
-                try store.list(.source(source))
-            }
-            for entry in own ?? [] where found[entry.name] == nil { found[entry.name] = entry }
-        }
-        return found.values.sorted { $0.name < $1.name }
-    }
-
     /// All archives' files of a source, in the order of their beginnings.
     func files(
         of source: SourceKey, in session: MergedSession
-    ) throws(ArchiveError) -> [CopiedFile] {
+    ) throws(ArchiveError) -> CopiedFiles {
         if let known = state.withLock({ $0.files[source] }) { return known }
         var files: [CopiedFile] = []
-        let length = max(1, session.manifest.segmentNanoseconds)
         for (place, copy) in session.copies.enumerated() {
             let listed =
                 try asked(copy.member) { store throws(ArchiveError) in
                     try store.list(.source(source))
                 } ?? []
-            let limit = min(Self.alignmentNanoseconds, length / 4)
-            let isAligned =
-                copy.shift.nanoseconds.clampedAdding(
-                    session.zero.nanoseconds.clampedSubtracting(
-                        copy.manifest.zeroTime.nanoseconds)
-                ).magnitude <= UInt64(limit)
-                && copy.shift.nanoseconds.magnitude <= UInt64(limit)
-            for entry in listed where !entry.isFolder {
-                guard let key = SegmentKey(source, fileName: entry.name) else { continue }
-                let own = key.origin.nanoseconds.clampedSubtracting(
-                    copy.manifest.zeroTime.nanoseconds)
-                let origin = own.clampedAdding(copy.shift.nanoseconds)
-                let path = StoredPath.source(source) / entry.name
-                let name =
-                    isAligned
-                    ? entry.name
-                    : session.zero.advanced(by: origin).fileName + ArchiveLayout.segmentSuffix
-                // Names have milliseconds.
-                let settled = own.clampedAdding(2_000_000)
-                let slot = settled >= 0 ? settled / length : (settled - length + 1) / length
-                files.append(
-                    CopiedFile(
-                        copy: place, path: path, entry: entry,
-                        state: MergeMemory.FileState(
-                            path: members[copy.member].store.path(path),
-                            sizeBytes: entry.sizeBytes,
-                            modifiedNanoseconds: entry.modifiedNanoseconds),
-                        name: name, originNanoseconds: isAligned ? own : origin,
-                        slot: isAligned ? slot : nil))
+            let store = members[copy.member].store
+            files += CopiedFile.all(listed, of: source, copy: place, in: session) {
+                store.path($0)
             }
         }
-        files.sort { ($0.originNanoseconds, $0.copy) < ($1.originNanoseconds, $1.copy) }
-        state.withLock { [files] in $0.files[source] = files }
-        return files
-    }
-
-    /// Files of one segment.
-    private static func groups(_ files: [CopiedFile]) -> [[CopiedFile]] {
-        var groups: [[CopiedFile]] = []
-        var places: [Int64: Int] = [:]
-        for file in files {
-            if let slot = file.slot, let place = places[slot] {
-                groups[place].append(file)
-                continue
-            }
-            if let slot = file.slot { places[slot] = groups.count }
-            groups.append([file])
-        }
-        return groups
+        let found = CopiedFiles(files)
+        state.withLock { $0.files[source] = found }
+        return found
     }
 
     /// Whether a segment is certainly one file: of one archive, or with one file of the same name and formats in each.
@@ -402,8 +346,6 @@ package final class MergedStore: SegmentStore {
         }
         return true
     }
-
-    // MARK: - Files
 
     package func open(_ file: StoredPath) throws(ArchiveError) -> any StoredFile {
         let parts = file.text.split(separator: "/").map(String.init)
@@ -437,13 +379,7 @@ package final class MergedStore: SegmentStore {
         _ name: String, of source: SourceKey, in session: MergedSession
     ) throws(ArchiveError) -> any StoredFile {
         let files = try files(of: source, in: session)
-        let group =
-            Self.groups(files).first { group in group.contains { $0.name == name } }
-            ?? Self.groups(files).last { group in
-                // A part in another format has a name of its own.
-                group.count > 1 && group[0].name < name
-            } ?? []
-        guard !group.isEmpty else {
+        guard let group = files.segment(of: name) else {
             throw .system(operation: "open", path: path(.source(source) / name), errno: ENOENT)
         }
         let around = Self.around(group, files, session)
@@ -458,22 +394,12 @@ package final class MergedStore: SegmentStore {
             throw .system(operation: "open", path: path(.source(source) / name), errno: ENOENT)
         }
         // All that it has is read from other archives: a file without samples.
-        let file = try recorded(own, in: session)
-        var bytes = MergedBytes()
-        bytes.append(0..<file.layout.placeholderOffset, of: file)
-        bytes.append(MergedSection.placeholder)
-        bytes.append(
-            file.layout.placeholderOffset
-                + Int64(FragmentedHeader.placeholderSizeBytes)..<file.layout.fragments.lowerBound,
-            of: file)
-        return MergedFile(
-            path: file.path, bytes: bytes, isDistant: false,
-            placement: FilePlacement(sessionZero: session.zero))
+        return MergedFile(empty: try recorded(own, in: session), zero: session.zero)
     }
 
     /// Files of other segments that may have records of these.
     private static func around(
-        _ group: [CopiedFile], _ files: [CopiedFile], _ session: MergedSession
+        _ group: [CopiedFile], _ files: CopiedFiles, _ session: MergedSession
     ) -> [CopiedFile] {
         let length = session.manifest.segmentNanoseconds
             .clampedAdding(RecordedSession.overlapNanoseconds)
@@ -481,10 +407,8 @@ package final class MergedStore: SegmentStore {
         let last = (group.last?.originNanoseconds ?? 0).clampedAdding(length)
         let own = Set(group.map(\.state))
         let copies = Set(group.map(\.copy))
-        return files.filter { file in
-            !own.contains(file.state) && file.originNanoseconds >= first
-                && file.originNanoseconds <= last
-                && (copies.count > 1 || !copies.contains(file.copy))
+        return files.files(from: first, through: last).filter { file in
+            !own.contains(file.state) && (copies.count > 1 || !copies.contains(file.copy))
         }
     }
 
@@ -594,7 +518,7 @@ package final class MergedStore: SegmentStore {
 
     /// The files of a segment as they are put together, by name.
     private func segment(
-        _ group: [CopiedFile], _ files: [CopiedFile], _ source: SourceKey,
+        _ group: [CopiedFile], _ files: CopiedFiles, _ source: SourceKey,
         _ session: MergedSession
     ) throws(ArchiveError) -> [String: MergedFile] {
         let around = Self.around(group, files, session)
@@ -655,7 +579,7 @@ package final class MergedStore: SegmentStore {
     ) throws(ArchiveError) -> ChosenRecords {
         let session = try session(source.session)
         let files = try files(of: source, in: session)
-        let group = Self.groups(files).first { group in group.contains { $0.name == name } } ?? []
+        let group = files.segment(of: name) ?? []
         return try chosen(group + Self.around(group, files, session), source, session)
     }
 

@@ -88,6 +88,9 @@ struct SessionClocks: Sendable {
     /// Uncertainty of a model at some distance from its moment: a clock's rate changes by less than one part in a million.
     private static let driftDivisor: UInt64 = 1_000_000
 
+    /// Models of one epoch: those of a year.
+    private static let maximumModels = 1 << 16
+
     /// By epoch, in the order of the agent's clock.
     private(set) var models: [String: [Model]] = [:]
 
@@ -102,7 +105,7 @@ struct SessionClocks: Sendable {
             case .clock:
                 guard let zero = zeros[epoch], let agent = line.agentNanoseconds,
                     let offset = line.offsetNanoseconds, let bound = line.boundNanoseconds,
-                    bound > 0
+                    bound > 0, models[epoch]?.count ?? 0 < Self.maximumModels
                 else { continue }
                 models[epoch, default: []].append(
                     Model(
@@ -120,6 +123,16 @@ struct SessionClocks: Sendable {
         }
     }
 
+    /// The first model behind a moment.
+    private static func place(behind agent: Int64, in models: [Model]) -> Int {
+        var (low, high) = (0, models.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if models[middle].agentNanoseconds <= agent { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+
     /// What is added to session times of another archive to get those of this one; nil: they have measured no common clock.
     ///
     /// Of all pairs of models, the one with the smallest error decides.
@@ -128,9 +141,8 @@ struct SessionClocks: Sendable {
         for (epoch, theirs) in other.models.sorted(by: { $0.key < $1.key }) {
             guard let own = models[epoch], !own.isEmpty else { continue }
             for model in theirs {
-                let later = own.firstIndex { $0.agentNanoseconds > model.agentNanoseconds }
-                let near = [own[max(0, (later ?? own.count) - 1)], own[later ?? own.count - 1]]
-                for candidate in near {
+                let later = Self.place(behind: model.agentNanoseconds, in: own)
+                for candidate in [own[max(0, later - 1)], own[min(later, own.count - 1)]] {
                     let agent = model.agentNanoseconds
                     let distance = agent.clampedSubtracting(candidate.agentNanoseconds).magnitude
                     let found = SessionShift(

@@ -19,7 +19,7 @@ enum HeldText {
     }
 
     /// A line for each archive that was read.
-    static func lines(_ archives: [SessionReport.Archive]) -> [String] {
+    static func lines(_ archives: [SessionReport.Part]) -> [String] {
         archives.enumerated().map { index, archive in
             let name = oneLine(archive.name)
             let place = name == oneLine(archive.place) ? "" : " (\(oneLine(archive.place)))"
