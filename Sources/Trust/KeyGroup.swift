@@ -1,3 +1,4 @@
+import Files
 import Glibc
 package import Messaging
 
@@ -84,7 +85,7 @@ package struct KeyGroup: Sendable {
 
     /// Writes a new file that only its owner may read.
     package func write(to path: String) throws(TrustError) {
-        try PrivateFile.write(path, text(), mode: 0o600, replacing: false)
+        try PrivateFile.write(path, text(), mode: 0o600, .create)
     }
 
     private struct Section {

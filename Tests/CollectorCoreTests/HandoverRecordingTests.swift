@@ -38,7 +38,7 @@ private let second: Int64 = 1_000_000_000
         harness.apply(
             harness.recorder.open(
                 introduction, received: 100, missing: 1...100,
-                held: [HeldRecords(collector: "west", sequences: 1...90)],
+                held: [HeldRange(collector: "west", sequences: 1...90)],
                 at: SessionHarness.instant(1_002 * second)))
         harness.picture(&camera, capturedAt: 1_003 * second, arriving: 1_003 * second)
         harness.tick(1_010 * second)
@@ -111,7 +111,7 @@ private let second: Int64 = 1_000_000_000
         harness.apply(
             harness.recorder.open(
                 camera.introduction, received: 20, missing: 2...20,
-                held: [HeldRecords(collector: "west", sequences: 5...15)],
+                held: [HeldRange(collector: "west", sequences: 5...15)],
                 at: SessionHarness.instant(4 * second)))
         let lines = harness.lines("camera")
         #expect(lines.filter { $0.kind == .held }.flatMap(\.sequences) == [5...15])

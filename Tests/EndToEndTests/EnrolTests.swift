@@ -109,7 +109,7 @@ extension EndToEnd {
                 #expect(enrolled.status == 0, "\(enrolled.complaints)")
                 try await other.says("enrolled camera1, which may write camera1")
                 let text = try String(contentsOfFile: box.file, encoding: .utf8)
-                #expect(text.contains("collector: \(site.endpoint),\(endpoint)"), "\(text)")
+                #expect(text.contains("\(site.endpoint),\(endpoint)"), "\(text)")
                 for place in [keys, otherKeys] {
                     let list = try await stage.start(
                         .archive, ["keys", "list", "--keys", place]

@@ -109,6 +109,7 @@ extension EndToEnd {
                 Question(
                     "tributary-agent doctor", .agent,
                     ["doctor", "--video", "test", "--collector", stage.endpoint, "--json"]),
+                archive("lost", ["lost", "west"] + place),
                 archive("drain", ["drain"] + place),
                 archive("stop", ["stop"] + place),
                 archive("keys generate", ["keys", "generate"] + keys),

@@ -144,8 +144,10 @@ extension EndToEnd {
                         }
                     }
                     #expect(together.count == 1, "\(name)")
-                    #expect(together.values.allSatisfy(\.holes.isEmpty), "\(name): \(together)")
-                    #expect(together.values.allSatisfy { $0.missing(in: 1...1).isEmpty }, "\(name)")
+                    let isWhole = together.values.allSatisfy(\.holes.isEmpty)
+                    #expect(isWhole, "\(name): \(together)")
+                    let hasFirst = together.values.allSatisfy { $0.missing(in: 1...1).isEmpty }
+                    #expect(hasFirst, "\(name)")
                 }
                 for name in own {
                     let lines = try members[second].entries(of: name)

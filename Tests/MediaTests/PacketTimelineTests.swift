@@ -165,7 +165,7 @@ import Testing
         let sequence = H264Writer.Sequence()
         let configuration = FLVFile.record([sequence.nalUnit], [H264Writer.pictureSet()])
         var track = Self.track(mayReorder: true)
-        track.order = .counted(try PictureOrderCounter(configuration: configuration))
+        track.order = .counted(try PictureOrderCounter(.h264, configuration: configuration))
         var timeline = Timeline(tracks: [track], clock: Self.rules())
         let isRefused: Bool
         do throws(TimelineError) {

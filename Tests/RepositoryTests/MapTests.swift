@@ -130,6 +130,8 @@ struct ModuleMap {
             "what a collector decides is one value: every input changes the same protocol, session and counters",
         "Sources/CollectorCore/Session/SessionRecorder.swift":
             "one state machine: what is held for zero, who has a place and what has ended share their state",
+        "Sources/CollectorCore/Session/SourceRecorder.swift":
+            "what is recorded of a source, held elsewhere, missing and twice changes one account of its numbers",
         "Sources/AgentCore/Uplink/Delivery.swift":
             "all that befalls an agent's spools changes the same senders, which nobody else may",
         "Tests/SimulationTests/SystemSimulation.swift":

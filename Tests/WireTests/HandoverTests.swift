@@ -20,8 +20,8 @@ import Testing
         var hello = hello()
         hello.sources[0].firstSequence = 30
         hello.sources[0].held = [
-            HeldRecords(collector: "west", sequences: 1...9),
-            HeldRecords(collector: "tcp://b:5550", sequences: 12...29),
+            HeldRange(collector: "west", sequences: 1...9),
+            HeldRange(collector: "tcp://b:5550", sequences: 12...29),
         ]
         hello.session = SessionOffer(
             clock: Self.clock, collector: "west", exchange: Fixtures.exchange(1))

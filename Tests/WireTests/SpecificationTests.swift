@@ -66,6 +66,8 @@ struct `The protocol's text` {
     }
 
     private static let limits: [String: String] = [
+        "heldRanges": "\(WireLimits.heldRanges)",
+        "segmentNanoseconds": "\(WireLimits.segmentNanoseconds)",
         "headerBytes": "\(WireLimits.headerBytes)",
         "payloadBytes": "\(WireLimits.payloadBytes)",
         "parts": "\(WireLimits.parts)",

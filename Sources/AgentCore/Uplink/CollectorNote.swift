@@ -30,7 +30,7 @@ struct CollectorNote: Hashable, Sendable {
     /// The name that it has told; empty: none.
     var name = ""
     /// By spool: what other collectors hold.
-    var held: [SpoolID: [HeldRecords]] = [:]
+    var held: [SpoolID: [HeldRange]] = [:]
     var session: Session?
 
     init() {}
@@ -99,7 +99,7 @@ struct CollectorNote: Hashable, Sendable {
             first > held[spool]?.last?.sequences.upperBound ?? 0
         else { return }
         held[spool, default: []].append(
-            HeldRecords(collector: words[3], sequences: first...last))
+            HeldRange(collector: words[3], sequences: first...last))
     }
 
     private static func clock(_ value: String) -> SessionClock? {

@@ -99,7 +99,7 @@ struct SessionRecorder: Sendable {
     /// Of a resumed session, until its end.
     private var tie: SessionTie?
     /// By source: records that other collectors hold, and that its ledger does not mention yet.
-    private var heldElsewhere: [String: [(spool: SpoolID, records: HeldRecords)]] = [:]
+    private var heldElsewhere: [String: [(spool: SpoolID, records: HeldRange)]] = [:]
     private var begunSessions: Allowance
     private var host: HostClock
     /// When something was last recorded, on the collector's monotonic clock.
@@ -208,7 +208,7 @@ struct SessionRecorder: Sendable {
     ///   - held: records that other collectors hold, as its agent says.
     mutating func open(
         _ introduction: SourceIntroduction, received: UInt64,
-        missing: ClosedRange<UInt64>? = nil, held: [HeldRecords] = [], at now: Instant
+        missing: ClosedRange<UInt64>? = nil, held: [HeldRange] = [], at now: Instant
     ) -> [Action] {
         let name = introduction.name
         let spool = introduction.spool
@@ -257,7 +257,7 @@ struct SessionRecorder: Sendable {
     ///   - own: records that are here, although they may be among those.
     /// - Returns: those that a collector holds.
     private mutating func noteHeld(
-        _ held: [HeldRecords], within missing: ClosedRange<UInt64>, own: SequenceSet,
+        _ held: [HeldRange], within missing: ClosedRange<UInt64>, own: SequenceSet,
         of name: String, _ spool: SpoolID
     ) -> SequenceSet {
         var known = SequenceSet()
@@ -265,7 +265,7 @@ struct SessionRecorder: Sendable {
             for part in own.missing(in: range.sequences.clamped(to: missing)) {
                 known.insert(part)
                 heldElsewhere[name, default: []].append(
-                    (spool, HeldRecords(collector: range.collector, sequences: part)))
+                    (spool, HeldRange(collector: range.collector, sequences: part)))
             }
         }
         return known

@@ -425,7 +425,7 @@ struct SourceRecorder: Sendable {
 
     /// Another collector has these records of one of its spools: they are no gap.
     mutating func recordHeld(
-        _ held: HeldRecords, of owner: SpoolID, at now: Instant
+        _ held: HeldRange, of owner: SpoolID, at now: Instant
     ) -> [Action] {
         if owner == spool { through = max(through, held.sequences.upperBound) }
         return ledgerAtOnce(.held, at: now, sequences: held.sequences) {

@@ -1,3 +1,4 @@
+import Hashing
 import Media
 
 /// How a codec's NAL units are put into packets of RTP. A codec has one, which ``all`` lists.
@@ -39,7 +40,7 @@ extension VideoPayload {
         var sets: [[UInt8]] = []
         for name in setParameters {
             for part in parameters[name]?.split(separator: ",") ?? [] {
-                guard var set = TextCoding.base64(String(part).trimmed) else { continue }
+                guard var set = ByteText.decode(base64: String(part).trimmed) else { continue }
                 // Some cameras leave the start code in front, or zeros behind.
                 if let start = startCodeBytes(set) { set.removeFirst(start) }
                 while set.last == 0 { set.removeLast() }

@@ -47,7 +47,7 @@ package struct Cursor<Payload: Sendable>: Sendable {
     /// The last record that was sent to another collector than the present one.
     private var sentElsewhere: UInt64 = 0
     /// What other collectors than the present one hold of the records that are not kept any more, ascending.
-    package var held: [HeldRecords] = []
+    package var held: [HeldRange] = []
     /// Payload bytes of the records that have been sent over the present connection and are not durable.
     private var inFlightBytes = 0
     private let window: RecordWindow
@@ -105,7 +105,7 @@ package struct Cursor<Payload: Sendable>: Sendable {
     /// The first number that may be dropped: after all records that a collector may have.
     package var firstDroppable: UInt64 { max(fixedUpTo + 1, sentElsewhere + 1, firstSequence) }
     /// As much of ``held`` as a Hello has room for: the latest.
-    var heldElsewhere: [HeldRecords] {
+    var heldElsewhere: [HeldRange] {
         held.filter { $0.sequences.upperBound < firstKept }.suffix(WireLimits.heldRanges)
     }
 
@@ -214,10 +214,10 @@ package struct Cursor<Payload: Sendable>: Sendable {
         guard let collector, first <= released else { return }
         if held.last?.collector == collector, let last = held.popLast() {
             held.append(
-                HeldRecords(
+                HeldRange(
                     collector: collector, sequences: last.sequences.lowerBound...released))
         } else {
-            held.append(HeldRecords(collector: collector, sequences: first...released))
+            held.append(HeldRange(collector: collector, sequences: first...released))
         }
     }
 

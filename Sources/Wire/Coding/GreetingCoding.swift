@@ -109,7 +109,7 @@ extension SourceOffer {
             tracks.append(format)
         }
         firstSequence = try FieldChecks.sequence(message.firstSequence, "Source.first_sequence")
-        held = try HeldRecords.decode(message.held)
+        held = try HeldRange.decode(message.held)
     }
 }
 

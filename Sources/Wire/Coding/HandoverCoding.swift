@@ -1,6 +1,6 @@
 import SwiftProtobuf
 
-extension HeldRecords {
+extension HeldRange {
     func encoded() -> Tributary_V1_HeldRecords {
         var message = Tributary_V1_HeldRecords()
         message.collector = collector
@@ -12,9 +12,9 @@ extension HeldRecords {
     /// Ascending and disjoint.
     static func decode(
         _ messages: [Tributary_V1_HeldRecords]
-    ) throws(WireError) -> [HeldRecords] {
+    ) throws(WireError) -> [HeldRange] {
         try FieldChecks.count(messages.count, "Source.held", 0...WireLimits.heldRanges)
-        var held: [HeldRecords] = []
+        var held: [HeldRange] = []
         for message in messages {
             let first = try FieldChecks.sequence(
                 message.firstSequence, "HeldRecords.first_sequence")
@@ -23,7 +23,7 @@ extension HeldRecords {
                 throw .malformed("Source.held has the records \(first) to \(last) out of order")
             }
             held.append(
-                HeldRecords(
+                HeldRange(
                     collector: try FieldChecks.text(
                         message.collector, "HeldRecords.collector", limit: WireLimits.labelBytes),
                     sequences: first...last))

@@ -86,7 +86,7 @@ package struct OpenedSource: Hashable, Sendable {
     /// The term under which it is sent; 0: the agent knows no terms.
     package var term: UInt64 = 0
     /// Records that other collectors hold, as the agent says.
-    package var held: [HeldRecords] = []
+    package var held: [HeldRange] = []
     /// The session in which another collector recorded it last.
     package var session: SessionOffer?
 }

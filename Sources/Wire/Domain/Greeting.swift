@@ -63,10 +63,10 @@ package struct SourceOffer: Hashable, Sendable {
     /// The oldest record that the agent still has, or its first future one.
     package var firstSequence: UInt64
     /// Earlier records that other collectors hold, ascending.
-    package var held: [HeldRecords]
+    package var held: [HeldRange]
 
     package init(
-        name: String, tracks: [TrackFormat], firstSequence: UInt64, held: [HeldRecords] = []
+        name: String, tracks: [TrackFormat], firstSequence: UInt64, held: [HeldRange] = []
     ) {
         self.held = held
         self.name = name

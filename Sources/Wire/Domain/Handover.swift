@@ -1,7 +1,7 @@
 // What an agent tells a collector of the one that it was connected to before.
 
 /// Records that a collector has acknowledged as durable, and that their agent has forgotten.
-package struct HeldRecords: Hashable, Sendable {
+package struct HeldRange: Hashable, Sendable {
     /// The collector's name; its endpoint, if it has told none.
     package var collector: String
     package var sequences: ClosedRange<UInt64>

@@ -97,8 +97,8 @@ private let second: Int64 = 1_000_000_000
         note.name = "east side"
         note.held = [
             SpoolID(high: 1, low: 2): [
-                HeldRecords(collector: "west wing", sequences: 1...9),
-                HeldRecords(collector: "tcp://a:5550", sequences: 10...400),
+                HeldRange(collector: "west wing", sequences: 1...9),
+                HeldRange(collector: "tcp://a:5550", sequences: 10...400),
             ]
         ]
         note.session = CollectorNote.Session(

@@ -132,8 +132,14 @@ import Testing
     @Test func `the end does not wait for what hangs`() async throws {
         let threads = ReadingThreads(count: 1)
         let gate = DispatchSemaphore(value: 0)
-        let hung = Task { try await threads.run { gate.wait() } }
-        try await Task.sleep(for: .milliseconds(50))
+        let begun = Atomic(false)
+        let hung = Task {
+            try await threads.run {
+                begun.store(true, ordering: .releasing)
+                gate.wait()
+            }
+        }
+        while !begun.load(ordering: .acquiring) { try await Task.sleep(for: .milliseconds(1)) }
         let waiting = Task { try await threads.run { 1 } }
         try await Task.sleep(for: .milliseconds(50))
         let took = try await ContinuousClock().measure { try await threads.stop() }
