@@ -50,8 +50,9 @@ async def check(arguments):
 
     change(name=HOSTILE, note=HOSTILE, addTags=[TAG])
     async with Chromium() as page:
-        async def tell(name, data):
-            await page.run(f"feed.dispatchEvent(new MessageEvent({json.dumps(name)}, {{ data: {json.dumps(json.dumps(data))} }}))")
+        async def tell(name, data, then="undefined"):
+            """Tells the page what no viewer has told; returns an expression's value right after, before the viewer's own feed can tell another."""
+            return await page.run(f"(feed.dispatchEvent(new MessageEvent({json.dumps(name)}, {{ data: {json.dumps(json.dumps(data))} }})), {then})")
 
         async def stays_text(title, *parts):
             """What has come is to be read, and has made nothing."""
@@ -109,11 +110,12 @@ async def check(arguments):
             disk = {"removesOldSegments": False, "filesWithoutRoom": 0, "stuckFiles": 0, "busySeconds": 0, "freeBytes": 1e9, "reserveBytes": 1e6}
             source = {"name": TAG, "isConnected": True, "isRecorded": True, "isStopped": False, "picturesPerSecond": 1, "bitsPerSecond": 1,
                 "persistedAgeSeconds": 0, "lostSamples": 1, "gaps": [{"cause": HOSTILE, "count": 1, "samples": 1}]}
-            await tell("status", {"session": HOSTILE, "sources": [source], "isReady": True, "disk": disk, "omittedSources": 1, "refusedConnections": 0,
-                "version": HOSTILE})
+            shown = await tell("status", {"session": HOSTILE, "sources": [source], "isReady": True, "disk": disk, "omittedSources": 1,
+                "refusedConnections": 0, "version": HOSTILE}, "[...document.querySelectorAll('.live-tile strong')].map((one) => one.textContent)")
+            # The time that an image needs to fail. The viewer's next status may take the tile away meanwhile.
             await asyncio.sleep(0.2)
-            checks("a source's name on the wall: text stays text", await page.run(MADE) == [0, 0]
-                and TAG in await page.run("[...document.querySelectorAll('.live-tile strong')].map((one) => one.textContent).join()"))
+            made = await page.run(MADE)
+            checks("a source's name on the wall: text stays text", made == [0, 0] and TAG in shown, f"{made} {shown}")
             await tell("sessionEnded", {"type": "sessionEnded", "session": HOSTILE})
             await page.until("document.getElementById('said').textContent.includes('has ended')", 5)
             await stays_text("the end of a session", HOSTILE)
