@@ -130,7 +130,7 @@ import Testing
     }
 
     @Test func `the end does not wait for what hangs`() async throws {
-        let threads = ReadingThreads(count: 1)
+        let threads = ReadingThreads(count: 1, most: 1)
         let gate = DispatchSemaphore(value: 0)
         let begun = Atomic(false)
         let hung = Task {
