@@ -29,6 +29,8 @@ struct Demuxer: ~Copyable {
     private var lastNanoseconds: Int64 = 0
     /// The end of the last packet of any stream, on the file's own scale.
     private var endNanoseconds: Int64 = 0
+    /// Finds packets that a transport stream has lost.
+    private var losses: PacketLosses?
 
     /// Opens the file and finds its best track of each of `kinds`.
     /// - Parameter descriptor: the file, where it is open already.
@@ -44,6 +46,9 @@ struct Demuxer: ~Copyable {
         startNanoseconds = earliest
         originNanoseconds = use == .playing ? earliest : 0
         self.use = use
+        losses =
+            use == .playing
+            ? handle.transportLosses.map { PacketLosses($0, tracks: tracks, handle) } : nil
         packetsRead = tracks.map { _ in 0 }
         self.tracks = tracks
         self.others = others
@@ -65,10 +70,25 @@ struct Demuxer: ~Copyable {
         var track: Int
         /// `nil` if neither the container nor the library knows it.
         var dtsNanoseconds: Int64?
+        /// Whether parts of it are missing: its container lost packets.
+        var isDamaged = false
     }
 
     /// The next packet in the file's order, nil at its end.
     mutating func next() throws(DeviceError) -> Output? {
+        while true {
+            if let output = losses?.next() { return output }
+            guard let (output, position) = try read() else {
+                losses?.finish()
+                return losses?.next()
+            }
+            guard losses != nil else { return output }
+            losses?.add(output, at: position)
+        }
+    }
+
+    /// The next packet, and its position in the file, -1 if unknown.
+    private mutating func read() throws(DeviceError) -> (Output, position: Int64)? {
         while true {
             let box = PacketHandle()
             let result = av_read_frame(handle.context, box.packet)
@@ -98,8 +118,60 @@ struct Demuxer: ~Copyable {
             let packet = output.packet
             lastNanoseconds = max(
                 lastNanoseconds, packet.ptsNanoseconds ?? packet.dtsNanoseconds)
-            return output
+            return (output, box.packet.pointee.pos)
         }
+    }
+}
+
+/// Marks packets of a transport stream whose parts are missing.
+///
+/// A packet is known to be whole when the next one of its stream begins, so the packets of one position wait for
+/// another.
+private struct PacketLosses {
+    private struct Track {
+        let pid: Int
+        var position: Int64 = -1
+        /// Losses before ``position``.
+        var count = 0
+        var held: [Demuxer.Output] = []
+    }
+
+    private var file: TransportStreamLosses
+    private var tracks: [Track]
+    private var ready: [Demuxer.Output] = []
+
+    init(
+        _ file: TransportStreamLosses, tracks: [FormatHandle.Track],
+        _ handle: borrowing FormatHandle
+    ) {
+        self.file = file
+        self.tracks = tracks.map { Track(pid: Int(handle.stream($0.index).pointee.id)) }
+    }
+
+    mutating func next() -> Demuxer.Output? { ready.isEmpty ? nil : ready.removeFirst() }
+
+    mutating func add(_ output: Demuxer.Output, at position: Int64) {
+        let track = output.track
+        if position >= 0, position != tracks[track].position {
+            let count = file.count(pid: tracks[track].pid, before: position)
+            release(track, count)
+            tracks[track].position = position
+        }
+        tracks[track].held.append(output)
+    }
+
+    mutating func finish() {
+        for track in tracks.indices { release(track, file.total(pid: tracks[track].pid)) }
+    }
+
+    private mutating func release(_ track: Int, _ count: Int) {
+        let isDamaged = count > tracks[track].count
+        for var output in tracks[track].held {
+            output.isDamaged = isDamaged
+            ready.append(output)
+        }
+        tracks[track].held.removeAll(keepingCapacity: true)
+        tracks[track].count = count
     }
 }
 

@@ -55,6 +55,16 @@ package struct FileSource: ~Copyable {
     /// Clock discontinuities so far, without ``originNanoseconds``.
     package var joints: [ClockJoint] { timeline.joints }
 
+    /// Losses since the last call, with ``originNanoseconds``.
+    package mutating func takeDamage() -> [FileDamage] {
+        damaged.take().map { damage in
+            var damage = damage
+            damage.startNanoseconds += originNanoseconds
+            damage.endNanoseconds += originNanoseconds
+            return damage
+        }
+    }
+
     private let kinds: [TrackKind]
     private let purpose: Purpose
     private let loops: Bool
@@ -68,6 +78,7 @@ package struct FileSource: ~Copyable {
     private var pictures: FilePictures?
     /// Drops packets that the file's edit list hides after its end.
     private var hidden: [TrackKind: HiddenPackets<PacketTimeline<CodedPacket>.Timed>] = [:]
+    private var damaged = DamagedPackets()
     private var hasReadAll = false
     /// Why reading ended early; thrown after the preceding packets.
     private var damage: DeviceError?
@@ -161,6 +172,7 @@ package struct FileSource: ~Copyable {
             damage = error
         }
         for output in pictures?.finish() ?? [] { try time(output) }
+        damaged.finish()
         do throws(TimelineError) {
             place(try timeline.finish())
         } catch {
@@ -173,6 +185,7 @@ package struct FileSource: ~Copyable {
         }
         roundStart += roundEnd
         roundEnd = 0
+        damaged.originNanoseconds = roundStart
         demuxer = try Demuxer(path: path, kinds: kinds, purpose: purpose, use: use)
         timeline = try demuxer.timeline()
         beginRound()
@@ -180,6 +193,7 @@ package struct FileSource: ~Copyable {
 
     /// Assigns times to a picture or an audio packet.
     private mutating func time(_ output: Demuxer.Output) throws(DeviceError) {
+        guard damaged.isKept(output.packet, isDamaged: output.isDamaged) else { return }
         do throws(TimelineError) {
             place(
                 try timeline.add(

@@ -11,7 +11,7 @@ final class InputBytes {
     /// The demuxer's I/O context.
     let context: UnsafeMutablePointer<AVIOContext>
 
-    private let descriptor: Int32
+    let descriptor: Int32
     /// The next byte that is read: the descriptor's own place may be somebody else's, too.
     private var place: Int64 = 0
     private let isCancelled: @Sendable () -> Bool

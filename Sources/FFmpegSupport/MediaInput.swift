@@ -20,6 +20,9 @@ package struct MediaInput: ~Copyable {
     package let context: UnsafeMutablePointer<AVFormatContext>
     private let bytes: InputBytes
 
+    /// The open file; libavformat's own position is not the descriptor's.
+    package var descriptor: Int32 { bytes.descriptor }
+
     /// The permitted demuxers, by libavformat's names. Each reads one file sequentially, or by its own index.
     package static let formats: Set<String> = [
         // Containers.

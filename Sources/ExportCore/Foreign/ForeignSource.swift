@@ -99,6 +99,17 @@ struct ForeignSource {
         guard summary.pictures + summary.soundPackets > 0 else {
             throw ExportError.nothingThere(path)
         }
+        let damage = file.takeDamage()
+        for kind in TrackKind.allCases {
+            let damages = damage.filter { $0.track == kind }
+            guard let first = damages.first else { continue }
+            for damage in damages { recorder.leftOut(damage) }
+            let samples = damages.reduce(0) { $0 + $1.samples }
+            let unit = kind == .video ? "pictures" : "sound packets"
+            summary.notes.append(
+                "\(samples) \(unit) at \(damages.count) places were left out, the first at "
+                    + "\(first.startNanoseconds / 1_000_000_000) s: \(FileDamage.reason)")
+        }
         let end = try recorder.finish()
         var entry = SessionManifest.Source(
             name: name, agent: "import", address: path,
@@ -278,6 +289,19 @@ private struct ImportRecorder {
             $0.cause = "damaged-input"
             $0.samples = UInt64(pictures)
             $0.text = text
+        }
+    }
+
+    /// Records what the file has lost as a gap.
+    mutating func leftOut(_ damage: FileDamage) {
+        note(.gap) {
+            $0.track = damage.track.description
+            $0.cause = "damaged-input"
+            $0.startNanoseconds = damage.startNanoseconds
+            $0.durationNanoseconds = UInt64(
+                max(0, damage.endNanoseconds - damage.startNanoseconds))
+            $0.samples = UInt64(damage.samples)
+            $0.text = FileDamage.reason
         }
     }
 

@@ -67,6 +67,7 @@ final class FilePipeline: CapturePipeline, @unchecked Sendable {
                 output.noted("\(source.path): \(FileSource.note(joint))")
             }
             joints = source.joints.count
+            for damage in source.takeDamage() { lose(damage, output) }
             guard output.wait(untilNanoseconds: packet.dtsNanoseconds) else { return .stopped }
             guard let stage = stages[packet.track], !stage.isDone else { continue }
             do throws(EncodingError) {
@@ -77,7 +78,18 @@ final class FilePipeline: CapturePipeline, @unchecked Sendable {
             }
             if stages.values.allSatisfy(\.isDone) { return .durationReached }
         }
+        for damage in source.takeDamage() { lose(damage, output) }
         return .endOfFile
+    }
+
+    private func lose(_ damage: FileDamage, _ output: CaptureOutput) {
+        guard stages[damage.track] != nil else { return }
+        output.lost(
+            CaptureLoss(
+                track: damage.track, cause: .damagedInput,
+                startNanoseconds: damage.startNanoseconds,
+                durationNanoseconds: damage.endNanoseconds - damage.startNanoseconds,
+                samples: damage.samples, text: FileDamage.reason))
     }
 
     private func nextPacket() throws(CaptureError) -> CodedPacket? {

@@ -1,0 +1,182 @@
+import Files
+import Glibc
+
+/// Where packets are missing in an MPEG transport stream, by its continuity counters.
+///
+/// libavformat's parsers discard the demuxer's mark of damaged packets, so the counters are read here. Reads the file
+/// sequentially, as far as is asked.
+///
+/// Source: ISO/IEC 13818-1, §2.4.3.2 (packet layer) and §2.4.3.4 (adaptation field).
+struct TransportStreamLosses {
+    /// Descriptor of the file; a duplicate owned by this value's ``file``.
+    private let file: OwnedDescriptor
+    private let layout: Layout
+    private var counters = ContinuityCounters()
+    /// The next byte to read.
+    private var offset: Int64
+    private var isAtEnd = false
+
+    /// The distance of packets, and the bytes before each sync byte.
+    private struct Layout {
+        var stride: Int
+        var prefix: Int
+    }
+
+    private static let packetBytes = 188
+    private static let blockPackets = 1024
+    private static let searchBytes = 64 * 1024
+
+    /// - Parameter descriptor: the open file; duplicated.
+    /// - Returns: nil if the file has no recognisable packets.
+    init?(descriptor: Int32) {
+        let own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+        guard own >= 0 else { return nil }
+        file = OwnedDescriptor(own)
+        guard let start = Descriptor.read(own, at: 0, count: Self.searchBytes),
+            let (first, layout) = Self.layout(of: start.span)
+        else { return nil }
+        self.layout = layout
+        offset = Int64(first)
+    }
+
+    /// Losses of a stream before the packet that begins at `position`, since the beginning of the file.
+    ///
+    /// - Parameters:
+    ///   - pid: the stream's packet identifier.
+    ///   - position: of the transport packet, bytes from the start of the file.
+    mutating func count(pid: Int, before position: Int64) -> Int {
+        // libavformat reports the end of the 188 bytes, less the distance of packets: up to 16 bytes early.
+        let start = position + 16
+        while !isAtEnd, offset <= start { readBlock() }
+        return counters.losses(pid: pid, before: start)
+    }
+
+    /// Losses of a stream in the whole file.
+    mutating func total(pid: Int) -> Int {
+        while !isAtEnd { readBlock() }
+        return counters.losses(pid: pid, before: .max)
+    }
+
+    private mutating func readBlock() {
+        let count = layout.stride * Self.blockPackets
+        guard let block = Descriptor.read(file.number, at: offset, count: count),
+            block.count >= layout.prefix + Self.packetBytes
+        else {
+            isAtEnd = true
+            return
+        }
+        let span = block.span
+        var place = 0
+        while place + layout.prefix + Self.packetBytes <= span.count {
+            guard span[place + layout.prefix] == ContinuityCounters.syncByte else {
+                // Packets follow one another; anything else is damage, up to the next sync byte.
+                place += 1
+                continue
+            }
+            let start = place + layout.prefix
+            counters.add(
+                span.extracting(start..<start + Self.packetBytes), at: offset + Int64(place))
+            place += layout.stride
+        }
+        offset += Int64(place)
+        if block.count < count { isAtEnd = true }
+    }
+
+    /// Finds three packets in a row.
+    private static func layout(of bytes: Span<UInt8>) -> (first: Int, Layout)? {
+        for (stride, prefix) in [(188, 0), (192, 4), (204, 0)] {
+            var first = 0
+            while first + prefix + 2 * stride < bytes.count, first < stride {
+                let isPacket = (0..<3).allSatisfy {
+                    bytes[first + prefix + $0 * stride] == ContinuityCounters.syncByte
+                }
+                if isPacket { return (first, Layout(stride: stride, prefix: prefix)) }
+                first += 1
+            }
+        }
+        return nil
+    }
+}
+
+/// A descriptor that is closed with its last owner.
+private final class OwnedDescriptor {
+    let number: Int32
+
+    init(_ number: Int32) { self.number = number }
+
+    deinit { close(number) }
+}
+
+/// The continuity counters of a transport stream's packets. A value; the bytes may be anything.
+struct ContinuityCounters {
+    static let syncByte: UInt8 = 0x47
+    /// The program association table.
+    private static let tables = 0
+    private static let null = 0x1fff
+    /// Of one stream; a file with more has nothing intact to keep apart.
+    private static let maximumLosses = 1_000_000
+
+    private struct Stream {
+        var last: UInt8
+        /// Positions of packets before which others are missing, ascending.
+        var losses: [Int64] = []
+    }
+
+    private var streams: [Int: Stream] = [:]
+    /// Position of the last program association table whose counter did not continue: another stream was appended.
+    private var joint: Int64 = -1
+    /// Of each stream, the position of its last packet.
+    private var lastPositions: [Int: Int64] = [:]
+
+    /// Adds the next packet.
+    /// - Parameters:
+    ///   - packet: 188 bytes.
+    ///   - position: where it begins in the file.
+    mutating func add(_ packet: Span<UInt8>, at position: Int64) {
+        guard packet.count >= 6, packet[0] == Self.syncByte else { return }
+        let pid = Int(packet[1] & 0x1f) << 8 | Int(packet[2])
+        guard pid != Self.null else { return }
+        let control = packet[3] >> 4 & 3
+        let counter = packet[3] & 15
+        let hasError = packet[1] & 0x80 != 0
+        let isMarked = control & 2 != 0 && packet[4] > 0 && packet[5] & 0x80 != 0
+        defer { lastPositions[pid] = position }
+        guard var stream = streams[pid] else {
+            streams[pid] = Stream(last: counter, losses: hasError ? [position] : [])
+            return
+        }
+        defer { streams[pid] = stream }
+        if hasError { return note(position, in: &stream, counter) }
+        // The counter stands still without payload. A packet may also be sent twice, but libavformat does not discard
+        // the second one, so its picture is damaged.
+        guard control & 1 != 0 else { return }
+        let continues = counter == (stream.last + 1) & 15
+        guard !continues, !isMarked else {
+            stream.last = counter
+            return
+        }
+        if pid == Self.tables { joint = position }
+        let beginsUnit = packet[1] & 0x40 != 0
+        if beginsUnit, let before = lastPositions[pid], joint > before {
+            stream.last = counter
+            return
+        }
+        note(position, in: &stream, counter)
+    }
+
+    private func note(_ position: Int64, in stream: inout Stream, _ counter: UInt8) {
+        stream.last = counter
+        if stream.losses.count < Self.maximumLosses { stream.losses.append(position) }
+    }
+
+    /// Losses of a stream before the packet at `position`, that packet's own included.
+    func losses(pid: Int, before position: Int64) -> Int {
+        guard let losses = streams[pid]?.losses else { return 0 }
+        var (low, high) = (0, losses.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if losses[middle] <= position { low = middle + 1 } else { high = middle }
+        }
+        return low
+    }
+}
