@@ -132,7 +132,7 @@ let package = Package(
         library("MP4", "Files", "Media"),
         library("Spooling", "CChecksum", "CLinux", "Files"),
         library("Terminal", argumentParser, logging, "CLinux", "CYAML", "Files", "Media"),
-        library("FFmpegSupport", "CFFmpeg", "Media"),
+        library("FFmpegSupport", "Files", "CFFmpeg", "Media"),
 
         // Level 2: recordings on disk; who may write them; media of all kinds.
         library(

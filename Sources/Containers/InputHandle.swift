@@ -24,6 +24,9 @@ struct InputHandle: ~Copyable {
     /// libavformat's names of the detected format: `mov,mp4,m4a,3gp,3g2,mj2`.
     var formatName: String { String(cString: context.pointee.iformat.pointee.name) }
 
+    /// The continuity counters of an MPEG transport stream; nil in other containers.
+    var transportLosses: TransportStreamLosses? { input.transportLosses }
+
     /// Whether each packet of the file has a time of its own, or at least a position.
     var hasPositions: Bool { input.hasPositions }
 

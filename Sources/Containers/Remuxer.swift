@@ -237,6 +237,15 @@ package struct Remuxer: ~Copyable {
             })
     }
 
+    /// How often packets of the copied streams are missing in an MPEG transport stream. Reads the file again.
+    package var losses: Int {
+        guard var losses = input.transportLosses else { return 0 }
+        return routes.indices.reduce(0) { sum, index in
+            routes[index] == nil
+                ? sum : sum + losses.total(pid: Int(input.stream(index).pointee.id))
+        }
+    }
+
     /// Discontinuities of the file's clock, on the output's timeline.
     package var joints: [ClockJoint] {
         timeline.joints.map {

@@ -31,12 +31,7 @@ struct FormatHandle: ~Copyable {
     var context: UnsafeMutablePointer<AVFormatContext> { input.context }
 
     /// The continuity counters of an MPEG transport stream; nil in other containers.
-    var transportLosses: TransportStreamLosses? {
-        guard let format = context.pointee.iformat,
-            String(cString: format.pointee.name) == "mpegts"
-        else { return nil }
-        return TransportStreamLosses(descriptor: input.descriptor)
-    }
+    var transportLosses: TransportStreamLosses? { input.transportLosses }
 }
 
 extension FormatHandle {

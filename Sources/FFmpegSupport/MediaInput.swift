@@ -20,8 +20,13 @@ package struct MediaInput: ~Copyable {
     package let context: UnsafeMutablePointer<AVFormatContext>
     private let bytes: InputBytes
 
-    /// The open file; libavformat's own position is not the descriptor's.
-    package var descriptor: Int32 { bytes.descriptor }
+    /// The continuity counters of an MPEG transport stream; nil in other containers.
+    package var transportLosses: TransportStreamLosses? {
+        guard let format = context.pointee.iformat,
+            String(cString: format.pointee.name) == "mpegts"
+        else { return nil }
+        return TransportStreamLosses(descriptor: bytes.descriptor)
+    }
 
     /// The permitted demuxers, by libavformat's names. Each reads one file sequentially, or by its own index.
     package static let formats: Set<String> = [

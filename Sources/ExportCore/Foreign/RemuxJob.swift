@@ -30,6 +30,8 @@ package struct RemuxJob {
         package var earlierNanoseconds: Int64
         /// Discontinuities of the input's clock, at which the output was joined.
         package var joints: [ClockJoint]
+        /// How often packets are missing in the input, a transport stream: what they were part of is copied as it is.
+        package var losses: Int
     }
 
     package func run() throws -> Result {
@@ -51,7 +53,8 @@ package struct RemuxJob {
         }
         var result = Result(
             packets: remuxer.packets, sizeBytes: 0, leftOut: remuxer.leftOut,
-            earlierNanoseconds: remuxer.earlierNanoseconds, joints: remuxer.joints)
+            earlierNanoseconds: remuxer.earlierNanoseconds, joints: remuxer.joints,
+            losses: remuxer.losses)
         try remuxer.finish()
         result.sizeBytes = try output.sizeBytes()
         try output.commit()

@@ -46,6 +46,7 @@ struct RemuxCommand: ParsableCommand {
         var leftOut: [String]
         var earlierNanoseconds: Int64
         var joints: [String]
+        var losses: Int
     }
 
     func run() throws {
@@ -68,7 +69,7 @@ struct RemuxCommand: ParsableCommand {
                 Report(
                     file: outputPath, packets: result.packets, sizeBytes: result.sizeBytes,
                     leftOut: result.leftOut, earlierNanoseconds: result.earlierNanoseconds,
-                    joints: result.joints.map(FileSource.note)))
+                    joints: result.joints.map(FileSource.note), losses: result.losses))
         }
         print(
             "\(oneLine(outputPath)): \(result.packets) packets, \(ByteCount(result.sizeBytes))")
@@ -79,6 +80,11 @@ struct RemuxCommand: ParsableCommand {
             )
         }
         for joint in result.joints { print("  note: \(FileSource.note(joint))") }
+        if result.losses > 0 {
+            print(
+                "  note: the transport stream lost packets at \(result.losses) places, and the damaged samples are copied: "
+                    + "'tributary import' leaves them out")
+        }
         for stream in result.leftOut {
             print("  note: \(stream) left out: not supported by \(container)")
         }

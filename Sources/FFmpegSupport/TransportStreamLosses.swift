@@ -7,7 +7,7 @@ import Glibc
 /// sequentially, as far as is asked.
 ///
 /// Source: ISO/IEC 13818-1, §2.4.3.2 (packet layer) and §2.4.3.4 (adaptation field).
-struct TransportStreamLosses {
+package struct TransportStreamLosses {
     /// Descriptor of the file; a duplicate owned by this value's ``file``.
     private let file: OwnedDescriptor
     private let layout: Layout
@@ -28,7 +28,7 @@ struct TransportStreamLosses {
 
     /// - Parameter descriptor: the open file; duplicated.
     /// - Returns: nil if the file has no recognisable packets.
-    init?(descriptor: Int32) {
+    package init?(descriptor: Int32) {
         let own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
         guard own >= 0 else { return nil }
         file = OwnedDescriptor(own)
@@ -44,7 +44,7 @@ struct TransportStreamLosses {
     /// - Parameters:
     ///   - pid: the stream's packet identifier.
     ///   - position: of the transport packet, bytes from the start of the file.
-    mutating func count(pid: Int, before position: Int64) -> Int {
+    package mutating func count(pid: Int, before position: Int64) -> Int {
         // libavformat reports the end of the 188 bytes, less the distance of packets: up to 16 bytes early.
         let start = position + 16
         while !isAtEnd, offset <= start { readBlock() }
@@ -52,7 +52,7 @@ struct TransportStreamLosses {
     }
 
     /// Losses of a stream in the whole file.
-    mutating func total(pid: Int) -> Int {
+    package mutating func total(pid: Int) -> Int {
         while !isAtEnd { readBlock() }
         return counters.losses(pid: pid, before: .max)
     }
