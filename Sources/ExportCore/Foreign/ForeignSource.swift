@@ -106,9 +106,10 @@ struct ForeignSource {
             for damage in damages { recorder.leftOut(damage) }
             let samples = damages.reduce(0) { $0 + $1.samples }
             let unit = kind == .video ? "pictures" : "sound packets"
+            let gaps = damages.count == 1 ? "a gap at" : "\(damages.count) gaps, the first at"
             summary.notes.append(
-                "\(samples) \(unit) at \(damages.count) places were left out, the first at "
-                    + "\(first.startNanoseconds / 1_000_000_000) s: \(FileDamage.reason)")
+                "\(samples) \(unit) left out in \(gaps) \(first.startNanoseconds / 1_000_000_000) s: "
+                    + FileDamage.reason)
         }
         let end = try recorder.finish()
         var entry = SessionManifest.Source(

@@ -46,18 +46,35 @@ package struct RemuxJob {
             muxerOptions: options, cancellation: control.cancellation)
         // The remuxer has rejected unsupported files.
         _ = try EditLists(of: input)
-        while try remuxer.step() {
-            if remuxer.packets % 64 == 0, let duration = remuxer.durationNanoseconds {
-                control.progress(remuxer.positionNanoseconds, of: duration)
+        var failure: ContainerError?
+        do throws(ContainerError) {
+            while try remuxer.step() {
+                if remuxer.packets % 64 == 0, let duration = remuxer.durationNanoseconds {
+                    control.progress(remuxer.positionNanoseconds, of: duration)
+                }
             }
+        } catch {
+            failure = error
         }
+        let losses = remuxer.losses
+        if let failure { throw refusal(failure, losses: losses) }
         var result = Result(
             packets: remuxer.packets, sizeBytes: 0, leftOut: remuxer.leftOut,
             earlierNanoseconds: remuxer.earlierNanoseconds, joints: remuxer.joints,
-            losses: remuxer.losses)
+            losses: losses)
         try remuxer.finish()
         result.sizeBytes = try output.sizeBytes()
         try output.commit()
         return result
+    }
+
+    /// A muxer refuses some of the samples that a transport stream has damaged.
+    private func refusal(_ failure: ContainerError, losses: Int) -> any Error {
+        guard case .cannotWrite(_, let reason) = failure, losses > 0 else { return failure }
+        return ExportError.refused(
+            path: input,
+            reason:
+                "the transport stream lost packets, and \(format) cannot hold what is damaged (\(reason)): use 'tributary "
+                + "import', which leaves it out, and 'tributary export'")
     }
 }
