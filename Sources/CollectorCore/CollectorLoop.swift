@@ -25,28 +25,14 @@ struct CollectorLoop {
     static let idleFragmentNanoseconds: Int64 =
         1_500_000_000 + Int64(WireLimits.gatherMilliseconds) * 1_000_000
 
-    private let settings: CollectorSettings
-    private let changeable: SharedSettings
-    private let logger: Logger
-    private let report: @Sendable (CollectorStatus) -> Void
-    private let disk: DiskWriter
-    private let catalog: CatalogThread
-    /// Events of recordings, for the log and the metrics.
-    private let spine: Spine
+    private let environment: CollectorEnvironment
+    private let services: CollectorServices
     private let journal = SpineListener([.sessions, .segments], capacity: 4_096)
-    /// Sockets for requests from this machine.
-    private let controls: [ControlServer]
-    private let editor: SessionEditor
-    private let wantRoom: () -> Void
-    private let space: FreeSpace
     private var stops = PendingStops()
     /// Control requests that wait for an agent's answer, by ticket.
     private var commanders: [UInt64: ControlServer.Question] = [:]
     private var latestTicket: UInt64 = 0
     private var engine: CollectorEngine
-    private let board: StatusBoard
-    private let meters: Meters
-    private let uploads: ArchiveUploads?
     private var meter = StatusBuilder()
     /// Earliest and latest time of the next tick.
     private var nextTick: ClosedRange<Int64> = 0...0
@@ -65,45 +51,27 @@ struct CollectorLoop {
     private var copiedBytes: UInt64 = 0
     private var enrolments: [(peer: PeerID, enrol: Enrol)] = []
 
-    /// Counters that other threads update.
-    struct Meters {
-        let disk: DiskStatistics
-        let refusals: RefusalCounters
-    }
+    private var settings: CollectorSettings { environment.settings }
+    private var logger: Logger { environment.logger }
+    private var uploads: ArchiveUploads? { services.uploads }
 
     init(
-        settings: CollectorSettings, changeable: SharedSettings, layout: ArchiveLayout,
-        recovered: RecoveredArchive, sessionNames: Set<String>,
-        disk: DiskWriter, spine: Spine, catalog: CatalogThread, space: FreeSpace,
-        controls: [ControlServer], editor: SessionEditor, meters: Meters,
-        uploads: ArchiveUploads?,
-        board: StatusBoard, logger: Logger, wantRoom: @escaping () -> Void,
-        report: @escaping @Sendable (CollectorStatus) -> Void
+        _ environment: CollectorEnvironment, _ services: CollectorServices,
+        _ archive: PreparedArchive
     ) {
-        self.meters = meters
-        self.uploads = uploads
-        self.board = board
-        self.settings = settings
-        self.changeable = changeable
-        self.wantRoom = wantRoom
-        self.disk = disk
-        self.catalog = catalog
-        self.spine = spine
-        spine.add(journal)
-        self.space = space
-        self.controls = controls
-        self.editor = editor
-        self.logger = logger
-        self.report = report
+        self.environment = environment
+        self.services = services
+        services.spine.add(journal)
+        let settings = environment.settings
         engine = CollectorEngine(
             settings: SessionSettings(
-                layout: layout, startAt: settings.startAt,
+                layout: environment.layout, startAt: settings.startAt,
                 startWindowNanoseconds: settings.startWindowNanoseconds,
                 segmentNanoseconds: settings.segmentNanoseconds,
                 idleFragmentNanoseconds: Self.idleFragmentNanoseconds,
                 idleTimeoutNanoseconds: settings.changeable.idleTimeoutNanoseconds,
-                takenNames: sessionNames, software: settings.software, name: settings.name,
-                release: settings.release), recovered: recovered,
+                takenNames: archive.sessionNames, software: settings.software, name: settings.name,
+                release: settings.release), recovered: archive.recovered,
             host: .current(), at: .now())
         follow()
         submit()
@@ -233,7 +201,7 @@ extension CollectorLoop {
         streamNanoseconds +=
             Int64(engine.connectedSources) * max(0, now.monotonic - countedNanoseconds)
         countedNanoseconds = now.monotonic
-        engine.idleTimeoutNanoseconds = changeable.current.idleTimeoutNanoseconds
+        engine.idleTimeoutNanoseconds = environment.changeable.current.idleTimeoutNanoseconds
         takeStored(at: now)
         engine.tick(
             at: now, heardUntil: oldestNanoseconds, wallErrorNanoseconds: HostClock.wallError())
@@ -242,8 +210,8 @@ extension CollectorLoop {
         if now.monotonic >= nextReport {
             nextReport = now.monotonic + Self.reportNanoseconds
             let status = status(at: now)
-            board.publish(status)
-            report(status)
+            environment.board.publish(status)
+            environment.report(status)
             if let line = refusals.line(status.refusedConnections, now: now.monotonic) {
                 logger.notice("\(line)")
             }
@@ -264,21 +232,23 @@ extension CollectorLoop {
     }
 
     private mutating func status(at now: Instant) -> CollectorStatus {
-        let settings = changeable.current
+        let settings = environment.changeable.current
         var status = meter.status(
             of: engine,
             StatusBuilder.Surroundings(
-                disk: meters.disk.current,
-                diskBusySeconds: meters.disk.busySeconds(now: now.monotonic),
+                disk: environment.disk.current,
+                diskBusySeconds: environment.disk.busySeconds(now: now.monotonic),
                 reserveBytes: settings.reserveBytes,
                 removesOldSegments: !settings.retention.keepsEverything
                     || (uploads != nil && settings.localCache != LocalCachePolicy()),
-                refusedConnections: meters.refusals.counts,
-                isEntranceShut: meters.refusals.shutReason != nil), now: now.monotonic)
+                refusedConnections: environment.refusals.counts,
+                isEntranceShut: environment.refusals.shutReason != nil), now: now.monotonic)
         status.cost = cost
         status.store = uploads?.status
         // Before a session begins, no write can have failed yet, so the free space is checked here.
-        if status.trouble == nil, status.session == nil { status.trouble = space.trouble() }
+        if status.trouble == nil, status.session == nil {
+            status.trouble = services.space.trouble()
+        }
         return status
     }
 
@@ -294,14 +264,14 @@ extension CollectorLoop {
         cost.cpuSeconds = RecordingCost.cpuSecondsOfThisProcess()
         cost.wakeUps = RecordingCost.wakeUpsOfThisThread()
         cost.copiedBytes = copiedBytes
-        cost.synchronisations = meters.disk.current.synchronising.count
+        cost.synchronisations = environment.disk.current.synchronising.count
         return cost
     }
 
     /// Submits everything that was received to the disk.
     /// - Parameter endsSession: whether the session ends; otherwise it stays open, and the next collector goes on with it.
     mutating func stop(endsSession: Bool) {
-        board.stopping()
+        environment.board.stopping()
         if endsSession {
             logger.info("stopping: finishing files")
             engine.end(.collectorStopped, at: .now())
@@ -318,7 +288,9 @@ extension CollectorLoop {
     }
 
     /// Requests from the control sockets.
-    func takeQuestions() -> [ControlServer.Question] { controls.flatMap { $0.takeQuestions() } }
+    func takeQuestions() -> [ControlServer.Question] {
+        services.controls.flatMap { $0.takeQuestions() }
+    }
 
     /// Answers requests from the control sockets.
     mutating func answer(_ questions: [ControlServer.Question]) {
@@ -329,10 +301,10 @@ extension CollectorLoop {
             case .command(let request, let source):
                 command(request, to: source, for: question)
             case .sessionChanged(let session):
-                spine.publish([.sessionChanged(session)])
+                services.spine.publish([.sessionChanged(session)])
                 question.answer(.changeTold)
             case .changeSession(let change):
-                editor.make(change, for: question)
+                services.editor.make(change, for: question)
             case .drain(let isCancelled, let name):
                 drain(isCancelled: isCancelled, name, for: question)
             case .status, .unknown:
@@ -407,8 +379,8 @@ extension CollectorLoop {
 
     mutating func collectDiskEvents() {
         let heard = journal.take()
-        let events = disk.takeEvents()
-        let reports = catalog.takeReports()
+        let events = services.disk.takeEvents()
+        let reports = services.catalog.takeReports()
         guard !events.isEmpty || !heard.events.isEmpty || !reports.isEmpty else { return }
         let now = Instant.now()
         for event in heard.events { engine.hear(event) }
@@ -432,7 +404,7 @@ extension CollectorLoop {
                     question.answer(reply)
                 }
             case .wantRoom:
-                wantRoom()
+                services.retention.hurry()
             case .report(let ticket, let reply, let payload):
                 if let question = commanders.removeValue(forKey: ticket) {
                     question.answer(.report(reply, payload: payload))
@@ -449,7 +421,7 @@ extension CollectorLoop {
         let isCreditAwaited = engine.isCreditAwaited
         let jobs = engine.takeJobs()
         guard !jobs.isEmpty else { return }
-        disk.submit(jobs, isAwaited: isCreditAwaited)
+        services.disk.submit(jobs, isAwaited: isCreditAwaited)
     }
 }
 

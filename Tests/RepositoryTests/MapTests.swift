@@ -55,6 +55,27 @@ struct ModuleMap {
         }
     }
 
+    @Test func `the collector's table of threads names every thread that it starts`() throws {
+        let page = try Repository.text("Sources/CollectorCore/CollectorCore.docc/CollectorCore.md")
+        let rows = page.split(separator: "\n").filter { $0.hasPrefix("|") }
+        let listed = Set(rows.flatMap { $0.split(separator: "|")[0].split(separator: "`") })
+        var started: Set<Substring> = []
+        for module in ["CollectorCore", "Control", "Uploading", "OperationsServer"] {
+            for path in Repository.files(below: "Sources/\(module)") where path.hasSuffix(".swift")
+            {
+                for line in try Repository.text(path).split(separator: "\n")
+                where line.contains("hread.start(") {
+                    let pieces = line.split(separator: "\"", omittingEmptySubsequences: false)
+                    for index in stride(from: 1, to: pieces.count, by: 2) {
+                        started.insert(pieces[index])
+                    }
+                }
+            }
+        }
+        #expect(started.count >= 10)
+        #expect(started.subtracting(listed) == [])
+    }
+
     @Test func `no module has a type of its own name`() throws {
         for (module, _) in try ModuleMap().levels {
             let name = module.replacing("-", with: "")
