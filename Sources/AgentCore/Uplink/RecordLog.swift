@@ -58,7 +58,7 @@ struct RecordLog: Sendable {
     private let memoryLimitBytes: Int
     private var volumes: [Medium: Volume]
     /// The group of pictures that is being captured.
-    private var newestGroup = NewestGroup()
+    private var gate = KeyframeGate()
     private var hasDeletionFailed = false
     private var notices: [LinkLog] = []
 
@@ -222,8 +222,8 @@ struct RecordLog: Sendable {
 
     /// The loss of a batch that cannot be decoded, because the beginning of its group of pictures was dropped; nil: it can.
     mutating func loss(of batch: Batch) -> Loss? {
-        newestGroup.drops(canBeDecoded: batch.beginsDecodable ?? false)
-            ? batch.loss(Dropped.text) : nil
+        gate.admits(beginsDecodable: batch.beginsDecodable ?? false)
+            ? nil : batch.loss(Dropped.text)
     }
 
     /// Numbers a record, and writes it.
@@ -331,7 +331,7 @@ struct RecordLog: Sendable {
             if group.isNewest, allowance.place == allowances.last?.place,
                 formats.contains(where: { $0.kind == .video })
             {
-                newestGroup.dropBeginning()
+                gate.skip()
             }
             return change
         }

@@ -29,6 +29,7 @@ package final class Uplink: Sendable {
         /// Payload bytes of the batches among the events.
         private var sizeBytes = 0
         private var policy: DropPolicy
+        private var gate = KeyframeGate()
         private var hasVideo = false
         /// How the sound does, if that is news.
         var sound: AudioHealth?
@@ -51,13 +52,11 @@ package final class Uplink: Sendable {
         mutating func append(_ batch: Batch) {
             hasVideo = hasVideo || batch.beginsDecodable != nil
             let canBeDecoded = batch.beginsDecodable ?? !hasVideo
-            var isDropped = policy.newestGroup.drops(
-                canBeDecoded: canBeDecoded && policy.hasPlentyOfRoom(keptBytes: sizeBytes))
-            if policy.isExceeded(by: sizeBytes + batch.payload.count) {
-                policy.newestGroup.dropBeginning()
-                isDropped = true
-            }
-            if isDropped {
+            let isAdmitted = gate.admits(
+                beginsDecodable: canBeDecoded && policy.hasPlentyOfRoom(keptBytes: sizeBytes))
+            let isExceeded = policy.isExceeded(by: sizeBytes + batch.payload.count)
+            if isExceeded { gate.skip() }
+            if isExceeded || !isAdmitted {
                 let text = "the spool disk did not accept samples for too long"
                 return events.append(.loss(batch.loss(text)))
             }

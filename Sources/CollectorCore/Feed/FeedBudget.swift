@@ -1,3 +1,5 @@
+import Media
+
 /// Caps the bytes queued for subscribers.
 ///
 /// Samples past the limit are dropped up to the source's next keyframe, because those in between could not be decoded.
@@ -7,8 +9,8 @@ struct FeedBudget: Hashable, Sendable {
     static let maximumBytes = 64 << 20
 
     private let maximumBytes: Int
-    /// Sources that wait for a keyframe; bounded by the number of sources that have ever sent.
-    private var skipping: Set<String> = []
+    /// Sources that have ever sent too much; bounded by the number of sources.
+    private var gates: [String: KeyframeGate] = [:]
 
     init(maximumBytes: Int = FeedBudget.maximumBytes) { self.maximumBytes = maximumBytes }
 
@@ -24,12 +26,10 @@ struct FeedBudget: Hashable, Sendable {
     mutating func admits(
         _ source: String, sizeBytes: Int, beginsDecodable: Bool, besides heldBytes: Int
     ) -> Bool {
-        if skipping.contains(source), !beginsDecodable { return false }
         guard hasRoom(for: sizeBytes, besides: heldBytes) else {
-            skipping.insert(source)
+            gates[source, default: KeyframeGate()].skip()
             return false
         }
-        skipping.remove(source)
-        return true
+        return gates[source]?.admits(beginsDecodable: beginsDecodable) ?? true
     }
 }

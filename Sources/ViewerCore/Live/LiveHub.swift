@@ -32,8 +32,7 @@ final class LiveHub: Sendable {
         var groupBytes = 0
         /// When its keyframe came.
         var groupNanoseconds: Int64 = 0
-        /// Something is missing: decoding goes on with the next keyframe.
-        var isBroken = true
+        var gate = KeyframeGate(isSkipping: true)
         var heardNanoseconds: Int64
     }
 
@@ -194,7 +193,7 @@ final class LiveHub: Sendable {
                 source = known
                 if samples.number != known.number &+ 1 {
                     state.feedLosses += 1
-                    source.isBroken = true
+                    source.gate.skip()
                     source.group = []
                     source.groupBytes = 0
                     for watcher in watchers { watcher.take(.skipped(samples.source)) }
@@ -224,16 +223,15 @@ final class LiveHub: Sendable {
             do throws(LiveError) {
                 fragment = try LiveFragment(samples, media: media, number: state.fragments)
             } catch {
-                source.isBroken = true
+                source.gate.skip()
                 return
             }
             if fragment.beginsDecodable {
                 source.group = []
                 source.groupBytes = 0
                 source.groupNanoseconds = now
-                source.isBroken = false
             }
-            guard !source.isBroken else { return }
+            guard source.gate.admits(beginsDecodable: fragment.beginsDecodable) else { return }
             let frame = LiveFrame(fragment)
             // Without its keyframe, the rest of a group is of no use to who comes later.
             if fragment.beginsDecodable || !source.group.isEmpty {

@@ -1,3 +1,4 @@
+import Media
 import Synchronization
 
 /// Frames that wait to be sent to one reader of live pictures. Their size is limited: a reader that does not keep up continues with the next keyframe.
@@ -17,8 +18,8 @@ final class LiveWatcher: Sendable {
     private struct State {
         var frames: [LiveFrame] = []
         var bytes = 0
-        /// Sources of which something was left out, and which wait for a keyframe.
-        var skipping: Set<String> = []
+        /// By source; none for a source of which nothing was left out.
+        var gates: [String: KeyframeGate] = [:]
         var waiting: CheckedContinuation<[LiveFrame], Never>?
         var hasEnded = false
         var skippedGroups: UInt64 = 0
@@ -46,7 +47,9 @@ final class LiveWatcher: Sendable {
     func wants(_ source: String) -> Bool { sources?.contains(source) ?? true && mayRead(source) }
 
     /// A source begins with its next keyframe.
-    func skip(_ source: String) { state.withLock { _ = $0.skipping.insert(source) } }
+    func skip(_ source: String) {
+        state.withLock { _ = $0.gates[source, default: KeyframeGate()].skip() }
+    }
 
     /// Takes a frame of a source that it wants, or one of none.
     func take(_ frame: LiveFrame) {
@@ -70,17 +73,17 @@ final class LiveWatcher: Sendable {
     }
 
     private static func append(_ frame: LiveFrame, to state: inout State) {
-        if frame.isMedia, let source = frame.source, state.skipping.contains(source) {
-            guard frame.beginsDecodable else { return }
-            state.skipping.remove(source)
+        if frame.isMedia, let source = frame.source, state.gates[source]?.isSkipping == true {
+            guard state.gates[source]?.admits(beginsDecodable: frame.beginsDecodable) == true
+            else { return }
             add(.skipped(source), to: &state)
         }
         add(frame, to: &state)
         guard state.bytes > capacityBytes || state.frames.count > maximumFrames else { return }
-        let sources = state.frames.filter(\.isMedia).compactMap(\.source)
-        let before = state.skipping.count
-        state.skipping.formUnion(sources)
-        state.skippedGroups += UInt64(state.skipping.count - before)
+        for source in Set(state.frames.filter(\.isMedia).compactMap(\.source))
+        where state.gates[source, default: KeyframeGate()].skip() {
+            state.skippedGroups += 1
+        }
         // What says how media are coded comes once: of that, and of all else, the newest of each source is kept.
         var seen: Set<Word> = []
         var kept: [LiveFrame] = []
