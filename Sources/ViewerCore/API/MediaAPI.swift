@@ -109,6 +109,7 @@ struct MediaAPI {
     private func clip(
         of name: String, in session: String, _ query: RequestQuery, for owner: WorkOwner
     ) async throws -> Clip {
+        let states = site.fileStates
         let (key, range) = try await site.read { library -> (MovieCache.Key, ExportRange) in
             let recording = try library.recording(session)
             guard let source = recording.source(name) else {
@@ -122,7 +123,8 @@ struct MediaAPI {
             let key = MovieCache.Key(
                 session: session, source: name, fromNanoseconds: from, untilNanoseconds: until,
                 state: try library.state(
-                    of: SourceKey(session: session, source: name), from: from, until: until))
+                    of: SourceKey(session: session, source: name), from: from, until: until,
+                    remembering: states))
             return (
                 key,
                 ExportRange(

@@ -30,6 +30,7 @@ final class ViewerSite: Sendable {
     let playlists = PlaylistStore()
     let retimed = RetimedFiles()
     let coverage = CoverageMemory()
+    let fileStates = FileStateMemory()
     /// ``ViewerSettings/storeRedirectSeconds``.
     let storeRedirectSeconds: Int?
 
