@@ -141,6 +141,7 @@ let package = Package(
             "RTSP",
             "Threads"),
         library("Encoding", "CFFmpeg", "FFmpegSupport", "Media"),
+        library("RTSPServer", "Hashing", "Media", "RTSP"),
         library("Containers", "Files", "CFFmpeg", "FFmpegSupport", "Media"),
         library(
             "Trust", "Files", argumentParser, "Hashing", logging, "Messaging", "Terminal", "Wire"),
@@ -197,7 +198,7 @@ let package = Package(
                 "Containers",
                 "Control", "Encoding",
                 "ExportCore", "Library", "Media", "MP4", "Messaging", "Operations",
-                "OperationsServer",
+                "OperationsServer", "RTSPServer",
                 "Terminal", "Threads", "Trust", "Wire",
             ],
             swiftSettings: settings),
@@ -270,7 +271,7 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "Archive", "Catalog", "Library", "Media", "Messaging", "MP4", "ObjectStore", "RTSP",
-                "Spooling", "TestRecordings", "TestSpools", "Trust", "Wire",
+                "RTSPServer", "Spooling", "TestRecordings", "TestSpools", "Trust", "Wire",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: settings),
         tests("Fuzz", "FuzzTargets"),
@@ -321,6 +322,7 @@ let package = Package(
             "TestRecordings", "Wire"),
         tests("Repository"),
         tests("RTSP", "Media", "RTSP", "TestMedia"),
+        tests("RTSPServer", "Hashing", "Media", "RTSP", "RTSPServer"),
         tests(
             "Simulation", "AgentCore", "Archive", "Catalog", "CollectorClient", "CollectorCore",
             "Library",
@@ -340,8 +342,8 @@ let package = Package(
             .product(name: "NIOPosix", package: "swift-nio"),
             .product(name: "NIOTLS", package: "swift-nio"), "Hashing", logging, "Archive",
             "Containers",
-            "ExportCore", "Library", "Media", "MP4", "ObjectStore", "Operations", "TestMetrics",
-            "TestRecordings", "TestSpools", "TestStores", "ViewerCore", "Wire"),
+            "ExportCore", "Library", "Media", "MP4", "ObjectStore", "Operations", "RTSPServer",
+            "TestMetrics", "TestRecordings", "TestSpools", "TestStores", "ViewerCore", "Wire"),
         tests(
             "Uploading", "Archive", "Catalog", "Media", "ObjectStore", "TestRecordings",
             "TestSpools",

@@ -13,7 +13,7 @@ package struct RTSPHead: Hashable, Sendable {
     package let headers: [Header]
 
     /// - Parameter bytes: the lines, without the blank line at their end. Lines may end in LF alone.
-    init(parsing bytes: ArraySlice<UInt8>) throws(RTSPError) {
+    package init(parsing bytes: ArraySlice<UInt8>) throws(RTSPError) {
         var lines: [String] = []
         for line in bytes.split(separator: 0x0A, omittingEmptySubsequences: false) {
             let own = line.last == 0x0D ? line.dropLast() : line

@@ -1,0 +1,67 @@
+/// `Range` of a PLAY request (RFC 2326 §12.29), as far as it is understood: normal play time with a beginning.
+package enum PlayRange: Hashable, Sendable {
+    /// None is given: where it was, or at the beginning.
+    case unspecified
+    /// `npt=now-`
+    case now
+    /// Nanoseconds of normal play time.
+    case from(Int64)
+
+    /// A hundred years: nothing that is recorded is as long.
+    private static let maximumSeconds: Int64 = 3_155_760_000
+
+    /// Nil for a range that is none, or is given in other units.
+    package init?(_ header: String?) {
+        guard let header, !header.isEmpty else {
+            self = .unspecified
+            return
+        }
+        // What is behind the semicolon is when it is to begin.
+        let text = header.split(separator: ";", omittingEmptySubsequences: false)[0]
+        guard text.hasPrefix("npt=") else { return nil }
+        let start = text.dropFirst(4).prefix { $0 != "-" }
+        switch start {
+        case "now": self = .now
+        case "": return nil
+        default:
+            guard let nanoseconds = Self.nanoseconds(start) else { return nil }
+            self = .from(nanoseconds)
+        }
+    }
+
+    /// `83.5` or `0:01:23.5` (RFC 2326 §3.6).
+    private static func nanoseconds(_ text: Substring) -> Int64? {
+        let parts = text.split(separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
+        let fields = parts[0].split(separator: ":", omittingEmptySubsequences: false)
+        guard fields.count == 1 || fields.count == 3, !fields.contains(where: \.isEmpty) else {
+            return nil
+        }
+        var seconds: Int64 = 0
+        for field in fields {
+            guard field.utf8.count <= 10, isDigits(field), let number = Int64(field) else {
+                return nil
+            }
+            seconds = seconds * 60 + number
+            guard seconds <= maximumSeconds else { return nil }
+        }
+        var fraction: Int64 = 0
+        if parts.count > 1 {
+            guard isDigits(parts[1]) else { return nil }
+            let digits = parts[1].utf8.prefix(9)
+            for digit in digits { fraction = fraction * 10 + Int64(digit - 0x30) }
+            for _ in digits.count..<9 { fraction *= 10 }
+        }
+        return seconds * 1_000_000_000 + fraction
+    }
+
+    private static func isDigits(_ text: Substring) -> Bool {
+        text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+    }
+
+    /// Seconds with milliseconds, as answers and descriptions write normal play time.
+    package static func text(_ nanoseconds: Int64) -> String {
+        let milliseconds = max(0, nanoseconds) / 1_000_000
+        let rest = String(milliseconds % 1_000)
+        return "\(milliseconds / 1_000).\(String(repeating: "0", count: 3 - rest.count))\(rest)"
+    }
+}

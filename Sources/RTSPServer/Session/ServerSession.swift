@@ -1,0 +1,378 @@
+import RTSP
+
+/// One client's connection: requests in, actions out. A value without sockets; times are the caller's monotonic clock, nanoseconds.
+///
+/// A connection has one session, which ends with it. A request that needs an answer from elsewhere (who asks, what there is, where playing
+/// begins) is held until the caller gives it; those behind it wait.
+package struct ServerSession: Sendable {
+    /// What the caller is to do, in this order.
+    package enum Action: Hashable, Sendable {
+        case send([UInt8])
+        /// Answer with ``ServerSession/resolved(_:now:)``.
+        case resolve(Wish)
+        /// Answer with ``ServerSession/began(_:now:)``; media follows that.
+        case play(PlayRange, tracks: [Int: ClientTransport])
+        case pause
+        /// The session is over; the connection stays.
+        case tearDown
+        /// Once everything is sent.
+        case close(reason: String)
+    }
+
+    /// Who asks for what.
+    package struct Wish: Hashable, Sendable {
+        package let resource: ServedAddress.Resource
+        package let credentials: ClientCredentials?
+    }
+
+    /// What has become of a wish.
+    package enum Resolution: Hashable, Sendable {
+        /// - Parameter sources: SSRC of each track's packets.
+        case granted(ServedPresentation, sources: [UInt32])
+        case refused(ServerStatus)
+    }
+
+    /// Where playing begins.
+    package struct Beginning: Hashable, Sendable {
+        package struct Track: Hashable, Sendable {
+            /// Of the first packet.
+            package var sequence: UInt16
+            /// Of the instant where it begins.
+            package var timestamp: UInt32
+
+            package init(sequence: UInt16, timestamp: UInt32) {
+                self.sequence = sequence
+                self.timestamp = timestamp
+            }
+        }
+
+        /// Normal play time, nanoseconds; nil: live.
+        package var startNanoseconds: Int64?
+        /// By index; those that are not known yet are missing.
+        package var tracks: [Int: Track]
+
+        package init(startNanoseconds: Int64?, tracks: [Int: Track]) {
+            self.startNanoseconds = startNanoseconds
+            self.tracks = tracks
+        }
+    }
+
+    /// A client that says nothing for so long is gone, unless it takes packets on its connection.
+    package static let timeoutSeconds: Int64 = 60
+    /// Until its first request that is granted: players ask at once.
+    private static let greetingNanoseconds: Int64 = 15_000_000_000
+    /// Log-ins that were refused on one connection, until it is closed. Clients ask once without and once with a password.
+    private static let maximumRefusals = 5
+    private static let second: Int64 = 1_000_000_000
+
+    private struct Granted {
+        let resource: ServedAddress.Resource
+        let presentation: ServedPresentation
+        let sources: [UInt32]
+        /// Of the address under which it was granted.
+        let base: String
+    }
+
+    private enum Phase {
+        /// Nothing is waited for.
+        case ready
+        case resolving(ClientRequest, ServedAddress)
+        case beginning(ClientRequest)
+        case closed
+    }
+
+    private enum Playing {
+        case not
+        case paused
+        case now
+    }
+
+    private let identifier: String
+    private let ports: ServerPorts?
+    private var reader = ClientReader()
+    private var budget = RequestBudget()
+    private var phase = Phase.ready
+    private var granted: Granted?
+    private var transports: [Int: ClientTransport] = [:]
+    private var playing = Playing.not
+    private var refusals = 0
+    private let opened: Int64
+    private var lastHeard: Int64
+    private var actions: [Action] = []
+
+    /// - Parameters:
+    ///   - identifier: of the session: at least eight characters that nobody can guess (RFC 2326 §3.4).
+    ///   - ports: of datagrams; nil: clients get none.
+    package init(identifier: String, ports: ServerPorts?, now: Int64) {
+        self.identifier = identifier
+        self.ports = ports
+        opened = now
+        lastHeard = now
+    }
+
+    /// Whether requests wait for an answer of the caller's; no more bytes should be read meanwhile.
+    package var isWaiting: Bool {
+        switch phase {
+        case .resolving, .beginning: true
+        case .ready, .closed: false
+        }
+    }
+
+    package var isPlaying: Bool { playing == .now }
+
+    // MARK: Inputs
+
+    /// Takes bytes of the connection.
+    package mutating func receive(_ bytes: some Collection<UInt8>, now: Int64) -> [Action] {
+        if case .closed = phase { return [] }
+        lastHeard = now
+        do throws(RTSPServerError) {
+            try budget.take(bytes: bytes.count, now: now)
+            try reader.add(bytes)
+        } catch {
+            return close("\(error)")
+        }
+        return proceed(now)
+    }
+
+    /// A report came as a datagram.
+    package mutating func heard(now: Int64) { lastHeard = now }
+
+    package mutating func resolved(_ resolution: Resolution, now: Int64) -> [Action] {
+        guard case .resolving(let request, let address) = phase else { return [] }
+        phase = .ready
+        switch resolution {
+        case .refused(let status):
+            refuse(request, status)
+        case .granted(let presentation, let sources):
+            granted = Granted(
+                resource: address.resource, presentation: presentation, sources: sources,
+                base: address.base)
+            answerGranted(request, address)
+        }
+        return proceed(now)
+    }
+
+    package mutating func began(_ beginning: Beginning, now: Int64) -> [Action] {
+        guard case .beginning(let request) = phase, let granted else { return [] }
+        phase = .ready
+        playing = .now
+        var headers = [("Session", identifier)]
+        if let start = beginning.startNanoseconds {
+            headers.append(("Range", "npt=\(PlayRange.text(start))-"))
+        } else {
+            headers.append(("Range", "npt=now-"))
+        }
+        let info = transports.keys.sorted().compactMap { track -> String? in
+            guard let first = beginning.tracks[track] else { return nil }
+            return
+                "url=\(granted.base)trackID=\(track);seq=\(first.sequence);rtptime=\(first.timestamp)"
+        }
+        if !info.isEmpty { headers.append(("RTP-Info", info.joined(separator: ","))) }
+        answer(request, .ok, headers)
+        return proceed(now)
+    }
+
+    /// Playing could not begin.
+    package mutating func failed(_ status: ServerStatus, now: Int64) -> [Action] {
+        guard case .beginning(let request) = phase else { return [] }
+        phase = .ready
+        answer(request, status)
+        return proceed(now)
+    }
+
+    /// Asks once a second whether the client is still there.
+    /// - Parameter takesPackets: packets on the connection have been taken since it was asked last.
+    package mutating func tick(takesPackets: Bool, now: Int64) -> [Action] {
+        if takesPackets { lastHeard = now }
+        switch phase {
+        case .closed: return []
+        case .resolving, .beginning: return []
+        case .ready: break
+        }
+        if granted == nil, now - opened > Self.greetingNanoseconds {
+            return close("nothing granted within \(Self.greetingNanoseconds / Self.second) s")
+        }
+        if now - lastHeard > Self.timeoutSeconds * Self.second {
+            return close("nothing heard for \(Self.timeoutSeconds) s")
+        }
+        return []
+    }
+
+    // MARK: Requests
+
+    private mutating func proceed(_ now: Int64) -> [Action] {
+        do throws(RTSPServerError) {
+            while case .ready = phase {
+                guard let item = try reader.next() else { break }
+                switch item {
+                case .packet: continue
+                case .request(let request):
+                    try budget.takeRequest()
+                    take(request)
+                }
+            }
+        } catch {
+            return close("\(error)")
+        }
+        defer { actions = [] }
+        return actions
+    }
+
+    /// Answers what cannot be read, and closes.
+    private mutating func close(_ reason: String) -> [Action] {
+        defer { actions = [] }
+        if case .closed = phase { return [] }
+        phase = .closed
+        actions.append(.send(Array("RTSP/1.0 400 Bad Request\r\nConnection: close\r\n\r\n".utf8)))
+        actions.append(.close(reason: reason))
+        return actions
+    }
+
+    private mutating func take(_ request: ClientRequest) {
+        if let required = request.head.value("require") {
+            // What a client requires, and we do not have (RFC 2326 §12.32).
+            let named = String(required.unicodeScalars.prefix(80).map { Character($0) })
+            return answer(
+                request, .optionNotSupported, [("Unsupported", named.filter { $0.isASCII })])
+        }
+        switch request.method {
+        case .options:
+            answer(
+                request, .ok,
+                [("Public", "OPTIONS, DESCRIBE, SETUP, PLAY, PAUSE, TEARDOWN, GET_PARAMETER")])
+        case .describe: resolve(request)
+        case .setUp:
+            // A track is set up before it is played (§A.1).
+            guard playing != .now else { return answer(request, .notValidInThisState) }
+            resolve(request)
+        case .play:
+            guard isOfSession(request) else { return }
+            guard !transports.isEmpty else { return answer(request, .notValidInThisState) }
+            guard let range = PlayRange(request.head.value("range")) else {
+                return answer(request, .invalidRange)
+            }
+            phase = .beginning(request)
+            actions.append(.play(range, tracks: transports))
+        case .pause:
+            guard isOfSession(request) else { return }
+            guard playing != .not else { return answer(request, .notValidInThisState) }
+            if playing == .now { actions.append(.pause) }
+            playing = .paused
+            answer(request, .ok, [("Session", identifier)])
+        case .tearDown:
+            guard isOfSession(request) else { return }
+            transports = [:]
+            playing = .not
+            actions.append(.tearDown)
+            answer(request, .ok)
+        case .getParameter:
+            // A sign of life; parameters are none (§10.8).
+            let isOpen = !transports.isEmpty
+            answer(request, .ok, isOpen ? [("Session", identifier)] : [])
+        case .setParameter, .announce, .record, .redirect:
+            answer(request, .methodNotAllowed)
+        case nil: answer(request, .notImplemented)
+        }
+    }
+
+    /// Whether a request names this connection's session; else it is answered.
+    private mutating func isOfSession(_ request: ClientRequest) -> Bool {
+        let named = request.head.value("session")?.prefix { $0 != ";" }
+        guard !transports.isEmpty, let named, named == identifier else {
+            answer(request, .sessionNotFound)
+            return false
+        }
+        if let address = ServedAddress(parsing: request.uri), address.track != nil,
+            transports.count > 1
+        {
+            answer(request, .onlyAggregateAllowed)
+            return false
+        }
+        return true
+    }
+
+    private mutating func resolve(_ request: ClientRequest) {
+        guard let address = ServedAddress(parsing: request.uri) else {
+            return answer(request, .notFound)
+        }
+        if request.method == .setUp, let granted, granted.resource == address.resource {
+            return answerGranted(request, address)
+        }
+        // A session is of one presentation.
+        guard transports.isEmpty else { return answer(request, .aggregateNotAllowed) }
+        phase = .resolving(request, address)
+        actions.append(
+            .resolve(
+                Wish(
+                    resource: address.resource,
+                    credentials: ClientCredentials(request, address))))
+    }
+
+    private mutating func refuse(_ request: ClientRequest, _ status: ServerStatus) {
+        guard status == .unauthorized else { return answer(request, status) }
+        refusals += 1
+        answer(
+            request, .unauthorized, [("WWW-Authenticate", "Basic realm=\"tributary\"")])
+        guard refusals >= Self.maximumRefusals else { return }
+        phase = .closed
+        actions.append(.close(reason: "\(refusals) log-ins were refused"))
+    }
+
+    private mutating func answerGranted(_ request: ClientRequest, _ address: ServedAddress) {
+        guard let granted else { return }
+        guard request.method == .setUp else {
+            return answer(
+                request, .ok,
+                [("Content-Base", granted.base), ("Content-Type", "application/sdp")],
+                body: Array(granted.presentation.description.utf8))
+        }
+        // A presentation of one track may be set up as a whole.
+        let tracks = granted.presentation.tracks
+        guard let track = address.track ?? (tracks.count == 1 ? 0 : nil) else {
+            return answer(request, .aggregateNotAllowed)
+        }
+        guard tracks.indices.contains(track) else { return answer(request, .notFound) }
+        if let named = request.head.value("session")?.prefix(while: { $0 != ";" }),
+            named != identifier
+        {
+            return answer(request, .sessionNotFound)
+        }
+        guard
+            let transport = ClientTransport(
+                parsing: request.head.value("transport") ?? "", track: track,
+                allowsDatagrams: ports != nil),
+            transports.allSatisfy({ $0.key == track || !$0.value.overlaps(transport) })
+        else { return answer(request, .unsupportedTransport) }
+        transports[track] = transport
+        answer(
+            request, .ok,
+            [
+                ("Transport", transport.header(source: granted.sources[track], ports: ports)),
+                ("Session", "\(identifier);timeout=\(Self.timeoutSeconds)"),
+            ])
+    }
+
+    private mutating func answer(
+        _ request: ClientRequest, _ status: ServerStatus, _ headers: [(String, String)] = [],
+        body: [UInt8] = []
+    ) {
+        var text = "RTSP/1.0 \(status.rawValue) \(status.reason)\r\nCSeq: \(request.sequence)\r\n"
+        for (name, value) in headers { text += "\(name): \(value)\r\n" }
+        if !body.isEmpty { text += "Content-Length: \(body.count)\r\n" }
+        actions.append(.send(Array("\(text)\r\n".utf8) + body))
+    }
+}
+
+extension ClientTransport {
+    /// Whether two tracks' packets could not be told apart, or would come in two ways.
+    fileprivate func overlaps(_ other: ClientTransport) -> Bool {
+        switch (self, other) {
+        case (.interleaved(let rtp, let rtcp), .interleaved(let otherRTP, let otherRTCP)):
+            !Set([rtp, rtcp]).isDisjoint(with: [otherRTP, otherRTCP])
+        case (.datagrams(let rtp, let rtcp), .datagrams(let otherRTP, let otherRTCP)):
+            !Set([rtp, rtcp]).isDisjoint(with: [otherRTP, otherRTCP])
+        case (.interleaved, .datagrams), (.datagrams, .interleaved): true
+        }
+    }
+}

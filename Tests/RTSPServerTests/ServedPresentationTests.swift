@@ -1,0 +1,38 @@
+import Media
+import RTSP
+import Testing
+
+@testable import RTSPServer
+
+@Suite struct ServedPresentationTests {
+    @Test func `a camera's client reads the description as it was meant`() throws {
+        let presentation = ServedPresentation(
+            name: "stage", formats: [ServedMedia.audio, ServedMedia.h264],
+            extent: .recorded(durationNanoseconds: 83_500_000_000))
+        let text = presentation.description
+        #expect(text.contains("a=range:npt=0-83.500\r\n"))
+        let read = try SessionDescription(parsing: Array(text.utf8))
+        let tracks = try read.media.map { try CameraTrackDescription($0) }
+        #expect(tracks.map(\.control) == ["trackID=0", "trackID=1"])
+        #expect(tracks.map(\.payloadType) == [96, 97])
+        #expect(tracks.map(\.clockRate) == [90_000, 48_000])
+        guard case .video(.h264, let video?) = tracks[0].coding,
+            case .video(let own) = ServedMedia.h264,
+            case .audio(let audio, let payload) = tracks[1].coding
+        else {
+            Issue.record("\(tracks)")
+            return
+        }
+        #expect(video.parameterSets == own.parameterSets)
+        #expect(TrackFormat.audio(audio) == ServedMedia.audio)
+        #expect(payload == AACPayload(sizeBits: 13, indexBits: 3, indexDeltaBits: 3))
+    }
+
+    @Test func `live sources have no end`() {
+        let live = ServedPresentation(name: "a", formats: [ServedMedia.h264], extent: .live)
+        #expect(live.description.contains("a=range:npt=now-\r\n"))
+        let growing = ServedPresentation(
+            name: "a", formats: [ServedMedia.h264], extent: .recorded(durationNanoseconds: nil))
+        #expect(growing.description.contains("a=range:npt=0-\r\n"))
+    }
+}
