@@ -30,10 +30,25 @@ package struct ViewerSettings: Sendable {
     /// How long addresses of the object store are valid that media is fetched from directly, seconds, 1 to 604,800; nil: the viewer sends
     /// all media itself.
     package var storeRedirectSeconds: Int?
+    /// Where players are answered over RTSP; nil: nowhere.
+    package var rtsp: RTSPAddress?
     package var version = ""
 
     package init(archive: ArchiveReference, host: String, port: UInt16) {
         self.archive = archive
+        self.host = host
+        self.port = port
+    }
+}
+
+/// Where RTSP is listened for.
+package struct RTSPAddress: Hashable, Sendable {
+    /// A name or an address, without brackets.
+    package var host: String
+    /// 0: any that is free.
+    package var port: UInt16
+
+    package init(host: String, port: UInt16) {
         self.host = host
         self.port = port
     }

@@ -66,6 +66,15 @@ struct ViewerCommand: RepeatingCommand {
     @Option(
         help: ArgumentHelp(
             """
+            Address at which players, recorders and home automation fetch live sources and recordings over RTSP: \
+            rtsp://HOST:PORT/live/SOURCE and rtsp://HOST:PORT/SESSION/SOURCE?from=83.5. With a certificate, rtsps://. HOST defaults \
+            to 127.0.0.1. (default: no RTSP)
+            """, valueName: "[host:]port"))
+    var rtsp: HTTPAddress?
+
+    @Option(
+        help: ArgumentHelp(
+            """
             Endpoint at which a collector publishes live pictures: tcp://ADDRESS:PORT or ipc://PATH. An endpoint on another \
             machine needs keys, or --insecure. (default: the collector's socket in the archive)
             """,
@@ -161,6 +170,19 @@ struct ViewerCommand: RepeatingCommand {
             throw ValidationError(
                 "\(listen) is open to other machines: give --users FILE, or listen on 127.0.0.1")
         }
+        if let rtsp, !Endpoint.isLocal("tcp://\(rtsp)") {
+            if users == nil {
+                throw ValidationError(
+                    "--rtsp \(rtsp) is open to other machines: give --users FILE, or listen on 127.0.0.1"
+                )
+            }
+            // A proxy for HTTP does not carry RTSP.
+            if tlsCertificate == nil, !insecure {
+                throw ValidationError(
+                    "--rtsp \(rtsp) is open to other machines: give --tls-certificate and --tls-key, or --insecure on a trusted"
+                        + " network")
+            }
+        }
         if !isLocal, tlsCertificate == nil, !behindProxy, !insecure {
             throw ValidationError(
                 "\(listen) is open to other machines: give --tls-certificate and --tls-key, --behind-proxy, or --insecure"
@@ -220,6 +242,7 @@ struct ViewerCommand: RepeatingCommand {
         settings.isBehindProxy = behindProxy
         settings.storeRedirectSeconds = storeRedirect.map { Int($0.nanoseconds / 1_000_000_000) }
         settings.version = Version.number
+        settings.rtsp = rtsp.map { RTSPAddress(host: $0.host, port: $0.port) }
         if let tlsCertificate, let tlsKey {
             settings.certificate = CertificateFiles(chain: tlsCertificate, key: tlsKey)
         }
@@ -295,12 +318,17 @@ struct ViewerCommand: RepeatingCommand {
     ) throws(ViewerError) {
         let manager = ServiceManager.current()
         let scheme = tlsCertificate == nil ? "http" : "https"
-        let host = listen.host
+        let (host, rtspHost) = (listen.host, rtsp?.host ?? "")
         let outcome = Outcome()
         let task = Task.detached {
             do {
                 try await server.run(
-                    ready: { port in
+                    ready: { port, rtspPort in
+                        if let rtspPort {
+                            logger.info(
+                                "players: \(scheme == "https" ? "rtsps" : "rtsp")://\(HTTPAddress(host: rtspHost, port: rtspPort))/live/SOURCE"
+                            )
+                        }
                         logger.info(
                             "watch at \(scheme)://\(HTTPAddress(host: host, port: port))/")
                         manager.ready()

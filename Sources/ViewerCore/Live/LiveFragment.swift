@@ -8,6 +8,8 @@ struct LiveFragment: Sendable {
     var source: String
     /// `moof` and `mdat`.
     var bytes: [UInt8]
+    /// What its samples are; their bytes are the last of ``bytes``, in the same order.
+    var runs: [FeedSamples.Run]
     /// From when to when its pictures are presented, or its sound where the source has no pictures, nanoseconds of session time; nil: it
     /// has none of that track.
     var mainNanoseconds: Range<Int64>?
@@ -62,6 +64,7 @@ struct LiveFragment: Sendable {
         } catch {
             throw .malformed
         }
+        runs = samples.runs
         session = samples.session
         source = samples.source
         startNanoseconds = start

@@ -79,7 +79,8 @@ struct Endpoints {
         }
     }
 
-    private static func newest(of site: ViewerSite, for rights: Rights) async throws -> String {
+    /// The newest session that somebody may see.
+    static func newest(of site: ViewerSite, for rights: Rights) async throws -> String {
         let newest = try await site.read { library -> String? in
             let names = try library.sessionNames()
             guard !rights.mayReadEverything else { return names.last }

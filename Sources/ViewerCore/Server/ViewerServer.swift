@@ -127,14 +127,17 @@ package struct ViewerServer: Sendable {
 
     /// Answers until the task is cancelled.
     /// - Parameters:
-    ///   - ready: called with the port when it listens.
+    ///   - ready: called with the port when it listens, and with that of RTSP.
     ///   - alive: called about once a second on a thread of its own, while everything that answers go through comes round.
     package func run(
-        ready: @escaping @Sendable (UInt16) -> Void, alive: @escaping @Sendable () -> Void
+        ready: @escaping @Sendable (UInt16, UInt16?) -> Void,
+        alive: @escaping @Sendable () -> Void
     ) async throws {
         // Both of them send; what is read and decoded has threads of its own.
         let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: 2)
         let progress = ServerProgress(Self.parts(eventLoops, site.threads))
+        let rtsp = try await listenForRTSP(on: eventLoops)
+        defer { rtsp?.stop() }
         let router = ViewerRoutes(
             site: site, settings: settings, access: access, hub: hub, log: log, history: history,
             exports: exports, commands: commands, streams: LiveStreams(hub: hub),
@@ -151,7 +154,8 @@ package struct ViewerServer: Sendable {
                     Self.limits.maximumConnections + 500)),
             services: certificate.map { [$0] } ?? [],
             onServerRunning: { channel in
-                ready(UInt16(clamping: channel.localAddress?.port ?? Int(settings.port)))
+                ready(
+                    UInt16(clamping: channel.localAddress?.port ?? Int(settings.port)), rtsp?.port)
             },
             eventLoopGroupProvider: .shared(eventLoops),
             // Hummingbird logs broken connections, which are normal here.
@@ -173,9 +177,24 @@ package struct ViewerServer: Sendable {
         do {
             try await application.run()
         } catch {
-            throw Self.reason(error, settings)
+            throw Self.reason(
+                error, host: settings.host, port: settings.port, option: "--listen")
         }
         try await site.threads.stop()
+    }
+
+    private func listenForRTSP(
+        on eventLoops: MultiThreadedEventLoopGroup
+    ) async throws -> RTSPListener? {
+        guard let address = settings.rtsp else { return nil }
+        let service = RTSPService(site: site, access: access.access, hub: hub, logger: logger)
+        do {
+            return try await RTSPListener.start(
+                service, host: address.host, port: address.port, certificate: certificate,
+                on: eventLoops)
+        } catch {
+            throw Self.reason(error, host: address.host, port: address.port, option: "--rtsp")
+        }
     }
 
     /// A name that nobody can know before, so that nobody else can have made the directory.
@@ -207,16 +226,19 @@ package struct ViewerServer: Sendable {
         }
     }
 
-    private static func reason(_ error: any Error, _ settings: ViewerSettings) -> any Error {
-        let host = settings.host.contains(":") ? "[\(settings.host)]" : settings.host
-        let address = "\(host):\(settings.port)"
+    private static func reason(
+        _ error: any Error, host: String, port: UInt16, option: String
+    ) -> any Error {
+        let name = host.contains(":") ? "[\(host)]" : host
+        let address = "\(name):\(port)"
         switch error {
         case let error as IOError:
             return ViewerError.cannotListen(
-                address: address, reason: systemMessage(error.errnoCode))
+                address: address, option: option, reason: systemMessage(error.errnoCode))
         case let error as SocketAddressError.UnknownHost:
             return ViewerError.cannotListen(
-                address: address, reason: "the host '\(error.host)' does not exist")
+                address: address, option: option,
+                reason: "the host '\(error.host)' does not exist")
         default: return error
         }
     }
@@ -224,15 +246,15 @@ package struct ViewerServer: Sendable {
 
 /// Why a viewer cannot answer.
 package enum ViewerError: Error, Hashable, CustomStringConvertible {
-    case cannotListen(address: String, reason: String)
+    case cannotListen(address: String, option: String, reason: String)
     case noCertificate(CertificateFiles, reason: String)
     case stopped(reason: String)
     case noAccess(AccessError)
 
     package var description: String {
         switch self {
-        case .cannotListen(let address, let reason):
-            "cannot serve HTTP at \(address): \(reason); use another --listen address"
+        case .cannotListen(let address, let option, let reason):
+            "cannot serve \(option == "--rtsp" ? "RTSP" : "HTTP") at \(address): \(reason); use another \(option) address"
         case .noAccess(let error): "\(error)"
         case .stopped(let reason): "the server has ended: \(reason)"
         case .noCertificate(let files, let reason):

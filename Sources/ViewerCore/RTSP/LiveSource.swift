@@ -1,0 +1,363 @@
+import Media
+import RTSPServer
+import Synchronization
+import Wire
+
+/// Takes packets of a live source, in order. Any thread may call.
+protocol LiveReader: AnyObject, Sendable {
+    func take(_ batch: SharedBatch)
+    /// Nothing follows.
+    func end(_ reason: String)
+}
+
+/// A live source as packets of RTP: made once, for all who read it (module `RTSPServer`).
+///
+/// It hears the source while somebody reads it, and for some seconds longer. A reader begins with the last keyframe. Timestamps go on where
+/// another session follows; where tracks change, the readers end, and can ask for a new description.
+final class LiveSource: Sendable {
+    /// What is described, and who sends it.
+    struct Description: Sendable {
+        var presentation: ServedPresentation
+        /// SSRC of each track.
+        var sources: [UInt32]
+    }
+
+    /// Nobody has read for so long: who connects again need not wait.
+    private static let idleNanoseconds: Int64 = 10_000_000_000
+    /// A source that is away for longer ends its readers.
+    private static let awayNanoseconds: Int64 = 30_000_000_000
+    /// What a description is waited for.
+    static let patienceNanoseconds: Int64 = 5_000_000_000
+    /// Longest group of pictures that is kept for who comes later.
+    private static let groupBytes = 16 << 20
+    private static let reportNanoseconds: Int64 = 5_000_000_000
+
+    private struct State {
+        var format: LiveFormat?
+        var presentation: ServedPresentation?
+        var senders: [TrackSender] = []
+        /// UTC of the timeline's zero: that of the first session. Nanoseconds.
+        var zeroUTCNanoseconds: Int64 = 0
+        /// From the last keyframe on; empty while a part is missing.
+        var group: [SharedBatch] = []
+        var groupBytes = 0
+        var groupBeginning = ServerSession.Beginning(startNanoseconds: nil, tracks: [:])
+        /// Decoding goes on with the next keyframe.
+        var isBroken = true
+        /// Newest instant of the timeline, and that of the last report; nanoseconds.
+        var newest = Int64.min
+        var reported = Int64.min
+        var readers: [ObjectIdentifier: any LiveReader] = [:]
+        var waiting: [CheckedContinuation<Void, Never>] = []
+        /// Monotonic, nanoseconds.
+        var usedNanoseconds: Int64
+        var goneNanoseconds: Int64?
+        var hasEnded = false
+    }
+
+    let name: String
+    private let hub: LiveHub
+    private let watcher: LiveWatcher
+    private let random: @Sendable () -> (UInt64, UInt64)
+    private let state: Mutex<State>
+
+    init(
+        _ name: String, hub: LiveHub, now: Int64 = SystemClock.monotonic.nowNanoseconds,
+        random: @escaping @Sendable () -> (UInt64, UInt64) = {
+            (UInt64.random(in: .min ... .max), UInt64.random(in: .min ... .max))
+        }
+    ) {
+        self.name = name
+        self.hub = hub
+        self.random = random
+        watcher = LiveWatcher(sources: [name]) { _ in true }
+        state = Mutex(State(usedNanoseconds: now))
+    }
+
+    /// It takes nothing in any more.
+    var isOver: Bool { state.withLock(\.hasEnded) }
+
+    var readerCount: Int { state.withLock { $0.readers.count } }
+
+    /// Takes in what comes, until nobody reads it any more.
+    func run() async {
+        guard hub.start(watcher) else { return finish("too many live sources are watched") }
+        while true {
+            let frames = await watcher.next()
+            if frames.isEmpty { break }
+            for frame in frames { take(frame, now: SystemClock.monotonic.nowNanoseconds) }
+            if isOver { break }
+        }
+        hub.stop(watcher)
+        finish("the source has ended")
+    }
+
+    func stop() { hub.stop(watcher) }
+
+    // MARK: Readers
+
+    /// What it is, once something of it has come; nil: nothing comes.
+    func description(now: Int64 = SystemClock.monotonic.nowNanoseconds) async -> Description? {
+        let known = state.withLock { state -> Bool in
+            state.usedNanoseconds = now
+            return state.presentation != nil || state.hasEnded
+        }
+        if !known {
+            let waking = Task { [self] in
+                try await Task.sleep(for: .nanoseconds(Self.patienceNanoseconds))
+                wake()
+            }
+            await withCheckedContinuation { continuation in
+                let isDue = state.withLock { state -> Bool in
+                    if state.presentation != nil || state.hasEnded { return true }
+                    state.waiting.append(continuation)
+                    return false
+                }
+                if isDue { continuation.resume() }
+            }
+            waking.cancel()
+        }
+        return state.withLock { state in
+            guard let presentation = state.presentation, !state.hasEnded else { return nil }
+            return Description(
+                presentation: presentation, sources: state.senders.map(\.source))
+        }
+    }
+
+    private func wake() {
+        let waiting = state.withLock { state in
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for each in waiting { each.resume() }
+    }
+
+    /// Begins to send to a reader.
+    /// - Parameters:
+    ///   - description: what it was told; nil is returned when that is not so any more.
+    ///   - catchesUp: it gets what came since the last keyframe at once; else it begins with the next one.
+    func add(
+        _ reader: any LiveReader, with description: ServedPresentation, catchesUp: Bool
+    ) -> ServerSession.Beginning? {
+        state.withLock { state in
+            guard !state.hasEnded, state.presentation == description else { return nil }
+            state.readers[ObjectIdentifier(reader)] = reader
+            guard catchesUp, !state.group.isEmpty else {
+                return ServerSession.Beginning(startNanoseconds: nil, tracks: [:])
+            }
+            // Nothing that comes now may overtake it.
+            for batch in state.group { reader.take(batch) }
+            return state.groupBeginning
+        }
+    }
+
+    func remove(_ reader: any LiveReader, now: Int64 = SystemClock.monotonic.nowNanoseconds) {
+        state.withLock { state in
+            state.readers[ObjectIdentifier(reader)] = nil
+            state.usedNanoseconds = max(state.usedNanoseconds, now)
+        }
+    }
+
+    // MARK: The feed
+
+    func take(_ frame: LiveFrame, now: Int64) {
+        switch frame.content {
+        case .begin(let format, _): begin(format)
+        case .media(let fragment):
+            state.withLock { state in
+                state.goneNanoseconds = nil
+                Self.take(fragment, &state)
+            }
+        case .skipped:
+            state.withLock { state in
+                for index in state.senders.indices { state.senders[index].noteLoss() }
+                Self.forgetGroup(&state)
+            }
+        case .gone:
+            state.withLock { state in
+                state.goneNanoseconds = now
+                Self.forgetGroup(&state)
+            }
+        case .beat: beat(now)
+        }
+    }
+
+    private func beat(_ now: Int64) {
+        let end = state.withLock { state -> Bool in
+            if !state.readers.isEmpty { state.usedNanoseconds = now }
+            let isAway = state.goneNanoseconds.map { now - $0 > Self.awayNanoseconds } ?? false
+            return isAway || now - state.usedNanoseconds > Self.idleNanoseconds
+        }
+        if end { finish("the source sends nothing") }
+    }
+
+    private static func forgetGroup(_ state: inout State) {
+        state.isBroken = true
+        state.group = []
+        state.groupBytes = 0
+    }
+
+    private func begin(_ format: LiveFormat) {
+        let ended = state.withLock { state -> [any LiveReader] in
+            defer { state.format = format }
+            state.goneNanoseconds = nil
+            Self.forgetGroup(&state)
+            if Self.follow(format, &state) { return [] }
+            let presentation = ServedPresentation(
+                name: name, formats: format.formats, extent: .live)
+            state.presentation = presentation
+            state.senders = presentation.tracks.compactMap { TrackSender($0, random: random()) }
+            state.zeroUTCNanoseconds = format.zeroUTCNanoseconds
+            state.newest = .min
+            state.reported = .min
+            defer { state.readers = [:] }
+            return Array(state.readers.values)
+        }
+        for reader in ended { reader.end("the source is coded otherwise from now on") }
+        wake()
+    }
+
+    /// Goes on with the same tracks.
+    private static func follow(_ format: LiveFormat, _ state: inout State) -> Bool {
+        guard let old = state.presentation else { return false }
+        let new = ServedPresentation(name: old.name, formats: format.formats, extent: .live)
+        guard new.tracks.count == old.tracks.count else { return false }
+        // A clock that was set back would have times come twice.
+        let shift = format.zeroUTCNanoseconds.clampedSubtracting(state.zeroUTCNanoseconds)
+        guard format.session == state.format?.session || shift > state.newest else { return false }
+        var senders = state.senders
+        for index in senders.indices where !senders[index].follow(new.tracks[index].format) {
+            return false
+        }
+        state.senders = senders
+        state.presentation = new
+        return true
+    }
+
+    private static func take(_ fragment: LiveFragment, _ state: inout State) {
+        guard let format = state.format, fragment.session == format.session else { return }
+        if fragment.beginsDecodable { state.isBroken = false }
+        guard !state.isBroken else { return }
+        var batch = PacketBatch()
+        batch.beginsDecodable = fragment.beginsDecodable
+        let shift = format.zeroUTCNanoseconds.clampedSubtracting(state.zeroUTCNanoseconds)
+        let start = shift.clampedAdding(fragment.startNanoseconds)
+        if fragment.beginsDecodable || start.clampedSubtracting(state.reported) > reportNanoseconds
+        {
+            report(start, to: &batch, &state)
+        }
+        let first = beginning(start, state)
+        let media =
+            fragment.bytes.count
+            - fragment.runs.reduce(0) { sum, run in
+                run.samples.reduce(sum) { $0 + Int($1.sizeBytes) }
+            }
+        var place = media
+        for run in fragment.runs {
+            let sender = state.senders.firstIndex { index in
+                state.presentation?.tracks[index.track].format.kind == run.track
+            }
+            for sample in run.samples {
+                let end = place + Int(sample.sizeBytes)
+                defer { place = end }
+                guard let sender, end <= fragment.bytes.count else { continue }
+                let ticks = saturatingRescale(
+                    shift, from: .nanoseconds, to: state.senders[sender].timescale
+                ).clampedAdding(sample.pts)
+                do throws(BitstreamError) {
+                    try state.senders[sender].append(
+                        Array(fragment.bytes[place..<end]), ticks: ticks,
+                        isKeyframe: sample.flags.contains(.keyframe), to: &batch)
+                } catch {
+                    // A sample that no decoder reads either: a receiver counts it as lost.
+                    state.senders[sender].noteLoss()
+                }
+            }
+        }
+        state.newest = max(
+            state.newest, start.clampedAdding(fragment.durationNanoseconds))
+        guard !batch.isEmpty else { return }
+        let shared = SharedBatch(batch)
+        if fragment.beginsDecodable {
+            state.group = []
+            state.groupBytes = 0
+            state.groupBeginning = first
+        }
+        if fragment.beginsDecodable || !state.group.isEmpty {
+            state.group.append(shared)
+            state.groupBytes += batch.bytes.count
+        }
+        if state.groupBytes > groupBytes {
+            state.group = []
+            state.groupBytes = 0
+        }
+        for reader in state.readers.values { reader.take(shared) }
+    }
+
+    /// Each track's report of one instant of the timeline.
+    private static func report(_ instant: Int64, to batch: inout PacketBatch, _ state: inout State)
+    {
+        for sender in state.senders {
+            sender.report(
+                ticks: saturatingRescale(instant, from: .nanoseconds, to: sender.timescale),
+                utcNanoseconds: state.zeroUTCNanoseconds.clampedAdding(instant), to: &batch)
+        }
+        state.reported = instant
+    }
+
+    private static func beginning(_ instant: Int64, _ state: State) -> ServerSession.Beginning {
+        var tracks: [Int: ServerSession.Beginning.Track] = [:]
+        for sender in state.senders {
+            tracks[sender.track] = ServerSession.Beginning.Track(
+                sequence: sender.sequence,
+                timestamp: sender.timestamp(
+                    saturatingRescale(instant, from: .nanoseconds, to: sender.timescale)))
+        }
+        return ServerSession.Beginning(startNanoseconds: nil, tracks: tracks)
+    }
+
+    private func finish(_ reason: String) {
+        let readers = state.withLock { state -> [any LiveReader] in
+            state.hasEnded = true
+            state.group = []
+            defer { state.readers = [:] }
+            return Array(state.readers.values)
+        }
+        for reader in readers { reader.end(reason) }
+        wake()
+        hub.stop(watcher)
+    }
+}
+
+/// The live sources that are read, one for each name.
+final class LiveSources: Sendable {
+    private let hub: LiveHub
+    private let sources = Mutex<[String: LiveSource]>([:])
+
+    init(hub: LiveHub) { self.hub = hub }
+
+    /// Sources that are heard at once.
+    private static let maximumSources = 500
+
+    /// The source of that name, which is heard from now on; nil: there are too many.
+    func source(_ name: String) -> LiveSource? {
+        let (source, isNew) = sources.withLock { sources -> (LiveSource?, Bool) in
+            if let known = sources[name], !known.isOver { return (known, false) }
+            for (name, source) in sources where source.isOver { sources[name] = nil }
+            guard sources.count < Self.maximumSources else { return (nil, false) }
+            let new = LiveSource(name, hub: hub)
+            sources[name] = new
+            return (new, true)
+        }
+        if let source, isNew { Task { await source.run() } }
+        return source
+    }
+
+    var readerCount: Int {
+        sources.withLock { $0.values.reduce(0) { $0 + $1.readerCount } }
+    }
+
+    func stop() {
+        for source in sources.withLock({ Array($0.values) }) { source.stop() }
+    }
+}

@@ -1,0 +1,434 @@
+import Logging
+import Media
+import NIOCore
+import RTSPServer
+
+/// One connection of the RTSP server. Used on its event loop.
+final class RTSPConnection: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// What a reader may leave on the way: two seconds of 16 Mbit/s. Past it, pictures are left out up to the next keyframe that finds room.
+    static let maximumOutstandingBytes = 4 << 20
+    /// A recording is read no further ahead.
+    private static let recordingOutstandingBytes = 1 << 20
+    /// Bytes that nobody has taken for so long: the reader is gone.
+    private static let stallNanoseconds: Int64 = 20_000_000_000
+    private static let look = TimeAmount.seconds(1)
+
+    private enum Content {
+        case none
+        case live(LiveSource, LiveSource.Description)
+        case recording(RecordingPlayback)
+    }
+
+    /// Stands for the connection in a live source.
+    private final class Reader: LiveReader {
+        let bound: NIOLoopBound<RTSPConnection>
+        let eventLoop: any EventLoop
+
+        init(_ connection: RTSPConnection, _ eventLoop: any EventLoop) {
+            bound = NIOLoopBound(connection, eventLoop: eventLoop)
+            self.eventLoop = eventLoop
+        }
+
+        func take(_ batch: SharedBatch) {
+            eventLoop.execute { self.bound.value.takeLive(batch, for: self) }
+        }
+
+        func end(_ reason: String) {
+            eventLoop.execute { self.bound.value.endLive(reason, for: self) }
+        }
+    }
+
+    private let service: RTSPService
+    private let isSecure: Bool
+    private var context: ChannelHandlerContext?
+    private var number: Int?
+    private var address = "local"
+    private var session: ServerSession
+    private var content = Content.none
+    private var identity = Identity.nobody
+    private var pass: AccessPass?
+    private var transports: [Int: ClientTransport] = [:]
+    private var remotes: [Int: (rtp: SocketAddress, rtcp: SocketAddress)] = [:]
+    private var reportKeys: [String] = []
+    private var reader: Reader?
+    private var playing: Task<Void, Never>?
+    /// Live pictures are left out up to the next keyframe.
+    private var isSkipping = false
+    private(set) var skippedGroups: UInt64 = 0
+    private var outstandingBytes = 0
+    /// When a write was taken last, or the first one was begun; monotonic, nanoseconds.
+    private var progressed: Int64 = 0
+    private var hasTaken = false
+    private var looking: RepeatedTask?
+    private var isClosing = false
+
+    init(_ service: RTSPService, isSecure: Bool) {
+        self.service = service
+        self.isSecure = isSecure
+        // Over TLS, packets do not travel beside it in clear.
+        let ports = isSecure ? nil : service.datagramChannels?.ports
+        session = ServerSession(
+            identifier: Self.identifier(), ports: ports, now: SystemClock.monotonic.nowNanoseconds)
+    }
+
+    private static func identifier() -> String {
+        randomBytes(16).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+    }
+
+    private static var now: Int64 { SystemClock.monotonic.nowNanoseconds }
+
+    // MARK: Channel
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        if context.channel.isActive { begin(context) }
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        begin(context)
+        context.fireChannelActive()
+    }
+
+    private func begin(_ context: ChannelHandlerContext) {
+        guard number == nil, !isClosing else { return }
+        address = context.remoteAddress?.ipAddress ?? "local"
+        guard let number = service.begin(context.channel) else {
+            isClosing = true
+            context.close(promise: nil)
+            return
+        }
+        self.number = number
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        looking = context.eventLoop.scheduleRepeatedTask(
+            initialDelay: Self.look, delay: Self.look
+        ) { _ in bound.value.tick() }
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let buffer = unwrapInboundIn(data)
+        carryOut(session.receive(buffer.readableBytesView, now: Self.now))
+        if session.isWaiting { readOn(false) }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        isClosing = true
+        stopPlaying()
+        looking?.cancel()
+        looking = nil
+        if let number { service.end(number) }
+        number = nil
+        content = .none
+        self.context = nil
+        context.fireChannelInactive()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // A connection that breaks, or a handshake that fails, is normal here.
+        context.close(promise: nil)
+    }
+
+    private func readOn(_ isWanted: Bool) {
+        context?.channel.setOption(.autoRead, value: isWanted).whenComplete { _ in }
+    }
+
+    private func tick() {
+        guard !isClosing else { return }
+        let now = Self.now
+        if let pass, !service.access.isValid(pass, now: .now()) {
+            return close("the account has changed")
+        }
+        if outstandingBytes > 0, now - progressed > Self.stallNanoseconds {
+            // Its bytes would wait for as long as the kernel tries.
+            service.logger.info("RTSP: \(address) does not read, and is disconnected")
+            isClosing = true
+            context?.close(promise: nil)
+            return
+        }
+        for key in reportKeys {
+            if let heard = service.heard(key) { session.heard(now: heard) }
+        }
+        let takes = hasTaken && session.isPlaying && remotes.isEmpty
+        hasTaken = false
+        carryOut(session.tick(takesPackets: takes, now: now))
+    }
+
+    // MARK: Actions
+
+    private func carryOut(_ actions: [ServerSession.Action]) {
+        for action in actions {
+            switch action {
+            case .send(let bytes): send(bytes)
+            case .resolve(let wish): resolve(wish)
+            case .play(let range, let tracks): play(range, tracks)
+            case .pause: stopPlaying()
+            case .tearDown:
+                stopPlaying()
+                content = .none
+            case .close(let reason): close(reason)
+            }
+        }
+    }
+
+    /// Continues with what was behind a request that waited.
+    private func proceed(_ actions: [ServerSession.Action]) {
+        carryOut(actions)
+        if !session.isWaiting { readOn(true) }
+    }
+
+    private func send(_ bytes: [UInt8]) {
+        write(ByteBuffer(bytes: bytes))
+        context?.flush()
+    }
+
+    private func close(_ reason: String) {
+        guard !isClosing else { return }
+        isClosing = true
+        stopPlaying()
+        service.logger.debug("RTSP: \(address) is disconnected: \(reason)")
+        guard let context else { return }
+        let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
+        // Behind what is still to be sent.
+        context.writeAndFlush(wrapOutboundOut(ByteBuffer())).whenComplete { _ in
+            bound.value.close(promise: nil)
+        }
+    }
+
+    private func resolve(_ wish: ServerSession.Wish) {
+        guard let context, let number else { return }
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        let (service, address, eventLoop) = (service, address, context.eventLoop)
+        Task {
+            let outcome = await service.resolve(wish, from: address, connection: number)
+            eventLoop.execute { bound.value.resolved(outcome) }
+        }
+    }
+
+    private func resolved(_ outcome: RTSPService.Outcome) {
+        guard !isClosing else { return }
+        stopPlaying()
+        let resolution: ServerSession.Resolution
+        switch outcome {
+        case .refused(let status): resolution = .refused(status)
+        case .live(let source, let description, let identity, let pass):
+            content = .live(source, description)
+            (self.identity, self.pass) = (identity, pass)
+            resolution = .granted(description.presentation, sources: description.sources)
+        case .recording(let playback, let identity, let pass):
+            content = .recording(playback)
+            (self.identity, self.pass) = (identity, pass)
+            resolution = .granted(playback.presentation, sources: playback.sources)
+        }
+        proceed(session.resolved(resolution, now: Self.now))
+    }
+
+    // MARK: Playing
+
+    private func play(_ range: PlayRange, _ tracks: [Int: ClientTransport]) {
+        guard let context else { return }
+        let before = stopPlaying()
+        transports = tracks
+        remotes = [:]
+        for (track, transport) in tracks {
+            guard case .datagrams(let rtp, let rtcp) = transport else { continue }
+            do {
+                remotes[track] = (
+                    try SocketAddress(ipAddress: address, port: Int(rtp)),
+                    try SocketAddress(ipAddress: address, port: Int(rtcp))
+                )
+                let key = RTSPService.datagramKey(address, port: Int(rtcp))
+                service.expect(key, now: Self.now)
+                reportKeys.append(key)
+            } catch {
+                return carryOut(session.failed(.unsupportedTransport, now: Self.now))
+            }
+        }
+        isSkipping = false
+        switch content {
+        case .none: carryOut(session.failed(.notValidInThisState, now: Self.now))
+        case .live(let source, let description):
+            let reader = Reader(self, context.eventLoop)
+            // A group of pictures at once would not fit in a receiver's socket.
+            let beginning = source.add(
+                reader, with: description.presentation, catchesUp: remotes.isEmpty)
+            guard let beginning else {
+                return carryOut(session.failed(.notFound, now: Self.now))
+            }
+            self.reader = reader
+            isSkipping = beginning.tracks.isEmpty
+            carryOut(session.began(beginning, now: Self.now))
+        case .recording(let playback):
+            let place: Int64? =
+                switch range {
+                case .unspecified, .now: nil
+                case .from(let nanoseconds): nanoseconds
+                }
+            playing = Self.play(
+                playback, from: place, after: before,
+                NIOLoopBound(self, eventLoop: context.eventLoop), context.eventLoop)
+        }
+    }
+
+    /// - Returns: what ends now, and still may read.
+    @discardableResult
+    private func stopPlaying() -> Task<Void, Never>? {
+        if let reader, case .live(let source, _) = content { source.remove(reader) }
+        reader = nil
+        for key in reportKeys { service.forget(key) }
+        reportKeys = []
+        defer { playing = nil }
+        playing?.cancel()
+        return playing
+    }
+
+    private static func play(
+        _ playback: RecordingPlayback, from place: Int64?, after before: Task<Void, Never>?,
+        _ bound: NIOLoopBound<RTSPConnection>, _ eventLoop: any EventLoop
+    ) -> Task<Void, Never> {
+        Task {
+            if let before { await before.value }
+            await send(playback, from: place, bound, eventLoop)
+        }
+    }
+
+    /// Sends a recording at the pace at which it was recorded.
+    private static func send(
+        _ playback: RecordingPlayback, from place: Int64?, _ bound: NIOLoopBound<RTSPConnection>,
+        _ eventLoop: any EventLoop
+    ) async {
+        do {
+            let beginning = try await playback.begin(at: place)
+            try await eventLoop.submit {
+                bound.value.proceed(bound.value.session.began(beginning, now: now))
+            }.get()
+            var pace = RecordingPace()
+            while true {
+                let steps = try await playback.next()
+                if steps.isEmpty { break }
+                for step in steps {
+                    let due = pace.due(step.dueNanoseconds, now: now)
+                    if due > now { try await Task.sleep(for: .nanoseconds(due - now)) }
+                    try Task.checkCancellation()
+                    var waiting = try await eventLoop.submit {
+                        bound.value.takeRecorded(step.batch)
+                    }.get()
+                    while waiting > recordingOutstandingBytes {
+                        try await Task.sleep(for: .milliseconds(20))
+                        waiting = try await eventLoop.submit { bound.value.outstandingBytes }.get()
+                    }
+                }
+            }
+            let last = playback.goodbye()
+            try await eventLoop.submit { _ = bound.value.takeRecorded(last) }.get()
+        } catch is CancellationError {
+            return
+        } catch {
+            let status = RTSPService.status(of: error)
+            eventLoop.execute { bound.value.failed(status) }
+        }
+    }
+
+    /// A recording cannot be read, at its beginning or later.
+    private func failed(_ status: ServerStatus) {
+        guard !isClosing else { return }
+        if session.isWaiting {
+            proceed(session.failed(status, now: Self.now))
+        } else {
+            close("the recording cannot be read on")
+        }
+    }
+
+    private func takeRecorded(_ batch: SharedBatch) -> Int {
+        guard !isClosing else { return 0 }
+        send(batch)
+        return outstandingBytes
+    }
+
+    private func takeLive(_ batch: SharedBatch, for reader: Reader) {
+        guard !isClosing, self.reader === reader else { return }
+        let isFull = outstandingBytes > Self.maximumOutstandingBytes
+        if isSkipping || isFull {
+            guard batch.batch.beginsDecodable, !isFull else {
+                if !isSkipping { skippedGroups += 1 }
+                isSkipping = true
+                return
+            }
+            isSkipping = false
+        }
+        send(batch)
+    }
+
+    private func endLive(_ reason: String, for reader: Reader) {
+        guard self.reader === reader else { return }
+        close(reason)
+    }
+
+    // MARK: Packets
+
+    private func send(_ batch: SharedBatch) {
+        guard remotes.isEmpty else { return sendDatagrams(batch) }
+        if batch.batch.isUsual(transports) {
+            write(batch.buffer)
+        } else {
+            let bytes = batch.batch.interleaved(transports)
+            if bytes.isEmpty { return }
+            write(ByteBuffer(bytes: bytes))
+        }
+        context?.flush()
+    }
+
+    private func write(_ buffer: ByteBuffer) {
+        guard let context else { return }
+        let count = buffer.readableBytes
+        if outstandingBytes == 0 { progressed = Self.now }
+        outstandingBytes += count
+        let bound = NIOLoopBound(self, eventLoop: context.eventLoop)
+        context.write(wrapOutboundOut(buffer)).whenComplete { result in
+            let own = bound.value
+            own.outstandingBytes -= count
+            guard case .success = result else { return }
+            own.progressed = Self.now
+            own.hasTaken = true
+        }
+    }
+
+    private func sendDatagrams(_ batch: SharedBatch) {
+        guard let channels = service.datagramChannels else { return }
+        for packet in batch.batch.packets {
+            guard let remote = remotes[packet.track], let bytes = batch.slice(packet) else {
+                continue
+            }
+            let channel = packet.isControl ? channels.rtcp : channels.rtp
+            channel.write(
+                AddressedEnvelope(
+                    remoteAddress: packet.isControl ? remote.rtcp : remote.rtp, data: bytes),
+                promise: nil)
+        }
+        channels.rtp.flush()
+        channels.rtcp.flush()
+    }
+}
+
+/// Says when a recording's samples are due: as far apart as they were recorded. What is missing for long is not waited for.
+struct RecordingPace {
+    /// A hole up to this is as long as it was.
+    private static let longestHole: Int64 = 10_000_000_000
+
+    private var anchor: (media: Int64, time: Int64)?
+    private var last = Int64.min
+
+    /// - Parameters:
+    ///   - media: decoding time, nanoseconds.
+    ///   - now: monotonic, nanoseconds.
+    mutating func due(_ media: Int64, now: Int64) -> Int64 {
+        let isFirst = anchor == nil
+        if isFirst || media.clampedSubtracting(last) > Self.longestHole {
+            anchor = (media, now)
+        }
+        last = max(last, media)
+        guard let anchor else { return now }
+        return anchor.time.clampedAdding(media.clampedSubtracting(anchor.media))
+    }
+}

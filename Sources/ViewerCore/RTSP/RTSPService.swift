@@ -1,0 +1,164 @@
+import HTTPTypes
+import Logging
+import Media
+import NIOCore
+import RTSPServer
+import Synchronization
+
+/// What all connections of the RTSP server share. Any thread may call.
+final class RTSPService: Sendable {
+    /// Readers, and clients that have not asked for anything yet.
+    static let maximumConnections = 500
+    /// Of these, clients that nothing has been granted: the oldest gives its place to a new one.
+    static let maximumStrangers = 100
+    /// As of live streams over HTTP.
+    static let maximumReadersOfAccount = LiveHub.maximumWatchersOfAccount
+
+    /// What a wish has become.
+    enum Outcome: Sendable {
+        case live(LiveSource, LiveSource.Description, Identity, AccessPass)
+        case recording(RecordingPlayback, Identity, AccessPass)
+        case refused(ServerStatus)
+    }
+
+    private struct State {
+        var last = 0
+        var strangers: [(number: Int, channel: any Channel)] = []
+        var readers: [Int: Identity] = [:]
+        /// When a report came from an address of ``datagramKey(_:port:)``, monotonic, nanoseconds.
+        var heard: [String: Int64] = [:]
+    }
+
+    let access: Access
+    let sources: LiveSources
+    let logger: Logger
+    private let site: ViewerSite
+    private let logIn: RTSPLogIn
+    private let state = Mutex(State())
+    private let datagrams = Mutex<DatagramChannels?>(nil)
+
+    /// The two ports that datagrams come from.
+    struct DatagramChannels: Sendable {
+        let rtp: any Channel
+        let rtcp: any Channel
+        let ports: ServerPorts
+    }
+
+    init(site: ViewerSite, access: Access, hub: LiveHub, logger: Logger) {
+        self.site = site
+        self.access = access
+        self.logger = logger
+        logIn = RTSPLogIn(access: access)
+        sources = LiveSources(hub: hub)
+    }
+
+    var datagramChannels: DatagramChannels? { datagrams.withLock { $0 } }
+
+    func use(_ channels: DatagramChannels) { datagrams.withLock { $0 = channels } }
+
+    // MARK: Places
+
+    /// Takes a place for a new connection; nil: there is none.
+    func begin(_ channel: any Channel) -> Int? {
+        let (number, displaced) = state.withLock { state -> (Int?, (any Channel)?) in
+            var displaced: (any Channel)?
+            let count = state.readers.count + state.strangers.count
+            if state.strangers.count >= Self.maximumStrangers || count >= Self.maximumConnections {
+                guard !state.strangers.isEmpty else { return (nil, nil) }
+                displaced = state.strangers.removeFirst().channel
+            }
+            state.last += 1
+            state.strangers.append((state.last, channel))
+            return (state.last, displaced)
+        }
+        displaced?.close(promise: nil)
+        return number
+    }
+
+    /// Something has been granted to a connection.
+    /// - Returns: false when the account has too many already.
+    private func admit(_ number: Int, _ identity: Identity) -> Bool {
+        state.withLock { state in
+            if state.readers[number] == nil, identity != .nobody {
+                let own = state.readers.values.count { $0 == identity }
+                guard own < Self.maximumReadersOfAccount else { return false }
+            }
+            state.strangers.removeAll { $0.number == number }
+            state.readers[number] = identity
+            return true
+        }
+    }
+
+    func end(_ number: Int) {
+        state.withLock { state in
+            state.strangers.removeAll { $0.number == number }
+            state.readers[number] = nil
+        }
+    }
+
+    // MARK: Datagrams
+
+    static func datagramKey(_ address: String, port: Int) -> String { "\(address) \(port)" }
+
+    /// Reports of these addresses are noted from now on.
+    func expect(_ key: String, now: Int64) { state.withLock { $0.heard[key] = now } }
+
+    func forget(_ key: String) { state.withLock { $0.heard[key] = nil } }
+
+    /// A report came; from an address that none is expected of, nothing happens.
+    func noteReport(_ key: String, now: Int64) {
+        state.withLock { state in
+            if state.heard[key] != nil { state.heard[key] = now }
+        }
+    }
+
+    func heard(_ key: String) -> Int64? { state.withLock { $0.heard[key] } }
+
+    // MARK: Wishes
+
+    /// Who asks, and what there is for them.
+    func resolve(
+        _ wish: ServerSession.Wish, from address: String, connection: Int
+    ) async -> Outcome {
+        let (identity, rights, pass): (Identity, Rights, AccessPass)
+        switch await logIn.check(wish.credentials, from: address) {
+        case .refused(let status): return .refused(status)
+        case .allowed(let who, let may, let proof): (identity, rights, pass) = (who, may, proof)
+        }
+        let outcome: Outcome
+        switch wish.resource {
+        case .live(let source):
+            guard rights.mayRead(source) else { return .refused(.notFound) }
+            guard let live = sources.source(source) else { return .refused(.unavailable) }
+            guard let description = await live.description(),
+                !description.presentation.tracks.isEmpty
+            else { return .refused(.notFound) }
+            outcome = .live(live, description, identity, pass)
+        case .recording(let session, let source, let from):
+            guard rights.mayRead(source) else { return .refused(.notFound) }
+            do {
+                let name =
+                    session == Endpoints.latest
+                    ? try await Endpoints.newest(of: site, for: rights) : session
+                let playback = try await RecordingPlayback.open(
+                    source, in: name, from: from, at: site)
+                guard !playback.presentation.tracks.isEmpty else { return .refused(.notFound) }
+                outcome = .recording(playback, identity, pass)
+            } catch {
+                return .refused(Self.status(of: error))
+            }
+        }
+        guard admit(connection, identity) else { return .refused(.unavailable) }
+        return outcome
+    }
+
+    /// As HTTP would answer it.
+    static func status(of error: any Error) -> ServerStatus {
+        guard let problem = error as? Problem else { return .unavailable }
+        switch problem.status {
+        case .notFound: return .notFound
+        case .badRequest: return .badRequest
+        default: return .unavailable
+        }
+    }
+}

@@ -1,0 +1,186 @@
+import Media
+import RTSPServer
+import Synchronization
+import Testing
+import Wire
+
+@testable import ViewerCore
+
+/// Remembers what it gets.
+private final class CountingReader: LiveReader {
+    private let state = Mutex<(batches: [SharedBatch], reason: String?)>(([], nil))
+
+    func take(_ batch: SharedBatch) { state.withLock { $0.batches.append(batch) } }
+    func end(_ reason: String) { state.withLock { $0.reason = reason } }
+
+    var reason: String? { state.withLock(\.reason) }
+    var batches: [SharedBatch] { state.withLock(\.batches) }
+
+    /// Packets of media, or reports: bytes of each.
+    func packets(control: Bool = false) -> [[UInt8]] {
+        batches.flatMap { batch in
+            batch.batch.packets.filter { $0.isControl == control }
+                .map { Array(batch.batch.bytes[$0.range]) }
+        }
+    }
+
+    var timestamps: [UInt32] { packets().map { number($0, at: 4) } }
+    var sequences: [UInt16] { packets().map { UInt16($0[2]) << 8 | UInt16($0[3]) } }
+
+    private func number(_ bytes: [UInt8], at offset: Int) -> UInt32 {
+        bytes[offset..<offset + 4].reduce(0) { $0 << 8 | UInt32($1) }
+    }
+}
+
+/// A camera whose pictures are NAL units.
+private struct Stage {
+    var camera = LiveCamera("stage")
+    let source: LiveSource
+    private var format: LiveFormat?
+
+    init(hub: LiveHub = LiveHub()) {
+        source = LiveSource("stage", hub: hub, now: 0) { (0x0000_0001_0000_0007, 100) }
+    }
+
+    /// Pictures that arrive.
+    mutating func send(_ count: Int) throws {
+        for _ in 0..<count {
+            var message = camera.next()
+            message.media = [0, 0, 0, 96, 0x41, 0x9A] + [UInt8](repeating: 7, count: 94)
+            let new = LiveFormat(message.samples)
+            if new != format { source.take(try LiveFrame(new, of: "stage"), now: 0) }
+            format = new
+            let fragment = try LiveFragment(message.samples, media: message.media, number: 1)
+            source.take(LiveFrame(fragment), now: 0)
+        }
+    }
+
+    func read(_ reader: CountingReader, catchesUp: Bool = true) async throws
+        -> ServerSession.Beginning?
+    {
+        let description = try #require(await source.description(now: 0))
+        return source.add(reader, with: description.presentation, catchesUp: catchesUp)
+    }
+}
+
+@Suite struct LiveSourceTests {
+    @Test func `who comes later begins with the last keyframe, and all have the same packets`()
+        async throws
+    {
+        var stage = Stage()
+        try stage.send(27)
+        let (early, late) = (CountingReader(), CountingReader())
+        let beginning = try #require(try await stage.read(early))
+        try stage.send(3)
+        _ = try await stage.read(late)
+        try stage.send(1)
+        // The second keyframe is picture 25, and has its parameter sets in a packet in front.
+        #expect(early.timestamps == ([25] + Array(25...30)).map { UInt32($0) * 3_600 + 100 })
+        #expect(late.packets() == early.packets())
+        #expect(
+            beginning.tracks == [
+                0: .init(sequence: early.sequences[0], timestamp: early.timestamps[0])
+            ])
+        #expect(zip(early.sequences, early.sequences.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
+        // One second after the session's zero.
+        let report = try #require(early.packets(control: true).first)
+        #expect(Array(report[8..<12]) == [0xEE, 0xAB, 0x4A, 0xC1], "\(report)")
+        #expect(report[12..<16].allSatisfy { $0 == 0 })
+    }
+
+    @Test func `a reader of datagrams begins with the next keyframe`() async throws {
+        var stage = Stage()
+        try stage.send(2)
+        let reader = CountingReader()
+        let beginning = try await stage.read(reader, catchesUp: false)
+        #expect(beginning?.tracks.isEmpty == true && reader.batches.isEmpty)
+        try stage.send(24)
+        #expect(reader.batches.filter(\.batch.beginsDecodable).count == 1)
+    }
+
+    @Test func `a hole in the feed is a packet that never comes`() async throws {
+        var stage = Stage()
+        try stage.send(3)
+        let reader = CountingReader()
+        _ = try await stage.read(reader)
+        stage.source.take(.skipped("stage"), now: 0)
+        stage.camera.lose(22)
+        try stage.send(1)
+        let steps = zip(reader.sequences, reader.sequences.dropFirst()).map { $1 &- $0 }
+        #expect(steps == [1, 1, 1, 2, 1])
+    }
+
+    @Test func `times go on in the next session, and never go back`() async throws {
+        var stage = Stage()
+        try stage.send(2)
+        let reader = CountingReader()
+        _ = try await stage.read(reader)
+        stage.camera.session = LiveCamera.otherSession
+        stage.camera.zeroUTCNanoseconds += 10_000_000_000
+        stage.camera.picture = 0
+        try stage.send(1)
+        #expect(reader.timestamps.last == 900_100)
+        #expect(reader.reason == nil)
+        stage.camera.session = LiveCamera.session
+        stage.camera.zeroUTCNanoseconds -= 10_000_000_000
+        stage.camera.picture = 0
+        try stage.send(1)
+        #expect(reader.reason == "the source is coded otherwise from now on")
+    }
+
+    @Test func `other parameter sets go on, other tracks end the readers`() async throws {
+        var stage = Stage()
+        try stage.send(1)
+        let (reader, next) = (CountingReader(), CountingReader())
+        let old = try #require(await stage.source.description(now: 0))
+        _ = try await stage.read(reader)
+        stage.camera.formats = [LiveCamera.otherVideo]
+        stage.camera.picture = 25
+        try stage.send(1)
+        #expect(reader.reason == nil)
+        let sets = reader.packets().last { $0[12] & 0x1F == 24 }
+        #expect(sets?.last == 0xE3)
+        // Who was told the old ones is told the new ones before it plays.
+        let refused = stage.source.add(next, with: old.presentation, catchesUp: true)
+        #expect(refused == nil)
+        stage.camera.formats = [LiveCamera.otherVideo, LiveCamera.audio]
+        stage.camera.picture = 50
+        try stage.send(1)
+        #expect(reader.reason != nil)
+        let described = await stage.source.description(now: 0)
+        #expect(described?.presentation.tracks.count == 2)
+    }
+
+    @Test func `a source that nobody reads, or that is away, ends`() async throws {
+        var stage = Stage()
+        try stage.send(1)
+        let reader = CountingReader()
+        _ = try await stage.read(reader)
+        stage.source.take(.beat, now: 60_000_000_000)
+        #expect(!stage.source.isOver)
+        stage.source.take(.gone("stage"), now: 60_000_000_000)
+        stage.source.take(.beat, now: 90_000_000_000)
+        #expect(!stage.source.isOver)
+        stage.source.take(.beat, now: 90_000_000_001)
+        #expect(stage.source.isOver && reader.reason == "the source sends nothing")
+        var other = Stage()
+        try other.send(1)
+        other.source.take(.beat, now: 10_000_000_000)
+        #expect(!other.source.isOver)
+        other.source.take(.beat, now: 10_000_000_001)
+        #expect(other.source.isOver)
+        #expect(await other.source.description(now: 0) == nil)
+    }
+
+    @Test func `many readers of a source are one watcher of the feed`() async throws {
+        let hub = LiveHub()
+        let sources = LiveSources(hub: hub)
+        let one = try #require(sources.source("stage"))
+        #expect(sources.source("stage") === one)
+        while hub.watcherCount == 0 { await Task.yield() }
+        #expect(hub.watcherCount == 1)
+        sources.stop()
+        while !one.isOver { await Task.yield() }
+        #expect(hub.watcherCount == 0)
+    }
+}

@@ -1,0 +1,69 @@
+import Media
+import RTSPServer
+import Testing
+
+@testable import ViewerCore
+
+@Suite struct RTSPLogInTests {
+    private func answer(
+        _ credentials: ClientCredentials?, _ access: Access
+    ) async -> (Rights?, ServerStatus?, Bool) {
+        switch await RTSPLogIn(access: access).check(credentials, from: "192.0.2.7") {
+        case .allowed(_, let rights, let pass):
+            (rights, nil, access.isValid(pass, now: .now()))
+        case .refused(let status): (nil, status, false)
+        }
+    }
+
+    @Test func `tokens are passwords under any name, and accounts log in with their own`()
+        async throws
+    {
+        let scene = AccessScene()
+        try scene.add("anna", sources: .named(["stage"]))
+        let token = try scene.users.addScript("recorder", sources: .named(["door"]))
+        let access = try scene.access()
+        let none = await answer(nil, access)
+        #expect(none.1 == .unauthorized)
+        for credentials in [
+            ClientCredentials.token(token), .basic(name: "x", password: token),
+        ] {
+            let (rights, _, goesOn) = await answer(credentials, access)
+            #expect(rights?.sources == .named(["door"]) && goesOn)
+        }
+        let own = await answer(.basic(name: "anna", password: AccessSample.password), access)
+        #expect(own.0?.sources == .named(["stage"]) && own.2)
+        let wrong = await answer(
+            .basic(name: "anna", password: AccessSample.otherPassword), access)
+        #expect(wrong.1 == .unauthorized)
+        var last: ServerStatus?
+        for _ in 0..<200 {
+            last = await answer(.token(AccessToken.random().text), access).1
+        }
+        #expect(last == .unavailable, "guesses are limited")
+        let right = await answer(.token(token), access)
+        #expect(right.0 != nil, "a right token is never refused")
+    }
+
+    @Test func `without accounts everybody may see everything`() async throws {
+        let access = try AccessScene().access(hasAccounts: false)
+        for credentials in [nil, ClientCredentials.token("x"), .basic(name: "a", password: "b")] {
+            let (rights, _, goesOn) = await answer(credentials, access)
+            #expect(rights == .everything && goesOn)
+        }
+    }
+}
+
+@Suite struct RecordingPaceTests {
+    @Test func `samples are as far apart as they were recorded, long holes are not waited for`() {
+        var pace = RecordingPace()
+        let second: Int64 = 1_000_000_000
+        #expect(pace.due(100 * second, now: 5) == 5)
+        #expect(pace.due(101 * second, now: 6) == 5 + second)
+        // A hole of ten seconds, and one of more.
+        #expect(pace.due(111 * second, now: 7) == 5 + 11 * second)
+        #expect(pace.due(121 * second + 1, now: 8) == 8)
+        #expect(pace.due(122 * second + 1, now: 9) == 8 + second)
+        // Sound that lies before the last picture is due at once.
+        #expect(pace.due(121 * second, now: 9) == 7)
+    }
+}
