@@ -34,6 +34,15 @@ static const unsigned char disk_words_js[] = {
 static const unsigned char element_js[] = {
 #embed "page/element.js"
 };
+static const unsigned char embed_css[] = {
+#embed "page/embed.css"
+};
+static const unsigned char embed_html[] = {
+#embed "page/embed.html"
+};
+static const unsigned char embed_js[] = {
+#embed "page/embed.js"
+};
 static const unsigned char events_js[] = {
 #embed "page/events.js"
 };
@@ -289,6 +298,9 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("dialog.js", dialog_js),
     FILE_ENTRY("disk-words.js", disk_words_js),
     FILE_ENTRY("element.js", element_js),
+    FILE_ENTRY("embed.css", embed_css),
+    FILE_ENTRY("embed.html", embed_html),
+    FILE_ENTRY("embed.js", embed_js),
     FILE_ENTRY("events.js", events_js),
     FILE_ENTRY("export.js", export_js),
     FILE_ENTRY("form-dialog.js", form_dialog_js),

@@ -30,6 +30,8 @@ package struct ViewerSettings: Sendable {
     /// How long addresses of the object store are valid that media is fetched from directly, seconds, 1 to 604,800; nil: the viewer sends
     /// all media itself.
     package var storeRedirectSeconds: Int?
+    /// Whose pages may frame a live source (`/embed/SOURCE`): `https://HOST[:PORT]`.
+    package var embedOrigins: [String] = []
     /// Where players are answered over RTSP; nil: nowhere.
     package var rtsp: RTSPAddress?
     package var version = ""

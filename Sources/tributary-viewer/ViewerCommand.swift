@@ -18,7 +18,7 @@ import ViewerCore
 /// The viewer's command line.
 @main
 struct ViewerCommand: RepeatingCommand {
-    static let repeatableOptions: Set = ["archive", "host-name"]
+    static let repeatableOptions: Set = ["archive", "embed-origin", "host-name"]
 
     static let configuration = CommandConfiguration(
         commandName: "tributary-viewer",
@@ -130,6 +130,14 @@ struct ViewerCommand: RepeatingCommand {
             valueName: "name"))
     var hostName: [String] = []
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            Origin of a page that may frame a live source: https://HOST[:PORT], whose frames show /embed/SOURCE. Repeat it for \
+            several. (default: no page may)
+            """, valueName: "origin"))
+    var embedOrigin: [String] = []
+
     @Flag(
         help: "A proxy in front of the viewer speaks TLS to browsers and forwards the host's name.")
     var behindProxy = false
@@ -170,6 +178,11 @@ struct ViewerCommand: RepeatingCommand {
             throw ValidationError(
                 "\(listen) is open to other machines: give --users FILE, or listen on 127.0.0.1")
         }
+        if let other = embedOrigin.first(where: { !Self.isOrigin($0) }) {
+            throw ValidationError(
+                "--embed-origin \(other) is no origin: write https://HOST or http://HOST, with :PORT where it has one"
+            )
+        }
         if let rtsp, !Endpoint.isLocal("tcp://\(rtsp)") {
             if users == nil {
                 throw ValidationError(
@@ -188,6 +201,19 @@ struct ViewerCommand: RepeatingCommand {
                 "\(listen) is open to other machines: give --tls-certificate and --tls-key, --behind-proxy, or --insecure"
                     + " on a trusted network")
         }
+    }
+
+    /// Whether a text is an origin (RFC 6454 §6.2), which goes into a header as it is.
+    private static func isOrigin(_ text: String) -> Bool {
+        guard let scheme = ["https://", "http://"].first(where: text.hasPrefix) else {
+            return false
+        }
+        let host = text.dropFirst(scheme.count)
+        return (1...253).contains(host.utf8.count)
+            && host.utf8.allSatisfy {
+                (0x30...0x39).contains($0) || (0x61...0x7A).contains($0)
+                    || (0x41...0x5A).contains($0) || ".-:[]".utf8.contains($0)
+            }
     }
 
     /// Descriptors that are asked for: each viewer and each recorded file has one.
@@ -239,6 +265,7 @@ struct ViewerCommand: RepeatingCommand {
         if let state, !configuration.checks { try Self.makeState(state) }
         settings.state = state ?? Self.usualState(users: users)
         settings.hostNames = hostName
+        settings.embedOrigins = embedOrigin
         settings.isBehindProxy = behindProxy
         settings.storeRedirectSeconds = storeRedirect.map { Int($0.nanoseconds / 1_000_000_000) }
         settings.version = Version.number

@@ -11,6 +11,7 @@ enum PageSentences {
             account.js: Who you are
             calendar.js: Month after
             calendar.js: Month before
+            embed.js: Live pictures
             export.js: , with the time
             export.js: A file for each source
             export.js: All … side by side (encoded again)

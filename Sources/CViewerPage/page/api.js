@@ -25,6 +25,17 @@ export class ApiError extends Error {
  * @property {boolean} needsLogIn
  */
 
+/** Sent instead of a cookie, where a page is framed by another one; empty: a cookie. */
+let authorization = '';
+
+/**
+ * Asks with this header instead of a cookie; nobody is asked to log in then.
+ * @param {string} header
+ */
+export function useAuthorization(header) {
+    authorization = header;
+}
+
 /** Longest line of an error that is shown. */
 const longestText = 300;
 
@@ -40,13 +51,15 @@ export async function request(path, options = {}) {
         await awaitLogIn();
         let response;
         try {
-            response = await fetch(path, { credentials: 'same-origin', ...options });
+            response = await fetch(path, authorization
+                ? { credentials: 'omit', ...options, headers: { ...options.headers, authorization } }
+                : { credentials: 'same-origin', ...options });
         } catch (error) {
             if (options.signal?.aborted) throw error;
             throw new ApiError(0, 'The viewer does not answer. Is the network there?');
         }
         if (response.ok) return response;
-        if (response.status === 401) {
+        if (response.status === 401 && !authorization) {
             await logIn();
             continue;
         }

@@ -6,6 +6,7 @@ import NIOCore
 struct LiveAPI {
     let hub: LiveHub
     let access: Access
+    let links: LinkStore
 
     func watch(_ request: Request, _ context: ViewerContext) async throws -> Response {
         let query = try RequestQuery(request, ["sources"])
@@ -24,11 +25,21 @@ struct LiveAPI {
         guard hub.hasRoom(for: context.identity) else {
             throw Problem(.serviceUnavailable, "too many are watching live: try again")
         }
-        let access = access
+        let (access, links) = (access, links)
         let pass = access.pass(context.credentials, rights, now: .now())
         return Response(
             status: .ok, headers: headers,
-            body: Self.body(watcher, of: hub) { access.isValid(pass, now: .now()) })
+            body: Self.body(watcher, of: hub) {
+                guard access.isValid(pass, now: .now()) else { return false }
+                guard case .link(let address, _) = pass.proof else { return true }
+                do throws(Problem) {
+                    try links.check(address, now: .now())
+                    return true
+                } catch {
+                    // Whoever has made it has ended it.
+                    return false
+                }
+            })
     }
 
     /// What a watcher takes in, until it ends.

@@ -11,6 +11,8 @@ struct PageAPI {
         "/", "/live", "/calendar", "/sessions", "/health", "/account",
     ]
     private static let folder = "/page/"
+    /// One live source and nothing else, for frames in other pages: it asks for what it shows with its own address.
+    static let embedding = "/embed/"
 
     let threads: ReadingThreads
 
@@ -23,6 +25,7 @@ struct PageAPI {
     /// Whether an address belongs to the page, and is answered to everybody.
     static func isOpen(_ path: String) -> Bool {
         addresses.contains(path) || path.hasPrefix(folder) || path.hasPrefix("/sessions/")
+            || path.hasPrefix(embedding)
     }
 
     func page(_ request: Request, _ context: ViewerContext) async throws -> Response {

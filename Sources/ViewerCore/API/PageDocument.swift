@@ -8,6 +8,7 @@ enum PageDocument: CaseIterable {
     case playback
     case health
     case account
+    case embed
 
     /// The module that `main.js` loads for this place.
     var module: String {
@@ -18,8 +19,15 @@ enum PageDocument: CaseIterable {
         case .playback: "playback.js"
         case .health: "health.js"
         case .account: "account.js"
+        case .embed: "embed.js"
         }
     }
+
+    /// What is around the place.
+    private var template: String { self == .embed ? "embed.html" : "index.html" }
+
+    /// What is loaded first.
+    private var entry: String { self == .embed ? "embed.js" : "main.js" }
 
     /// - Parameter path: one that ``PageAPI/isOpen(_:)`` answers with the page.
     init(path: String) {
@@ -28,6 +36,7 @@ enum PageDocument: CaseIterable {
         case "calendar": self = .calendar
         case "health": self = .health
         case "account": self = .account
+        case "embed": self = .embed
         default: self = .live
         }
     }
@@ -39,11 +48,11 @@ enum PageDocument: CaseIterable {
         })
 
     private var bytes: [UInt8] {
-        let text = String(decoding: PageFile.all["index.html"]?.bytes ?? [], as: UTF8.self)
+        let text = String(decoding: PageFile.all[template]?.bytes ?? [], as: UTF8.self)
         guard let place = text.firstRange(of: Self.script)?.lowerBound else {
-            preconditionFailure("index.html has no module script")
+            preconditionFailure("\(template) has no module script")
         }
-        let links = Self.modules(from: ["main.js", module]).map {
+        let links = Self.modules(from: entry == module ? [entry] : [entry, module]).map {
             "<link rel=\"modulepreload\" href=\"/page/\($0)\">\n"
         }
         return Array("\(text[..<place])\(links.joined())\(text[place...])".utf8)

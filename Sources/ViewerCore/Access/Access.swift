@@ -54,6 +54,8 @@ final class Access: Sendable {
     private static let lookNanoseconds: Int64 = 1_000_000_000
     /// `Bearer` and a token, with room for blanks.
     private static let maximumAuthorizationBytes = 256
+    /// `Link` and an address.
+    private static let maximumLinkBytes = 1_280
 
     /// What there is with a file of accounts.
     private struct Accounts {
@@ -141,6 +143,9 @@ final class Access: Sendable {
         if let query = credentials.query, SignedLink.isLink(query) {
             return check(linkTo: credentials.path, query: query, accounts.key, now)
         }
+        if let address = Self.linkAddress(credentials.authorization) {
+            return check(embedding: address, credentials.path, accounts.key, now)
+        }
         if let token = Self.bearerToken(credentials.authorization) {
             return check(token: token, from: credentials.remoteAddress, now)
         }
@@ -165,6 +170,20 @@ final class Access: Sendable {
         case .expired: return .refused(.linkExpired)
         case .invalid: return .refused(.linkInvalid)
         }
+    }
+
+    /// A link of `/embed/SOURCE` opens what that page asks for.
+    private func check(
+        embedding address: String, _ path: String, _ key: AccessKey, _ now: AccessTime
+    ) -> Answer {
+        let parts = address.split(separator: "?", maxSplits: 1).map { String($0) }
+        guard parts.count == 2, SignedLink.isLink(parts[1]), parts[0].hasPrefix("/embed/") else {
+            return .refused(.linkInvalid)
+        }
+        let answer = check(linkTo: parts[0], query: parts[1], key, now)
+        guard case .allowed = answer else { return answer }
+        let source = String(parts[0].dropFirst("/embed/".count))
+        return SignedLink.isOfEmbedding(path, of: source) ? answer : .refused(.linkInvalid)
     }
 
     /// A right token is never refused, however many wrong ones come from its address: nobody can guess one.
@@ -211,6 +230,9 @@ final class Access: Sendable {
     ///   - rights: those that it was allowed with.
     func pass(_ credentials: Credentials, _ rights: Rights, now: AccessTime) -> AccessPass {
         guard let accounts else { return AccessPass(rights: rights, proof: .nobody) }
+        if let address = Self.linkAddress(credentials.authorization) {
+            return AccessPass(rights: rights, proof: .link(address, path: credentials.path))
+        }
         if let token = Self.bearerToken(credentials.authorization),
             let digest = AccessToken(text: token)?.digest
         {
@@ -232,10 +254,22 @@ final class Access: Sendable {
         refresh(accounts, now)
         switch pass.proof {
         case .nobody, .other: return false
+        case .link(let address, let path):
+            let answer = check(embedding: address, path, accounts.key, now)
+            guard case .allowed = answer else { return false }
+            return true
         case .token(let digest):
             return state.withLock { $0.index.account(token: digest)?.rights == pass.rights }
         case .logIn(let session): return account(of: session, accounts.key) != nil
         }
+    }
+
+    /// The address of `Link ADDRESS`: path and query of a link.
+    static func linkAddress(_ header: String?) -> String? {
+        guard let header, header.utf8.count <= maximumLinkBytes, header.hasPrefix("Link ") else {
+            return nil
+        }
+        return String(header.dropFirst("Link ".count))
     }
 
     /// The token of `Bearer TOKEN` (RFC 6750 §2.1); nil for other schemes, which a proxy in front may use for itself.

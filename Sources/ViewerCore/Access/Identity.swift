@@ -54,6 +54,8 @@ struct AccessPass: Hashable, Sendable {
         case nobody
         case token(TokenDigest)
         case logIn(LogInSession)
+        /// Path and query of a link of `/embed/SOURCE`, and what it was used for.
+        case link(String, path: String)
         /// Opens no answer without an end: a link.
         case other
     }

@@ -1,9 +1,11 @@
 import Hashing
 import Media
 
-/// An address that opens one file of one source to everybody who has it, until it expires or the account that made it changes.
+/// An address that opens one file of one source, or the live pictures of one source, to everybody who has it, until it expires or the account
+/// that made it changes.
 ///
 ///     /api/v1/sessions/SESSION/sources/SOURCE/media.mp4?from=83.5&until=90&account=…&expires=1795300000&signature=…
+///     /embed/SOURCE?account=…&expires=1795300000&signature=…
 ///
 /// The signature covers every byte in front of it. A link is valid exactly as it was made: not with another path, with items
 /// added, removed or repeated, or in another order.
@@ -33,8 +35,8 @@ struct SignedLink: Hashable, Sendable {
         let path: String
         /// The items in front of those that a link adds, as they are written; empty: there are none.
         let query: String
-        /// In the path.
-        let session: String
+        /// In the path; nil: it opens what is live.
+        let session: String?
         /// In the path: what the link opens.
         let source: String
 
@@ -46,7 +48,7 @@ struct SignedLink: Hashable, Sendable {
             guard let (session, source) = names(in: path) else {
                 throw .notLinkable(
                     reason: "use /api/v1/sessions/SESSION/sources/SOURCE/ and "
-                        + files.sorted().joined(separator: " or "))
+                        + files.sorted().joined(separator: " or ") + ", or /embed/SOURCE")
             }
             guard isCanonical(query) else {
                 throw .notLinkable(
@@ -67,6 +69,12 @@ struct SignedLink: Hashable, Sendable {
     let maker: LinkMaker
     /// Seconds since 1970.
     let expires: Int64
+
+    /// What is asked for with a link of `/embed/SOURCE`, which travels in the header `Authorization: Link ADDRESS`: what is live, and nothing
+    /// else.
+    static func isOfEmbedding(_ path: String, of source: String) -> Bool {
+        path == "/api/v1/live" || path == "/api/v1/live/\(source)/picture.jpg"
+    }
 
     /// What it opens: this source, and of it what the path and the query say.
     var rights: Rights { Rights(role: .viewer, sources: .named([target.source])) }
@@ -137,8 +145,12 @@ extension SignedLink {
     }
 
     /// Session and source, if this is the canonical path of a file that links are made for.
-    private static func names(in path: String) -> (session: String, source: String)? {
+    private static func names(in path: String) -> (session: String?, source: String)? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).map { String($0) }
+        if parts.count == 3, parts[0].isEmpty, parts[1] == "embed", DirectoryName.isValid(parts[2])
+        {
+            return (nil, parts[2])
+        }
         guard parts.count == 8, parts[0].isEmpty, parts[1] == "api", parts[2] == "v1",
             parts[3] == "sessions", DirectoryName.isValid(parts[4]),
             // It would open what nobody has shared: sessions to come.

@@ -43,7 +43,9 @@ struct AccessMiddleware: RouterMiddleware {
             case .refused(let refusal): throw Self.problem(refusal)
             }
             if context.identity == .link {
-                try links.check("\(request.uri.path)?\(request.uri.query ?? "")", now: .now())
+                let own = "\(request.uri.path)?\(request.uri.query ?? "")"
+                try links.check(
+                    Access.linkAddress(credentials.authorization) ?? own, now: .now())
             }
         }
         if request.method != .get, request.method != .head {

@@ -30,7 +30,7 @@ struct ViewerRoutes {
                 isSecure: settings.certificate != nil,
                 mediaOrigin: settings.storeRedirectSeconds.flatMap { _ in
                     settings.archive.storeOrigin
-                }, logger: site.logger))
+                }, embedOrigins: settings.embedOrigins, logger: site.logger))
         router.add(middleware: access)
         var endpoints = Endpoints(router, site: site)
         let health = HealthAPI(readiness: readiness, progress: progress)
@@ -41,7 +41,10 @@ struct ViewerRoutes {
             access: access.access, health: health, caches: site, version: settings.version)
         endpoints.get("metrics", metrics.show)
         let page = PageAPI(threads: site.threads)
-        for path in ["", "live", "calendar", "sessions", "sessions/:name", "health", "account"] {
+        for path in [
+            "", "live", "calendar", "sessions", "sessions/:name", "health", "account",
+            "embed/:source",
+        ] {
             endpoints.get(path, page.page)
         }
         endpoints.get("page/:file", page.file)
@@ -77,7 +80,8 @@ struct ViewerRoutes {
         endpoints.get("\(api)/events", EventsAPI(log: log, access: access.access).listen)
         endpoints.get("\(api)/history", HistoryAPI(site: site, history: history).show)
         let (sessions, media) = (SessionsAPI(site: site), MediaAPI(site: site))
-        endpoints.get("\(api)/live", LiveAPI(hub: hub, access: access.access).watch)
+        endpoints.get(
+            "\(api)/live", LiveAPI(hub: hub, access: access.access, links: access.links).watch)
         endpoints.get("\(api)/live/:source/picture.jpg", media.newestPicture)
         endpoints.get("\(api)/sessions", sessions.list)
         endpoints.get("\(api)/recorded", sessions.recorded)
@@ -124,20 +128,26 @@ struct AnswerHeaders: RouterMiddleware {
     let isSecure: Bool
     let logger: Logger
     private let policy: String
+    /// Of `/embed/SOURCE`.
+    private let embeddingPolicy: String
 
-    /// - Parameter mediaOrigin: where media may come from besides the viewer: `https://HOST[:PORT]`.
-    init(isSecure: Bool, mediaOrigin: String?, logger: Logger) {
+    /// - Parameters:
+    ///   - mediaOrigin: where media may come from besides the viewer: `https://HOST[:PORT]`.
+    ///   - embedOrigins: whose pages may frame `/embed/SOURCE`; no other address is framed.
+    init(isSecure: Bool, mediaOrigin: String?, embedOrigins: [String] = [], logger: Logger) {
         self.isSecure = isSecure
         self.logger = logger
         policy = Self.policy(mediaOrigin: mediaOrigin)
+        embeddingPolicy = Self.policy(mediaOrigin: mediaOrigin, framedBy: embedOrigins)
     }
 
     /// Content Security Policy Level 3. A redirect is checked, too: by its origin.
-    static func policy(mediaOrigin: String?) -> String {
+    static func policy(mediaOrigin: String?, framedBy origins: [String] = []) -> String {
+        let ancestors = origins.isEmpty ? "'none'" : origins.joined(separator: " ")
         let other = mediaOrigin.map { " \($0)" } ?? ""
         return "default-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:\(other); "
             + (mediaOrigin == nil ? "" : "connect-src 'self'\(other); ")
-            + "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+            + "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors \(ancestors)"
     }
 
     func handle(
@@ -161,9 +171,11 @@ struct AnswerHeaders: RouterMiddleware {
             response = try Problem(.internalServerError, "the viewer failed: its log says why")
                 .response(from: request, context: context)
         }
-        response.headers[.contentSecurityPolicy] = policy
+        let isEmbedding = request.uri.path.hasPrefix(PageAPI.embedding)
+        response.headers[.contentSecurityPolicy] = isEmbedding ? embeddingPolicy : policy
         response.headers[.xContentTypeOptions] = "nosniff"
-        response.headers[values: Self.referrer] = ["same-origin"]
+        // The address of a page that is embedded is what lets it in.
+        response.headers[values: Self.referrer] = [isEmbedding ? "no-referrer" : "same-origin"]
         if isSecure {
             response.headers[.strictTransportSecurity] = "max-age=31536000"
         }

@@ -36,6 +36,47 @@ struct `Access by link` {
         #expect(access.check(link: "/live?signature=\0") == .refused(.linkInvalid))
     }
 
+    @Test func `opens what is live of one source to a page that is embedded, and nothing else`()
+        throws
+    {
+        try scene.add("anna")
+        let access = try scene.access()
+        let link = try access.link(
+            to: "/embed/door", query: "", lifeSeconds: 3_600, for: .user("anna"), .everything,
+            now: AccessSample.time(0))
+        func answer(
+            _ path: String, _ link: String, at seconds: Int64 = 0
+        ) -> (Access.Answer, AccessPass) {
+            let credentials = Credentials(
+                authorization: "Link \(link)", path: path, remoteAddress: "192.0.2.1")
+            return (
+                access.check(credentials, now: AccessSample.time(seconds)),
+                access.pass(credentials, .nothing, now: AccessSample.time(seconds))
+            )
+        }
+        let rights = Rights(role: .viewer, sources: .named(["door"]))
+        let (live, pass) = answer("/api/v1/live", link)
+        #expect(live == .allowed(.link, rights, renewedCookie: nil))
+        #expect(access.isValid(pass, now: AccessSample.time(0)))
+        #expect(!access.isValid(pass, now: AccessSample.time(3_600)))
+        #expect(
+            answer("/api/v1/live/door/picture.jpg", link).0
+                == .allowed(.link, rights, renewedCookie: nil))
+        for path in [
+            "/api/v1/live/hall/picture.jpg", "/api/v1/sessions", "/api/v1/account", "/embed/door",
+        ] {
+            #expect(answer(path, link).0 == .refused(.linkInvalid), "\(path)")
+        }
+        let other = link.replacing("door", with: "hall")
+        #expect(answer("/api/v1/live", other).0 == .refused(.linkInvalid))
+        #expect(answer("/api/v1/live", link, at: 3_600).0 == .refused(.linkExpired))
+        // A link to a file opens no live pictures.
+        #expect(answer("/api/v1/live", try self.link(access)).0 == .refused(.linkInvalid))
+        try scene.users.remove("anna")
+        #expect(answer("/api/v1/live", link, at: 2).0 == .refused(.linkEnded))
+        #expect(!access.isValid(pass, now: AccessSample.time(2)))
+    }
+
     @Test(arguments: [
         "removed", "password", "role", "sources", "name", "commented out", "removed and added",
     ])

@@ -85,6 +85,14 @@ import Testing
         #expect(response.headers[.cacheControl] == "private, no-store")
     }
 
+    @Test func `only pages of named origins may frame what is embedded`() {
+        let closed = AnswerHeaders.policy(mediaOrigin: nil)
+        #expect(closed.hasSuffix("frame-ancestors 'none'"))
+        let open = AnswerHeaders.policy(
+            mediaOrigin: nil, framedBy: ["https://a.example", "https://b.example:8443"])
+        #expect(open.hasSuffix("frame-ancestors https://a.example https://b.example:8443"))
+    }
+
     @Test func `the page may load from the store only where the viewer redirects to it`() {
         let closed = AnswerHeaders.policy(mediaOrigin: nil)
         #expect(closed.contains("default-src 'self';") && !closed.contains("http"))
