@@ -15,6 +15,8 @@ final class RTSPConnection: ChannelInboundHandler {
     /// Bytes that nobody has taken for so long: the reader is gone.
     private static let stallNanoseconds: Int64 = 20_000_000_000
     private static let look = TimeAmount.seconds(1)
+    /// Between a recording's last packets and the goodbye.
+    private static let lastPause = Duration.milliseconds(500)
 
     private enum Content {
         case none
@@ -320,6 +322,8 @@ final class RTSPConnection: ChannelInboundHandler {
                     }
                 }
             }
+            // Reports have a port of their own, and must not overtake the last packets.
+            try await Task.sleep(for: lastPause)
             let last = playback.goodbye()
             try await eventLoop.submit { _ = bound.value.takeRecorded(last) }.get()
         } catch is CancellationError {
