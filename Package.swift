@@ -184,6 +184,8 @@ let package = Package(
         library(
             "ReplayCore", logging, "Archive", "CollectorClient", "Containers", "Library", "Media",
             "Messaging", "Spooling", "Trust", "Wire"),
+        library(
+            "ForwardCore", logging, "Containers", "Media", "Messaging", "Threads", "Wire"),
         library("SyncCheck", "Archive", "Devices", "Encoding", "Media", "MP4"),
         library(
             "ExportCore", "Files", "Archive", "CLinux", "Containers", "Devices", "Encoding",
@@ -217,8 +219,9 @@ let package = Package(
             "tributary", "Archive", "Catalog", "CollectorClient", "Hashing", "Containers",
             "Control",
             "Devices",
-            "Encoding", "ExportCore", "Files", "Library", "Media", "Messaging", "MP4",
-            "ObjectStore", "Operations", "ReplayCore", "SyncCheck", "Threads", "Trust", "Uploading",
+            "Encoding", "ExportCore", "Files", "ForwardCore", "Library", "Media", "Messaging",
+            "MP4", "ObjectStore", "Operations", "ReplayCore", "SyncCheck", "Threads", "Trust",
+            "Uploading",
             "Wire"),
 
         // Builds several programs with one command, side by side: those that record and read, and all four.
@@ -297,6 +300,7 @@ let package = Package(
             "Library", "Archive", "Catalog", "Library", "Media", "MP4", "ObjectStore",
             "TestRecordings"),
         tests("Files", "Files"),
+        tests("ForwardCore", "ForwardCore", "Media", "Wire"),
         tests("Hashing", "Hashing"),
         tests("Control", "Control", "Messaging", "Wire"),
         tests("Devices", "Devices", "Media", "TestMedia"),

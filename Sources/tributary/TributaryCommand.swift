@@ -16,7 +16,8 @@ struct TributaryCommand: ParsableCommand {
         subcommands: [
             ListCommand.self, ShowCommand.self, VerifyCommand.self, InspectCommand.self,
             ExportCommand.self, ExtractCommand.self, RemuxCommand.self, ImportCommand.self,
-            ProtectCommand.self, RetimeCommand.self, ReplayCommand.self, IndexCommand.self,
+            ProtectCommand.self, RetimeCommand.self, ReplayCommand.self, ForwardCommand.self,
+            IndexCommand.self,
             NoteCommand.self, MarkCommand.self, LostCommand.self, RemoveCommand.self,
             StoreCommand.self,
             KeysCommand.self,

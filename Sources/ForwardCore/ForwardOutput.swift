@@ -1,0 +1,65 @@
+import Containers
+import Media
+
+/// A connection to a destination, with times from zero on. Belongs to one thread, which may block.
+final class ForwardOutput {
+    private var writer: ContainerWriter?
+    private let formats: [TrackFormat]
+    private let session: String
+    /// Of the first sample, nanoseconds.
+    private let origin: Int64
+    /// Decoding times of each track have to increase.
+    private var last: [TrackKind: Int64] = [:]
+
+    /// Connects.
+    init(
+        _ destination: ContainerDestination, format: ContainerFormat, first: ForwardedSample,
+        cancellation: Cancellation
+    ) throws(ContainerError) {
+        var options = ContainerWriterOptions()
+        options.interleaving = .asWritten
+        options.flushesPackets = true
+        var tracks: [ContainerTrack] = []
+        for format in first.formats { tracks.append(try ContainerTrack(format)) }
+        formats = first.formats
+        session = first.session
+        origin = first.dtsNanoseconds
+        writer = try ContainerWriter(
+            to: destination, format: format, tracks: tracks, options: options,
+            cancellation: cancellation)
+    }
+
+    /// Whether a sample can follow the others.
+    func continues(with sample: ForwardedSample) -> Bool {
+        sample.session == session && sample.formats == formats
+    }
+
+    func write(_ sample: ForwardedSample) throws(ContainerError) {
+        guard let track = formats.firstIndex(where: { $0.kind == sample.track }) else { return }
+        let shift = saturatingRescale(
+            origin, from: .nanoseconds, to: formats[track].timescale)
+        let dts = sample.dts.clampedSubtracting(shift)
+        // Sound that is older than the first picture.
+        guard dts >= 0, dts > last[sample.track] ?? -1 else { return }
+        last[sample.track] = dts
+        var failure: ContainerError?
+        sample.bytes.withUnsafeBytes { bytes in
+            do throws(ContainerError) {
+                try writer?.write(
+                    ContainerPacket(
+                        track: track, pts: max(dts, sample.pts.clampedSubtracting(shift)), dts: dts,
+                        duration: sample.duration, isKeyframe: sample.flags.contains(.keyframe),
+                        isDiscarded: sample.flags.contains(.priming), bytes: bytes))
+            } catch {
+                failure = error
+            }
+        }
+        if let failure { throw failure }
+    }
+
+    /// Ends it as the destination expects it.
+    func finish() throws(ContainerError) {
+        guard let open = writer.take() else { return }
+        try open.finish()
+    }
+}

@@ -1,0 +1,154 @@
+package import Media
+package import Wire
+
+/// A sample on its way to a destination.
+package struct ForwardedSample: Hashable, Sendable {
+    package var session: String
+    /// Of the source's tracks.
+    package var formats: [TrackFormat]
+    package var track: TrackKind
+    /// Session time, ticks of the track's timescale.
+    package var dts: Int64
+    package var pts: Int64
+    package var duration: Int64
+    package var flags: SampleFlags
+    package var bytes: [UInt8]
+    /// When it was captured at the latest, nanoseconds of the caller's clock.
+    package var capturedNanoseconds: Int64
+
+    /// Session time, nanoseconds.
+    package var dtsNanoseconds: Int64 {
+        let timescale = formats.first { $0.kind == track }?.timescale ?? .nanoseconds
+        return saturatingRescale(dts, from: timescale, to: .nanoseconds)
+    }
+
+    package var isKeyframe: Bool { track == .video && flags.contains(.keyframe) }
+}
+
+/// Samples of one source that wait for a destination: a value.
+///
+/// What waits begins with a keyframe and has no hole. Where the destination is too slow, or something of the feed is missing, samples up to
+/// a later keyframe are left out, and counted.
+package struct ForwardQueue: Sendable {
+    /// Eight seconds of 16 Mbit/s.
+    package static let maximumBytes = 16 << 20
+    /// Later samples are of no use to who watches live.
+    package static let maximumNanoseconds: Int64 = 8_000_000_000
+
+    private var samples: [ForwardedSample] = []
+    private var first = 0
+    private var bytes = 0
+    private var number: UInt64?
+    private var session = ""
+    private var formats: [TrackFormat] = []
+    /// Pictures are left out up to the next keyframe, and sound with them.
+    private var waitsForKeyframe = true
+    /// Samples that were left out.
+    package private(set) var droppedSamples: UInt64 = 0
+    /// Times that messages of the feed were missing.
+    package private(set) var feedLosses: UInt64 = 0
+
+    package init() {}
+
+    package var isEmpty: Bool { first == samples.count }
+
+    package var count: Int { samples.count - first }
+
+    /// Takes a message of the feed.
+    /// - Parameter now: the caller's clock, nanoseconds.
+    package mutating func take(_ message: FeedSamples, media: [UInt8], now: Int64) {
+        guard media.count == message.sizeBytes else { return }
+        if message.session == session, let number, message.number != number &+ 1 {
+            feedLosses += 1
+            waitsForKeyframe = true
+        }
+        if message.session != session || message.formats != formats { waitsForKeyframe = true }
+        number = message.number
+        session = message.session
+        formats = message.formats
+        let hasVideo = formats.contains { $0.kind == .video }
+        for sample in Self.samples(of: message, media: media, now: now) {
+            if waitsForKeyframe, sample.isKeyframe || !hasVideo { waitsForKeyframe = false }
+            guard !waitsForKeyframe else {
+                droppedSamples += 1
+                continue
+            }
+            samples.append(sample)
+            bytes += sample.bytes.count
+        }
+        limit()
+    }
+
+    /// The next sample; nil: none waits.
+    package mutating func next() -> ForwardedSample? {
+        guard !isEmpty else { return nil }
+        defer { advance(1) }
+        return samples[first]
+    }
+
+    /// A destination begins anew: what waits begins with the newest keyframe.
+    package mutating func restart() {
+        guard let last = samples[first...].lastIndex(where: \.isKeyframe) else {
+            if formats.contains(where: { $0.kind == .video }) { waitsForKeyframe = true }
+            return drop(count)
+        }
+        drop(last - first)
+    }
+
+    private mutating func limit() {
+        while let oldest = isEmpty ? nil : samples[first], let newest = samples.last,
+            bytes > Self.maximumBytes
+                || newest.capturedNanoseconds.clampedSubtracting(oldest.capturedNanoseconds)
+                    > Self.maximumNanoseconds
+        {
+            let hasVideo = formats.contains { $0.kind == .video }
+            let later = samples[(first + 1)...].firstIndex { $0.isKeyframe || !hasVideo }
+            if later == nil { waitsForKeyframe = true }
+            drop((later ?? samples.count) - first)
+        }
+    }
+
+    private mutating func drop(_ number: Int) {
+        droppedSamples += UInt64(number)
+        advance(number)
+    }
+
+    private mutating func advance(_ number: Int) {
+        bytes -= samples[first..<first + number].reduce(0) { $0 + $1.bytes.count }
+        first += number
+        // Moving the rest costs as much as has been taken.
+        if first > 256, first * 2 > samples.count {
+            samples.removeFirst(first)
+            first = 0
+        }
+    }
+
+    /// A message's samples in the order of their decoding times.
+    private static func samples(
+        of message: FeedSamples, media: [UInt8], now: Int64
+    ) -> [ForwardedSample] {
+        var result: [ForwardedSample] = []
+        var place = 0
+        for run in message.runs {
+            guard let format = message.formats.first(where: { $0.kind == run.track }) else {
+                place += run.samples.reduce(0) { $0 + Int($1.sizeBytes) }
+                continue
+            }
+            for sample in run.samples {
+                let end = place + Int(sample.sizeBytes)
+                let captured = saturatingRescale(
+                    sample.pts.clampedAdding(sample.duration), from: format.timescale,
+                    to: .nanoseconds)
+                let age = max(0, message.arrivedNanoseconds.clampedSubtracting(captured))
+                result.append(
+                    ForwardedSample(
+                        session: message.session, formats: message.formats, track: run.track,
+                        dts: sample.dts, pts: sample.pts, duration: sample.duration,
+                        flags: sample.flags, bytes: Array(media[place..<end]),
+                        capturedNanoseconds: now.clampedSubtracting(age)))
+                place = end
+            }
+        }
+        return result.sorted { $0.dtsNanoseconds < $1.dtsNanoseconds }
+    }
+}

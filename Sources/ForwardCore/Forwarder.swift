@@ -1,0 +1,273 @@
+package import Containers
+import Dispatch
+package import Logging
+import Media
+package import Messaging
+import Synchronization
+import Threads
+import Wire
+
+/// Sends one live source to a server that takes a stream, as it is captured, and connects again where that ends.
+///
+/// One thread reads the feed, another one writes, which may block: what waits between them is bounded (``ForwardQueue``).
+package final class Forwarder: Sendable {
+    package struct Settings: Sendable {
+        package var source: String
+        /// Where a collector publishes what it takes in.
+        package var feed: String
+        package var security = SocketSecurity.plain
+        package var destination: ContainerDestination
+        package var format: ContainerFormat
+
+        package init(
+            source: String, feed: String, destination: ContainerDestination, format: ContainerFormat
+        ) {
+            self.source = source
+            self.feed = feed
+            self.destination = destination
+            self.format = format
+        }
+    }
+
+    package struct Status: Hashable, Sendable {
+        package enum State: String, Hashable, Sendable {
+            /// Nothing has come of the source yet, or not for three seconds.
+            case waiting
+            case connecting
+            case sending
+        }
+
+        package var state = State.waiting
+        /// From capture to when the newest sample was sent; nil: none yet.
+        package var lateNanoseconds: Int64?
+        package var sentSamples: UInt64 = 0
+        package var sentBytes: UInt64 = 0
+        package var droppedSamples: UInt64 = 0
+        package var feedLosses: UInt64 = 0
+        /// Connections that were made.
+        package var connections: UInt64 = 0
+        /// Why the last one ended.
+        package var trouble: String?
+    }
+
+    /// A destination that takes nothing for so long is connected to again.
+    private static let stallNanoseconds: Int64 = 5_000_000_000
+    private static let silenceNanoseconds: Int64 = 3_000_000_000
+    /// Until the next try: half a second at first, then twice as long each time, up to four.
+    private static let shortestPauseNanoseconds: Int64 = 500_000_000
+    private static let longestPauseNanoseconds: Int64 = 4_000_000_000
+    private static let parts = 3
+
+    private struct State {
+        var queue = ForwardQueue()
+        var status = Status()
+        var heardNanoseconds: Int64?
+        /// The connection in use, and since when a call of it runs.
+        var cancellation: Cancellation?
+        var busySince: Int64?
+    }
+
+    private let settings: Settings
+    private let logger: Logger
+    private let state = Mutex(State())
+    private let news = DispatchSemaphore(value: 0)
+    private let isStopping = Atomic(false)
+    private let wakeUp: WakeUp
+
+    package init(_ settings: Settings, logger: Logger) throws(MessagingError) {
+        self.settings = settings
+        self.logger = logger
+        wakeUp = try WakeUp()
+    }
+
+    package var status: Status {
+        state.withLock { state in
+            var status = state.status
+            status.droppedSamples += state.queue.droppedSamples
+            status.feedLosses = state.queue.feedLosses
+            let isHeard =
+                state.heardNanoseconds.map { Self.now - $0 < Self.silenceNanoseconds } ?? false
+            if !isHeard { status.state = .waiting }
+            return status
+        }
+    }
+
+    private static var now: Int64 { SystemClock.monotonic.nowNanoseconds }
+
+    /// Sends until ``stop()``. Blocks its thread.
+    package func run() throws(MessagingError) {
+        let writer = JoinableThread()
+        writer.start("forward") { [self] in write() }
+        defer {
+            stop()
+            writer.join()
+        }
+        try read()
+    }
+
+    package func stop() {
+        isStopping.store(true, ordering: .releasing)
+        wakeUp.signal()
+        news.signal()
+        state.withLock { $0.cancellation?.cancel() }
+    }
+
+    // MARK: The feed
+
+    private func read() throws(MessagingError) {
+        var options = SocketOptions()
+        options.receiveQueue = 2_000
+        options.maximumPartBytes = Int64(max(WireLimits.payloadBytes, WireLimits.headerBytes))
+        options.reconnectMaximumMilliseconds = 2_000
+        options.heartbeatMilliseconds = 1_000
+        options.heartbeatTimeoutMilliseconds = 5_000
+        options.heartbeatLifetimeMilliseconds = 5_000
+        options.security = settings.security
+        let context = try Context()
+        let socket = try Socket(.subscriber, in: context, options: options)
+        try socket.connect(settings.feed)
+        try socket.subscribe(FeedTopic.source(settings.source))
+        var poller = Poller()
+        _ = poller.add(socket)
+        _ = poller.add(descriptor: wakeUp.descriptor)
+        while !isStopping.load(ordering: .acquiring) {
+            _ = try poller.wait(milliseconds: 200)
+            while let message = try socket.receive(maximumParts: Self.parts) {
+                guard message.parts.count == Self.parts else { continue }
+                take(message)
+            }
+            endStall()
+        }
+    }
+
+    private func take(_ message: ReceivedMessage) {
+        do throws(WireError) {
+            guard case .samples(let samples) = try FeedMessage(decoding: message.parts[1].bytes),
+                samples.source == settings.source
+            else { return }
+            let media = message.parts[2].bytes
+            let now = Self.now
+            state.withLock { state in
+                state.heardNanoseconds = now
+                state.queue.take(samples, media: media, now: now)
+            }
+            news.signal()
+        } catch {
+            logger.debug("a message of the feed is left out: \(error)")
+        }
+    }
+
+    /// A destination that takes nothing is given up.
+    private func endStall() {
+        let now = Self.now
+        state.withLock { state in
+            if let since = state.busySince, now - since > Self.stallNanoseconds {
+                state.cancellation?.cancel()
+            }
+        }
+    }
+
+    // MARK: The destination
+
+    private func write() {
+        var pause = Self.shortestPauseNanoseconds
+        var other: ForwardedSample?
+        while let first = other ?? nextSample() {
+            other = nil
+            let sent = state.withLock { $0.status.sentSamples }
+            let trouble: String
+            switch send(from: first) {
+            case .over: return
+            case .begins(let sample):
+                other = sample
+                continue
+            case .failed(let reason): trouble = reason
+            }
+            guard !isStopping.load(ordering: .acquiring) else { return }
+            let isNew = state.withLock { state -> Bool in
+                defer { state.status.trouble = trouble }
+                state.status.state = .connecting
+                // What was sent last has not arrived.
+                return state.status.trouble != trouble
+            }
+            if isNew { logger.warning("\(settings.destination.name): \(trouble); trying again") }
+            let hasSent = state.withLock { $0.status.sentSamples } > sent
+            pause =
+                hasSent
+                ? Self.shortestPauseNanoseconds : min(pause * 2, Self.longestPauseNanoseconds)
+            let end = Self.now + pause
+            while Self.now < end, !isStopping.load(ordering: .acquiring) {
+                _ = news.wait(timeout: .now() + .milliseconds(50))
+            }
+            state.withLock { $0.queue.restart() }
+        }
+    }
+
+    /// Waits for a sample; nil: it is over.
+    private func nextSample() -> ForwardedSample? {
+        while !isStopping.load(ordering: .acquiring) {
+            if let sample = state.withLock({ $0.queue.next() }) { return sample }
+            _ = news.wait(timeout: .now() + .milliseconds(200))
+        }
+        return nil
+    }
+
+    /// How a connection ends.
+    private enum Ending {
+        case over
+        /// With this sample, another session or format.
+        case begins(ForwardedSample)
+        case failed(String)
+    }
+
+    /// Connects, and sends until the connection ends or something else begins.
+    private func send(from first: ForwardedSample) -> Ending {
+        let cancellation = Cancellation()
+        begin(cancellation)
+        defer { state.withLock { ($0.cancellation, $0.busySince) = (nil, nil) } }
+        do throws(ContainerError) {
+            let output = try ForwardOutput(
+                settings.destination, format: settings.format, first: first,
+                cancellation: cancellation)
+            state.withLock { state in
+                state.busySince = nil
+                state.status.connections += 1
+                state.status.state = .sending
+            }
+            logger.notice("\(settings.destination.name): connected")
+            var next: ForwardedSample? = first
+            while let sample = next {
+                guard output.continues(with: sample) else {
+                    try output.finish()
+                    return .begins(sample)
+                }
+                state.withLock { $0.busySince = Self.now }
+                try output.write(sample)
+                let now = Self.now
+                state.withLock { state in
+                    state.busySince = nil
+                    state.status.trouble = nil
+                    state.status.sentSamples += 1
+                    state.status.sentBytes += UInt64(sample.bytes.count)
+                    state.status.lateNanoseconds = max(0, now - sample.capturedNanoseconds)
+                }
+                next = nextSample()
+            }
+            try output.finish()
+            return .over
+        } catch {
+            if case .cancelled = error { return .failed("it takes nothing") }
+            return .failed("\(error)")
+        }
+    }
+
+    private func begin(_ cancellation: Cancellation) {
+        state.withLock { state in
+            state.cancellation = cancellation
+            state.busySince = Self.now
+            state.status.state = .connecting
+        }
+        // Told to stop just before.
+        if isStopping.load(ordering: .acquiring) { cancellation.cancel() }
+    }
+}

@@ -1,0 +1,143 @@
+import Archive
+import ArgumentParser
+import Containers
+import Encoding
+import Files
+import ForwardCore
+import Glibc
+import Logging
+import Messaging
+import Terminal
+import Trust
+
+/// `tributary forward`: a live source to a server that takes a stream.
+struct ForwardCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "forward",
+        abstract: "Sends a live source to another server as it is captured.",
+        discussion: """
+            The destination is a stream URL of libavformat: srt:// and udp:// (MPEG-TS), rtmp:// (FLV) or rtsp://. Nothing is \
+            encoded: rtmp:// takes H.264 only. Sending begins with a keyframe. If the connection ends, or takes nothing for 5 s, \
+            it is made again; pictures that are older than 8 s by then are left out, up to a keyframe, and counted.
+
+            A stream key or passphrase in the URL can be read by every user of this machine (ps): put the URL into a file that \
+            only its owner can read (--url-file), or into TRIBUTARY_FORWARD_URL. Logs name the host only.
+
+            The recording is not touched, and never waits for this. Stop with Ctrl-C or SIGTERM.
+            """)
+
+    @Argument(help: ArgumentHelp("Name of the source.", valueName: "source"))
+    var source: String
+
+    @Argument(
+        help: ArgumentHelp("Destination: srt://, rtmp://, rtsp:// or udp://.", valueName: "url"))
+    var url: String?
+
+    @Option(help: ArgumentHelp("File whose first line is the destination.", valueName: "file"))
+    var urlFile: String?
+
+    @OptionGroup var archive: DirectoryOptions
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Endpoint at which a collector publishes live pictures: tcp://ADDRESS:PORT or ipc://PATH. (default: the collector's \
+            socket in the archive)
+            """, valueName: "endpoint"))
+    var feed: String?
+
+    @OptionGroup(title: "Keys") var keys: KeyOptions
+
+    @Flag(help: "Print a line of JSON each second.")
+    var json = false
+
+    @OptionGroup(title: "Log") var log: LogOptions
+
+    /// Of a URL.
+    private static let maximumBytes = 4_096
+    private static let schemes: Set = ["srt", "rtmp", "rtmps", "rtsp", "rtsps", "udp"]
+
+    func validate() throws {
+        guard ArchiveLayout.isValidName(source) else {
+            throw ValidationError("'\(source)' is not a name of a source")
+        }
+        if url != nil, urlFile != nil {
+            throw ValidationError("give the URL or --url-file, not both")
+        }
+        if let url {
+            let authority = url.split(separator: "/", omittingEmptySubsequences: true).dropFirst()
+                .first
+            if authority?.contains("@") == true || url.contains("passphrase=") {
+                throw ValidationError(
+                    "a password in the URL can be read by every user of this machine: put the URL into a file and use --url-file"
+                )
+            }
+        }
+        if let feed, let flaw = Endpoint.flaw(feed) { throw ValidationError("--feed: \(flaw)") }
+        try keys.validate()
+    }
+
+    func run() throws {
+        let address = try destination()
+        guard let scheme = address.split(separator: ":").first?.lowercased(),
+            Self.schemes.contains(scheme), let format = ContainerFormat(url: address)
+        else {
+            throw UsageError("the destination must begin with srt://, rtmp://, rtsp:// or udp://")
+        }
+        let console = log.console
+        var logger = Logger(label: "forward") { _ in LineLogHandler(console: console) }
+        logger.logLevel = log.verbose ? .debug : .notice
+        let own = archive.layout.feed
+        if feed == nil, NamedPath.isLink(own) {
+            throw Failure("\(own) is a link: give --feed")
+        }
+        let endpoint = feed ?? "ipc://\(own)"
+        CodecLibrary.keepOffTerminal()
+        var settings = Forwarder.Settings(
+            source: source, feed: endpoint, destination: .url(address), format: format)
+        if feed != nil {
+            settings.security = try keys.security(for: endpoint, source: "forward", logger: logger)
+        }
+        do throws(MessagingError) {
+            let forwarder = try Forwarder(settings, logger: logger)
+            let signals = StopSignals { count in
+                if count > 1 { _exit(130) }
+                forwarder.stop()
+            }
+            let reporting = ForwardReporting(
+                forwarder, source: source, isJSON: json, console: console)
+            defer {
+                reporting.stop()
+                withExtendedLifetime(signals) {}
+            }
+            try forwarder.run()
+        } catch {
+            throw Failure("\(error)")
+        }
+    }
+
+    private func destination() throws -> String {
+        if let url { return url }
+        if let urlFile {
+            let content: SmallFile.Content?
+            do throws(FileError) {
+                content = try SmallFile.read(urlFile, limit: Self.maximumBytes, .secret)
+            } catch .accessibleByOthers {
+                throw Failure(
+                    "--url-file \(urlFile) can be read by other users: chmod 600 \(urlFile)")
+            } catch {
+                throw Failure("--url-file: \(error)")
+            }
+            let line = content.map { String(decoding: $0.bytes, as: UTF8.self) }?
+                .split(whereSeparator: \.isNewline).first
+            guard let line else {
+                throw Failure("--url-file \(urlFile) has no URL in its first line")
+            }
+            return String(line)
+        }
+        if let text = getenv("TRIBUTARY_FORWARD_URL").map({ String(cString: $0) }), !text.isEmpty {
+            return text
+        }
+        throw UsageError("no destination: give a URL, --url-file, or TRIBUTARY_FORWARD_URL")
+    }
+}
