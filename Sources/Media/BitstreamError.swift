@@ -13,6 +13,7 @@ package enum BitstreamError: Error, Hashable, CustomStringConvertible {
         case hevcConfiguration = "HEVCDecoderConfigurationRecord"
         case audioSpecificConfig = "AudioSpecificConfig"
         case adtsHeader = "ADTS header"
+        case streamMuxConfig = "StreamMuxConfig"
     }
 
     /// Fewer bytes are left at `offset` than a NAL unit's length field needs.

@@ -19,8 +19,8 @@ struct CaptureOptions: ParsableArguments {
     @Option(
         help: """
             Audio source: an ALSA device (default, hw:CARD=NAME,DEV=0, or first for the first one found), rtsp://HOST/PATH, \
-            test, file:PATH or none. (default: the audio of the file or test pattern; the AAC of a network camera, if it \
-            sends any; none for other cameras)
+            test, file:PATH or none. (default: the audio of the file or test pattern; that of a network camera, if it sends \
+            any in AAC, G.711, L16 or Opus; none for other cameras)
             """)
     var audio: String?
 

@@ -74,12 +74,68 @@ import Testing
         let error = #expect(throws: RTSPError.self) {
             try track("m=video 0 RTP/AVP 96", "a=rtpmap:96 VP9/90000")
         }
-        #expect(error?.description == "its video is VP9: only H.264, H.265 and AAC are recorded")
+        #expect(
+            error?.description
+                == "its video is VP9: only H.264, H.265, AAC, G.711, L16 and Opus are recorded")
     }
 
-    @Test func `G.711 without rtpmap is known, and refused`() throws {
-        let error = #expect(throws: RTSPError.self) { try track("m=audio 0 RTP/AVP 8") }
-        #expect(error?.description == "its audio is PCMA: only H.264, H.265 and AAC are recorded")
+    private func sound(_ lines: String...) throws -> ForeignSound {
+        let text = (["m=audio 0 RTP/AVP 97"] + lines).joined(separator: "\n")
+        let media = try #require(SessionDescription(parsing: Array(text.utf8)).media.first)
+        let own = try CameraTrackDescription(media)
+        guard case .foreign(let sound) = own.coding else {
+            throw RTSPError.unusableDescription("\(own.coding)")
+        }
+        #expect(own.kind == .audio && own.clockRate == sound.sampleRate && own.aacFormat == nil)
+        return sound
+    }
+
+    @Test func `G.711 without rtpmap is known`() throws {
+        let own = try track("m=audio 0 RTP/AVP 8")
+        guard case .foreign(let sound) = own.coding else {
+            Issue.record("\(own.coding)")
+            return
+        }
+        #expect(sound.codec == .aLaw && sound.sampleRate == 8_000 && sound.channels == 1)
+        #expect(sound.frameBytes == 1 && own.clockRate == 8_000)
+    }
+
+    @Test func `G.711 and L16 have the rate and the channels of rtpmap`() throws {
+        let law = try sound("a=rtpmap:97 PCMU/16000")
+        #expect(law.codec == .muLaw && law.sampleRate == 16_000 && law.channels == 1)
+        let linear = try sound("a=rtpmap:97 L16/44100/2")
+        #expect(linear.codec == .linear16 && linear.sampleRate == 44_100)
+        #expect(linear.channels == 2 && linear.frameBytes == 4)
+    }
+
+    @Test func `Opus is at 48 kHz, and mono unless sprop-stereo is 1`() throws {
+        let mono = try sound("a=rtpmap:97 opus/48000/2")
+        #expect(mono.codec == .opus && mono.sampleRate == 48_000 && mono.channels == 1)
+        #expect(mono.frameBytes == nil)
+        let stereo = try sound("a=rtpmap:97 OPUS/48000/2", "a=fmtp:97 sprop-stereo=1")
+        #expect(stereo.channels == 2)
+    }
+
+    @Test(arguments: ["L16/0", "L16/44100/9", "PCMA/8000/0", "PCMU/4000000000"])
+    func `a rate or channels that cannot be are refused`(map: String) {
+        #expect(throws: RTSPError.self) { try sound("a=rtpmap:97 \(map)") }
+    }
+
+    @Test func `AAC as LATM has its configuration in fmtp`() throws {
+        let own = try track(
+            "m=audio 0 RTP/AVP 97", "a=rtpmap:97 MP4A-LATM/48000/2",
+            "a=fmtp:97 cpresent=0; config=400023203fc0")
+        #expect(own.clockRate == 48_000)
+        #expect(
+            own.aacFormat
+                == .aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
+        for parameters in ["cpresent=1", "cpresent=0", "config=40", "config=zz", ""] {
+            #expect(throws: RTSPError.self) {
+                try track(
+                    "m=audio 0 RTP/AVP 97", "a=rtpmap:97 MP4A-LATM/48000/2",
+                    "a=fmtp:97 \(parameters)")
+            }
+        }
     }
 
     @Test func `a description without media is an error, and a million media are not read`() throws

@@ -15,6 +15,11 @@ package struct AACDepacketizer: Sendable {
 
     package init(_ format: AudioFormat, _ payload: AACPayload, clockRate: UInt32) {
         self.payload = payload
+        ticks = Self.ticks(format, clockRate: clockRate)
+    }
+
+    /// Duration of one AAC packet, in ticks of the RTP clock.
+    static func ticks(_ format: AudioFormat, clockRate: UInt32) -> UInt32 {
         let frames: UInt32
         do throws(BitstreamError) {
             frames = try format.codec.coding.packetFrames(format)
@@ -22,7 +27,7 @@ package struct AACDepacketizer: Sendable {
             preconditionFailure("a format has been read from its configuration")
         }
         let scaled = UInt64(frames) * UInt64(clockRate) / UInt64(max(1, format.sampleRate))
-        ticks = UInt32(clamping: scaled)
+        return UInt32(clamping: scaled)
     }
 
     /// Takes the next packet in order; what is complete now.

@@ -3,6 +3,8 @@ struct TrackReceiver: Sendable {
     private enum Depacketizer {
         case video(VideoDepacketizer)
         case audio(AACDepacketizer)
+        case latm(LATMDepacketizer)
+        case foreign(SoundDepacketizer)
     }
 
     let description: CameraTrackDescription
@@ -23,6 +25,9 @@ struct TrackReceiver: Sendable {
             case .video(let codec, _): .video(VideoDepacketizer(codec))
             case .audio(let format, let payload):
                 .audio(AACDepacketizer(format, payload, clockRate: description.clockRate))
+            case .latm(let payload):
+                .latm(LATMDepacketizer(payload, clockRate: description.clockRate))
+            case .foreign(let sound): .foreign(SoundDepacketizer(sound))
             }
     }
 
@@ -74,6 +79,10 @@ struct TrackReceiver: Sendable {
             case .audio(var own):
                 items += own.add(ordered)
                 depacketizer = .audio(own)
+            case .latm(var own):
+                items += own.add(ordered)
+                depacketizer = .latm(own)
+            case .foreign(let own): items += own.add(ordered)
             }
         }
         return items

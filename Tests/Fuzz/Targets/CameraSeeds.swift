@@ -17,6 +17,22 @@ enum CameraSeeds {
 
         """.utf8)
 
+    /// Sound of all other kinds.
+    static let sound = Array(
+        """
+        v=0
+        m=audio 0 RTP/AVP 0
+        m=audio 0 RTP/AVP 97
+        a=rtpmap:97 L16/16000/2
+        m=audio 0 RTP/AVP 98
+        a=rtpmap:98 opus/48000/2
+        a=fmtp:98 sprop-stereo=1
+        m=audio 0 RTP/AVP 99
+        a=rtpmap:99 MP4A-LATM/48000/2
+        a=fmtp:99 cpresent=0;config=400023203fc0
+
+        """.utf8)
+
     static let challenge = Array(
         #"Digest realm="camera", nonce="a1", qop="auth", algorithm=SHA-256, opaque="b", Digest realm="camera", nonce="c", Basic realm="x""#
             .utf8)
@@ -75,6 +91,8 @@ enum CameraSeeds {
     static var packets: [UInt8] {
         var script = InputWriter()
         script.byte(0)
+        // One packet of AAC in an element of LATM.
+        script.byte(0)
         func packet(_ flags: UInt8, _ timestamp: UInt8, _ payload: [UInt8]) {
             script.byte(flags)
             script.byte(timestamp)
@@ -91,6 +109,9 @@ enum CameraSeeds {
         script.block([0x41, 0x9A, 2])
         packet(0x81, 4, [0x00, 0x00, 0x01, 0x41, 0x9A, 3])
         packet(0x81, 5, [0, 32, 0, 8, 0, 8, 1, 2])
+        packet(0x01, 6, [5, 1, 2])
+        packet(0x81, 6, [3, 4, 5])
+        packet(0x81, 7, [2, 1, 2])
         return script.bytes
     }
 }

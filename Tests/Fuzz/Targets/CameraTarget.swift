@@ -118,6 +118,8 @@ enum PayloadTarget {
         var sound = AACDepacketizer(
             AudioFormat.aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2),
             AACPayload(sizeBits: 13, indexBits: 3, indexDeltaBits: 3), clockRate: 48_000)
+        let others = otherSound(input.byte())
+        var latm = others.latm
         var now: Int64 = 0
         var sequence: UInt16 = 0
         var last: Int64 = -1
@@ -140,10 +142,45 @@ enum PayloadTarget {
                     }
                 }
                 for item in sound.add(ordered) { CameraTarget.check(item) }
+                for item in latm?.add(ordered) ?? [] { CameraTarget.check(item) }
+                for item in others.foreign.flatMap({ $0.add(ordered) }) {
+                    CameraTarget.check(item)
+                }
             }
         }
         for index in pictures.indices {
             for item in pictures[index].finishStream() { CameraTarget.check(item) }
+        }
+    }
+
+    /// LATM with up to 64 packets of AAC in an element, and what is encoded anew.
+    private static func otherSound(
+        _ choice: UInt8
+    ) -> (latm: LATMDepacketizer?, foreign: [SoundDepacketizer]) {
+        let subframes = String(0x40 | Int(choice & 0x3F), radix: 16)
+        let text = """
+            m=audio 0 RTP/AVP 96
+            a=rtpmap:96 MP4A-LATM/48000/2
+            a=fmtp:96 cpresent=0;config=\(subframes)0023203fc0
+            m=audio 0 RTP/AVP 0
+            m=audio 0 RTP/AVP 10
+            m=audio 0 RTP/AVP 96
+            a=rtpmap:96 opus/48000/2
+            """
+        do throws(RTSPError) {
+            var latm: LATMDepacketizer?
+            var foreign: [SoundDepacketizer] = []
+            for media in try SessionDescription(parsing: Array(text.utf8)).media {
+                switch try CameraTrackDescription(media).coding {
+                case .latm(let payload): latm = LATMDepacketizer(payload, clockRate: 48_000)
+                case .foreign(let sound): foreign.append(SoundDepacketizer(sound))
+                case .video, .audio: preconditionFailure("a description of other sound")
+                }
+            }
+            precondition(latm != nil && foreign.count == 3)
+            return (latm, foreign)
+        } catch {
+            preconditionFailure("a description that is right: \(error)")
         }
     }
 

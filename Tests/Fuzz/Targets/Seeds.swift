@@ -82,6 +82,7 @@ enum Seeds {
         save(CameraSeeds.session, "\(directory)/camera/session")
         save(CameraSeeds.packets, "\(directory)/payloads/packets")
         save(CameraSeeds.description, "\(directory)/descriptions/description")
+        save(CameraSeeds.sound, "\(directory)/descriptions/sound")
         save(CameraSeeds.challenge, "\(directory)/descriptions/challenge")
         save(CameraSeeds.address, "\(directory)/descriptions/address")
         for (name, answer) in answers { save(Array(answer.utf8), "\(directory)/answers/\(name)") }

@@ -50,6 +50,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         limit = CaptureLimit(durationNanoseconds: durationNanoseconds)
         let camera: NetworkCamera
         var tracks: [any NetworkTrack] = []
+        var notes: [String] = []
         var isPlaying = false
         do throws(DeviceError) {
             guard let opened = try NetworkCamera.open(wish, while: { true }) else {
@@ -65,33 +66,17 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
                         .joined(separator: ": "))
             }
             for description in camera.tracks {
-                switch description.coding {
-                case .video(let codec, let described):
-                    let format: VideoFormat
-                    if let described {
-                        format = described
-                    } else {
-                        isPlaying = true
-                        format = try Self.sentFormat(of: camera, codec)
+                if case .foreign(let sound) = description.coding, settings.encoder == .copy {
+                    let reason =
+                        "its audio is \(sound.codec), which is encoded as AAC: leave --encoder copy out"
+                    guard !isSoundNeeded else {
+                        throw .cameraRefused(camera.summary, reason: reason)
                     }
-                    do throws(EncodingError) {
-                        tracks.append(
-                            try NetworkPictures(
-                                description, format, orientation: settings.orientation,
-                                durationNanoseconds: settings.duration?.nanoseconds))
-                    } catch {
-                        throw .cameraRefused(camera.summary, reason: error.description)
-                    }
-                case .audio(let format, _):
-                    do throws(EncodingError) {
-                        tracks.append(
-                            try NetworkSound(
-                                description, format,
-                                durationNanoseconds: settings.duration?.nanoseconds))
-                    } catch {
-                        throw .cameraRefused(camera.summary, reason: error.description)
-                    }
+                    notes.append("\(camera.summary): \(reason)")
+                    continue
                 }
+                if case .video(_, nil) = description.coding { isPlaying = true }
+                tracks.append(try Self.track(description, of: camera, settings))
             }
         } catch {
             throw CaptureError(error)
@@ -101,8 +86,44 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         formats = tracks.map(\.format)
         let transport = wish.transport == .tcp ? "TCP" : "UDP"
         descriptions = tracks.map { "\($0.text) from \(camera.summary) over \(transport)" }
-        notes = camera.refused.map { "\(camera.summary): \($0)" }
+        self.notes = notes + camera.refused.map { "\(camera.summary): \($0)" }
         state = .connected(camera)
+    }
+
+    /// What records one of the camera's tracks.
+    private static func track(
+        _ description: CameraTrackDescription, of camera: NetworkCamera,
+        _ settings: CaptureSettings
+    ) throws(DeviceError) -> any NetworkTrack {
+        let duration = settings.duration?.nanoseconds
+        var sent: VideoFormat?
+        if case .video(let codec, nil) = description.coding {
+            sent = try sentFormat(of: camera, codec)
+        }
+        do {
+            switch description.coding {
+            case .video(_, let described):
+                guard let format = described ?? sent else {
+                    preconditionFailure("a format is described, or has been sent")
+                }
+                return try NetworkPictures(
+                    description, format, orientation: settings.orientation,
+                    durationNanoseconds: duration)
+            case .audio(let format, _):
+                return try NetworkSound(
+                    description, format, durationNanoseconds: duration)
+            case .latm(let payload):
+                return try NetworkSound(
+                    description, payload.format, durationNanoseconds: duration)
+            case .foreign(let sound):
+                let plan = try settings.soundPlan(
+                    sourceRate: Int(sound.sampleRate), sourceChannels: sound.channels)
+                return try NetworkEncodedSound(
+                    sound, plan, durationNanoseconds: duration)
+            }
+        } catch {
+            throw .cameraRefused(camera.summary, reason: "\(error)")
+        }
     }
 
     /// Parameter sets that come with the pictures.

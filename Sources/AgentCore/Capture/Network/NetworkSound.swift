@@ -2,7 +2,7 @@ import Encoding
 import Media
 import RTSP
 
-/// A network camera's own AAC, bit for bit.
+/// A network camera's own AAC, bit for bit, however it is packetised.
 final class NetworkSound: NetworkTrack {
     let kind = TrackKind.audio
     let text: String
@@ -11,6 +11,11 @@ final class NetworkSound: NetworkTrack {
     private var copier: AACCopier
     private var times: UnitTimes
     private var progress: NetworkProgress
+    /// Whether what the camera sends now can be recorded.
+    private var isUsable = true
+
+    private static let otherCodec =
+        "since it is back, the camera sends its sound in another codec: restart the agent"
 
     init(
         _ description: CameraTrackDescription, _ format: AudioFormat, durationNanoseconds: Int64?
@@ -71,7 +76,11 @@ final class NetworkSound: NetworkTrack {
     func resume(
         _ description: CameraTrackDescription, _ output: CaptureOutput
     ) throws(EncodingError) {
-        guard case .audio(let format, _) = description.coding else { return }
+        isUsable = description.aacFormat != nil
+        guard let format = description.aacFormat else {
+            times = UnitTimes(clockRate: description.clockRate)
+            return
+        }
         let duration = try Self.duration(format)
         times = UnitTimes(clockRate: description.clockRate, usualDuration: duration)
         guard format != copier.format else { return }
@@ -105,6 +114,10 @@ final class NetworkSound: NetworkTrack {
         }
         // A camera may begin with what it has kept; that of before is recorded, or was never wanted.
         guard isFlowing || timed.ptsNanoseconds >= progress.dueNanoseconds else { return }
+        guard isUsable else {
+            progress.miss(.deviceLost, Self.otherCodec)
+            return progress.drop("")
+        }
         let bytes = timed.unit.data.withUnsafeBytes { PaddedBytes($0) }
         let packet = CodedPacket(
             track: .audio, ptsNanoseconds: timed.ptsNanoseconds,

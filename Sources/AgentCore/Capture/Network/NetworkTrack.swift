@@ -87,7 +87,11 @@ struct NetworkProgress {
     mutating func record(_ sample: EncodedSample, _ output: CaptureOutput) {
         close(atNanoseconds: sample.ptsNanoseconds, output)
         if sample.durationNanoseconds > 0 { intervalNanoseconds = sample.durationNanoseconds }
-        let end = sample.ptsNanoseconds + sample.durationNanoseconds
+        reach(sample.ptsNanoseconds + sample.durationNanoseconds)
+    }
+
+    /// Sound is recorded up to then.
+    mutating func reach(_ end: Int64) {
         endNanoseconds = max(end, endNanoseconds ?? end)
     }
 
@@ -147,7 +151,7 @@ struct NetworkProgress {
     }
 
     /// Nothing is missing, but the times are less exact: that belongs to the recording, too.
-    private func tell(_ text: String, atNanoseconds time: Int64, _ output: CaptureOutput) {
+    func tell(_ text: String, atNanoseconds time: Int64, _ output: CaptureOutput) {
         output.lost(
             CaptureLoss(
                 track: kind, cause: .damagedInput,

@@ -1,0 +1,28 @@
+import Hashing
+package import Media
+
+/// How MP4A-LATM multiplexes AAC (RFC 6416 §6, ISO/IEC 14496-3 §1.7.3): the parameters of `fmtp`.
+package struct LATMPayload: Hashable, Sendable {
+    /// AAC packets in one AudioMuxElement.
+    package let subframes: Int
+    package let format: AudioFormat
+
+    init(_ parameters: [String: String]) throws(RTSPError) {
+        // Absent means 1 (RFC 6416 §7.3); senders that leave it out and state the configuration mean 0.
+        guard parameters["cpresent"] != "1" else {
+            throw .unusableDescription(
+                "its AAC (LATM) has its configuration in the packets (cpresent=1), which is not supported"
+            )
+        }
+        guard let text = parameters["config"], let bytes = ByteText.decode(hexadecimal: text),
+            !bytes.isEmpty
+        else { throw .unusableDescription("its AAC (LATM) has no configuration") }
+        do throws(BitstreamError) {
+            let config = try StreamMuxConfig(parsing: bytes)
+            subframes = config.subframes
+            format = try AudioFormat(aac: config.audioSpecificConfig)
+        } catch {
+            throw .unusableDescription("its AAC (LATM) cannot be used: \(error)")
+        }
+    }
+}
