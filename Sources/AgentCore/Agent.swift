@@ -26,6 +26,7 @@ package final class Agent: Sendable {
     private let sink: UplinkSink
     private let logger: Logger
     private let isCapturing = Atomic(false)
+    private let control = Mutex<ControlServer?>(nil)
 
     /// Nothing is opened yet.
     package init(
@@ -48,9 +49,14 @@ package final class Agent: Sendable {
     /// Captures and sends until the capture has ended and everything is persisted. Blocks its thread.
     /// - Throws: when a source or an encoder cannot be opened as asked; nothing has been sent then.
     package func run() throws(CaptureError) -> Outcome {
-        // Before there are other threads: the socket is made with the process's mask for new files.
-        let control = openControl()
-        defer { control?.stop() }
+        listen()
+        defer {
+            let control = control.withLock { control in
+                defer { control = nil }
+                return control
+            }
+            control?.stop()
+        }
         obeyCollector()
         defer { desk.close() }
         try capture.start()
@@ -68,6 +74,14 @@ package final class Agent: Sendable {
         case (.kept(let line), _): return .kept(line)
         case (.complete, .finished), (.complete, nil): return .complete
         }
+    }
+
+    /// Opens the control socket, unless it is open. The socket is made with a changed umask(2) of the process: no other thread may
+    /// create files meanwhile.
+    package func listen() {
+        guard control.withLock({ $0 == nil }) else { return }
+        let opened = openControl()
+        control.withLock { $0 = opened }
     }
 
     /// Has people on the box be heard; nil, and a line in the log, where that is not possible: recording does not depend on it.

@@ -133,6 +133,32 @@ package enum Program {
             arguments, environment: OptionEnvironment.current(), command: command)
     }
 
+    /// This process's options for each group of its configuration file as it is now; empty when it lists none.
+    ///
+    /// - Throws: ``UsageError`` with one line, when they are invalid.
+    package static func groups<Command: GroupingCommand>(
+        of command: Command.Type
+    ) throws(UsageError) -> [(command: Command, options: MergedOptions)] {
+        let groups: [MergedOptions]
+        do throws(ConfigurationError) {
+            groups = try currentOptions(of: command).groups
+        } catch {
+            throw UsageError("\(error)")
+        }
+        var found: [(command: Command, options: MergedOptions)] = []
+        for options in groups {
+            do {
+                guard let parsed = try Command.parseAsRoot(options.arguments) as? Command else {
+                    throw UsageError("these options belong to another command")
+                }
+                found.append((parsed, options))
+            } catch {
+                throw UsageError(message(of: error, in: command, options))
+            }
+        }
+        return found
+    }
+
     /// The parser's error message in one line, with the origin of the option it names.
     private static func message<Command: ParsableCommand>(
         of error: any Error, in command: Command.Type, _ options: MergedOptions

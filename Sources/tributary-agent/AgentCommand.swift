@@ -16,7 +16,7 @@ import Trust
 struct AgentCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "tributary-agent",
-        abstract: "Captures one source, encodes it and sends it to a collector.",
+        abstract: "Captures a source, or several, encodes them and sends them to a collector.",
         discussion: """
             Other commands: 'tributary-agent doctor' checks whether this box can run a capture, 'tributary-agent control' \
             changes a running agent, 'tributary-agent enrol' connects a box to a server, and 'tributary-agent devices' \
@@ -28,6 +28,10 @@ struct AgentCommand: ParsableCommand {
             Samples are kept in the spool until the collector has them on disk. They are sent again after a lost \
             connection, a crash or a power failure. While the collector keeps up, a power failure on this box can lose the \
             samples that the collector does not have on disk yet; otherwise it can lose the last second.
+
+            A configuration file may list several sources under 'cameras', each with its own 'source', 'video' and other \
+            options. One agent records all of them; one that fails is started again and does not affect the others. SIGHUP \
+            adds, removes and changes them.
 
             Every option can be set in the environment (--video-bitrate is TRIBUTARY_VIDEO_BITRATE) and in a file \
             (--config). Stop with Ctrl-C or SIGTERM: captured samples are sent first, for at most --linger; a second \
@@ -59,30 +63,21 @@ struct AgentCommand: ParsableCommand {
     func run() throws {
         // Camera boxes are small.
         _ = CLinux_share_heap()
+        let cameras = try CameraService.cameras()
+        if !cameras.isEmpty { return try CameraService(self).run(cameras) }
         let console = log.console
         let name = link.name
         let service = AgentService(console: console, source: name, isVerbose: log.verbose)
         let logger = service.logger
         do {
-            var settings = CaptureSettings(sourceName: name)
-            try capture.apply(to: &settings)
-            try encoding.apply(to: &settings)
-            var uplink = UplinkSettings(
-                endpoint: link.collectors, sourceName: name, agentName: SourceNames.ofThisMachine(),
-                software: Version.software("tributary-agent"), batch: link.batch.length,
-                memoryLimitBytes: Int(keeping.memoryLimit.bytes),
-                spool: try keeping.spool(source: name))
             if configuration.checks {
-                try settings.check()
+                try captureSettings().check()
+                _ = try keeping.spool(source: name)
                 print("the options are valid")
                 return
             }
-            uplink.linger = keeping.linger.duration
-            uplink.controlPath = ControlSocket.path(
-                link.controlSocket, spool: keeping.spool, source: name)
-            uplink.otherSecurities = try keys.securities(
-                for: uplink.collectors, source: name, logger: logger)
-            let agent = try Agent(capture: settings, uplink: uplink, logger: logger)
+            let plan = try plan(logger)
+            let agent = try Agent(capture: plan.capture, uplink: plan.uplink, logger: logger)
             let signals = StopSignals { count in
                 if count > 1 { return agent.abandon() }
                 service.stop(agent)
@@ -108,6 +103,29 @@ struct AgentCommand: ParsableCommand {
         } catch let error as UplinkError {
             throw Failure("\(error)")
         }
+    }
+
+    func captureSettings() throws -> CaptureSettings {
+        var settings = CaptureSettings(sourceName: link.name)
+        try capture.apply(to: &settings)
+        try encoding.apply(to: &settings)
+        return settings
+    }
+
+    /// What is captured, and where it is sent. Creates the box's key if it is missing.
+    func plan(_ logger: Logger) throws -> AgentPlan {
+        let name = link.name
+        var uplink = UplinkSettings(
+            endpoint: link.collectors, sourceName: name, agentName: SourceNames.ofThisMachine(),
+            software: Version.software("tributary-agent"), batch: link.batch.length,
+            memoryLimitBytes: Int(keeping.memoryLimit.bytes),
+            spool: try keeping.spool(source: name))
+        uplink.linger = keeping.linger.duration
+        uplink.controlPath = ControlSocket.path(
+            link.controlSocket, spool: keeping.spool, source: name)
+        uplink.otherSecurities = try keys.securities(
+            for: uplink.collectors, source: name, logger: logger)
+        return AgentPlan(capture: try captureSettings(), uplink: uplink)
     }
 
     static func main() {
@@ -142,4 +160,19 @@ struct AgentCommand: ParsableCommand {
             Program.main(AgentCommand.self)
         }
     }
+}
+
+extension AgentCommand: GroupingCommand {
+    static let groupsName = "cameras"
+
+    /// Everything that is of one source.
+    static let groupOptions: Set<String> = [
+        "source", "batch", "control-socket", "video", "audio", "camera-login", "camera-ca",
+        "camera-fingerprint", "camera-transport", "preset", "size", "video-format", "fps",
+        "crop",
+        "rotate", "mirror", "duration", "loop", "encoder", "video-bitrate", "video-max-bitrate",
+        "video-buffer", "keyframe-interval", "b-frames", "profile", "encoder-preset", "tune",
+        "encoder-threads", "late", "audio-bitrate", "sample-rate", "channels", "spool-limit",
+        "memory-limit", "linger",
+    ]
 }

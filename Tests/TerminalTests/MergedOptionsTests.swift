@@ -21,6 +21,89 @@ import Testing
         @Option var archive = "y"
     }
 
+    /// A command with a list of groups.
+    private struct Crowd: GroupingCommand {
+        static let groupsName = "parts"
+        static let groupOptions: Set = ["start-at", "once"]
+        @Option var startAt = "x"
+        @Option var videoBitrate = "x"
+        @Flag var once = false
+        @OptionGroup var configuration: ConfigurationOptions
+    }
+
+    private func crowd(
+        file: String, _ arguments: [String] = [], _ environment: [String: String] = [:]
+    ) throws -> MergedOptions {
+        let path = NSTemporaryDirectory() + "options-\(UUID().uuidString).yaml"
+        try Data(file.utf8).write(to: URL(filePath: path))
+        defer { unlink(path) }
+        do {
+            let options = try MergedOptions(
+                arguments + ["--config", path], environment: environment, command: Crowd.self)
+            #expect(options.groups.isEmpty || options.arguments == options.groups[0].arguments)
+            return options
+        } catch {
+            throw Complaint(text: "\(error)".replacing(path, with: "FILE"))
+        }
+    }
+
+    @Test func `each group of a list has the options of all, and its own`() throws {
+        let own = try crowd(
+            file: """
+                video-bitrate: 2M
+                start-at: all
+                parts:
+                  - start-at: one
+                    once: yes
+                  - start-at: two
+                  - once: no
+                """, [], ["TRIBUTARY_START_AT": "environment"])
+        #expect(
+            own.groups.map { Array($0.arguments.dropFirst(2)) } == [
+                ["--once", "--start-at=one", "--video-bitrate=2M"],
+                ["--start-at=two", "--video-bitrate=2M"],
+                ["--start-at=environment", "--video-bitrate=2M"],
+            ])
+        #expect(try crowd(file: "start-at: all").groups.isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            ("parts:", "'parts' has no value (FILE, line 1): give it one, or leave it out"),
+            ("parts: []", "'parts' has no value (FILE, line 1): give it one, or leave it out"),
+            (
+                "parts:\n  - video-bitrate: 1M",
+                "FILE, line 2: 'video-bitrate' is for all of them: move it out of the list"
+            ),
+            (
+                "parts:\n  - start-at: a\n    start-at: b",
+                "FILE, line 3: 'start-at' is given twice, first in line 2; remove one of them"
+            ),
+            (
+                "parts:\n  - once: yes\n    strat-at: b",
+                "FILE, line 3: there is no option 'strat-at'; did you mean 'start-at'?"
+            ),
+            (
+                "parts:\n  - once: [{a: b}]",
+                "FILE, line 2: a value of 'once' is not a single one; write one line 'name: value' for each option"
+            ),
+        ])
+    func `a list of groups that is wrong is refused with its line`(
+        file: String, complaint: String
+    ) throws {
+        let error = #expect(throws: Complaint.self) { try crowd(file: file) }
+        #expect(error?.text == complaint)
+    }
+
+    @Test func `an option of a group is not for the command line`() throws {
+        let error = #expect(throws: Complaint.self) {
+            try crowd(file: "parts:\n  - start-at: a", ["--start-at", "b"])
+        }
+        #expect(
+            error?.text
+                == "FILE, line 2: 'start-at' is on the command line too: leave it out there")
+    }
+
     private func merged(
         _ arguments: [String] = [], _ environment: [String: String] = [:]
     ) throws -> MergedOptions {

@@ -18,6 +18,14 @@ package protocol ErasingCommand: ParsableCommand {
     static var erasableOptions: Set<String> { get }
 }
 
+/// A command whose configuration file may have a list of groups of options, each for one run of the command beside the others.
+package protocol GroupingCommand: ParsableCommand {
+    /// The list's name in the file.
+    static var groupsName: String { get }
+    /// Long options that a group may have, without leading hyphens. On the command line they contradict a list.
+    static var groupOptions: Set<String> { get }
+}
+
 /// The long options of a command, parsed from its help.
 package struct CommandOptions: Hashable, Sendable {
     /// `start-at` and the like, without leading hyphens; whether each has a value.

@@ -17,6 +17,8 @@ package struct ConfigurationFile: Hashable, Sendable {
         /// At least one, unless it is a list.
         package let values: [String]
         let isList: Bool
+        /// Each element of a list of mappings; empty for other entries.
+        let groups: [[Entry]]
         /// Counted from 1.
         package let line: Int
 
@@ -24,6 +26,7 @@ package struct ConfigurationFile: Hashable, Sendable {
             self.name = name
             values = [value]
             isList = false
+            groups = []
             self.line = line
         }
 
@@ -31,6 +34,15 @@ package struct ConfigurationFile: Hashable, Sendable {
             self.name = name
             values = list
             isList = true
+            groups = []
+            self.line = line
+        }
+
+        init(name: String, groups: [[Entry]], line: Int) {
+            self.name = name
+            values = []
+            isList = true
+            self.groups = groups
             self.line = line
         }
 
@@ -60,14 +72,20 @@ package struct ConfigurationFile: Hashable, Sendable {
     /// - Parameter bytes: the content of the file.
     init(path: String, bytes: [UInt8]) throws(ConfigurationError) {
         self.path = path
-        let scalars = try YAMLMapping.scalars(of: bytes, path: path)
+        entries = try YAMLMapping.scalars(of: bytes, path: path)
+        try Self.refuseRepeated(entries, path: path)
+        for group in entries.flatMap(\.groups) { try Self.refuseRepeated(group, path: path) }
+    }
+
+    private static func refuseRepeated(
+        _ entries: [Entry], path: String
+    ) throws(ConfigurationError) {
         var lines: [String: Int] = [:]
-        for entry in scalars {
+        for entry in entries {
             if let earlier = lines.updateValue(entry.line, forKey: entry.name) {
                 throw .repeated(entry.name, path: path, line: entry.line, earlier: earlier)
             }
         }
-        entries = scalars
     }
 
     /// The content of a file; nil if it does not exist.
@@ -93,6 +111,9 @@ package enum ConfigurationError: Error, Hashable, CustomStringConvertible {
     case unknown(String, path: String, line: Int, nearest: String?)
     case onlyOnCommandLine(String, path: String, line: Int)
     case notYesOrNo(String, value: String, where: String)
+    /// An option of a group that the command line has for all of them, or the reverse.
+    case notInGroup(String, path: String, line: Int)
+    case alsoGiven(String, path: String, line: Int)
     /// An option without a value, on the command line, in the environment or in a file.
     case empty(String, where: String?)
 
@@ -128,6 +149,10 @@ package enum ConfigurationError: Error, Hashable, CustomStringConvertible {
             "\(path), line \(line): '\(name)' is only for the command line: remove it from the file"
         case .notYesOrNo(let name, let value, let place):
             "'\(name)' must be yes or no, not '\(value)' (\(place))"
+        case .notInGroup(let name, let path, let line):
+            "\(path), line \(line): '\(name)' is for all of them: move it out of the list"
+        case .alsoGiven(let name, let path, let line):
+            "\(path), line \(line): '\(name)' is on the command line too: leave it out there"
         case .empty(let name, let place):
             "'\(name)' has no value\(place.map { " (\($0))" } ?? ""): give it one, or leave it out"
         }

@@ -29,6 +29,8 @@ package struct MergedOptions: Hashable, Sendable {
     package private(set) var origins: [String: Origin] = [:]
     /// Values of those options; a flag's value is "yes".
     package private(set) var values: [String: String] = [:]
+    /// All options of each group, for a ``GroupingCommand`` whose file lists some; ``arguments`` are then those of the first.
+    package private(set) var groups: [MergedOptions] = []
     /// Values of options that are lists: in the file, or in the environment, separated by commas.
     private var lists: [String: [String]] = [:]
 
@@ -70,9 +72,51 @@ package struct MergedOptions: Hashable, Sendable {
             }
         }
         if let path = path(in: arguments, options) {
-            try add(ConfigurationFile(path: path), options, given: given)
+            let file = try ConfigurationFile(path: path)
+            let grouping = command as? any GroupingCommand.Type
+            try add(
+                file.entries.filter { $0.name != grouping?.groupsName }, of: file, options,
+                given: given)
+            if let grouping { try addGroups(of: file, grouping, options, given: given) }
         }
         try append(options)
+        if let first = groups.first {
+            self.arguments = first.arguments
+            origins = first.origins
+        }
+    }
+
+    private mutating func addGroups(
+        of file: ConfigurationFile, _ grouping: any GroupingCommand.Type,
+        _ options: CommandOptions, given: Set<String>
+    ) throws(ConfigurationError) {
+        guard let list = file.entries.first(where: { $0.name == grouping.groupsName }) else {
+            return
+        }
+        guard !list.groups.isEmpty else {
+            throw .empty(list.name, where: "\(file.path), line \(list.line)")
+        }
+        var found: [MergedOptions] = []
+        for group in list.groups {
+            var own = self
+            for entry in group {
+                if options.takesValue[entry.name] != nil,
+                    !grouping.groupOptions.contains(entry.name)
+                {
+                    throw .notInGroup(entry.name, path: file.path, line: entry.line)
+                }
+                if given.contains(entry.name) {
+                    throw .alsoGiven(entry.name, path: file.path, line: entry.line)
+                }
+                // What is said of one counts more than what is said of all.
+                own.origins[entry.name] = nil
+                own.lists[entry.name] = nil
+            }
+            try own.add(group, of: file, options, given: given)
+            try own.append(options)
+            found.append(own)
+        }
+        groups = found
     }
 
     private static func given(_ arguments: [String]) -> Set<String> {
@@ -96,9 +140,10 @@ package struct MergedOptions: Hashable, Sendable {
     }
 
     private mutating func add(
-        _ file: ConfigurationFile, _ options: CommandOptions, given: Set<String>
+        _ entries: [ConfigurationFile.Entry], of file: ConfigurationFile,
+        _ options: CommandOptions, given: Set<String>
     ) throws(ConfigurationError) {
-        for entry in file.entries {
+        for entry in entries {
             if Self.onlyOnCommandLine.contains(entry.name) {
                 throw .onlyOnCommandLine(entry.name, path: file.path, line: entry.line)
             }
@@ -111,6 +156,11 @@ package struct MergedOptions: Hashable, Sendable {
                 throw .empty(entry.name, where: "\(file.path), line \(entry.line)")
             }
             guard !given.contains(entry.name), origins[entry.name] == nil else { continue }
+            if !entry.groups.isEmpty {
+                throw .notPlain(
+                    path: file.path, line: entry.line,
+                    "a value of '\(entry.name)' is not a single one")
+            }
             if entry.isList {
                 guard options.repeatable.contains(entry.name) else {
                     throw .notPlain(

@@ -1,6 +1,6 @@
 import CYAML
 
-/// Parses the subset of YAML for configurations: a mapping to scalars and lists of scalars.
+/// Parses the subset of YAML for configurations: a mapping to scalars, lists of scalars, and lists of such mappings.
 ///
 /// libyaml parses (YAML 1.1); its events are checked one by one, so that anything else is rejected at its position.
 enum YAMLMapping {
@@ -9,6 +9,8 @@ enum YAMLMapping {
         case name
         case value(of: String, line: Int)
         case list(of: String, line: Int, [String])
+        /// Between two mappings of a list.
+        case groups
         case end
     }
 
@@ -33,6 +35,12 @@ enum YAMLMapping {
     ) throws(ConfigurationError) -> [ConfigurationFile.Entry] {
         var entries: [ConfigurationFile.Entry] = []
         var place = Place.start
+        /// The list of mappings that is being read: the entries before it, and the mappings so far.
+        var outer:
+            (
+                entries: [ConfigurationFile.Entry], name: String, line: Int,
+                groups: [[ConfigurationFile.Entry]]
+            )?
         while true {
             var event = yaml_event_t()
             guard yaml_parser_parse(&parser, &event) == 1 else {
@@ -49,6 +57,23 @@ enum YAMLMapping {
             case (YAML_DOCUMENT_START_EVENT, .start):
                 break
             case (YAML_MAPPING_START_EVENT, .start):
+                place = .name
+            case (YAML_MAPPING_START_EVENT, .list(let name, let line, let values))
+            where values.isEmpty && outer == nil:
+                outer = (entries, name, line, [])
+                entries = []
+                place = .name
+            case (YAML_MAPPING_START_EVENT, .groups):
+                place = .name
+            case (YAML_MAPPING_END_EVENT, .name) where outer != nil:
+                outer?.groups.append(entries)
+                entries = []
+                place = .groups
+            case (YAML_SEQUENCE_END_EVENT, .groups):
+                guard let list = outer else { preconditionFailure("groups are in a list") }
+                entries = list.entries
+                entries.append(.init(name: list.name, groups: list.groups, line: list.line))
+                outer = nil
                 place = .name
             case (YAML_MAPPING_END_EVENT, .name):
                 place = .end

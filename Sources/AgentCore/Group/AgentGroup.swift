@@ -1,0 +1,210 @@
+package import Logging
+import Media
+import Synchronization
+import Threads
+
+/// Several agents in one process: each source has its own capture, spool, uplink and thread.
+///
+/// An agent that cannot start or fails is started again, and costs nobody else anything.
+package final class AgentGroup: Sendable {
+    /// A source that failed is started again after so long …
+    private static let firstPauseNanoseconds: Int64 = 2_000_000_000
+    /// … and after repeated failures after so long: some cameras lock an account after refused logins.
+    private static let longestPauseNanoseconds: Int64 = 30_000_000_000
+    /// An agent that ran for so long had started well.
+    private static let goodRunNanoseconds: Int64 = 60_000_000_000
+    private static let napNanoseconds: Int64 = 100_000_000
+
+    /// One source and the thread that runs its agents, one after the other.
+    private final class Member: Sendable {
+        struct State {
+            /// Nil: it is to end.
+            var plan: AgentPlan?
+            var agent: Agent?
+            /// Its work is done.
+            var hasEnded = false
+            /// Why its agent is not running, in one line.
+            var trouble: String?
+            /// What its last agent had to leave in the spool, in one line.
+            var leftover: String?
+        }
+
+        let source: String
+        let logger: Logger
+        let state: Mutex<State>
+
+        init(_ plan: AgentPlan, _ logger: Logger) {
+            source = plan.source
+            self.logger = logger
+            state = Mutex(State(plan: plan))
+        }
+    }
+
+    private let members = Mutex<[Member]>([])
+    private let isStopping = Atomic(false)
+    /// Sockets and directories are made by one thread at a time: see umask(2) in ``ControlServer``.
+    private let opening = Mutex(())
+    private let logger: @Sendable (String) -> Logger
+
+    /// - Parameter logger: the logger of a source.
+    package init(_ plans: [AgentPlan], logger: @escaping @Sendable (String) -> Logger) {
+        self.logger = logger
+        for plan in plans { add(plan) }
+    }
+
+    /// What is in force.
+    package var plans: [AgentPlan] {
+        members.withLock { $0 }.compactMap { member in member.state.withLock { $0.plan } }
+    }
+
+    /// Starts, replaces and ends agents, so that these plans are in force; the others are left alone.
+    package func change(to plans: [AgentPlan]) -> AgentGroupChange {
+        let change = AgentGroupChange(from: self.plans, to: plans)
+        for source in change.removed { replace(source, by: nil) }
+        for plan in change.changed { replace(plan.source, by: plan) }
+        for plan in change.added { add(plan) }
+        return change
+    }
+
+    /// Ends all captures; what they have made is sent, for as long as the settings' linger says.
+    package func stop() {
+        isStopping.store(true, ordering: .releasing)
+        for agent in agents { agent.stop() }
+    }
+
+    /// Gives up what is not persisted.
+    package func abandon() {
+        isStopping.store(true, ordering: .releasing)
+        for agent in agents { agent.abandon() }
+    }
+
+    /// Blocks until all sources have ended.
+    package func wait() {
+        while true {
+            let isDone = members.withLock { members in
+                members.removeAll { member in
+                    member.state.withLock { $0.hasEnded && $0.plan == nil }
+                }
+                return members.allSatisfy { member in member.state.withLock { $0.hasEnded } }
+            }
+            if isDone { return }
+            nap()
+        }
+    }
+
+    /// What ended sources had to leave in their spools: one line each.
+    package var leftovers: [String] {
+        members.withLock { $0 }.compactMap { member in
+            member.state.withLock { $0.leftover }.map { "\(member.source): \($0)" }
+        }
+    }
+
+    /// How each source does: its progress, or one line that says why there is none.
+    package var progress: [(source: String, progress: AgentProgress?, trouble: String?)] {
+        members.withLock { $0 }.map { member in
+            let (agent, trouble) = member.state.withLock { ($0.agent, $0.trouble) }
+            return (member.source, agent?.progress, trouble)
+        }
+    }
+
+    private var agents: [Agent] {
+        members.withLock { $0 }.compactMap { member in member.state.withLock { $0.agent } }
+    }
+
+    // MARK: Members
+
+    private func add(_ plan: AgentPlan) {
+        let member = Member(plan, logger(plan.source))
+        members.withLock { $0.append(member) }
+        NamedThread.start("agent") { [self] in live(member) }
+    }
+
+    private func replace(_ source: String, by plan: AgentPlan?) {
+        let member = members.withLock { members in members.last { $0.source == source } }
+        guard let member else { return }
+        let (agent, hasEnded) = member.state.withLock { state in
+            state.plan = state.hasEnded ? nil : plan
+            return (state.agent, state.hasEnded)
+        }
+        agent?.stop()
+        // Its thread is gone.
+        if hasEnded, let plan { add(plan) }
+    }
+
+    /// Runs a member's agents until its work is done, or it is not wanted any more.
+    private func live(_ member: Member) {
+        var failures = 0
+        var told: String?
+        while let plan = wantedPlan(of: member) {
+            let began = SystemClock.monotonic.nowNanoseconds
+            let end = run(plan, member)
+            let isReplaced = member.state.withLock { state in
+                state.agent = nil
+                return state.plan != plan
+            }
+            if isReplaced || isStopping.load(ordering: .acquiring) {
+                if case .failed(let line) = end { member.logger.error("\(line)") }
+                failures = 0
+                continue
+            }
+            guard case .failed(let line) = end else { break }
+            let isGood =
+                SystemClock.monotonic.nowNanoseconds - began >= Self.goodRunNanoseconds
+            failures = isGood ? 1 : failures + 1
+            if line != told { member.logger.error("\(line); trying again") }
+            told = isGood ? nil : line
+            member.state.withLock { $0.trouble = line }
+            let pause = Self.firstPauseNanoseconds << min(failures - 1, 8)
+            wait(min(pause, Self.longestPauseNanoseconds), member, plan)
+        }
+        member.state.withLock { $0.hasEnded = true }
+    }
+
+    private func wantedPlan(of member: Member) -> AgentPlan? {
+        if isStopping.load(ordering: .acquiring) { return nil }
+        return member.state.withLock { $0.plan }
+    }
+
+    /// How an agent's work ended, as far as it matters here.
+    private enum End {
+        case ended
+        case failed(String)
+    }
+
+    private func run(_ plan: AgentPlan, _ member: Member) -> End {
+        do {
+            let agent = try opening.withLock { _ in
+                let agent = try Agent(
+                    capture: plan.capture, uplink: plan.uplink, logger: member.logger)
+                agent.listen()
+                return agent
+            }
+            // From here on, whoever ends the group or the member finds it.
+            member.state.withLock { $0.agent = agent }
+            if wantedPlan(of: member) != plan { agent.stop() }
+            switch try agent.run() {
+            case .complete:
+                member.logger.info("done: the collector has everything on disk")
+                return .ended
+            case .kept(let line), .refused(let line, isKept: true):
+                member.logger.warning("\(line)")
+                member.state.withLock { $0.leftover = line }
+                return .ended
+            case .refused(let line, isKept: false), .failed(let line): return .failed(line)
+            }
+        } catch {
+            return .failed("\(error)")
+        }
+    }
+
+    /// Waits, but no longer than the plan is wanted.
+    private func wait(_ nanoseconds: Int64, _ member: Member, _ plan: AgentPlan) {
+        let end = SystemClock.monotonic.nowNanoseconds + nanoseconds
+        while SystemClock.monotonic.nowNanoseconds < end, wantedPlan(of: member) == plan { nap() }
+    }
+
+    private func nap() {
+        let end = SystemClock.monotonic.nowNanoseconds + Self.napNanoseconds
+        SystemClock.sleep(untilMonotonicNanoseconds: end)
+    }
+}

@@ -1,0 +1,50 @@
+/// What one agent of a group is to do. Equal plans need no restart.
+package struct AgentPlan: Hashable, Sendable {
+    package var capture: CaptureSettings
+    package var uplink: UplinkSettings
+
+    package init(capture: CaptureSettings, uplink: UplinkSettings) {
+        self.capture = capture
+        self.uplink = uplink
+    }
+
+    package var source: String { uplink.sourceName }
+}
+
+/// What a changed configuration means to the agents of a group.
+package struct AgentGroupChange: Hashable, Sendable {
+    /// Plans of sources that are new.
+    package private(set) var added: [AgentPlan] = []
+    /// Plans of sources that have another one.
+    package private(set) var changed: [AgentPlan] = []
+    /// Names of sources that are gone.
+    package private(set) var removed: [String] = []
+
+    /// - Parameters:
+    ///   - old: what is in force.
+    ///   - new: what is to be; each source once.
+    package init(from old: [AgentPlan], to new: [AgentPlan]) {
+        let before = Dictionary(old.map { ($0.source, $0) }) { first, _ in first }
+        for plan in new {
+            guard let known = before[plan.source] else {
+                added.append(plan)
+                continue
+            }
+            if known != plan { changed.append(plan) }
+        }
+        let names = Set(new.map(\.source))
+        removed = old.map(\.source).filter { !names.contains($0) }
+    }
+
+    /// For people.
+    package var summary: String {
+        var parts: [String] = []
+        for (names, verb) in [
+            (added.map(\.source), "added"), (changed.map(\.source), "started again"),
+            (removed, "removed"),
+        ] where !names.isEmpty {
+            parts.append("\(names.joined(separator: ", ")) \(verb)")
+        }
+        return parts.isEmpty ? "no camera has changed" : parts.joined(separator: "; ")
+    }
+}

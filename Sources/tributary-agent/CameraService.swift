@@ -1,0 +1,167 @@
+import AgentCore
+import Control
+import Dispatch
+import Logging
+import Media
+import Synchronization
+import Terminal
+
+/// Runs the agents of all sources that the configuration file lists, and tells people and the system how they do.
+final class CameraService: Sendable {
+    private static let lookMilliseconds = 1_000
+
+    private let console: Console
+    private let threshold: LogThreshold
+    private let checksOnly: Bool
+    private let logger: Logger
+    private let manager = ServiceManager.current()
+    private let queue = DispatchQueue(label: "service")
+    private let watches = Mutex<[String: ProgressWatch]>([:])
+    private let status = Mutex("")
+
+    /// - Parameter command: the options of the first source, and of the whole agent.
+    init(_ command: AgentCommand) {
+        console = command.log.console
+        checksOnly = command.configuration.checks
+        threshold = LogThreshold(verbose: command.log.verbose)
+        logger = Self.logger("agent", nil, console, threshold)
+    }
+
+    private static func logger(
+        _ label: String, _ source: String?, _ console: Console, _ threshold: LogThreshold
+    ) -> Logger {
+        var logger = Logger(label: label) { _ in
+            LineLogHandler(console: console, threshold: threshold)
+        }
+        if let source { logger[metadataKey: "source"] = "\(source)" }
+        return logger
+    }
+
+    /// The options of each source that the configuration file lists; empty when it lists none.
+    static func cameras() throws(UsageError) -> [AgentCommand] {
+        let commands = try Program.groups(of: AgentCommand.self).map { $0.command }
+        var names: Set<String> = []
+        for (index, command) in commands.enumerated() {
+            guard let name = command.link.source else {
+                throw UsageError(
+                    "element \(index + 1) of 'cameras' has no 'source': give it a name")
+            }
+            guard names.insert(name).inserted else {
+                throw UsageError("two of the cameras have the name '\(name)': rename one")
+            }
+        }
+        return commands
+    }
+
+    /// Records until all sources have ended, or a signal ends them.
+    func run(_ commands: [AgentCommand]) throws {
+        let plans = try plans(commands)
+        if checksOnly {
+            print("the options of \(plans.count) cameras are valid")
+            return
+        }
+        let group = AgentGroup(plans) { [console, threshold] source in
+            Self.logger("agent", source, console, threshold)
+        }
+        let signals = StopSignals { [self] count in
+            if count > 1 { return group.abandon() }
+            manager.stopping()
+            manager.status("stopping: sending the remaining samples first")
+            group.stop()
+        }
+        let reloading = ReloadSignal { [self] in reload(group) }
+        let timer = watch(group)
+        defer {
+            timer?.cancel()
+            withExtendedLifetime((signals, reloading)) {}
+        }
+        group.wait()
+        // For a service, nothing is lost: the next start sends it.
+        if let line = group.leftovers.first, !manager.isThere { throw Failure(line) }
+    }
+
+    private func plans(_ commands: [AgentCommand]) throws -> [AgentPlan] {
+        try commands.map { command in
+            do {
+                if checksOnly {
+                    let settings = try command.captureSettings()
+                    try settings.check()
+                    return AgentPlan(
+                        capture: settings,
+                        uplink: UplinkSettings(
+                            endpoint: command.link.collector, sourceName: command.link.name,
+                            agentName: "", software: "", batch: command.link.batch.length,
+                            memoryLimitBytes: 0))
+                }
+                let plan = try command.plan(logger)
+                try plan.capture.check()
+                return plan
+            } catch {
+                throw UsageError("camera \(command.link.name): \(error)")
+            }
+        }
+    }
+
+    /// Reads the configuration again; sources whose options are the same are left alone.
+    private func reload(_ group: AgentGroup) {
+        manager.reloading()
+        defer { manager.ready() }
+        do {
+            let commands = try Self.cameras()
+            guard let first = commands.first else {
+                throw UsageError("it lists no cameras any more; stop the agent instead")
+            }
+            let plans = try plans(commands)
+            threshold.set(verbose: first.log.verbose)
+            logger.notice("configuration reloaded: \(group.change(to: plans).summary)")
+        } catch {
+            logger.error("the configuration was not changed: \(error)")
+        }
+    }
+
+    // MARK: The service manager
+
+    /// Looks once a second; nil: nobody wants to know.
+    private func watch(_ group: AgentGroup) -> (any DispatchSourceTimer)? {
+        guard manager.isThere else { return nil }
+        manager.ready()
+        let timer = DispatchSource.makeTimerSource(queue: queue)
+        timer.schedule(deadline: .now(), repeating: .milliseconds(Self.lookMilliseconds))
+        timer.setEventHandler { [self] in look(at: group) }
+        timer.resume()
+        return timer
+    }
+
+    /// One line for all of them: how many record, and what is wrong with the first that does not.
+    private func look(at group: AgentGroup) {
+        let now = SystemClock.monotonic.nowNanoseconds
+        var recording = 0
+        var stalled = 0
+        var worst: String?
+        let members = group.progress
+        for member in members {
+            guard let progress = member.progress else {
+                worst = worst ?? "\(member.source): \(member.trouble ?? "starting")"
+                continue
+            }
+            let finding = watches.withLock { watches in
+                watches[member.source, default: ProgressWatch()].look(progress, now: now)
+            }
+            if finding.stalled != nil { stalled += 1 }
+            if finding.stalled == nil, finding.line.hasPrefix("recording ") {
+                recording += 1
+            } else {
+                worst = worst ?? finding.line
+            }
+        }
+        let line =
+            "recording \(recording) of \(members.count) cameras" + (worst.map { "; \($0)" } ?? "")
+        let isNews = status.withLock { status in
+            defer { status = line }
+            return status != line
+        }
+        if isNews { manager.status(line) }
+        // One that hangs must not end the others.
+        if stalled < max(1, members.count) { manager.alive() }
+    }
+}
