@@ -192,8 +192,14 @@ private final class UplinkSink: CaptureSink {
     func sample(_ sample: EncodedSample) { uplink.offer(sample) }
 
     func lost(_ loss: CaptureLoss) {
-        let count = loss.samples > 0 ? "\(loss.samples) \(loss.track) samples" : "\(loss.track)"
-        logger.warning("\(count) lost: \(loss.text)")
+        if loss.samples > 0 {
+            logger.warning("\(loss.samples) \(loss.track) samples lost: \(loss.text)")
+        } else if loss.durationNanoseconds > 0 {
+            logger.warning("\(loss.track) lost: \(loss.text)")
+        } else {
+            // Nothing is missing: it concerns the times.
+            logger.warning("\(loss.track): \(loss.text)")
+        }
         uplink.offer(Loss(loss))
     }
 

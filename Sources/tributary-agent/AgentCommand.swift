@@ -168,7 +168,7 @@ extension AgentCommand: GroupingCommand {
     /// Everything that is of one source.
     static let groupOptions: Set<String> = [
         "source", "batch", "control-socket", "video", "audio", "camera-login", "camera-ca",
-        "camera-fingerprint", "camera-transport", "preset", "size", "video-format", "fps",
+        "camera-fingerprint", "camera-transport", "delay", "preset", "size", "video-format", "fps",
         "crop",
         "rotate", "mirror", "duration", "loop", "encoder", "video-bitrate", "video-max-bitrate",
         "video-buffer", "keyframe-interval", "b-frames", "profile", "encoder-preset", "tune",

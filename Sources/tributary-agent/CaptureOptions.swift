@@ -58,6 +58,12 @@ struct CaptureOptions: ParsableArguments {
 
     @Option(
         help: """
+            Known delay of a network camera from capture to arrival, such as 120ms: taken off the recorded times. (default: 0)
+            """)
+    var delay: TimeSpan?
+
+    @Option(
+        help: """
             Named frame size: low 640x480, medium 960x540, high 1280x720, 1080p. If the camera does not support it, the \
             next smaller preset is used.
             """)
@@ -111,6 +117,7 @@ struct CaptureOptions: ParsableArguments {
         settings.duration = duration?.duration
         settings.loop = loop
         settings.cameraTransport = cameraTransport.own
+        settings.cameraDelay = delay?.duration ?? .zero
         if cameraCa != nil, cameraFingerprint != nil {
             throw UsageError(
                 "--camera-ca and --camera-fingerprint cannot be combined: leave one out")

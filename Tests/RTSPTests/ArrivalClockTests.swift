@@ -208,6 +208,32 @@ import Testing
         let items = times.flush()
         #expect(items.count == 3 && items[1] == .hole(hole))
     }
+
+    @Test func `a known delay is taken off every time`() {
+        func times(delay: Int64) -> [Int64] {
+            var own = UnitTimes(clockRate: 90_000, delayNanoseconds: delay)
+            var items: [UnitTimes.Item] = []
+            for index in 0..<50 {
+                // Some packets are late.
+                let arrival =
+                    5_000_000_000 + Int64(index) * 40_000_000 + Int64(index % 3) * 7_000_000
+                items += own.add(
+                    .unit(
+                        AccessUnit(
+                            timestamp: UInt32(index * 3_600), firstNumber: 0, lastNumber: 0,
+                            firstArrivalNanoseconds: arrival, lastArrivalNanoseconds: arrival,
+                            data: [1])), now: arrival)
+            }
+            items += own.flush()
+            return items.compactMap {
+                if case .unit(let unit) = $0 { unit.ptsNanoseconds } else { nil }
+            }
+        }
+        let plain = times(delay: 0)
+        let own = times(delay: 120_000_000)
+        #expect(plain.count == 50)
+        #expect(own == plain.map { $0 - 120_000_000 })
+    }
 }
 
 /// SplitMix64: the same numbers for the same seed.

@@ -120,6 +120,9 @@ package struct CaptureSettings: Hashable, Sendable {
     package var cameraLogin: CameraLogin?
     /// How their packets come.
     package var cameraTransport = CameraSession.Transport.tcp
+    /// How long a network camera's pictures and sound take from their capture to their arrival, as far as it is known: taken off the
+    /// times.
+    package var cameraDelay = Duration.zero
     /// Of a network camera that is reached by TLS.
     package var cameraTrust = CameraTrust()
 
@@ -140,6 +143,12 @@ extension CaptureSettings {
         }
         if videoFormat != nil, !isFromCamera {
             throw .settings("--video-format is for cameras; leave it out")
+        }
+        if cameraDelay != .zero, !isFromNetwork {
+            throw .settings("--delay is for network cameras (--video rtsp://…): leave it out")
+        }
+        if cameraDelay > Self.longestCameraDelay {
+            throw .settings("--delay is too long: use at most 10s")
         }
         if case .network(let url) = audio { try validateTransport(url) }
         if case .network(let url) = video {
@@ -207,6 +216,17 @@ extension CaptureSettings {
             throw .settings(
                 "--encoder copy does not work with an audio device: leave it out, or use --audio none"
             )
+        }
+    }
+
+    /// What takes longer is no delay of a camera.
+    private static let longestCameraDelay = Duration.seconds(10)
+
+    private var isFromNetwork: Bool {
+        if case .network = video { return true }
+        switch audio {
+        case .network, .networkIfPresent: return true
+        case .none, .test, .file, .fileIfPresent, .device: return false
         }
     }
 

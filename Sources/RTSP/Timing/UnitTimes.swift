@@ -41,6 +41,8 @@ package struct UnitTimes: Sendable {
     /// No unit lies before it; nil: wherever it is.
     package var notBeforeNanoseconds: Int64?
     private var clock: ArrivalClock
+    /// Known delay from capture to arrival.
+    private let delayNanoseconds: Int64
     /// Nil: settled.
     private var held: [Held]? = []
     private var settledAt: Int64?
@@ -58,7 +60,12 @@ package struct UnitTimes: Sendable {
     ///   - clockRate: of the timestamps.
     ///   - reorderDepth: as the parameter sets have it; 0 where they do not say.
     ///   - usualDuration: of a unit, as the format has it; nil: nothing says.
-    package init(clockRate: UInt32, reorderDepth: Int = 0, usualDuration: Int64? = nil) {
+    ///   - delayNanoseconds: known delay from capture to arrival, which is taken off.
+    package init(
+        clockRate: UInt32, reorderDepth: Int = 0, usualDuration: Int64? = nil,
+        delayNanoseconds: Int64 = 0
+    ) {
+        self.delayNanoseconds = delayNanoseconds
         clock = ArrivalClock(clockRate: clockRate)
         depth = min(max(0, reorderDepth), Self.mostReordered)
         duration = usualDuration ?? Self.usualDuration
@@ -73,8 +80,9 @@ package struct UnitTimes: Sendable {
     package mutating func add(_ item: DepacketizedItem, now: Int64) -> [Item] {
         switch item {
         case .unit(let unit):
-            let time = clock.time(
-                of: unit.timestamp, arrivalNanoseconds: unit.firstArrivalNanoseconds)
+            let arrival = unit.firstArrivalNanoseconds
+            let time =
+                clock.time(of: unit.timestamp, arrivalNanoseconds: arrival) - delayNanoseconds
             if settledAt == nil {
                 settledAt = unit.firstArrivalNanoseconds + Self.settlingNanoseconds
             }
@@ -104,7 +112,7 @@ package struct UnitTimes: Sendable {
         let times = crowded(
             items.map { item -> Int64? in
                 guard case .unit(let unit, let given) = item else { return nil }
-                let known = clock.time(of: unit.timestamp)
+                let known = clock.time(of: unit.timestamp) - delayNanoseconds
                 return (known - given).magnitude < 10_000_000_000 ? min(known, given) : given
             })
         let known = times.compactMap { $0 }

@@ -24,19 +24,22 @@ final class NetworkEncodedSound: NetworkTrack {
     private var lock: AudioLock
     private var times: UnitTimes
     private var progress: NetworkProgress
+    private let delay: Int64
     /// End of the previous packet; nil after a break.
     private var nextNanoseconds: Int64?
     /// Whether what the camera sends now can be recorded.
     private var isUsable = true
 
     init(
-        _ sound: ForeignSound, _ plan: AudioEncoderSettings, durationNanoseconds: Int64?
+        _ sound: ForeignSound, _ plan: AudioEncoderSettings, durationNanoseconds: Int64?,
+        delayNanoseconds: Int64 = 0
     ) throws(EncodingError) {
+        delay = delayNanoseconds
         self.sound = sound
         decoder = try Self.decoder(sound)
         encoder = try AudioEncoder(plan)
         lock = AudioLock(sampleRate: plan.sampleRate, channels: plan.channels)
-        times = UnitTimes(clockRate: sound.sampleRate)
+        times = UnitTimes(clockRate: sound.sampleRate, delayNanoseconds: delay)
         progress = NetworkProgress(
             .audio, durationNanoseconds: durationNanoseconds,
             intervalNanoseconds: Self.nanoseconds(plan.codec.packetFrames, plan.sampleRate))
@@ -101,7 +104,7 @@ final class NetworkEncodedSound: NetworkTrack {
     func resume(
         _ description: CameraTrackDescription, _ output: CaptureOutput
     ) throws(EncodingError) {
-        times = UnitTimes(clockRate: description.clockRate)
+        times = UnitTimes(clockRate: description.clockRate, delayNanoseconds: delay)
         guard case .foreign(let sound) = description.coding else {
             isUsable = false
             return

@@ -20,13 +20,14 @@ final class NetworkPictures: NetworkTrack {
     /// A description's parameter sets that are not taken yet.
     private var newConfiguration: [UInt8]?
     private let clockRate: UInt32
+    private let delay: Int64
 
     private static let usualDuration: Int64 = 40_000_000
 
     /// - Parameter format: with the parameter sets that the camera has described or sent.
     init(
         _ description: CameraTrackDescription, _ format: VideoFormat,
-        orientation: PictureOrientation, durationNanoseconds: Int64?
+        orientation: PictureOrientation, durationNanoseconds: Int64?, delayNanoseconds: Int64 = 0
     ) throws(EncodingError) {
         let track = CodedTrack(
             codec: format.codec.libraryName, codecTag: 0,
@@ -38,7 +39,8 @@ final class NetworkPictures: NetworkTrack {
         copier = try VideoCopier(track)
         self.orientation = orientation
         clockRate = description.clockRate
-        times = Self.times(format, clockRate)
+        delay = delayNanoseconds
+        times = Self.times(format, clockRate, delayNanoseconds)
         progress = NetworkProgress(
             .video, durationNanoseconds: durationNanoseconds,
             intervalNanoseconds: Self.usualDuration)
@@ -55,7 +57,9 @@ final class NetworkPictures: NetworkTrack {
         }
     }
 
-    private static func times(_ format: VideoFormat, _ clockRate: UInt32) -> UnitTimes {
+    private static func times(
+        _ format: VideoFormat, _ clockRate: UInt32, _ delay: Int64
+    ) -> UnitTimes {
         var depth = 0
         do throws(BitstreamError) {
             depth = Int(try format.maximumReorderedFrames() ?? 0)
@@ -63,7 +67,7 @@ final class NetworkPictures: NetworkTrack {
             // The first pictures show it.
             depth = 0
         }
-        return UnitTimes(clockRate: clockRate, reorderDepth: depth)
+        return UnitTimes(clockRate: clockRate, reorderDepth: depth, delayNanoseconds: delay)
     }
 
     var format: TrackFormat { oriented(copier.format) }
@@ -113,7 +117,7 @@ final class NetworkPictures: NetworkTrack {
         guard case .video(let codec, let described) = description.coding,
             codec == copier.format.codec
         else { return }
-        times = Self.times(described ?? copier.format, clockRate)
+        times = Self.times(described ?? copier.format, clockRate, delay)
         times.notBeforeNanoseconds = progress.dueNanoseconds
         newConfiguration = try described.map { (format) throws(EncodingError) in
             try Self.configuration(format)

@@ -35,6 +35,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     private var state: State
     private var isPlaying: Bool
     private var limit: CaptureLimit
+    private var clock = StatedClock()
     private var fruitlessOpenings = 0
     private var searchAtNanoseconds: Int64 = 0
     /// Why the camera cannot be opened again, as it was last said.
@@ -96,6 +97,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         _ settings: CaptureSettings
     ) throws(DeviceError) -> any NetworkTrack {
         let duration = settings.duration?.nanoseconds
+        let delay = settings.cameraDelay.nanoseconds
         var sent: VideoFormat?
         if case .video(let codec, nil) = description.coding {
             sent = try sentFormat(of: camera, codec)
@@ -108,18 +110,19 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
                 }
                 return try NetworkPictures(
                     description, format, orientation: settings.orientation,
-                    durationNanoseconds: duration)
+                    durationNanoseconds: duration, delayNanoseconds: delay)
             case .audio(let format, _):
                 return try NetworkSound(
-                    description, format, durationNanoseconds: duration)
+                    description, format, durationNanoseconds: duration, delayNanoseconds: delay)
             case .latm(let payload):
                 return try NetworkSound(
-                    description, payload.format, durationNanoseconds: duration)
+                    description, payload.format, durationNanoseconds: duration,
+                    delayNanoseconds: delay)
             case .foreign(let sound):
                 let plan = try settings.soundPlan(
                     sourceRate: Int(sound.sampleRate), sourceChannels: sound.channels)
                 return try NetworkEncodedSound(
-                    sound, plan, durationNanoseconds: duration)
+                    sound, plan, durationNanoseconds: duration, delayNanoseconds: delay)
             }
         } catch {
             throw .cameraRefused(camera.summary, reason: "\(error)")
@@ -209,10 +212,33 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         } catch {
             return try lose(error, output)
         }
-        for case .items(let kind, let items) in events {
-            try tracks.first { $0.kind == kind }?.take(items, output)
+        for event in events {
+            switch event {
+            case .items(let kind, let items):
+                try tracks.first { $0.kind == kind }?.take(items, output)
+            case .report(let kind, let report, let arrival):
+                judge(report, of: kind, arrivalNanoseconds: arrival, output)
+            }
         }
         if fruitlessOpenings > 0, tracks.contains(where: \.isFlowing) { fruitlessOpenings = 0 }
+    }
+
+    /// Tells what is wrong with the clock that the camera states; it is the same for all of its tracks.
+    private func judge(
+        _ report: SenderReport, of kind: TrackKind, arrivalNanoseconds arrival: Int64,
+        _ output: CaptureOutput
+    ) {
+        guard kind == tracks.first?.kind else { return }
+        let passed = output.nowNanoseconds - arrival
+        let utc = SystemClock.utc.nowNanoseconds - passed
+        for finding in clock.note(report, arrivalUTCNanoseconds: utc) {
+            output.lost(
+                CaptureLoss(
+                    track: kind, cause: .damagedInput,
+                    startNanoseconds: max(limit.startNanoseconds, arrival), durationNanoseconds: 0,
+                    samples: 0,
+                    text: "the camera's clock \(finding); recorded times do not depend on it"))
+        }
     }
 
     /// The camera is gone: nothing from here on, until it is back.

@@ -11,6 +11,7 @@ final class NetworkSound: NetworkTrack {
     private var copier: AACCopier
     private var times: UnitTimes
     private var progress: NetworkProgress
+    private let delay: Int64
     /// Whether what the camera sends now can be recorded.
     private var isUsable = true
 
@@ -18,11 +19,14 @@ final class NetworkSound: NetworkTrack {
         "since it is back, the camera sends its sound in another codec: restart the agent"
 
     init(
-        _ description: CameraTrackDescription, _ format: AudioFormat, durationNanoseconds: Int64?
+        _ description: CameraTrackDescription, _ format: AudioFormat, durationNanoseconds: Int64?,
+        delayNanoseconds: Int64 = 0
     ) throws(EncodingError) {
+        delay = delayNanoseconds
         copier = try Self.copier(format)
         let duration = try Self.duration(format)
-        times = UnitTimes(clockRate: description.clockRate, usualDuration: duration)
+        times = UnitTimes(
+            clockRate: description.clockRate, usualDuration: duration, delayNanoseconds: delay)
         progress = NetworkProgress(
             .audio, durationNanoseconds: durationNanoseconds, intervalNanoseconds: duration)
         text = CaptureDescription.copiedAudio(copier.format)
@@ -78,11 +82,12 @@ final class NetworkSound: NetworkTrack {
     ) throws(EncodingError) {
         isUsable = description.aacFormat != nil
         guard let format = description.aacFormat else {
-            times = UnitTimes(clockRate: description.clockRate)
+            times = UnitTimes(clockRate: description.clockRate, delayNanoseconds: delay)
             return
         }
         let duration = try Self.duration(format)
-        times = UnitTimes(clockRate: description.clockRate, usualDuration: duration)
+        times = UnitTimes(
+            clockRate: description.clockRate, usualDuration: duration, delayNanoseconds: delay)
         guard format != copier.format else { return }
         copier = try Self.copier(format)
         output.formatChanged(.audio(copier.format))
