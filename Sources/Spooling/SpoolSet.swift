@@ -301,6 +301,8 @@ package struct SpoolSet: Sendable {
     // MARK: Synchronising
 
     /// Whether a power cut could lose anything.
+    mutating func noteUnsynced(_ name: String) { unsynced.insert(name) }
+
     package var hasUnsynced: Bool { !unsynced.isEmpty }
 
     /// Returns the files to pass to the storage's `synchronize`, which may block. They count as synchronised from here on, so the

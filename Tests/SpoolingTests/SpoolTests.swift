@@ -125,6 +125,19 @@ struct `A spool` {
         #expect(try disk.names().filter { $0.contains("00000002") } == [])
     }
 
+    @Test func `what a killed process left is synchronised by the next one`()
+        throws
+    {
+        let left = try filled(120, seed: 3)
+        var next = try Shelf(left.disk)
+        #expect(next.shelf.hasUnsynced)
+        try next.synchronize()
+        #expect(!next.shelf.hasUnsynced)
+        left.disk.cutPower()
+        let again = try Shelf(left.disk)
+        #expect(try again.readAll(from: 1).records == Set(1...120))
+    }
+
     @Test func `keeps through a power cut what was synchronised, and invents nothing`() throws {
         for seed in 0..<60 as Range<UInt64> {
             var random = SeededGenerator(seed: seed)
