@@ -185,7 +185,8 @@ struct DiskWorker {
             else { continue }
             do throws(ArchiveError) {
                 // A power cut must not be able to damage a finished session.
-                for source in dirtyLedgers where source.session == session {
+                // In one order: a failure leaves the same files behind each time.
+                for source in dirtyLedgers.filter({ $0.session == session }).sorted() {
                     try synchronize(ledger: source)
                 }
                 try FileSystem.replace(path, with: manifest.encoded(), on: layout.disk)
@@ -214,13 +215,14 @@ struct DiskWorker {
 
     /// Gives up the jobs that are still stuck.
     mutating func abandon() {
-        for backlog in stuck.values {
+        for backlog in stuck.values.sorted(by: { $0.path < $1.path }) {
             events.append(.abandoned(path: backlog.path, backlog.error))
         }
         stuck.removeAll()
         undescribed.removeAll()
         // The end of a session that waits for the losses of a failed file is not written either.
-        for (id, rescue) in rescues where !rescue.isDone || hasEnded(id.session) {
+        for (id, rescue) in rescues.sorted(by: { $0.key < $1.key })
+        where !rescue.isDone || hasEnded(id.session) {
             events.append(.abandoned(path: id.description, rescue.error))
         }
         rescues.removeAll()
@@ -274,9 +276,10 @@ struct DiskWorker {
         }
         // The content of unlinked files is lost, whatever their descriptors report.
         for id in own { segments[id]?.unsynchronised = [] }
-        for id in Set(own.map(\.owner)) { fail(id, error) }
+        for id in Set(own.map(\.owner)).sorted() { fail(id, error) }
         try FileSystem.makeDirectories(directory, on: layout.disk)
-        for (source, ledger) in ledgers where layout.ledger(source).hasPrefix(directory + "/") {
+        for source in ledgers.keys.sorted() where layout.ledger(source).hasPrefix(directory + "/") {
+            guard let ledger = ledgers[source] else { continue }
             // If the next steps fail, its lines are not durable and are not reported as durable.
             ledgers[source] = nil
             let path = layout.ledger(source)

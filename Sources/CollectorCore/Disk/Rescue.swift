@@ -132,7 +132,7 @@ extension DiskWorker {
             } catch {
                 return false
             }
-            for segment in segments.keys where segment.owner == other {
+            for segment in segments.keys.filter({ $0.owner == other }).sorted() {
                 do throws(ArchiveError) {
                     try synchronizeSegment(segment)
                 } catch {
