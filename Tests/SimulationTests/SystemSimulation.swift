@@ -552,6 +552,7 @@ extension SystemSimulation {
                 startsAt = now + 300_000_000
                 return
             }
+            try ModificationTimes.level(layout.root)
             recovered = try ArchiveRecovery.run(layout, now: instant.utc, idleTimeoutNanoseconds: 0)
         } catch {
             if disk.isDead { return try crash() }
