@@ -110,9 +110,11 @@ package struct ProgressWatch: Sendable {
         let collector =
             progress.uplink.collector.isEmpty ? progress.endpoint : progress.uplink.collector
         let moved = progress.uplink.moved.map { ", left \($0)" } ?? ""
+        let second = progress.uplink.mirror?.text ?? ""
         if progress.uplink.isConnected {
             return progress.uplink.keptBytes < 10_000_000
-                ? "sent to \(collector)\(moved)" : "sending to \(collector)\(moved), \(kept)"
+                ? "sent to \(collector)\(second)\(moved)"
+                : "sending to \(collector)\(second)\(moved), \(kept)"
         }
         let why = progress.uplink.trouble ?? "no answer from \(collector)"
         return "not sent, \(kept): \(why)\(moved)"

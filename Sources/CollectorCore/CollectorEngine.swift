@@ -111,6 +111,7 @@ struct CollectorEngine {
         var linkSettings = CollectorLinkSettings(software: settings.software)
         linkSettings.budgets = settings.agentBudgets
         linkSettings.name = settings.name
+        linkSettings.mirrored = settings.release == .mirrored
         link = CollectorLink(settings: linkSettings)
         recorder = SessionRecorder(settings: settings, host: host)
         firstNanoseconds = now.monotonic
@@ -724,6 +725,6 @@ extension SourceIntroduction {
         self.init(
             name: source.name, agent: source.agent, address: source.address, owner: source.owner,
             spool: source.spool, epochs: source.epochs, tracks: source.tracks, term: source.term,
-            session: source.session)
+            session: source.session, hasOtherCollectors: source.hasOthers)
     }
 }

@@ -31,8 +31,10 @@ enum StatusText {
         print(
             "  \(status.pictures) pictures, \(status.soundPackets) AAC packets, \(lost); "
                 + "\(ByteCount(Int64(clamping: status.keptBytes))) kept on the box")
-        if !status.moved.isEmpty {
-            print("  sent to \(oneLine(status.collector)); left \(oneLine(status.moved))")
+        // Two collectors are two words at least.
+        if !status.moved.isEmpty || status.collector.contains(" ") {
+            let left = status.moved.isEmpty ? "" : "; left \(oneLine(status.moved))"
+            print("  sent to \(oneLine(status.collector))\(left)")
         }
         for (collector, records) in status.held.sorted(by: { $0.key < $1.key }) {
             print("  \(records) records are held by \(oneLine(collector)) only")

@@ -7,7 +7,7 @@ package enum WireLimits {
     /// The protocol's major version; others are refused.
     package static let major: UInt32 = 1
     /// The protocol's minor version: additions that older peers ignore.
-    package static let minor: UInt32 = 9
+    package static let minor: UInt32 = 10
     /// The first minor version with support for commands.
     package static let commandMinor: UInt32 = 2
     /// The first minor version in which a collector reports watched sources, and supports several records in one
@@ -17,6 +17,8 @@ package enum WireLimits {
     package static let releaseMinor: UInt32 = 6
     /// The first minor version with terms, and with agents that have several collectors.
     package static let termMinor: UInt32 = 9
+    /// The first minor version in which a collector may want records at two collectors.
+    package static let mirrorMinor: UInt32 = 10
 
     /// Bytes of a header part: twice the size of 4096 samples with all columns full.
     package static let headerBytes = 256 * 1024
@@ -45,6 +47,8 @@ package enum WireLimits {
     package static let exchangesPerMessage = 64
     /// Ranges of records of one source that other collectors hold: more moves than a spool outlives.
     package static let heldRanges = 64
+    /// Collectors that one heartbeat says to owe a source's records: the two that have to have them, with a margin.
+    package static let owedCollectors = 8
     /// Nanoseconds of a segment: those of `--segment`, with a margin.
     package static let segmentNanoseconds: Int64 = 8_640_000_000_000_000
 

@@ -26,6 +26,11 @@ struct SimulatedAgent {
     private(set) var hasSaidGoodbye = false
     /// When to connect; nil while connected.
     private(set) var reconnectAt: Int64? = 0
+    /// The same of the connection to the second collector.
+    private var mirrorReconnectAt: Int64? = 0
+    private var mirrorOutgoing: [(header: [UInt8], payload: SimulatedPayload?)] = []
+    private(set) var mirrorHangsUp = false
+    private var nextMirrorExchange: Int64 = 0
     private var nextExchange: Int64 = 0
     /// The first sample of each life that followed a power cut.
     private(set) var powerCuts: [UInt32] = []
@@ -44,6 +49,14 @@ struct SimulatedAgent {
 
     /// Where it connects to.
     var endpoint: String { backlog.endpoint }
+    /// The second collector to connect to now; nil: none, or not now.
+    func mirrorDue(now: Int64) -> String? {
+        guard let endpoint = backlog.mirrorEndpoint(now: clock(now)),
+            mirrorReconnectAt.map({ now >= $0 }) ?? false
+        else { return nil }
+        return endpoint
+    }
+    var isMirrored: Bool { backlog.isMirrored }
     var term: UInt64 { backlog.term }
 
     init(
@@ -143,6 +156,47 @@ struct SimulatedAgent {
         perform(backlog.received(header, now: clock(now)), now: now)
     }
 
+    /// The connection to the second collector is established.
+    mutating func mirrorConnected(now: Int64, collector: (Int64) -> Int64) {
+        mirrorReconnectAt = nil
+        mirrorHangsUp = false
+        mirrorOutgoing = []
+        for exchange in exchanges(now: now, count: 6, collector, epoch: backlog.mirrorEpoch) {
+            backlog.addToMirror(exchange)
+        }
+        perform(backlog.mirrorConnected(now: clock(now)), now: now)
+    }
+
+    mutating func mirrorDisconnected(now: Int64) {
+        mirrorOutgoing = []
+        perform(backlog.mirrorDisconnected(now: clock(now)), now: now)
+    }
+
+    mutating func mirrorReceived(_ header: [UInt8], now: Int64) {
+        let header = groupSabotage == .forgetsWhatIsReceived ? Self.exaggerated(header) : header
+        perform(backlog.mirrorReceived(header, now: clock(now)), now: now)
+    }
+
+    /// A collector's message that says to have on disk what has only arrived.
+    private static func exaggerated(_ header: [UInt8]) -> [UInt8] {
+        switch try? WireMessage(decoding: header) {
+        case .acknowledgement(var said)?:
+            for index in said.sources.indices {
+                said.sources[index].persisted = said.sources[index].received
+            }
+            return WireMessage.acknowledgement(said).encoded()
+        default: return header
+        }
+    }
+
+    mutating func measureMirror(now: Int64, collector: (Int64) -> Int64) {
+        guard now >= nextMirrorExchange else { return }
+        nextMirrorExchange = now + 500_000_000
+        for exchange in exchanges(now: now, count: 1, collector, epoch: backlog.mirrorEpoch) {
+            backlog.addToMirror(exchange)
+        }
+    }
+
     /// Sends a clock exchange when one is due.
     mutating func measure(now: Int64, collector: (Int64) -> Int64) {
         guard now >= nextExchange else { return }
@@ -151,15 +205,22 @@ struct SimulatedAgent {
     }
 
     private mutating func exchange(now: Int64, count: Int64, collector: (Int64) -> Int64) {
-        for index in 0..<count {
+        for exchange in exchanges(now: now, count: count, collector, epoch: backlog.presentEpoch) {
+            backlog.add(exchange)
+        }
+    }
+
+    private mutating func exchanges(
+        now: Int64, count: Int64, _ collector: (Int64) -> Int64, epoch: UInt32
+    ) -> [ReportedExchange] {
+        (0..<count).map { index in
             let sent = now - (count - index) * 5_000_000
             let there = Int64.random(in: 50_000...900_000, using: &random)
             let back = Int64.random(in: 50_000...900_000, using: &random)
-            backlog.add(
-                ReportedExchange(
-                    t1: clock(sent), t2: collector(sent + there),
-                    t3: collector(sent + there + 10_000), t4: clock(sent + there + back + 10_000),
-                    epoch: backlog.presentEpoch))
+            return ReportedExchange(
+                t1: clock(sent), t2: collector(sent + there),
+                t3: collector(sent + there + 10_000), t4: clock(sent + there + back + 10_000),
+                epoch: epoch)
         }
     }
 
@@ -179,15 +240,18 @@ struct SimulatedAgent {
     /// Takes a snapshot of the box.
     mutating func takeSnapshot() { snapshot = (disk.snapshot(), UInt32(camera.made.count)) }
 
-    /// Puts the box back to its last snapshot, which boots it.
+    /// Puts the box's disk back to its last snapshot.
+    /// - Parameter boots: whether the box boots then; otherwise its clock runs on.
     /// - Returns: false: there is none.
-    mutating func restoreSnapshot(now: Int64) throws -> Bool {
+    mutating func restoreSnapshot(boots: Bool, now: Int64) throws -> Bool {
         guard let snapshot else { return false }
         lives += 1
         outgoing = []
-        boot += 1
         disk.restore(snapshot.disk)
-        offsetNanoseconds = -now + .random(in: 0...1_000_000_000, using: &random)
+        if boots {
+            boot += 1
+            offsetNanoseconds = -now + .random(in: 0...1_000_000_000, using: &random)
+        }
         takenBack.append(snapshot.made..<UInt32(camera.made.count))
         try restartAgent(now: now)
         return true
@@ -199,6 +263,9 @@ struct SimulatedAgent {
         camera.restart(at: now)
         reconnectAt = now
         hangsUp = false
+        mirrorReconnectAt = now
+        mirrorOutgoing = []
+        mirrorHangsUp = false
         if hasSaidGoodbye {
             hasSaidGoodbye = false
             sayGoodbye(now: now)
@@ -207,8 +274,19 @@ struct SimulatedAgent {
 
     mutating func takeOutgoing() -> [(header: [UInt8], payload: SimulatedPayload?)] {
         defer { outgoing = [] }
-        guard groupSabotage == .keepsTerm else { return outgoing }
-        return outgoing.map { message in
+        return told(outgoing)
+    }
+
+    mutating func takeMirrorOutgoing() -> [(header: [UInt8], payload: SimulatedPayload?)] {
+        defer { mirrorOutgoing = [] }
+        return told(mirrorOutgoing)
+    }
+
+    private func told(
+        _ messages: [(header: [UInt8], payload: SimulatedPayload?)]
+    ) -> [(header: [UInt8], payload: SimulatedPayload?)] {
+        guard groupSabotage == .keepsTerm else { return messages }
+        return messages.map { message in
             guard case .hello(var hello)? = try? WireMessage(decoding: message.header) else {
                 return message
             }
@@ -242,6 +320,17 @@ struct SimulatedAgent {
             case .log(let line): log.append(line.text)
             case .command: failure = "nobody commands anything here"
             case .fetch: failure = "the delivery reads its log itself"
+            }
+        }
+        for action in backlog.takeMirrorActions() {
+            switch action {
+            case .send(let header, let payload): mirrorOutgoing.append((header, payload))
+            case .reconnect(let pause):
+                mirrorOutgoing = []
+                mirrorHangsUp = true
+                mirrorReconnectAt = now + pause * 1_000_000
+            case .finished, .failed, .log, .command, .fetch:
+                failure = "the second connection only sends, and ends"
             }
         }
     }

@@ -38,6 +38,7 @@ struct `The protocol's text` {
         // The fields that identify a Hello are described with it.
         let versions: Set = [
             "magic", "major", "minor", "commandMinor", "watchMinor", "releaseMinor", "termMinor",
+            "mirrorMinor",
         ]
         #expect(Set(declared) == versions.union(Self.limits.keys))
     }
@@ -67,6 +68,7 @@ struct `The protocol's text` {
 
     private static let limits: [String: String] = [
         "heldRanges": "\(WireLimits.heldRanges)",
+        "owedCollectors": "\(WireLimits.owedCollectors)",
         "segmentNanoseconds": "\(WireLimits.segmentNanoseconds)",
         "headerBytes": "\(WireLimits.headerBytes)",
         "payloadBytes": "\(WireLimits.payloadBytes)",

@@ -123,7 +123,7 @@ final class CommandQueue: Sendable {
         var status = capture.status()
         let uplink = uplink()
         status.isConnected = uplink.isConnected
-        status.collector = uplink.collector
+        status.collector = uplink.collector + (uplink.mirror?.text ?? "")
         status.moved = uplink.moved ?? ""
         status.held = uplink.held
         status.keptBytes = UInt64(clamping: uplink.keptBytes)

@@ -16,6 +16,8 @@ struct CollectorChoice: Hashable, Sendable {
 
     /// In the source's order; at least one.
     let collectors: [String]
+    /// One that gets the same records as another cursor's collector.
+    var excluded: String?
     private var index = 0
     /// When the present one was heard last, or had its turn.
     private var heardNanoseconds: Int64?
@@ -34,7 +36,8 @@ struct CollectorChoice: Hashable, Sendable {
     }
 
     var present: String { collectors[index] }
-    var hasOthers: Bool { collectors.count > 1 }
+    /// Whether there is another one to go to.
+    var hasOthers: Bool { collectors.contains { $0 != present && $0 != excluded } }
 
     /// Something was heard of the present collector.
     mutating func heard(now: Int64) { heardNanoseconds = max(heardNanoseconds ?? now, now) }
@@ -59,8 +62,9 @@ struct CollectorChoice: Hashable, Sendable {
     }
 
     /// Gives the next one its turn.
+    /// - Precondition: there is one.
     mutating func advance(now: Int64) {
-        index = (index + 1) % collectors.count
+        repeat { index = (index + 1) % collectors.count } while present == excluded
         heardNanoseconds = now
         usefulNanoseconds = now
         drawPatience()

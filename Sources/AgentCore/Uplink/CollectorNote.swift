@@ -29,6 +29,10 @@ struct CollectorNote: Hashable, Sendable {
     var endpoint = ""
     /// The name that it has told; empty: none.
     var name = ""
+    /// The endpoint of the collector that gets the same records; empty: none does.
+    var mirror = ""
+    /// The name that it has told; empty: none.
+    var mirrorName = ""
     /// By spool: what other collectors hold.
     var held: [SpoolID: [HeldRange]] = [:]
     var session: Session?
@@ -36,7 +40,10 @@ struct CollectorNote: Hashable, Sendable {
     init() {}
 
     /// What the collector is called.
-    var collectorName: String {
+    var collectorName: String { Self.called(name, at: endpoint) }
+
+    /// What a collector is called that has told this name.
+    static func called(_ name: String, at endpoint: String) -> String {
         var text = name.isEmpty ? endpoint : name
         while text.utf8.count > WireLimits.labelBytes { text.removeLast() }
         return text
@@ -46,6 +53,8 @@ struct CollectorNote: Hashable, Sendable {
         var lines = [Self.title, "term \(term)"]
         if !endpoint.isEmpty { lines.append("endpoint \(endpoint)") }
         if !name.isEmpty { lines.append("name \(name)") }
+        if !mirror.isEmpty { lines.append("mirror \(mirror)") }
+        if !mirrorName.isEmpty { lines.append("mirror-name \(mirrorName)") }
         for (spool, ranges) in held.sorted(by: { $0.key.description < $1.key.description }) {
             for range in ranges {
                 lines.append(
@@ -82,6 +91,8 @@ struct CollectorNote: Hashable, Sendable {
             case "term": term = UInt64(value).map { min($0, WireLimits.reportedCount) } ?? term
             case "endpoint": endpoint = value
             case "name": name = value
+            case "mirror": mirror = value
+            case "mirror-name": mirrorName = value
             case "held": readHeld(value)
             case "session": clock = Self.clock(value)
             case "exchange": session = clock.flatMap { Self.session(value, $0) }

@@ -32,6 +32,8 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     /// One spool, and the link that sends it.
     private struct Sender: Sendable {
         var link: AgentLink<Payload>
+        /// For the second collector; nil: the records go to one.
+        var mirror: AgentLink<Payload>?
         /// Who numbers its records.
         let identity: SpoolID
         let place: RecordLog.Place
@@ -42,6 +44,20 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         var cursor: Cursor<Payload> { link.cursors[0] }
         /// The number of its next record.
         var next: UInt64 { link.nextNumber(of: 0).sequence }
+        /// The highest number that any collector may have.
+        var highestSent: UInt64 {
+            max(cursor.highestSent, mirror?.cursors[0].highestSent ?? 0)
+        }
+        /// The last record that need not be kept.
+        var released: UInt64 {
+            min(cursor.released, mirror?.cursors[0].released ?? cursor.released)
+        }
+    }
+
+    /// A sender's place among them.
+    private enum Seat: Hashable {
+        case aside(Int)
+        case sending(Int)
     }
 
     /// Between attempts to use a disk again that has failed: twice as long after each failure.
@@ -86,6 +102,11 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     private var recentExchanges: [ReportedExchange] = []
     private static var recentExchangesKept: Int { 32 }
     private static var recentNanoseconds: Int64 { 60_000_000_000 }
+    /// The second collector, where two have to have the records; nil: one is enough.
+    private var mirror: MirrorLane<Payload>?
+    private var rate = CaptureRate()
+    /// It was said that there is no second collector.
+    private var hasMissedMirror = false
     /// The note could not be written, which was said.
     private var hasNoteFailed = false
 
@@ -112,6 +133,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         if self.openDisk != nil { retryAt = .min }
         takeUp()
         if let kept { follow(kept) }
+        if !note.mirror.isEmpty, settings.collectors.count > 1 { beginMirror(now: .min / 2) }
     }
 
     // MARK: State
@@ -143,15 +165,19 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         (senders + setAside).reduce(0) { $0 + $1.link.unreleasedRecords }
     }
     /// When records that wait for others are to be sent; nil: none wait.
-    var sendDueNanoseconds: Int64? { senders[0].link.sendDueNanoseconds }
+    var sendDueNanoseconds: Int64? {
+        [senders[0].link, mirrorLink].compactMap { $0?.sendDueNanoseconds }.min()
+    }
     /// Whether the collector takes several records in one message.
     var takesSeveralRecords: Bool { senders[0].link.takesSeveralRecords }
     /// Within how much time those who watch the source live wish to have each sample; nil: nobody watches.
-    var watchNanoseconds: Int64? { senders[0].link.watchNanoseconds(of: 0) }
+    var watchNanoseconds: Int64? {
+        [senders[0].link, mirrorLink].compactMap { $0?.watchNanoseconds(of: 0) }.min()
+    }
     /// The endpoint of the collector to connect to.
     var endpoint: String { choice.present }
     /// Whether there is another one to go to.
-    var hasOtherCollectors: Bool { choice.hasOthers }
+    var hasOtherCollectors: Bool { settings.collectors.count > 1 }
     var term: UInt64 { note.term }
     /// Why the source is not sent to the collector before; nil: there was none since the start.
     var movedBecause: String? { moved }
@@ -208,18 +234,32 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     /// Whether somebody has stopped the capture: told at once.
     mutating func setStopped(_ isStopped: Bool, now: Int64) -> [Action] {
         let actions = senders[0].link.setStopped(isStopped, of: 0, now: now)
-        return actions.isEmpty ? [] : perform(actions, now: now)
+        let others = changeMirror { $0.setStopped(isStopped, of: 0, now: now) }
+        return (actions.isEmpty ? [] : perform(actions, now: now))
+            + (others.isEmpty ? [] : performMirror(others, now: now))
     }
 
     /// Why nothing is heard of the collector, where that is known.
     mutating func setAbsence(_ reason: String?) { senders[0].link.setAbsence(reason) }
 
     /// How the source's sound does: told with the next heartbeat.
-    mutating func setAudio(_ sound: AudioHealth) { senders[0].link.setAudio(sound, of: 0) }
+    mutating func setAudio(_ sound: AudioHealth) {
+        senders[0].link.setAudio(sound, of: 0)
+        _ = changeMirror {
+            $0.setAudio(sound, of: 0)
+            return []
+        }
+    }
 
     /// Answers a command of the collector that is connected.
     mutating func report(_ report: Report, payload: Payload?, now: Int64) -> [Action] {
-        senders[0].link.report(report, payload: payload, now: now)
+        guard report.id & MirrorLane<Payload>.commandBit != 0, mirror != nil else {
+            return senders[0].link.report(report, payload: payload, now: now)
+        }
+        var own = report
+        own.id ^= MirrorLane<Payload>.commandBit
+        let actions = changeMirror { $0.report(own, payload: payload, now: now) }
+        return performMirror(actions, now: now)
     }
 
     // MARK: What the network does
@@ -261,7 +301,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         }
         choice.heard(now: now)
         var isPutOff = false
-        if case .welcome(let welcome) = message, isPutBack(welcome, now: now) {
+        if case .welcome(let welcome) = message, isPutBack(welcome, of: senders[0], now: now) {
             return renew(now: now)
         }
         if case .refusal(let refusal) = message {
@@ -270,19 +310,21 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         }
         let actions = senders[0].link.received(message, now: now)
         if let seen = senders[0].link.takeSeenTerm() { raiseTerm(above: seen) }
+        if case .welcome = message { followPolicy(now: now) }
         return leaveIfTold(perform(actions, takesBack: !isPutOff, now: now), now: now)
     }
 
     mutating func tick(now: Int64) -> [Action] {
         returnToDisk(now: now)
         senders[0].link.cursors[0].storedBytes = keptBytes
+        senders[0].link.moved = moved ?? ""
         if senders[0].link.isFlowing { choice.isUseful(now: now) }
         if let complaint = choice.complaint(now: now) {
             return moveOn(because: complaint, now: now) + lookBehind(now: now)
         }
         noteSession()
         let actions = senders[0].link.tick(now: now)
-        return perform(actions, now: now) + lookBehind(now: now)
+        return perform(actions, now: now) + tickMirror(now: now) + lookBehind(now: now)
     }
 
     /// Whether what piled up during an outage has been sent.
@@ -310,8 +352,10 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     /// Files to synchronise now, away from the uplink's thread.
     mutating func takeFilesToSynchronize(now: Int64) -> [String] {
         guard let sender = senders.last, sender.place.medium == .disk else { return [] }
+        let persisted = sender.cursor.persisted
         let isDue = policy.decide(
-            newest: sender.next - 1, persisted: sender.cursor.persisted,
+            newest: sender.next - 1,
+            persisted: min(persisted, sender.mirror?.cursors[0].persisted ?? persisted),
             hasUnsynced: log.hasUnsynced, now: now)
         return isDue ? log.takeUnsynced() : []
     }
@@ -327,6 +371,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
 // MARK: - Senders
 
 extension Delivery {
+    private static var wasNotRunning: String { "the agent was not running" }
     private static var unknownLoss: String {
         "the box or the agent was restarted; the amount of lost data is unknown"
     }
@@ -343,7 +388,13 @@ extension Delivery {
             return begin(in: .disk)
         }
         if goesOn(last) {
-            restart = (last.endNanoseconds, "the agent was not running")
+            restart = (last.endNanoseconds, Self.wasNotRunning)
+            if hasOtherCollectors {
+                // Had the box been put back to an earlier state, only the collector that it sent to since could tell. Another one
+                // would take other records under numbers that are given.
+                senders[senders.count - 1].link.retire()
+                return begin(in: .disk)
+            }
             changedFormats = log.formats.filter { !last.newestFormats.contains($0) }
             senders[senders.count - 1].firstOwn = last.sequences.upperBound
             return
@@ -396,10 +447,11 @@ extension Delivery {
         let identity = makeIdentity()
         let place = log.begin(in: medium, identity, epoch)
         let epochs = [Epoch(number: SpoolCoding.epoch, identity: epoch)]
-        senders.append(
-            Sender(
-                link: link(identity, in: place, epochs, formats: log.formats), identity: identity,
-                place: place, epochs: epochs))
+        var sender = Sender(
+            link: link(identity, in: place, epochs, formats: log.formats), identity: identity,
+            place: place, epochs: epochs)
+        if mirror != nil { attachMirror(to: &sender) }
+        senders.append(sender)
         policy = SyncPolicy()
     }
 
@@ -453,8 +505,10 @@ extension Delivery {
                 var sender = sender(for: life)
                 sender.link.retire()
                 if let kept { follow(kept, by: &sender) }
+                if mirror != nil { attachMirror(to: &sender) }
                 return sender
             } + senders
+        disconnectMirror(now: now)
         if let kept { note.term = max(note.term, kept.term) + 1 }
         hasToReconnect = true
     }
@@ -463,7 +517,7 @@ extension Delivery {
     private mutating func moveToDisk(now: Int64) throws(SpoolError) {
         guard log.disk != nil, let old = senders.last else { return }
         let (place, oldest) = try log.copyToDisk(
-            old.place, from: old.cursor.released + 1, old.identity, epoch, now: now,
+            old.place, from: old.released + 1, old.identity, epoch, now: now,
             as: Payload.self)
         try log.write(note)
         let first = log.spool(place)?.firstNumber ?? old.next
@@ -472,11 +526,16 @@ extension Delivery {
                 old.identity, in: place, old.epochs, formats: oldest,
                 kept: (first..<old.next, log.formats)),
             identity: old.identity, place: place, epochs: old.epochs,
-            firstOwn: max(old.firstOwn, old.cursor.highestSent + 1))
+            firstOwn: max(old.firstOwn, old.highestSent + 1))
         sender.link.cursors[0].follow(old.cursor)
+        sender.link.cursors[0].noteSent(through: old.highestSent)
         retiredLostSamples += old.link.lostSamples
         // Nothing comes behind a goodbye; that it is on disk may be known already.
         if old.cursor.goodbye != nil { sender.link.retire() }
+        if mirror != nil {
+            attachMirror(to: &sender)
+            if mirror?.connected == old.identity { disconnectMirror(now: now) }
+        }
         senders[senders.count - 1] = sender
         log.remove(old.place)
         policy = SyncPolicy()
@@ -488,6 +547,7 @@ extension Delivery {
     private mutating func retireLast() {
         let last = senders.count - 1
         senders[last].link.retire()
+        senders[last].mirror?.retire()
         guard senders[last].next == 1, last > 0 else { return }
         log.remove(senders[last].place)
         senders.removeLast()
@@ -556,6 +616,7 @@ extension Delivery {
         var route = LinkRoute(endpoint: choice.present)
         route.term = note.term
         route.hasOthers = choice.hasOthers
+        route.collectors = UInt32(settings.collectors.count)
         if let session = note.session,
             let epoch = sender.epochs.last(where: { $0.identity == session.epoch })
         {
@@ -570,8 +631,11 @@ extension Delivery {
     /// Another collector has its turn: raises the term, and makes it durable before anything is sent there.
     private mutating func turn() {
         let former = note.endpoint.isEmpty ? nil : note.collectorName
-        for index in senders.indices { senders[index].link.cursors[0].leave(former) }
-        for index in setAside.indices { setAside[index].link.cursors[0].leave(former) }
+        for seat in seats {
+            self[seat].link.cursors[0].leave(former)
+            // Until the next collector says what it has, nothing is released that only the former one has.
+            if mirror != nil { self[seat].link.cursors[0].rewind() }
+        }
         if let former {
             log.note(
                 .notice,
@@ -613,7 +677,11 @@ extension Delivery {
         isBetweenSenders = false
         let ending = perform(senders[0].link.disconnected(now: now), now: now)
         choice.advance(now: now)
+        mirror?.choice.excluded = choice.present
+        // What the former collector has counts for it alone: the second one may be the same one by then.
+        if mirror != nil { for seat in seats { self[seat].link.cursors[0].rewind() } }
         moved = "\(former): \(reason)"
+        while let text = moved, text.utf8.count > WireLimits.textBytes { moved?.removeLast() }
         log.note(
             .warning, "leaving the collector at \(former): \(reason); trying \(choice.present)")
         return ending.filter { !$0.isReconnection } + takeNotices()
@@ -623,7 +691,7 @@ extension Delivery {
     /// Keeps what another collector needs to go on with the session: in memory each time it is known better, on the disk when it is
     /// another session.
     private mutating func noteSession(isLeaving: Bool = false) {
-        guard choice.hasOthers else { return }
+        guard hasOtherCollectors else { return }
         let link = senders[0].link
         if link.isFlowing, link.session.isEmpty, note.session?.collector == note.collectorName {
             // It has ended there: nobody is to go on with it.
@@ -701,9 +769,11 @@ extension Delivery {
         }
         guard let kept else { return [] }
         let last = senders.count - 1
+        rate.add(kept.memoryBytes, now: now)
         let actions = senders[last].link.admit(kept, to: 0, now: now)
+        let others = senders[last].mirror?.admit(kept, to: 0, now: now) ?? []
         if !kept.isGoodbye { makeRoom(in: senders[last].place.medium, now: now) }
-        return perform(actions, now: now)
+        return perform(actions, now: now) + (mirror == nil ? [] : performMirror(others, now: now))
     }
 
     /// In front of everything in this life: the formats that are not those of the life before, where its spool goes on.
@@ -743,14 +813,23 @@ extension Delivery {
                 pending = more + pending
             case .finished:
                 return result + finishSender() + takeNotices()
-            case .reconnect:
+            case .reconnect(let pause):
                 if takesBack { takeBack() }
-                result.append(action)
+                // The next connection's clock may be another one: of another collector, or of one that has booted.
+                recentExchanges.removeAll()
+                // A collector that has everything closes the connection: only the second one is awaited.
+                let isAtRest = mirror != nil && isPersisted && senders[0].link.unreleasedRecords > 0
+                result.append(
+                    isAtRest
+                        ? .reconnect(
+                            afterMilliseconds: max(pause, MirrorLane<Payload>.refusedMilliseconds))
+                        : action)
             case .send, .command, .failed, .log:
                 result.append(action)
             }
         }
-        log.release(senders[0].place, through: senders[0].cursor.released)
+        log.release(senders[0].place, through: senders[0].released)
+        if mirror != nil { result += pair() }
         return result + setAsideIfPersisted(now: now) + takeNotices()
     }
 
@@ -773,12 +852,12 @@ extension Delivery {
 
     /// Whether the collector says that it has records of the spool that is being written which nobody here has sent: the spool, or the
     /// whole box, is a copy of what it was. Numbers would be given twice.
-    private func isPutBack(_ welcome: Welcome, now: Int64) -> Bool {
-        guard senders.count == 1, let sender = senders.first,
+    private func isPutBack(_ welcome: Welcome, of sender: Sender, now: Int64) -> Bool {
+        guard senders.count == 1, sender.identity == senders[0].identity,
             renewedAt.map({ now - $0 >= Self.renewalNanoseconds }) ?? true,
             let state = welcome.sources.first(where: { $0.source == 0 })
         else { return false }
-        return state.received > max(sender.cursor.highestSent, sender.firstOwn - 1)
+        return state.received > max(sender.highestSent, sender.firstOwn - 1)
     }
 
     /// Whether to greet again because the collector takes exception to the numbers, for the first time in a while: its next greeting says
@@ -795,7 +874,7 @@ extension Delivery {
     private mutating func renew(now: Int64) -> [Action] {
         guard let old = senders.first else { return [] }
         renewedAt = now
-        let first = max(old.cursor.highestSent + 1, old.firstOwn)
+        let first = max(old.highestSent + 1, old.firstOwn)
         var (records, inForce) = log.content(
             of: old.place, first...max(first, old.next), as: Payload.self)
         records.removeAll { $0.sequences.lowerBound < first }
@@ -850,7 +929,9 @@ extension Delivery {
     /// Keeps a volume within its limit, as far as the cursors allow it.
     private mutating func makeRoom(in medium: RecordLog.Medium, now: Int64) {
         do throws(SpoolError) {
-            while let change = try log.makeRoom(in: medium, allowances) { apply(change) }
+            while let change = try log.makeRoom(in: medium, allowances) {
+                apply(change, now: now)
+            }
         } catch {
             // Without a durable note of what was dropped nothing may go.
             if senders.last?.place.medium == .disk { leaveDisk(error, now: now) }
@@ -859,23 +940,24 @@ extension Delivery {
 
     private var allowances: [RecordLog.Allowance] {
         func allowance(_ sender: Sender, isSetAside: Bool) -> RecordLog.Allowance {
-            RecordLog.Allowance(
-                place: sender.place, persisted: sender.cursor.persisted,
-                firstDroppable: sender.cursor.firstDroppable, isSetAside: isSetAside)
+            // Where there is no room for what a second collector lacks, one copy is better than none.
+            let second = sender.mirror?.cursors[0]
+            return RecordLog.Allowance(
+                place: sender.place,
+                persisted: max(sender.cursor.persisted, second?.persisted ?? 0),
+                firstDroppable: max(sender.cursor.firstDroppable, second?.firstDroppable ?? 0),
+                isSetAside: isSetAside)
         }
         return setAside.map { allowance($0, isSetAside: true) }
             + senders.map { allowance($0, isSetAside: false) }
     }
 
     /// Has the link of a spool follow what the log has given up.
-    private mutating func apply(_ change: RecordLog.Change) {
+    private mutating func apply(_ change: RecordLog.Change, now: Int64) {
         switch change {
         case .forgot(let place, let number):
-            for index in setAside.indices where setAside[index].place == place {
-                setAside[index].link.cursors[0].release(through: number)
-            }
-            for index in senders.indices where senders[index].place == place {
-                senders[index].link.cursors[0].release(through: number)
+            for seat in seats where self[seat].place == place {
+                forget(number, at: seat, now: now)
             }
         case .removed(let place):
             for sender in setAside where sender.place == place {
@@ -885,7 +967,461 @@ extension Delivery {
         case .dropped(let place, let first, let samples):
             for index in senders.indices where senders[index].place == place {
                 senders[index].link.cursors[0].dropped(from: first, samples: samples)
+                senders[index].mirror?.cursors[0].dropped(from: first, samples: samples)
             }
         }
+    }
+}
+
+// MARK: - The second collector
+
+extension Delivery {
+    /// Whether two collectors have to have the records.
+    var isMirrored: Bool { mirror != nil }
+    /// The endpoint of the second collector to connect to; nil: none for now.
+    func mirrorEndpoint(now: Int64) -> String? {
+        guard let mirror, mirror.choice.present != choice.present else { return nil }
+        // It is to go on with the session of the first one, which begins with its first sample.
+        let waits = now - mirror.beganNanoseconds < MirrorLane<Payload>.sessionPatienceNanoseconds
+        let knows = note.session?.collector == note.collectorName
+        return knows || !waits ? mirror.choice.present : nil
+    }
+    var isMirrorFlowing: Bool { mirrorLink?.isFlowing ?? false }
+    /// See ``isPersisted``.
+    var isMirrorPersisted: Bool { senders.allSatisfy { $0.mirror?.isPersisted ?? true } }
+    /// See ``takesSeveralRecords``.
+    var mirrorTakesSeveralRecords: Bool { mirrorLink?.takesSeveralRecords ?? false }
+    /// See ``presentEpoch``.
+    var mirrorEpoch: UInt32 { mirrorSeat.flatMap { self[$0].epochs.last?.number } ?? presentEpoch }
+
+    /// How it does; nil: there is none.
+    var mirrorStatus: MirrorStatus? {
+        guard let mirror else { return nil }
+        var status = MirrorStatus()
+        status.collector = mirror.choice.present
+        status.isConnected = isMirrorFlowing
+        status.owed = owed
+        status.lasts = spoolLasts
+        status.trouble = mirrorLink?.shutOut
+        return status
+    }
+
+    /// How long the box can keep what is captured, at the present rate; nil: unknown.
+    private var spoolLasts: Duration? {
+        guard let rate = rate.bytesPerSecond, rate > 0, let medium = senders.last?.place.medium
+        else { return nil }
+        let room = medium == .disk ? log.disk.map { $0.limitBytes - $0.sizeBytes } : nil
+        let left = room ?? settings.memoryLimitBytes - log.memoryBytes
+        return .seconds(Int64(min(Double(max(0, left)) / rate, 1e9)))
+    }
+
+    /// By collector, what it lacks.
+    private var owed: [OwedRecords] {
+        guard let mirror else { return [] }
+        func owed(_ name: String, _ link: (Sender) -> AgentLink<Payload>?) -> OwedRecords {
+            var owed = OwedRecords(collector: name, records: 0, bytes: 0)
+            for seat in seats {
+                guard let cursor = link(self[seat])?.cursors[0] else { continue }
+                owed.records.addClamped(cursor.keptSamples)
+                owed.bytes += UInt64(
+                    log.spool(self[seat].place)?.sizeBytes(from: cursor.persisted + 1) ?? 0)
+            }
+            return owed
+        }
+        return [
+            owed(
+                CollectorNote.called(
+                    note.endpoint == choice.present ? note.name : "", at: choice.present), \.link),
+            owed(mirror.collectorName, \.mirror),
+        ]
+    }
+
+    // MARK: What its connection does
+
+    /// What the connection to the second collector is to do.
+    mutating func takeMirrorActions() -> [Action] {
+        guard let actions = mirror?.actions, !actions.isEmpty else { return [] }
+        mirror?.actions = []
+        return actions
+    }
+
+    mutating func addToMirror(_ exchange: ReportedExchange) {
+        mirror?.choice.heard(now: exchange.t4)
+        _ = changeMirror {
+            $0.add(exchange)
+            return []
+        }
+    }
+
+    mutating func reportMirrorExchanges(now: Int64) -> [Action] {
+        performMirror(changeMirror { $0.reportExchanges(now: now) }, now: now)
+    }
+
+    mutating func mirrorHeard(now: Int64) { mirror?.choice.heard(now: now) }
+
+    mutating func setMirrorAbsence(_ reason: String?) {
+        _ = changeMirror {
+            $0.setAbsence(reason)
+            return []
+        }
+    }
+
+    /// Its connection is ready.
+    mutating func mirrorConnected(now: Int64) -> [Action] {
+        guard let present = mirror?.choice.present else { return [] }
+        if note.mirror != present { turnMirror() }
+        if mirror?.isBetweenSpools == false {
+            // It may be another collector than before, or one that has lost its disk.
+            for seat in seats { self[seat].mirror?.cursors[0].rewind() }
+        }
+        mirror?.isBetweenSpools = false
+        guard let seat = nextMirrorSeat else { return [] }
+        let identity = self[seat].identity
+        mirror?.connected = identity
+        var route = route(of: self[seat])
+        route.endpoint = present
+        route.hasOthers = mirror?.choice.hasOthers ?? false
+        route.isMirror = true
+        self[seat].mirror?.route = route
+        let actions = changeMirror { $0.connected(now: now) }
+        return performMirror(actions, now: now)
+    }
+
+    mutating func mirrorDisconnected(now: Int64) -> [Action] {
+        mirror?.isBetweenSpools = false
+        return performMirror(changeMirror { $0.disconnected(now: now) }, now: now)
+    }
+
+    mutating func mirrorNotAdmitted(_ why: String, now: Int64) -> [Action] {
+        mirror?.isBetweenSpools = false
+        let actions = changeMirror { $0.notAdmitted(why, now: now) }
+        return performMirror(actions, now: now) + leaveMirrorIfTold(now: now)
+    }
+
+    mutating func mirrorReceived(_ header: [UInt8], now: Int64) -> [Action] {
+        guard let seat = mirrorSeat else { return [] }
+        let message: WireMessage
+        do throws(WireError) {
+            message = try WireMessage(decoding: header)
+        } catch {
+            let actions = changeMirror { $0.receivedUnreadable(error, now: now) }
+            return performMirror(actions, now: now)
+        }
+        mirror?.choice.heard(now: now)
+        if case .welcome(let welcome) = message, isPutBack(welcome, of: self[seat], now: now) {
+            return renew(now: now)
+        }
+        let actions = changeMirror { $0.received(message, now: now) }
+        if let seen = self[seat].mirror?.takeSeenTerm() { raiseTerm(above: seen) }
+        if case .welcome = message, let name = self[seat].mirror?.collectorName,
+            self[seat].mirror?.isFlowing ?? false
+        {
+            mirror?.name = name
+            if note.mirrorName != name {
+                note.mirrorName = name
+                writeNote()
+            }
+        }
+        return performMirror(actions, now: now) + leaveMirrorIfTold(now: now)
+    }
+
+    // MARK: Its links
+
+    private var seats: [Seat] {
+        setAside.indices.map { .aside($0) } + senders.indices.map { .sending($0) }
+    }
+
+    private subscript(seat: Seat) -> Sender {
+        get {
+            switch seat {
+            case .aside(let index): setAside[index]
+            case .sending(let index): senders[index]
+            }
+        }
+        _modify {
+            switch seat {
+            case .aside(let index): yield &setAside[index]
+            case .sending(let index): yield &senders[index]
+            }
+        }
+    }
+
+    /// The sender whose spool the connection has; nil: there is none.
+    private var mirrorSeat: Seat? {
+        guard let connected = mirror?.connected else { return nil }
+        return seats.first { self[$0].identity == connected }
+    }
+
+    /// The sender that the next connection is for: the oldest with something to send.
+    private var nextMirrorSeat: Seat? {
+        seats.first { !(self[$0].mirror?.isPersisted ?? true) } ?? seats.last
+    }
+
+    private var mirrorLink: AgentLink<Payload>? { mirrorSeat.flatMap { self[$0].mirror } }
+
+    /// Calls the link that is connected, or is to be connected next.
+    private mutating func changeMirror(
+        _ body: (inout AgentLink<Payload>) -> [Action]
+    ) -> [Action] {
+        guard mirror != nil, let seat = mirrorSeat ?? nextMirrorSeat, var link = self[seat].mirror
+        else { return [] }
+        self[seat].mirror = nil
+        defer { self[seat].mirror = link }
+        return body(&link)
+    }
+
+    /// Gives a sender a link for the second collector, which has none of its records.
+    private mutating func attachMirror(to sender: inout Sender) {
+        let first = min(log.spool(sender.place)?.firstNumber ?? sender.next, sender.next)
+        let formats =
+            first < sender.next
+            ? log.content(of: sender.place, first...first, as: Payload.self).formats : nil
+        var link = AgentLink(
+            beside: sender.link, from: first, formats: formats ?? log.formats)
+        // What is not kept any more was released by the first collector.
+        if !note.endpoint.isEmpty { link.cursors[0].leave(note.collectorName) }
+        sender.link.cursors[0].setOtherReleased(link.cursors[0].releasable)
+        link.cursors[0].setOtherReleased(sender.cursor.releasable)
+        sender.mirror = link
+    }
+
+    /// Does what the first collector's policy says.
+    private mutating func followPolicy(now: Int64) {
+        guard senders[0].link.isFlowing, let wants = senders[0].link.wantsMirror else { return }
+        if wants, settings.collectors.count < 2, !hasMissedMirror {
+            hasMissedMirror = true
+            log.note(
+                .warning,
+                "the collector at \(choice.present) wants every record at two collectors "
+                    + "(--release mirrored), and this agent has one: give --collector two endpoints "
+                    + "with a comma between them. Until then records are at one collector only")
+        }
+        let isPossible = wants && settings.collectors.count > 1
+        if isPossible, mirror == nil { beginMirror(now: now) }
+        if !isPossible, mirror != nil { endMirror(now: now) }
+    }
+
+    private mutating func beginMirror(now: Int64) {
+        var second = CollectorChoice(
+            settings.collectors, source: settings.sourceName,
+            present: note.mirror.isEmpty ? nil : note.mirror)
+        second.excluded = choice.present
+        if second.present == choice.present { second.advance(now: now) }
+        choice.excluded = second.present
+        var lane = MirrorLane<Payload>(second, now: now)
+        lane.name = note.mirrorName
+        mirror = lane
+        for seat in seats {
+            var sender = self[seat]
+            attachMirror(to: &sender)
+            self[seat] = sender
+        }
+        if note.mirror.isEmpty {
+            note.mirror = second.present
+            writeNote()
+        }
+        log.note(
+            .notice,
+            "records are sent to \(choice.present) and to \(second.present), and kept until both have "
+                + "them on disk")
+    }
+
+    private mutating func endMirror(now: Int64) {
+        disconnectMirror(now: now)
+        for seat in seats {
+            let sent = self[seat].mirror?.cursors[0].highestSent ?? 0
+            self[seat].mirror = nil
+            self[seat].link.cursors[0].noteSent(through: sent)
+            self[seat].link.cursors[0].setOtherReleased(nil)
+        }
+        mirror = nil
+        choice.excluded = nil
+        note.mirror = ""
+        note.mirrorName = ""
+        writeNote()
+        log.note(
+            .notice,
+            "records are sent to \(choice.present) alone: it does not ask for two collectors")
+    }
+
+    /// Another collector is the second one: as ``turn()``.
+    private mutating func turnMirror() {
+        guard let present = mirror?.choice.present else { return }
+        let former =
+            note.mirror.isEmpty ? nil : CollectorNote.called(note.mirrorName, at: note.mirror)
+        for seat in seats { self[seat].mirror?.cursors[0].leave(former) }
+        note.term += 1
+        note.mirror = present
+        note.mirrorName = ""
+        mirror?.name = ""
+        writeNote()
+    }
+
+    private mutating func leaveMirrorIfTold(now: Int64) -> [Action] {
+        var reason: String?
+        _ = changeMirror {
+            reason = $0.takeDeparture()
+            return []
+        }
+        guard let reason, mirror?.choice.hasOthers ?? false else { return [] }
+        return moveMirror(because: reason, now: now)
+    }
+
+    private mutating func moveMirror(because reason: String, now: Int64) -> [Action] {
+        guard let former = mirror?.choice.present else { return [] }
+        disconnectMirror(now: now)
+        for seat in seats { self[seat].mirror?.cursors[0].rewind() }
+        mirror?.choice.advance(now: now)
+        choice.excluded = mirror?.choice.present
+        log.note(
+            .warning,
+            "leaving the second collector at \(former): \(reason); trying \(mirror?.choice.present ?? "")"
+        )
+        return takeNotices()
+    }
+
+    /// Gives up the connection for another one, at once.
+    private mutating func disconnectMirror(now: Int64) {
+        guard mirror != nil else { return }
+        _ = changeMirror { $0.disconnected(now: now) }
+        mirror?.connected = nil
+        mirror?.isBetweenSpools = false
+        mirror?.actions = [.reconnect(afterMilliseconds: 0)]
+    }
+
+    // MARK: Its work
+
+    private mutating func tickMirror(now: Int64) -> [Action] {
+        guard mirror != nil else { return [] }
+        mirror?.choice.excluded = choice.present
+        choice.excluded = mirror?.choice.present
+        let owed = owed
+        senders[0].link.owed = owed
+        let kept = Int(clamping: owed.last?.bytes ?? 0)
+        let present = mirror?.choice.present ?? ""
+        if isMirrorFlowing { mirror?.choice.isUseful(now: now) }
+        if mirrorEndpoint(now: now) != nil, let complaint = mirror?.choice.complaint(now: now) {
+            return moveMirror(because: complaint, now: now)
+        }
+        if mirror?.connected != nil, mirrorSeat == nil { disconnectMirror(now: now) }
+        if let seat = mirrorSeat, let next = nextMirrorSeat, seat != next,
+            self[seat].mirror?.isFlowing ?? false, self[seat].mirror?.isPersisted ?? false
+        {
+            disconnectMirror(now: now)
+            mirror?.isBetweenSpools = true
+        }
+        let actions = changeMirror {
+            $0.owed = owed
+            $0.route.endpoint = present
+            $0.cursors[0].storedBytes = kept
+            return $0.tick(now: now)
+        }
+        return performMirror(actions, now: now) + warnOfOneCopy(owed, now: now)
+    }
+
+    /// Says that records are at one collector only.
+    private mutating func warnOfOneCopy(_ owed: [OwedRecords], now: Int64) -> [Action] {
+        let (first, second) = (isFlowing, isMirrorFlowing)
+        let isDue = mirror?.isNoticeDue(bothFlow: first && second, now: now) ?? false
+        guard isDue, first || second, let lacking = first ? owed.last : owed.first else {
+            return []
+        }
+        let lasts = spoolLasts.map { "; the spool lasts for about \(Self.text(of: $0))" } ?? ""
+        return [
+            .log(
+                LinkLog(
+                    .warning,
+                    "records are at one collector only: \(lacking.collector) is away, "
+                        + "\(byteText(Int(clamping: lacking.bytes))) are kept for it\(lasts)"))
+        ]
+    }
+
+    private static func text(of duration: Duration) -> String {
+        let seconds = duration.components.seconds
+        if seconds < 120 { return "\(seconds) s" }
+        if seconds < 7_200 { return "\(seconds / 60) min" }
+        return "\(seconds / 3_600) h"
+    }
+
+    /// Does what a link of the second collector asked of the log, keeps what its connection is to do, and passes on the rest.
+    private mutating func performMirror(_ actions: [Action], now: Int64) -> [Action] {
+        var result: [Action] = []
+        var pending = actions[...]
+        while let action = pending.popFirst() {
+            switch action {
+            case .fetch(_, let number):
+                guard let seat = mirrorSeat else { continue }
+                let (records, formats) = log.content(
+                    of: self[seat].place, number...number, as: Payload.self)
+                guard records.first?.sequences.contains(number) ?? false else { continue }
+                let inForce = formats ?? log.formats
+                pending =
+                    changeMirror { $0.loaded(records, formats: inForce, of: 0, now: now) } + pending
+            case .finished:
+                // Whether anything is to be kept is decided for both together.
+                continue
+            case .failed(let line):
+                result.append(.log(LinkLog(.error, "\(line); trying again")))
+                replaceFailedMirror()
+                mirror?.actions.append(
+                    .reconnect(afterMilliseconds: MirrorLane<Payload>.refusedMilliseconds))
+            case .reconnect:
+                mirror?.connected = nil
+                mirror?.actions.append(action)
+            case .send:
+                mirror?.actions.append(action)
+            case .command(var command):
+                command.id ^= MirrorLane<Payload>.commandBit
+                result.append(.command(command))
+            case .log:
+                result.append(action)
+            }
+        }
+        return result + pair() + takeNotices()
+    }
+
+    /// A link that was refused for good is over: another one takes its place.
+    private mutating func replaceFailedMirror() {
+        guard let seat = mirrorSeat else { return }
+        var sender = self[seat]
+        sender.link.cursors[0].noteSent(through: sender.highestSent)
+        attachMirror(to: &sender)
+        self[seat] = sender
+        mirror?.connected = nil
+    }
+
+    /// Releases what both collectors need not have any more.
+    private mutating func pair() -> [Action] {
+        for seat in seats {
+            guard let second = self[seat].mirror?.cursors[0].releasable else { continue }
+            let first = self[seat].cursor.releasable
+            self[seat].link.cursors[0].setOtherReleased(second)
+            self[seat].mirror?.cursors[0].setOtherReleased(first)
+            log.release(self[seat].place, through: self[seat].released)
+        }
+        for sender in setAside where Self.isOver(sender) {
+            retiredLostSamples += sender.link.lostSamples
+            log.remove(sender.place)
+        }
+        setAside.removeAll { Self.isOver($0) }
+        guard senders.count == 1, setAside.isEmpty, Self.isOver(senders[0]) else { return [] }
+        return finishSender()
+    }
+
+    /// Whether nothing of a spool is to come, or to be kept for either collector.
+    private static func isOver(_ sender: Sender) -> Bool {
+        sender.link.isComplete && (sender.mirror?.isComplete ?? true)
+    }
+
+    /// What was kept of a spool is deleted for lack of room, up to a record that one collector has on disk.
+    private mutating func forget(_ number: UInt64, at seat: Seat, now: Int64) {
+        let (first, second) = (self[seat].cursor.persisted, self[seat].mirror?.cursors[0].persisted)
+        let (name, own) = (mirror?.collectorName, note.collectorName)
+        self[seat].link.cursors[0].forget(through: number, heldBy: name)
+        guard let second else { return }
+        self[seat].mirror?.cursors[0].forget(through: number, heldBy: own)
+        // What follows has to be greeted with, in a Hello of its own.
+        if first < number, seat == .sending(0) { hasToReconnect = true }
+        if second < number, seat == mirrorSeat { disconnectMirror(now: now) }
     }
 }

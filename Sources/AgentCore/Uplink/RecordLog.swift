@@ -387,8 +387,8 @@ struct RecordLog: Sendable {
         guard volumes[medium]?.forgetting.reportsDrop() ?? false else { return }
         note(
             .warning,
-            "\(name(of: medium)) is too small to keep samples until the collector's store has them: from now on "
-                + "samples that are on the collector's disk alone are forgotten. Enlarge "
+            "\(name(of: medium)) is too small to keep samples until the collector's store or the second collector "
+                + "has them: from now on samples that are on one collector's disk alone are forgotten. Enlarge "
                 + (medium == .disk ? "--spool-limit" : "--memory-limit"))
     }
 

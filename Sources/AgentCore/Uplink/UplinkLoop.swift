@@ -8,43 +8,23 @@ import Spooling
 import Trust
 import Wire
 
-/// The uplink's thread: makes connections, and carries messages between them and the link.
-struct UplinkLoop {
+/// The uplink's thread: makes connections, and carries messages between them and the links.
+struct UplinkLoop: ~Copyable {
     /// How long the thread sleeps at most: batches and heartbeats are looked at that often.
     private static let tickMilliseconds = 50
-    /// While the clocks are learnt, what was learnt is sent so often: a tenth of what a collector lets one peer send.
-    private static let reportNanoseconds: Int64 = 150_000_000
-    /// A name is looked up only where a collector is not there at once: most are, and the resolver takes memory.
-    private static let lookUpAfterNanoseconds: Int64 = 500_000_000
-
-    private enum Phase {
-        /// No connection until then, on the monotonic clock.
-        case pausing(until: Int64)
-        /// The sockets wait for the collector.
-        case connecting
-        /// Connected; the collector's clock is being asked.
-        case probing
-        case greeted
-    }
 
     private let uplink: Uplink
     private var delivery: Delivery<SharedBytes>
     private var synchronizer: SpoolSynchronizer?
-    private var prober: ClockProber
-    private var reportedNanoseconds: Int64 = 0
-    private var phase = Phase.pausing(until: 0)
+    private let first: UplinkLane
+    /// Idle where one collector is enough.
+    private let second: UplinkLane
+    /// Watches the connections that there are; nil: they have changed.
+    private var poller: Poller?
     private var outcome: UplinkOutcome?
     private var turns: UInt64 = 0
     /// What went wrong last, while nothing is sent.
     private var trouble: String?
-    /// Of the endpoint that is connected, or was.
-    private var hostCheck: HostLookup
-    private var endpoint: String
-    private var greeting = GreetingWatch()
-    /// Since when the collector is not there.
-    private var absentSince: Int64?
-    /// Why the collector is not heard of.
-    private var absence: String?
     /// When records last went to the collector, or the source ended: the linger of an end that nobody asked for counts from there.
     private var progressNanoseconds: Int64 = 0
     private var hasSaidGoodbye = false
@@ -52,92 +32,110 @@ struct UplinkLoop {
     /// What somebody who watches the source wishes.
     private var watchNanoseconds: Int64?
     private var watchers = WatcherArrivals()
-    /// Of agents that lose a collector together, each comes back at another time.
-    private var pauses = ReconnectPauses(of: .random())
-    private var outgoing: [(header: [UInt8], payload: SharedBytes?)] = []
 
     init(uplink: Uplink, formats: [TrackFormat]) {
         self.uplink = uplink
         delivery = Delivery(
             settings: uplink.settings, disk: uplink.disk, openDisk: uplink.diskOpener,
             formats: formats, epoch: BootEpoch.identity(), makeIdentity: { .random() })
-        endpoint = delivery.endpoint
-        hostCheck = HostLookup(of: endpoint)
+        first = UplinkLane(.first, endpoint: delivery.endpoint)
+        second = UplinkLane(.mirror, endpoint: delivery.endpoint)
         synchronizer = delivery.storage.map { SpoolSynchronizer($0) }
-        prober = ClockProber(epoch: delivery.presentEpoch, now: 0)
     }
 
     /// Runs until everything is durable, or can never be.
     mutating func run() -> UplinkOutcome {
         defer { synchronizer?.stop() }
+        var present = first
         do throws(MessagingError) {
             let context = try Context()
+            // Sockets are closed before their context.
+            defer {
+                poller = nil
+                first.connection = nil
+                second.connection = nil
+            }
             while outcome == nil {
-                let now = MonotonicClock().nowNanoseconds
-                if case .pausing(let until) = phase, now < until {
-                    try pause(in: context, until: until)
-                } else {
-                    phase = .connecting
-                    try connect(in: context)
+                for lane in [first, second] {
+                    present = lane
+                    try open(lane, in: context)
+                }
+                try wait()
+                for lane in [first, second] where lane.connection != nil {
+                    present = lane
+                    try takeClockMessages(lane)
+                    try takeEvents(lane)
+                    try takeMessages(lane)
+                }
+                takeIn(now: MonotonicClock().nowNanoseconds)
+                for lane in [first, second] where lane.connection != nil {
+                    present = lane
+                    try sendProbes(lane, in: context)
+                    if lane.isPausing {
+                        close(lane)
+                    } else {
+                        let takesSeveral =
+                            lane === first
+                            ? delivery.takesSeveralRecords : delivery.mirrorTakesSeveralRecords
+                        try lane.connection?.send(lane.outgoing, takesSeveral: takesSeveral)
+                        lane.outgoing.removeAll(keepingCapacity: true)
+                    }
                 }
             }
         } catch {
-            return .failed("the connection to \(endpoint) broke: \(error)")
+            return .failed("the connection to \(present.endpoint) broke: \(error)")
         }
         return outcome ?? .complete
     }
 
-    /// Waits without a connection; what capture gives is kept meanwhile.
-    private mutating func pause(in context: Context, until: Int64) throws(MessagingError) {
-        var poller = Poller()
-        _ = poller.add(descriptor: uplink.wakeUp.descriptor)
-        while outcome == nil {
-            let now = MonotonicClock().nowNanoseconds
-            guard now < until else { return }
-            let rest = Int((until - now) / 1_000_000) + 1
-            _ = try poller.wait(milliseconds: min(rest, Self.tickMilliseconds))
-            takeIn(now: MonotonicClock().nowNanoseconds)
-        }
-    }
-
-    /// One connection, from its first attempt to its loss.
-    private mutating func connect(in context: Context) throws(MessagingError) {
-        if endpoint != delivery.endpoint {
-            endpoint = delivery.endpoint
-            hostCheck = HostLookup(of: endpoint)
-            greeting = GreetingWatch()
-        }
-        var connection = try LinkConnection(
-            to: endpoint, security: security, asksForTime: true, in: context,
+    /// Makes a connection that is due, and gives up one that is not wanted any more.
+    private mutating func open(_ lane: UplinkLane, in context: Context) throws(MessagingError) {
+        let now = MonotonicClock().nowNanoseconds
+        guard let endpoint = lane === first ? delivery.endpoint : delivery.mirrorEndpoint(now: now)
+        else { return close(lane) }
+        guard lane.isDue(now: now) else { return }
+        lane.follow(endpoint)
+        lane.phase = .connecting
+        lane.connection = try LinkConnection(
+            to: endpoint, security: security(of: lane), asksForTime: true, in: context,
             wakeUp: uplink.wakeUp)
-        while outcome == nil {
-            if case .pausing = phase { return }
-            try connection.wait(
-                milliseconds: waitMilliseconds(now: MonotonicClock().nowNanoseconds))
-            try takeClockMessages(connection)
-            try takeEvents(connection)
-            try takeMessages(connection)
-            takeIn(now: MonotonicClock().nowNanoseconds)
-            try sendProbes(&connection, in: context)
-            if case .pausing = phase { outgoing.removeAll() }
-            try connection.send(outgoing, takesSeveral: delivery.takesSeveralRecords)
-            outgoing.removeAll(keepingCapacity: true)
-        }
+        poller = nil
     }
 
-    private var security: SocketSecurity { uplink.settings.security(of: endpoint) }
+    private mutating func close(_ lane: UplinkLane) {
+        lane.outgoing.removeAll()
+        guard lane.connection != nil else { return }
+        poller = nil
+        lane.connection = nil
+        if !lane.isPausing { lane.phase = .pausing(until: .min) }
+    }
 
-    private func waitMilliseconds(now: Int64) -> Int {
-        switch phase {
-        case .probing, .greeted:
-            // A batch that waited for the tick would be late by half of one.
-            let batch = uplink.batchDueNanoseconds ?? .max
-            let due = min(prober.dueNanoseconds, batch, delivery.sendDueNanoseconds ?? .max)
-            let rest = Int(max(0, due - now) / 1_000_000)
-            return min(Self.tickMilliseconds, rest + 1)
-        case .pausing, .connecting:
-            return Self.tickMilliseconds
+    /// Waits for a message, an event or something of the capture; what that gives is kept meanwhile.
+    private mutating func wait() throws(MessagingError) {
+        if poller == nil {
+            var poller = Poller()
+            first.connection?.watch(in: &poller)
+            second.connection?.watch(in: &poller)
+            _ = poller.add(descriptor: uplink.wakeUp.descriptor)
+            self.poller = consume poller
         }
+        let now = MonotonicClock().nowNanoseconds
+        var milliseconds = min(
+            Self.tickMilliseconds, first.waitMilliseconds(now: now) ?? Self.tickMilliseconds)
+        if delivery.isMirrored {
+            milliseconds = min(milliseconds, second.waitMilliseconds(now: now) ?? milliseconds)
+        }
+        if first.isReady || second.isReady {
+            // A batch that waited for the tick would be late by half of one.
+            let due = min(
+                uplink.batchDueNanoseconds ?? .max, delivery.sendDueNanoseconds ?? .max)
+            milliseconds = min(milliseconds, Int(clamping: max(0, due - now) / 1_000_000 + 1))
+        }
+        _ = try poller?.wait(milliseconds: milliseconds)
+    }
+
+    private func security(of lane: UplinkLane) -> SocketSecurity {
+        uplink.settings.security(of: lane.endpoint)
     }
 }
 
@@ -175,27 +173,27 @@ extension UplinkLoop {
         }
         perform(delivery.setStopped(uplink.isCaptureStopped, now: now))
         synchronize(now: now)
-        if prober.isLearning(now: now), now - reportedNanoseconds >= Self.reportNanoseconds {
-            reportedNanoseconds = now
-            perform(delivery.reportExchanges(now: now))
-        }
-        lookForCollector(now: now)
+        if first.isReportDue(now: now) { perform(delivery.reportExchanges(now: now)) }
+        if second.isReportDue(now: now) { perform(delivery.reportMirrorExchanges(now: now)) }
+        lookForCollectors(now: now)
         perform(delivery.tick(now: now))
         if outcome == nil, isOver(deadline, now: now) {
             outcome = outcomeOfGivingUp
         }
         var status = UplinkStatus()
-        status.isConnected = delivery.isFlowing
+        status.isConnected = delivery.isFlowing || delivery.isMirrorFlowing
         status.collector = delivery.endpoint
         status.moved = delivery.movedBecause
         status.term = delivery.term
         if delivery.hasOtherCollectors { status.held = delivery.held }
+        status.mirror = delivery.mirrorStatus
+        if status.mirror?.trouble == nil { status.mirror?.trouble = second.absence }
         status.keptBytes = delivery.keptBytes
         status.keptSamples = delivery.keptSamples
         status.lostSamples = delivery.lostSamples
-        status.roundTripNanoseconds = prober.roundTripNanoseconds
+        status.roundTripNanoseconds = first.prober.roundTripNanoseconds
         if delivery.isFlowing { trouble = nil }
-        status.trouble = delivery.shutOut ?? trouble ?? absence
+        status.trouble = delivery.shutOut ?? trouble ?? first.absence
         if delivery.isOnDisk { spoolTrouble = nil }
         let inMemory = spoolTrouble ?? uplink.spoolTrouble
         status.spoolTrouble = delivery.isOnDisk ? nil : inMemory
@@ -212,22 +210,18 @@ extension UplinkLoop {
             && now - progressNanoseconds >= uplink.settings.linger.nanoseconds
     }
 
-    /// Finds out why the collector is not heard of.
-    private mutating func lookForCollector(now: Int64) {
-        guard !delivery.isFlowing else {
-            // While only releases are awaited, nothing goes to the collector.
-            if !(hasSaidGoodbye && delivery.isPersisted) { progressNanoseconds = now }
-            absence = nil
-            absentSince = nil
-            return delivery.setAbsence(nil)
-        }
-        let since = absentSince ?? now
-        absentSince = since
-        let isEarly = now - since < Self.lookUpAfterNanoseconds
-        absence =
-            greeting.trouble(of: endpoint, now: now)
-            ?? (isEarly ? nil : hostCheck.trouble(now: now))
-        delivery.setAbsence(absence)
+    /// Finds out why collectors are not heard of.
+    private mutating func lookForCollectors(now: Int64) {
+        // While only releases are awaited, nothing goes to the collector.
+        let sends = delivery.isFlowing && !(hasSaidGoodbye && delivery.isPersisted)
+        let sendsMore =
+            delivery.isMirrorFlowing && !(hasSaidGoodbye && delivery.isMirrorPersisted)
+        if sends || sendsMore { progressNanoseconds = now }
+        first.lookForCollector(isFlowing: delivery.isFlowing, now: now)
+        delivery.setAbsence(first.absence)
+        guard delivery.isMirrored else { return }
+        second.lookForCollector(isFlowing: delivery.isMirrorFlowing, now: now)
+        delivery.setMirrorAbsence(second.absence)
     }
 
     /// Hands files to the thread that synchronises them, when it is time.
@@ -256,6 +250,12 @@ extension UplinkLoop {
         if delivery.isPersisted {
             let place = isKept ? "stay in \(delivery.storage?.path ?? "")" : "are lost here"
             let awaited = delivery.isFlowing ? "the collector's store" : "the collector"
+            if delivery.isMirrored {
+                return
+                    "given up waiting for a second collector: \(delivery.unreleasedRecords) records are on one "
+                    + "collector's disk only; they \(place)"
+                    + (isKept ? " until the next start" : "")
+            }
             return
                 "given up waiting for \(awaited): \(delivery.unreleasedRecords) records are on the "
                 + "collector's disk and not in its store yet; they \(place)"
@@ -267,59 +267,73 @@ extension UplinkLoop {
             : ""
         let why =
             delivery.isFlowing || delivery.shutOut != nil
-            ? "" : " (\(trouble ?? absence ?? "no collector at \(uplink.settings.endpoint)"))"
+            ? "" : " (\(trouble ?? first.absence ?? "no collector at \(uplink.settings.endpoint)"))"
         return
             "given up: \(delivery.keptSamples) samples (\(byteText(delivery.keptBytes))) had not "
             + "reached the collector's disk\(why)\(kept)"
     }
 
-    /// Follows what happens to the connection.
-    private mutating func takeEvents(
-        _ connection: borrowing LinkConnection
-    ) throws(MessagingError) {
-        while let event = try connection.nextEvent() {
-            if greeting.follow(event, now: MonotonicClock().nowNanoseconds) { continue }
+    /// Follows what happens to a connection.
+    private mutating func takeEvents(_ lane: UplinkLane) throws(MessagingError) {
+        while let event = try lane.connection?.nextEvent() ?? nil {
+            let now = MonotonicClock().nowNanoseconds
+            if lane.greeting.follow(event, now: now) { continue }
             switch event {
             case .ready:
-                prober = ClockProber(
-                    epoch: delivery.presentEpoch, now: MonotonicClock().nowNanoseconds)
-                phase = .probing
-                delivery.heard(now: MonotonicClock().nowNanoseconds)
+                lane.phase = .probing
+                switch lane.role {
+                case .first:
+                    lane.prober = ClockProber(epoch: delivery.presentEpoch, now: now)
+                    delivery.heard(now: now)
+                case .mirror:
+                    lane.prober = ClockProber(epoch: delivery.mirrorEpoch, now: now)
+                    delivery.mirrorHeard(now: now)
+                }
             case .disconnected:
                 // Before the first success libzmq tries again by itself.
-                if case .connecting = phase { continue }
+                if case .connecting = lane.phase { continue }
                 // What the collector said last, perhaps that everything is on disk, came before the end.
-                try takeMessages(connection)
-                perform(delivery.disconnected(now: MonotonicClock().nowNanoseconds))
+                try takeMessages(lane)
+                switch lane.role {
+                case .first: perform(delivery.disconnected(now: MonotonicClock().nowNanoseconds))
+                case .mirror:
+                    perform(delivery.mirrorDisconnected(now: MonotonicClock().nowNanoseconds))
+                }
             case .handshakeFailed(_, let failure):
                 let why = HandshakeAdvice.line(
-                    failure, endpoint: endpoint, name: uplink.settings.sourceName,
-                    security: security)
-                perform(delivery.notAdmitted(why, now: MonotonicClock().nowNanoseconds))
+                    failure, endpoint: lane.endpoint, name: uplink.settings.sourceName,
+                    security: security(of: lane))
+                switch lane.role {
+                case .first: perform(delivery.notAdmitted(why, now: now))
+                case .mirror: perform(delivery.mirrorNotAdmitted(why, now: now))
+                }
             case .connected, .accepted, .retrying, .other:
                 continue
             }
         }
     }
 
-    private mutating func takeMessages(
-        _ connection: borrowing LinkConnection
-    ) throws(MessagingError) {
-        while let message = try connection.nextMessage() {
-            perform(delivery.received(message, now: MonotonicClock().nowNanoseconds))
+    private mutating func takeMessages(_ lane: UplinkLane) throws(MessagingError) {
+        while let message = try lane.connection?.nextMessage() ?? nil {
+            let now = MonotonicClock().nowNanoseconds
+            switch lane.role {
+            case .first: perform(delivery.received(message, now: now))
+            case .mirror: perform(delivery.mirrorReceived(message, now: now))
+            }
         }
     }
 
-    private mutating func takeClockMessages(
-        _ connection: borrowing LinkConnection
-    ) throws(MessagingError) {
-        while let message = try connection.nextClockMessage() {
+    private mutating func takeClockMessages(_ lane: UplinkLane) throws(MessagingError) {
+        while let message = try lane.connection?.nextClockMessage() ?? nil {
             let now = MonotonicClock().nowNanoseconds
             do throws(WireError) {
-                guard case .clockReply(let reply) = try WireMessage(decoding: message) else {
-                    continue
+                guard case .clockReply(let reply) = try WireMessage(decoding: message),
+                    let exchange = lane.prober.finish(reply, receivedAt: now)
+                else { continue }
+                switch lane.role {
+                case .first: delivery.add(exchange)
+                case .mirror: delivery.addToMirror(exchange)
                 }
-                if let exchange = prober.finish(reply, receivedAt: now) { delivery.add(exchange) }
             } catch {
                 uplink.logger.debug("invalid message from the collector's clock: \(error)")
             }
@@ -327,43 +341,52 @@ extension UplinkLoop {
     }
 
     private mutating func sendProbes(
-        _ connection: inout LinkConnection, in context: Context
+        _ lane: UplinkLane, in context: Context
     ) throws(MessagingError) {
         let now = MonotonicClock().nowNanoseconds
-        switch phase {
+        switch lane.phase {
         case .pausing, .connecting:
             return
-        case .probing where prober.isBurstOver(now: now):
-            phase = .greeted
-            perform(delivery.connected(now: now))
+        case .probing where lane.prober.isBurstOver(now: now):
+            lane.phase = .greeted
+            switch lane.role {
+            case .first: perform(delivery.connected(now: now))
+            case .mirror: perform(delivery.mirrorConnected(now: now))
+            }
         case .probing, .greeted:
-            if prober.takeReplacement(now: now) { try connection.renewClock(in: context) }
-            if let probe = prober.probe(now: now) {
+            if lane.prober.takeReplacement(now: now) {
+                poller = nil
+                try lane.connection?.renewClock(in: context)
+            }
+            if let probe = lane.prober.probe(now: now) {
                 // One that cannot leave now is simply not made.
-                _ = try connection.sendProbe(WireMessage.clockProbe(probe).encoded())
+                _ = try lane.connection?.sendProbe(WireMessage.clockProbe(probe).encoded())
             }
         }
     }
 
     private mutating func perform(_ actions: [AgentAction<SharedBytes>]) {
-        for action in actions {
-            switch action {
-            case .send(let header, let payload):
-                outgoing.append((header, payload))
-            case .fetch:
-                preconditionFailure("the delivery reads its log itself")
-            case .command(let command):
-                uplink.follow(command)
-            case .reconnect(let milliseconds):
-                let pause = pauses.next(usualMilliseconds: milliseconds)
-                phase = .pausing(until: MonotonicClock().nowNanoseconds + pause * 1_000_000)
-            case .finished:
-                outcome = .complete
-            case .failed(let line):
-                outcome = .failed(line)
-            case .log(let line):
-                log(line)
-            }
+        for action in actions { perform(action, for: first) }
+        guard delivery.isMirrored else { return }
+        for action in delivery.takeMirrorActions() { perform(action, for: second) }
+    }
+
+    private mutating func perform(_ action: AgentAction<SharedBytes>, for lane: UplinkLane) {
+        switch action {
+        case .send(let header, let payload):
+            lane.outgoing.append((header, payload))
+        case .fetch:
+            preconditionFailure("the delivery reads its log itself")
+        case .command(let command):
+            uplink.follow(command)
+        case .reconnect(let milliseconds):
+            lane.pause(milliseconds: milliseconds, now: MonotonicClock().nowNanoseconds)
+        case .finished:
+            outcome = .complete
+        case .failed(let line):
+            outcome = .failed(line)
+        case .log(let line):
+            log(line)
         }
     }
 

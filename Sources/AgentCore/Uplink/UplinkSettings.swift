@@ -118,6 +118,8 @@ package struct UplinkStatus: Hashable, Sendable {
     package var term: UInt64 = 0
     /// Records that other collectors hold, by their names.
     package var held: [String: UInt64] = [:]
+    /// Of the second collector, where two have to have the records; nil: one is enough.
+    package var mirror: MirrorStatus?
     /// Bytes that are not durable at the collector.
     package var keptBytes = 0
     package var keptSamples: UInt64 = 0

@@ -39,12 +39,11 @@ package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible 
         nanoseconds = time.secondsSince1970 * 1_000_000_000 + milliseconds * 1_000_000
     }
 
-    /// Parses a session's name: its zero, possibly with a number that distinguishes it from others with the same zero.
+    /// Parses a session's name: its zero, possibly with what distinguishes it from others with the same zero: the name of the
+    /// collector that began it, and a number.
     package init?(sessionName: String) {
-        let number = sessionName.dropFirst(24)
-        guard number.isEmpty || number.first == "-" && Int(number.dropFirst()) ?? 0 > 1 else {
-            return nil
-        }
+        let rest = sessionName.dropFirst(24)
+        guard rest.isEmpty || rest.first == "-" && rest.count > 1 else { return nil }
         self.init(fileName: sessionName.prefix(24))
     }
 

@@ -665,6 +665,7 @@ struct SessionRecorder: Sendable {
     private mutating func start(at now: Instant) -> [Action] {
         let held = held
         let offer = offeredSession(at: now)
+        let mayBeginElsewhere = waitingIntroductions.contains(where: \.hasOtherCollectors)
         let zero = offer?.zeroNanoseconds ?? earliestPresented(at: now) ?? now.monotonic
         self.held = []
         heldIntroductions = [:]
@@ -674,7 +675,8 @@ struct SessionRecorder: Sendable {
             ?? UTCTime(nanoseconds: now.utc.nanoseconds - (now.monotonic - zero))
         if let offer { takenNames.insert(offer.clock.session) }
         var manifest = SessionManifest(
-            session: offer?.clock.session ?? newName(zeroUTC), zero: zeroUTC,
+            session: offer?.clock.session ?? newName(zeroUTC, isOneOfSeveral: mayBeginElsewhere),
+            zero: zeroUTC,
             zeroMonotonicNanoseconds: zero,
             startAt: settings.startAt, startWindowNanoseconds: settings.startWindowNanoseconds,
             segmentNanoseconds: offer?.clock.segmentNanoseconds ?? settings.segmentNanoseconds,
@@ -713,15 +715,24 @@ struct SessionRecorder: Sendable {
     }
 
     /// A session's name is its zero. A replayed session may find its name taken.
-    private mutating func newName(_ zero: UTCTime) -> String {
-        var name = zero.fileName
+    /// - Parameter isOneOfSeveral: whether another collector may begin a session at the same time, which is not this one: the
+    ///   collector's name tells the two apart.
+    private mutating func newName(_ zero: UTCTime, isOneOfSeveral: Bool) -> String {
+        var own = zero.fileName
+        if isOneOfSeveral, !settings.name.isEmpty {
+            own += "-\(settings.name.prefix(Self.nameLength))"
+        }
+        var name = own
         var count = 1
         while !takenNames.insert(name).inserted {
             count += 1
-            name = "\(zero.fileName)-\(count)"
+            name = "\(own)-\(count)"
         }
         return name
     }
+
+    /// As much of a collector's name as a session's has room for, with a time and a number.
+    private static var nameLength: Int { 34 }
 
     /// When the first of the held samples is presented, on the collector's monotonic clock. Replayed samples only count where
     /// there are no others.

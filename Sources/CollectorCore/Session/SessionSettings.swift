@@ -57,6 +57,8 @@ struct SourceIntroduction: Sendable {
     var term: UInt64 = 0
     /// The session in which another collector recorded it last.
     var session: SessionOffer?
+    /// Whether its agent has other collectors, which may begin sessions at the same time.
+    var hasOtherCollectors = false
 
     /// The owner whose clock exchanges apply to it.
     var clockOwner: ClockOwner { ClockOwner(owner: owner, spool: spool) }

@@ -63,6 +63,10 @@ package struct LinkRoute: Hashable, Sendable {
     package var hasOthers = false
     /// The session in which another collector recorded the sources last.
     package var session: SessionOffer?
+    /// How many collectors the agent has.
+    package var collectors: UInt32 = 1
+    /// Whether another collector gets the same records.
+    package var isMirror = false
 
     package init(endpoint: String) { self.endpoint = endpoint }
 }

@@ -72,6 +72,12 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     package private(set) var sessionClock: SessionClock?
     /// The collector's name; empty: it has told none, or is not connected.
     package private(set) var collectorName = ""
+    /// Whether the collector wants records to be at two; nil: it has not said anything yet.
+    package private(set) var wantsMirror: Bool?
+    /// What heartbeats say of other collectors.
+    package var owed: [OwedRecords] = []
+    /// Why the source was moved here, for heartbeats.
+    package var moved = ""
     /// Why the agent is to go to another collector.
     private var departure: String?
     /// The term that the collector has seen of the spool, higher than the present one.
@@ -82,6 +88,15 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         self.settings = settings
         route = LinkRoute(endpoint: settings.endpoint)
         collectorClock = CollectorClock(of: settings.spool)
+    }
+
+    /// A second link with one source in the same log, for another collector.
+    /// - Parameters:
+    ///   - first: the oldest record of the log.
+    ///   - formats: those in force at it.
+    package init(beside other: AgentLink, from first: UInt64, formats: [TrackFormat]) {
+        self.init(settings: other.settings)
+        cursors = other.cursors.map { Cursor(beside: $0, from: first, formats: formats) }
     }
 
     // MARK: Records of the sources
@@ -188,6 +203,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         hello.term = route.term
         hello.hasOthers = route.hasOthers
         hello.session = route.session
+        hello.collectors = route.collectors
+        hello.isMirror = route.isMirror
         return [.send(header: WireMessage.hello(hello).encoded(), payload: nil)]
     }
 
@@ -346,6 +363,8 @@ extension AgentLink {
     package var keptSamples: UInt64 { cursors.reduce(0) { $0 + $1.keptSamples } }
     /// Whether nothing of any source is to come, and all of it is on the collector's disk: only releases are awaited.
     package var isPersisted: Bool { cursors.allSatisfy(\.isPersisted) }
+    /// Whether nothing of any source is to come or to be kept.
+    package var isComplete: Bool { cursors.allSatisfy(\.isComplete) }
     /// Records of any kind that are on the collector's disk and have to be kept.
     package var unreleasedRecords: UInt64 { cursors.reduce(0) { $0 + $1.unreleasedRecords } }
     /// Why the collector is unreachable, in a few words; nil: unknown. Used in log lines about its absence.
@@ -381,6 +400,7 @@ extension AgentLink {
         sessionClock = welcome.clock
         collectorName = welcome.collector
         collectorMinor = welcome.minor
+        wantsMirror = welcome.mirrored
         for index in cursors.indices { schedule(index) }
         state = .flowing(lastHeard: now, lastSpoken: now)
         failedAttempts = 0
@@ -577,10 +597,13 @@ extension AgentLink {
         guard case .flowing(let lastHeard, _) = state else { return [] }
         state = .flowing(lastHeard: lastHeard, lastSpoken: now)
         let health = cursors.enumerated().map { index, cursor in
-            SourceHealth(
+            var health = SourceHealth(
                 source: index, keptBytes: UInt64(keptBytes(of: cursor)),
                 newestSequence: cursor.newestSequence, lostSamples: cursor.lostSamples,
                 sound: soundHealth[index], isStopped: stopped.contains(index))
+            health.owed = owed
+            health.moved = moved
+            return health
         }
         soundHealth.removeAll()
         let message = Heartbeat(clockExchanges: exchanges.take(), health: health)

@@ -25,6 +25,10 @@ package struct Cursor<Payload: Sendable>: Sendable {
     package private(set) var persisted: UInt64
     /// The last record that is not kept any more: the collector has released it, or it was forgotten for lack of room.
     package private(set) var released: UInt64
+    /// The last record that the collector has released, although another one may have to have it yet.
+    package private(set) var releasable: UInt64
+    /// The last record that the log's other cursor does not need any more; nil: there is no other one.
+    private var otherReleased: UInt64?
     /// Formats in force at the record that is sent first: the one after ``persisted``.
     private(set) var baseFormats: [TrackFormat]
     /// Formats in force at the next record.
@@ -76,7 +80,20 @@ package struct Cursor<Payload: Sendable>: Sendable {
         windowEnd = kept?.sequences.lowerBound ?? 1
         persisted = windowEnd - 1
         released = windowEnd - 1
+        releasable = released
         schedule = SendSchedule(newest: nextSequence - 1)
+    }
+
+    /// A second cursor in the log of another one, at its oldest record.
+    /// - Parameter formats: those in force at that record.
+    init(beside other: Cursor, from first: UInt64, formats: [TrackFormat]) {
+        self.init(
+            name: other.name, formats: formats, window: other.window,
+            kept: (min(first, other.nextSequence)..<other.nextSequence, other.newestFormats))
+        goodbye = other.goodbye
+        isRetired = other.isRetired
+        held = other.held
+        sentElsewhere = other.highestSent
     }
 
     /// The oldest record that is kept, or the next one.
@@ -94,7 +111,7 @@ package struct Cursor<Payload: Sendable>: Sendable {
     }
 
     /// Number of records of any kind that are not on the collector's disk; a record of samples counts each of them.
-    var keptSamples: UInt64 { nextSequence - 1 - min(persisted, nextSequence - 1) }
+    package var keptSamples: UInt64 { nextSequence - 1 - min(persisted, nextSequence - 1) }
     /// Number of records of any kind that are on the collector's disk and have to be kept.
     var unreleasedRecords: UInt64 { persisted - min(released, persisted) }
     /// Number of the newest record. If the agent's spool has forgotten its own numbers: at least what the collector has.
@@ -212,13 +229,54 @@ package struct Cursor<Payload: Sendable>: Sendable {
         sentElsewhere = max(sentElsewhere, fixedUpTo)
         let first = (held.last?.sequences.upperBound ?? 0) + 1
         guard let collector, first <= released else { return }
-        if held.last?.collector == collector, let last = held.popLast() {
-            held.append(
-                HeldRange(
-                    collector: collector, sequences: last.sequences.lowerBound...released))
-        } else {
-            held.append(HeldRange(collector: collector, sequences: first...released))
+        noteHeld(first...released, by: collector)
+    }
+
+    /// Adds records that follow those of ``held``; next to others of the same collector they are one range.
+    private mutating func noteHeld(_ sequences: ClosedRange<UInt64>, by collector: String) {
+        var first = sequences.lowerBound
+        if let last = held.last, last.collector == collector,
+            last.sequences.upperBound + 1 == first
+        {
+            held.removeLast()
+            first = last.sequences.lowerBound
         }
+        held.append(HeldRange(collector: collector, sequences: first...sequences.upperBound))
+    }
+
+    /// Goes back to the oldest record that is kept: the next collector may have none of them.
+    package mutating func rewind() {
+        persisted = released
+        releasable = released
+        sentCount = 0
+        inFlightBytes = 0
+        insert([], at: 0..<records.count)
+        windowEnd = released + 1
+        if windowEnd == nextSequence { baseFormats = newestFormats }
+    }
+
+    /// Another cursor in the same log has sent records: they must not change.
+    package mutating func noteSent(through sequence: UInt64) {
+        sentElsewhere = max(sentElsewhere, min(sequence, nextSequence - 1))
+    }
+
+    /// The log's other cursor needs no records up to this one.
+    package mutating func setOtherReleased(_ sequence: UInt64?) {
+        otherReleased = sequence
+        released = max(released, min(releasable, sequence ?? .max))
+    }
+
+    /// Records that another collector holds were deleted for lack of room, although this cursor's collector lacks some of them: those
+    /// are not sent any more.
+    package mutating func forget(through sequence: UInt64, heldBy collector: String?) {
+        let last = min(sequence, nextSequence - 1)
+        if last > persisted {
+            let first = max(persisted, held.last?.sequences.upperBound ?? 0) + 1
+            if let collector, first <= last { noteHeld(first...last, by: collector) }
+            persist(through: last)
+        }
+        releasable = max(releasable, min(last, persisted))
+        released = max(released, min(last, persisted))
     }
 
     /// Takes over what another cursor in the same log knows of other collectors.
@@ -233,6 +291,7 @@ package struct Cursor<Payload: Sendable>: Sendable {
     /// has less.
     mutating func resume(_ state: SourceState) {
         let start = max(min(state.persisted, nextSequence - 1), released)
+        releasable = released
         if start < persisted || lacksRecords(after: start, received: state.received) {
             // What is still kept is read again; the formats come with it.
             persisted = start
@@ -308,9 +367,10 @@ package struct Cursor<Payload: Sendable>: Sendable {
         if windowEnd == nextSequence { baseFormats = newestFormats }
     }
 
-    /// Records need not be kept: the collector has released them, or those that it has on its disk were deleted for lack of room.
-    package mutating func release(through sequence: UInt64) {
-        released = max(released, min(sequence, persisted))
+    /// The collector has released records: they need not be kept, as far as no other one has to have them yet.
+    private mutating func release(through sequence: UInt64) {
+        releasable = max(releasable, min(sequence, persisted))
+        released = max(released, min(releasable, otherReleased ?? .max))
     }
 }
 

@@ -138,7 +138,7 @@ package struct KeptRecord<Payload: Sendable>: Sendable {
     /// Credit that it uses.
     var creditBytes: UInt64 { UInt64(payloadBytes) + WireLimits.recordCostBytes }
     /// Memory that it uses: its bytes, and an approximate overhead.
-    var memoryBytes: Int { payloadBytes + header.count + 256 }
+    package var memoryBytes: Int { payloadBytes + header.count + 256 }
     var isSamples: Bool { kind == .samples }
     /// Whether it carries a picture at which decoding can start.
     package var beginsWithKeyframe: Bool {

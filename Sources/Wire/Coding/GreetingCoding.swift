@@ -24,6 +24,8 @@ extension Hello {
         message.term = term
         message.hasOthers_p = hasOthers
         if let session { message.session = session.encoded() }
+        message.collectors = collectors
+        message.isMirror = isMirror
         return message
     }
 
@@ -58,6 +60,8 @@ extension Hello {
         term = try FieldChecks.count(message.term, "Hello.term")
         hasOthers = message.hasOthers_p
         session = message.hasSession ? try SessionOffer(decoding: message.session) : nil
+        collectors = message.collectors
+        isMirror = message.isMirror
     }
 }
 
@@ -124,6 +128,7 @@ extension Welcome {
         message.sources = sources.map { $0.encoded() }
         message.collector = collector
         if let clock { message.sessionClock = clock.encoded() }
+        message.mirrored = mirrored
         return message
     }
 
@@ -146,6 +151,7 @@ extension Welcome {
             message.collector, "Welcome.collector", limit: WireLimits.labelBytes)
         clock =
             message.hasSessionClock ? try SessionClock(decoding: message.sessionClock) : nil
+        mirrored = message.mirrored
     }
 }
 

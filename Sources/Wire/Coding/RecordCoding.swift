@@ -83,6 +83,8 @@ extension Heartbeat {
             encoded.lostSamples = health.lostSamples
             encoded.stopped = health.isStopped
             if let sound = health.sound { encoded.sound = sound.encoded() }
+            encoded.owed = health.owed.map { $0.encoded() }
+            encoded.moved = health.moved
             return encoded
         }
         return message
@@ -95,17 +97,45 @@ extension Heartbeat {
             message.health.count, "Heartbeat.health", 0...WireLimits.sourcesPerAgent)
         health = []
         for entry in message.health {
-            health.append(
-                SourceHealth(
-                    source: try FieldChecks.sourceIndex(entry.source, "SourceHealth.source"),
-                    keptBytes: try FieldChecks.count(entry.keptBytes, "SourceHealth.kept_bytes"),
-                    newestSequence: try FieldChecks.watermark(
-                        entry.newestSequence, "SourceHealth.newest_sequence"),
-                    lostSamples: try FieldChecks.count(
-                        entry.lostSamples, "SourceHealth.lost_samples"),
-                    sound: entry.hasSound ? try AudioHealth(decoding: entry.sound) : nil,
-                    isStopped: entry.stopped))
+            var own = SourceHealth(
+                source: try FieldChecks.sourceIndex(entry.source, "SourceHealth.source"),
+                keptBytes: try FieldChecks.count(entry.keptBytes, "SourceHealth.kept_bytes"),
+                newestSequence: try FieldChecks.watermark(
+                    entry.newestSequence, "SourceHealth.newest_sequence"),
+                lostSamples: try FieldChecks.count(
+                    entry.lostSamples, "SourceHealth.lost_samples"),
+                sound: entry.hasSound ? try AudioHealth(decoding: entry.sound) : nil,
+                isStopped: entry.stopped)
+            own.owed = try OwedRecords.decode(entry.owed)
+            own.moved = try FieldChecks.text(entry.moved, "SourceHealth.moved")
+            health.append(own)
         }
+    }
+}
+
+extension OwedRecords {
+    func encoded() -> Tributary_V1_OwedRecords {
+        var message = Tributary_V1_OwedRecords()
+        message.collector = collector
+        message.records = records
+        message.bytes = bytes
+        return message
+    }
+
+    static func decode(
+        _ messages: [Tributary_V1_OwedRecords]
+    ) throws(WireError) -> [OwedRecords] {
+        try FieldChecks.count(messages.count, "SourceHealth.owed", 0...WireLimits.owedCollectors)
+        var owed: [OwedRecords] = []
+        for message in messages {
+            owed.append(
+                OwedRecords(
+                    collector: try FieldChecks.text(
+                        message.collector, "OwedRecords.collector", limit: WireLimits.labelBytes),
+                    records: try FieldChecks.count(message.records, "OwedRecords.records"),
+                    bytes: try FieldChecks.count(message.bytes, "OwedRecords.bytes")))
+        }
+        return owed
     }
 }
 

@@ -89,6 +89,8 @@ package struct OpenedSource: Hashable, Sendable {
     package var held: [HeldRange] = []
     /// The session in which another collector recorded it last.
     package var session: SessionOffer?
+    /// Whether its agent has other collectors.
+    package var hasOthers = false
 }
 
 /// Why a source was closed.
@@ -151,6 +153,8 @@ package struct CollectorLinkSettings: Hashable, Sendable {
     package var software: String
     /// The collector's name, sent to agents; empty: none.
     package var name = ""
+    /// Whether agents are to send records to two collectors, and keep them until both have them on disk.
+    package var mirrored = false
     /// Milliseconds between heartbeats.
     package var heartbeatMilliseconds: UInt32 = WireLimits.heartbeatMilliseconds
     /// Maximum number of connections that have sent Hello, or wait for a source's holder to answer.

@@ -40,6 +40,8 @@ struct CollectorConnection: Sendable {
         let keepsUntilReleased: Bool
         /// Whether it has other collectors to go to.
         let hasOthers: Bool
+        /// Whether another collector may record its sources too, or after this one.
+        let needsClock: Bool
         let address: String
         /// The owner of its budgets: the name of its key; without keys, its address.
         let owner: String
@@ -54,6 +56,7 @@ struct CollectorConnection: Sendable {
             keepsUntilReleased =
                 hello.minor >= WireLimits.releaseMinor && !hello.forgetsAtPersisted
             hasOthers = hello.hasOthers && hello.minor >= WireLimits.termMinor
+            needsClock = hasOthers || hello.collectors > 1
             self.address = address
             self.owner = owner
             spool = hello.spool
@@ -90,6 +93,7 @@ struct CollectorConnection: Sendable {
     var minor: UInt32 { introduction.minor }
     var keepsUntilReleased: Bool { introduction.keepsUntilReleased }
     var hasOthers: Bool { introduction.hasOthers }
+    var needsClock: Bool { introduction.needsClock }
     var address: String { introduction.address }
     var owner: String { introduction.owner }
     var spool: SpoolID { introduction.spool }

@@ -256,9 +256,17 @@ extension CollectorLink {
                         name: offer.name, agent: hello.agent, software: hello.software,
                         address: address, owner: owner, spool: hello.spool, epochs: hello.epochs,
                         tracks: entry.tracks, received: entry.received, missing: missing,
-                        term: hello.term, held: offer.held, session: hello.session)))
+                        term: hello.term, held: offer.held, session: hello.session,
+                        hasOthers: connection.needsClock)))
+            if let flaw = mirrorFlaw(of: hello) {
+                actions.append(
+                    .log(
+                        LinkLog(
+                            .warning, flaw,
+                            metadata: connection.metadata.merging(["source": offer.name]) { $1 })))
+            }
         }
-        if connection.hasOthers { connection.toldClock = sessionClock }
+        if connection.needsClock { connection.toldClock = sessionClock }
         keep(connection, of: peer)
         // The credit of each source is known when all sources that connect together have connected.
         markAckDue(peer)
@@ -267,6 +275,7 @@ extension CollectorLink {
             heartbeatMilliseconds: settings.heartbeatMilliseconds, sources: states)
         welcome.collector = settings.name
         welcome.clock = connection.toldClock
+        welcome.mirrored = settings.mirrored
         actions.append(.send(peer, WireMessage.welcome(welcome).encoded()))
         let names = hello.sources.map(\.name).joined(separator: ", ")
         actions.append(
@@ -275,6 +284,20 @@ extension CollectorLink {
                     .debug, "\(hello.agent) sends \(names)",
                     metadata: connection.metadata.merging(["software": hello.software]) { $1 })))
         return actions
+    }
+
+    /// Why records of an agent will not be at two collectors, although they are to be; nil: they will.
+    private func mirrorFlaw(of hello: Hello) -> String? {
+        guard settings.mirrored else { return nil }
+        if hello.minor < WireLimits.mirrorMinor {
+            return
+                "--release mirrored does not hold for \(hello.agent): its agent (\(hello.software)) "
+                + "is too old to send to two collectors; upgrade it"
+        }
+        guard hello.collectors == 1 else { return nil }
+        return
+            "--release mirrored does not hold for \(hello.agent): it has one collector; give its "
+            + "agent --collector with two endpoints"
     }
 
     /// The highest term that was seen of an agent's spool; nil: its present one is not lower, or it knows no terms.

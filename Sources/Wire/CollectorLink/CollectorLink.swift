@@ -562,7 +562,7 @@ extension CollectorLink {
                     watchMilliseconds: watch(connection.accounts[index].name), released: released))
             isComplete = isComplete && entry.isComplete(released: released ?? persisted)
         }
-        let isClockNews = connection.hasOthers && connection.toldClock != sessionClock
+        let isClockNews = connection.needsClock && connection.toldClock != sessionClock
         if isClockNews { connection.toldClock = sessionClock }
         connections[peer] = connection
         var ack = Acknowledgement(

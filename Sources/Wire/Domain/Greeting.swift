@@ -24,6 +24,10 @@ package struct Hello: Hashable, Sendable {
     package var hasOthers = false
     /// The session in which another collector recorded the sources last.
     package var session: SessionOffer?
+    /// How many collectors the agent has; 0: it does not say.
+    package var collectors: UInt32 = 0
+    /// Whether this connection is the second of two: another collector gets the same records.
+    package var isMirror = false
 
     package init(
         software: String, agent: String, spool: SpoolID, epochs: [Epoch],
@@ -91,6 +95,8 @@ package struct Welcome: Hashable, Sendable {
     package var collector = ""
     /// Where the session's zero is, if it has begun.
     package var clock: SessionClock?
+    /// Whether records are to be sent to two collectors, and kept until both have them on disk.
+    package var mirrored = false
 
     package init(
         minor: UInt32 = WireLimits.minor, software: String, session: String,

@@ -137,6 +137,10 @@ package struct SourceHealth: Hashable, Sendable {
     package var sound: AudioHealth?
     /// Capture was stopped by a command: no samples are expected until it is started again.
     package var isStopped: Bool
+    /// What the box keeps because a collector lacks it.
+    package var owed: [OwedRecords] = []
+    /// The collector that the source was sent to before, and why it was left; empty: none since the agent's start.
+    package var moved = ""
 
     package init(
         source: Int, keptBytes: UInt64, newestSequence: UInt64, lostSamples: UInt64,
@@ -148,6 +152,21 @@ package struct SourceHealth: Hashable, Sendable {
         self.lostSamples = lostSamples
         self.sound = sound
         self.isStopped = isStopped
+    }
+}
+
+/// Records that a collector has to have and does not have on disk.
+package struct OwedRecords: Hashable, Sendable {
+    /// The collector's name; its endpoint, if it has told none.
+    package var collector: String
+    /// Numbers of records; a record of samples counts each of them.
+    package var records: UInt64
+    package var bytes: UInt64
+
+    package init(collector: String, records: UInt64, bytes: UInt64) {
+        self.collector = collector
+        self.records = records
+        self.bytes = bytes
     }
 }
 

@@ -323,6 +323,18 @@ nonisolated struct Tributary_V1_Hello: @unchecked Sendable {
   /// Clears the value of `session`. Subsequent reads from it will return its default value.
   mutating func clearSession() {_uniqueStorage()._session = nil}
 
+  /// How many collectors the agent has; 0: it does not say. Since minor 10.
+  var collectors: UInt32 {
+    get {_storage._collectors}
+    set {_uniqueStorage()._collectors = newValue}
+  }
+
+  /// This connection is the second of two: another collector gets the same records. Since minor 10.
+  var isMirror: Bool {
+    get {_storage._isMirror}
+    set {_uniqueStorage()._isMirror = newValue}
+  }
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -624,6 +636,9 @@ nonisolated struct Tributary_V1_Welcome: Sendable {
   var hasSessionClock: Bool {self._sessionClock != nil}
   /// Clears the value of `sessionClock`. Subsequent reads from it will return its default value.
   mutating func clearSessionClock() {self._sessionClock = nil}
+
+  /// Records are to be sent to two collectors, and kept until both have them on disk. Since minor 10.
+  var mirrored: Bool = false
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1141,11 +1156,36 @@ nonisolated struct Tributary_V1_SourceHealth: Sendable {
   /// Somebody has stopped the capture: nothing is due until it is started again. Since minor 4.
   var stopped: Bool = false
 
+  /// By collector: what the box keeps because that one lacks it. Since minor 10.
+  var owed: [Tributary_V1_OwedRecords] = []
+
+  /// The collector that the source was sent to before, and why it was left; empty: none since the agent's start. Since minor 10.
+  var moved: String = String()
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
 
   fileprivate var _sound: Tributary_V1_SoundHealth? = nil
+}
+
+/// Records that a collector has to have and does not have on disk.
+nonisolated struct Tributary_V1_OwedRecords: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// The collector's name; its endpoint, if it has told none.
+  var collector: String = String()
+
+  /// Numbers of records; a record of samples counts each of them.
+  var records: UInt64 = 0
+
+  var bytes: UInt64 = 0
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
 }
 
 nonisolated struct Tributary_V1_SoundHealth: Sendable {
@@ -1570,7 +1610,7 @@ nonisolated extension Tributary_V1_Envelope: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Tributary_V1_Hello: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Hello"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}minor\0\u{1}software\0\u{1}agent\0\u{1}spool\0\u{1}epochs\0\u{1}sources\0\u{3}clock_exchanges\0\u{3}forgets_at_persisted\0\u{1}term\0\u{3}has_others\0\u{1}session\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}magic\0\u{1}major\0\u{1}minor\0\u{1}software\0\u{1}agent\0\u{1}spool\0\u{1}epochs\0\u{1}sources\0\u{3}clock_exchanges\0\u{3}forgets_at_persisted\0\u{1}term\0\u{3}has_others\0\u{1}session\0\u{1}collectors\0\u{3}is_mirror\0")
 
   fileprivate class _StorageClass {
     var _magic: UInt32 = 0
@@ -1586,6 +1626,8 @@ nonisolated extension Tributary_V1_Hello: SwiftProtobuf.Message, SwiftProtobuf._
     var _term: UInt64 = 0
     var _hasOthers_p: Bool = false
     var _session: Tributary_V1_SessionOffer? = nil
+    var _collectors: UInt32 = 0
+    var _isMirror: Bool = false
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1609,6 +1651,8 @@ nonisolated extension Tributary_V1_Hello: SwiftProtobuf.Message, SwiftProtobuf._
       _term = source._term
       _hasOthers_p = source._hasOthers_p
       _session = source._session
+      _collectors = source._collectors
+      _isMirror = source._isMirror
     }
   }
 
@@ -1640,6 +1684,8 @@ nonisolated extension Tributary_V1_Hello: SwiftProtobuf.Message, SwiftProtobuf._
         case 11: try { try decoder.decodeSingularUInt64Field(value: &_storage._term) }()
         case 12: try { try decoder.decodeSingularBoolField(value: &_storage._hasOthers_p) }()
         case 13: try { try decoder.decodeSingularMessageField(value: &_storage._session) }()
+        case 14: try { try decoder.decodeSingularUInt32Field(value: &_storage._collectors) }()
+        case 15: try { try decoder.decodeSingularBoolField(value: &_storage._isMirror) }()
         default: break
         }
       }
@@ -1691,6 +1737,12 @@ nonisolated extension Tributary_V1_Hello: SwiftProtobuf.Message, SwiftProtobuf._
       try { if let v = _storage._session {
         try visitor.visitSingularMessageField(value: v, fieldNumber: 13)
       } }()
+      if _storage._collectors != 0 {
+        try visitor.visitSingularUInt32Field(value: _storage._collectors, fieldNumber: 14)
+      }
+      if _storage._isMirror != false {
+        try visitor.visitSingularBoolField(value: _storage._isMirror, fieldNumber: 15)
+      }
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1713,6 +1765,8 @@ nonisolated extension Tributary_V1_Hello: SwiftProtobuf.Message, SwiftProtobuf._
         if _storage._term != rhs_storage._term {return false}
         if _storage._hasOthers_p != rhs_storage._hasOthers_p {return false}
         if _storage._session != rhs_storage._session {return false}
+        if _storage._collectors != rhs_storage._collectors {return false}
+        if _storage._isMirror != rhs_storage._isMirror {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -2206,7 +2260,7 @@ nonisolated extension Tributary_V1_Aac: SwiftProtobuf.Message, SwiftProtobuf._Me
 
 nonisolated extension Tributary_V1_Welcome: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Welcome"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}major\0\u{1}minor\0\u{1}software\0\u{1}session\0\u{3}heartbeat_milliseconds\0\u{1}sources\0\u{1}collector\0\u{3}session_clock\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}major\0\u{1}minor\0\u{1}software\0\u{1}session\0\u{3}heartbeat_milliseconds\0\u{1}sources\0\u{1}collector\0\u{3}session_clock\0\u{1}mirrored\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2222,6 +2276,7 @@ nonisolated extension Tributary_V1_Welcome: SwiftProtobuf.Message, SwiftProtobuf
       case 6: try { try decoder.decodeRepeatedMessageField(value: &self.sources) }()
       case 7: try { try decoder.decodeSingularStringField(value: &self.collector) }()
       case 8: try { try decoder.decodeSingularMessageField(value: &self._sessionClock) }()
+      case 9: try { try decoder.decodeSingularBoolField(value: &self.mirrored) }()
       default: break
       }
     }
@@ -2256,6 +2311,9 @@ nonisolated extension Tributary_V1_Welcome: SwiftProtobuf.Message, SwiftProtobuf
     try { if let v = self._sessionClock {
       try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
     } }()
+    if self.mirrored != false {
+      try visitor.visitSingularBoolField(value: self.mirrored, fieldNumber: 9)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2268,6 +2326,7 @@ nonisolated extension Tributary_V1_Welcome: SwiftProtobuf.Message, SwiftProtobuf
     if lhs.sources != rhs.sources {return false}
     if lhs.collector != rhs.collector {return false}
     if lhs._sessionClock != rhs._sessionClock {return false}
+    if lhs.mirrored != rhs.mirrored {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
@@ -2825,7 +2884,7 @@ nonisolated extension Tributary_V1_Heartbeat: SwiftProtobuf.Message, SwiftProtob
 
 nonisolated extension Tributary_V1_SourceHealth: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".SourceHealth"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}source\0\u{3}kept_bytes\0\u{3}newest_sequence\0\u{3}lost_samples\0\u{1}sound\0\u{1}stopped\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}source\0\u{3}kept_bytes\0\u{3}newest_sequence\0\u{3}lost_samples\0\u{1}sound\0\u{1}stopped\0\u{1}owed\0\u{1}moved\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2839,6 +2898,8 @@ nonisolated extension Tributary_V1_SourceHealth: SwiftProtobuf.Message, SwiftPro
       case 4: try { try decoder.decodeSingularUInt64Field(value: &self.lostSamples) }()
       case 5: try { try decoder.decodeSingularMessageField(value: &self._sound) }()
       case 6: try { try decoder.decodeSingularBoolField(value: &self.stopped) }()
+      case 7: try { try decoder.decodeRepeatedMessageField(value: &self.owed) }()
+      case 8: try { try decoder.decodeSingularStringField(value: &self.moved) }()
       default: break
       }
     }
@@ -2867,6 +2928,12 @@ nonisolated extension Tributary_V1_SourceHealth: SwiftProtobuf.Message, SwiftPro
     if self.stopped != false {
       try visitor.visitSingularBoolField(value: self.stopped, fieldNumber: 6)
     }
+    if !self.owed.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.owed, fieldNumber: 7)
+    }
+    if !self.moved.isEmpty {
+      try visitor.visitSingularStringField(value: self.moved, fieldNumber: 8)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2877,6 +2944,48 @@ nonisolated extension Tributary_V1_SourceHealth: SwiftProtobuf.Message, SwiftPro
     if lhs.lostSamples != rhs.lostSamples {return false}
     if lhs._sound != rhs._sound {return false}
     if lhs.stopped != rhs.stopped {return false}
+    if lhs.owed != rhs.owed {return false}
+    if lhs.moved != rhs.moved {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_OwedRecords: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".OwedRecords"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}collector\0\u{1}records\0\u{1}bytes\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.collector) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self.records) }()
+      case 3: try { try decoder.decodeSingularUInt64Field(value: &self.bytes) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.collector.isEmpty {
+      try visitor.visitSingularStringField(value: self.collector, fieldNumber: 1)
+    }
+    if self.records != 0 {
+      try visitor.visitSingularUInt64Field(value: self.records, fieldNumber: 2)
+    }
+    if self.bytes != 0 {
+      try visitor.visitSingularUInt64Field(value: self.bytes, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_OwedRecords, rhs: Tributary_V1_OwedRecords) -> Bool {
+    if lhs.collector != rhs.collector {return false}
+    if lhs.records != rhs.records {return false}
+    if lhs.bytes != rhs.bytes {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -7,6 +7,8 @@ enum GroupSabotage: String, CaseIterable {
     case keepsTerm
     /// A higher term is told before it is durable.
     case skipsNoteSynchronization
+    /// What a second collector has only received counts as on its disk.
+    case forgetsWhatIsReceived
     /// Readers take each copy of a record for a record.
     case countsCopies
 }

@@ -66,6 +66,10 @@ struct GroupSimulation {
     private var members: [Member] = []
     /// With which collector an agent has a connection.
     private var connected: [Int: Int] = [:]
+    /// With which one it has the connection to a second collector.
+    private var mirrored: [Int: Int] = [:]
+    /// By collector.
+    private let policies: [ReleasePolicy]
     /// Until when nothing arrives.
     private var blockedThere: [Link: Int64] = [:]
     private var blockedBack: [Link: Int64] = [:]
@@ -92,6 +96,7 @@ struct GroupSimulation {
         self.seed = seed
         self.trouble = trouble
         self.sabotage = sabotage
+        policies = Self.policies(of: seed)
         random = SeededGenerator(seed: seed ^ 0x6009)
         for name in Self.names {
             let place = "\(root)/\(name)"
@@ -208,15 +213,15 @@ extension GroupSimulation {
             if trouble.contains(.snapshots), chance(400) { agents[index].takeSnapshot() }
             let cut = trouble.contains(.agentPowerCuts) && chance(500)
             if cut || (trouble.contains(.agentKills) && chance(400)) {
-                drop(index)
+                dropAll(index)
                 note("\(agents[index].name) \(cut ? "loses its power" : "is killed")")
                 try agents[index].restart(afterPowerCut: cut, now: now)
                 faults += 1
             }
             if trouble.contains(.snapshots), chance(500),
-                try agents[index].restoreSnapshot(now: now)
+                try agents[index].restoreSnapshot(boots: chance(2), now: now)
             {
-                drop(index)
+                dropAll(index)
                 note("\(agents[index].name) is put back")
                 faults += 1
             }
@@ -251,7 +256,19 @@ extension GroupSimulation {
         }
     }
 
-    /// The box or its agent dies with its connection.
+    /// The box or its agent dies with its connections.
+    private mutating func dropAll(_ agent: Int) {
+        drop(agent)
+        dropMirror(agent)
+    }
+
+    private mutating func dropMirror(_ agent: Int) {
+        guard let member = mirrored.removeValue(forKey: agent),
+            let peer = members[member].network.peer(of: agent)
+        else { return }
+        members[member].network.abandon(peer, using: &random)
+    }
+
     private mutating func drop(_ agent: Int) {
         guard let member = connected.removeValue(forKey: agent),
             let peer = members[member].network.peer(of: agent)
@@ -274,7 +291,9 @@ extension GroupSimulation {
                 }
             }
         }
+        receiveFromMirror(index)
         agents[index].tick(now: now)
+        sendToMirror(index)
         for line in agents[index].takeLog() { note("\(agents[index].name): \(line)") }
         let messages = agents[index].takeOutgoing()
         guard let member = connected[index], let peer = members[member].network.peer(of: index)
@@ -284,12 +303,59 @@ extension GroupSimulation {
         members[member].network.send(messages, over: peer, now: now, using: &random)
     }
 
+    private mutating func receiveFromMirror(_ index: Int) {
+        if let endpoint = agents[index].mirrorDue(now: now) { connectMirror(index, endpoint) }
+        guard let member = mirrored[index], let peer = members[member].network.peer(of: index)
+        else { return }
+        let booted = members[member].bootedAt
+        if members[member].collector != nil, reaches(index, member) {
+            agents[index].measureMirror(now: now) { $0 - booted }
+        }
+        guard !isBlocked(blockedBack, index, member) else { return }
+        for header in members[member].network.takeAnswers(at: now, over: peer) {
+            guard !agents[index].mirrorHangsUp else { break }
+            agents[index].mirrorReceived(header, now: now)
+        }
+    }
+
+    private mutating func sendToMirror(_ index: Int) {
+        let messages = agents[index].takeMirrorOutgoing()
+        guard let member = mirrored[index], let peer = members[member].network.peer(of: index)
+        else { return }
+        if agents[index].mirrorHangsUp || !agents[index].isMirrored { return dropMirror(index) }
+        check(messages.map(\.header), of: index)
+        members[member].network.send(messages, over: peer, now: now, using: &random)
+    }
+
+    private mutating func connectMirror(_ index: Int, _ endpoint: String) {
+        dropMirror(index)
+        guard let member = members.firstIndex(where: { $0.endpoint == endpoint }) else {
+            return violate("\(agents[index].name) goes to \(endpoint)")
+        }
+        if connected[index] == member {
+            // The first connection is about to be another one.
+            guard agents[index].hangsUp else {
+                return violate("\(agents[index].name) has two connections with \(endpoint)")
+            }
+            drop(index)
+        }
+        guard reaches(index, member) else { return }
+        guard members[member].collector != nil else {
+            return agents[index].mirrorDisconnected(now: now)
+        }
+        members[member].network.connect(index, using: &random)
+        mirrored[index] = member
+        let booted = members[member].bootedAt
+        agents[index].mirrorConnected(now: now) { $0 - booted }
+    }
+
     private mutating func connect(_ index: Int) {
         drop(index)
         guard let member = members.firstIndex(where: { $0.endpoint == agents[index].endpoint })
         else { return violate("\(agents[index].name) goes to \(agents[index].endpoint)") }
         // No handshake without an answer.
         guard reaches(index, member) else { return }
+        if mirrored[index] == member { dropMirror(index) }
         guard members[member].collector != nil else { return agents[index].disconnected(now: now) }
         members[member].network.connect(index, using: &random)
         connected[index] = member
@@ -382,9 +448,14 @@ extension GroupSimulation {
     private mutating func crash(_ index: Int) {
         faults += 1
         members[index].collector = nil
-        for agent in members[index].network.loseCollector() where connected[agent] == index {
-            connected[agent] = nil
-            agents[agent].disconnected(now: now)
+        for agent in members[index].network.loseCollector() {
+            if connected[agent] == index {
+                connected[agent] = nil
+                agents[agent].disconnected(now: now)
+            } else if mirrored[agent] == index {
+                mirrored[agent] = nil
+                agents[agent].mirrorDisconnected(now: now)
+            }
         }
         members[index].startsAt = now + .random(in: 0...8_000_000_000, using: &random)
         let cutsPower =
@@ -404,6 +475,7 @@ extension GroupSimulation {
         let recovered: RecoveredArchive
         do {
             try FileSystem.makeDirectories(layout.sessions, on: disk)
+            try ModificationTimes.level(layout.root)
             recovered = try ArchiveRecovery.run(layout, now: instant.utc, idleTimeoutNanoseconds: 0)
         } catch {
             if disk.isDead { return crash(index) }
@@ -432,7 +504,7 @@ extension GroupSimulation {
                 wallErrorNanoseconds: 1_000_000),
             takenNames: Set(try layout.sessionNames()), sabotage: nil,
             segmentNanoseconds: Self.segmentNanoseconds, keepsTime: false, catalog: nil,
-            name: members[index].name, at: instant)
+            release: policies[index], name: members[index].name, at: instant)
     }
 }
 
@@ -450,6 +522,8 @@ extension GroupSimulation {
         for violation in found {
             // A box that was put back has an earlier term again.
             if trouble.contains(.snapshots), violation.contains("has the term") { continue }
+            // Two collectors have a term's records on purpose.
+            if policies.contains(.mirrored), violation.contains("has the term") { continue }
             violate(violation)
         }
         let samples = merged.samples(countsCopies: sabotage == .countsCopies)
@@ -466,6 +540,7 @@ extension GroupSimulation {
                 violate("\(missing.count) samples are missing, \(first) to \(last)")
             }
         }
+        try checkCopies()
         checkZeros()
         var sessions: [String: Int] = [:]
         for member in members {
@@ -481,6 +556,27 @@ extension GroupSimulation {
             }
         }
         sharedSessions = sessions.values.count { $0 > 1 }
+    }
+
+    /// Where every record is to be at two collectors, nothing is missing without any one of the archives.
+    private mutating func checkCopies() throws {
+        guard policies.allSatisfy({ $0 == .mirrored }) else { return }
+        for lost in members.map(\.name) {
+            let rest = members.filter { $0.name != lost }
+            let samples = try MergedRecords(
+                Dictionary(uniqueKeysWithValues: rest.map { ($0.name, $0.layout) })
+            ).samples(countsCopies: false)
+            for agent in agents {
+                let missing = agent.camera.made.filter {
+                    samples[$0] == nil && !isLostWithItsBox($0, agent)
+                }
+                if missing.count <= (try writtenOff(agent.name)) { continue }
+                if let first = missing.first, let last = missing.last {
+                    violate(
+                        "\(missing.count) samples are missing without \(lost), \(first) to \(last)")
+                }
+            }
+        }
     }
 
     /// The collectors of one session agree on its zero, to within what they say.

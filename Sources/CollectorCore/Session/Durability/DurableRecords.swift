@@ -323,7 +323,7 @@ extension DurableRecords: DurabilityLookup {
     func archived(source: String, spool: SpoolID) -> ArchivedRecords {
         guard let own = self[source, spool] else { return ArchivedRecords() }
         let persisted = own.durable.watermark
-        let goodbye = own.goodbye.flatMap { $0 <= persisted || policy == .local ? $0 : nil }
+        let goodbye = own.goodbye.flatMap { $0 <= persisted || policy != .stored ? $0 : nil }
         return ArchivedRecords(persisted: persisted, goodbye: goodbye, term: own.term)
     }
 }

@@ -1,0 +1,320 @@
+import Media
+import Messaging
+import Spooling
+import Testing
+import TestSpools
+import Wire
+
+@testable import AgentCore
+
+private let second: Int64 = 1_000_000_000
+
+/// An agent with two collectors that want every record at both.
+private struct MirroredAgent {
+    /// What a collector has on disk.
+    struct Archive: DurabilityLookup {
+        var persisted: [SpoolID: UInt64] = [:]
+
+        func released(source: String, spool: SpoolID, keptFrom: UInt64) -> UInt64? { nil }
+        func archived(source: String, spool: SpoolID) -> ArchivedRecords {
+            ArchivedRecords(persisted: persisted[spool] ?? 0)
+        }
+    }
+
+    struct End {
+        var link: CollectorLink
+        var archive = Archive()
+        var received: UInt64 = 0
+        var waiting: [IncomingMessage] = []
+        var peers: UInt8 = 0
+        var isConnected = false
+    }
+
+    static let endpoints = ["tcp://a:1", "tcp://b:1"]
+
+    var backlog: Delivery<TestPayload>
+    var ends: [String: End] = [:]
+    private(set) var logs: [String] = []
+    private(set) var hellos: [String: [Hello]] = [:]
+    private(set) var isFinished = false
+    private(set) var now = second
+    private var made = 0
+
+    init(disk: SimulatedDisk, endpoints: [String] = Self.endpoints, limitBytes: Int = 8 << 20)
+        throws
+    {
+        for endpoint in endpoints {
+            var settings = CollectorLinkSettings(software: "collector")
+            settings.name = String(endpoint.dropFirst(6).prefix(1))
+            settings.mirrored = true
+            ends[endpoint] = End(link: CollectorLink(settings: settings))
+        }
+        var settings = UplinkSettings(
+            endpoint: endpoints.joined(separator: ","), sourceName: "camera", agentName: "box",
+            software: "agent", batch: .fixed(.milliseconds(100)), memoryLimitBytes: 16 << 20)
+        settings.spool = SpoolSettings(path: "disk", limitBytes: limitBytes)
+        backlog = Delivery(
+            settings: settings, disk: try SpoolSet(storage: disk, limitBytes: limitBytes),
+            formats: BacklogSimulation.formats,
+            epoch: EpochID([UInt8](repeating: 1, count: 16)) ?? .random(),
+            makeIdentity: { .random() })
+    }
+
+    var first: String { backlog.endpoint }
+    var mirror: String { Self.endpoints.first { $0 != backlog.endpoint } ?? "" }
+
+    mutating func connect() {
+        open(first)
+        perform(backlog.connected(now: now), to: first)
+    }
+
+    mutating func connectMirror() {
+        open(mirror)
+        perform(backlog.mirrorConnected(now: now), to: first)
+    }
+
+    mutating func loseMirror() {
+        ends[mirror]?.isConnected = false
+        perform(backlog.mirrorDisconnected(now: now), to: first)
+    }
+
+    private mutating func open(_ endpoint: String) {
+        ends[endpoint]?.peers += 1
+        ends[endpoint]?.isConnected = true
+    }
+
+    mutating func capture(_ count: Int = 1, sizeBytes: Int = 100) {
+        for _ in 0..<count {
+            let time = Int64(made) * 100_000_000
+            let run = SampleRun(
+                track: .video, sizes: [UInt32(sizeBytes)], dtsNanoseconds: [time],
+                ptsOffsetsNanoseconds: [], durationsNanoseconds: [100_000_000],
+                flags: [.keyframe])
+            let bytes = [UInt8](repeating: UInt8(truncatingIfNeeded: made), count: sizeBytes)
+            let batch = Batch(
+                runs: [run], digest: [UInt8](repeating: 0, count: 32), payload: .init(bytes))
+            perform(backlog.add(batch, payload: TestPayload(bytes), now: now), to: first)
+            made += 1
+        }
+    }
+
+    mutating func end() { perform(backlog.sayGoodbye("end", now: now), to: first) }
+
+    /// Time passes, and messages arrive.
+    mutating func pass(_ duration: Int64 = second / 10) {
+        now += duration
+        for endpoint in ends.keys.sorted() {
+            let arrived = ends[endpoint]?.waiting ?? []
+            ends[endpoint]?.waiting = []
+            for message in arrived {
+                guard let archive = ends[endpoint]?.archive else { continue }
+                let now = now
+                let actions = ends[endpoint]?.link.received(message, now: now, durable: archive)
+                answer(actions, endpoint)
+            }
+            guard let archive = ends[endpoint]?.archive else { continue }
+            let now = now
+            let actions = ends[endpoint]?.link.tick(now: now, durable: archive)
+            answer(actions, endpoint)
+        }
+        perform(backlog.tick(now: now), to: first)
+    }
+
+    /// A collector's disk has everything that it has received.
+    mutating func persist(_ endpoint: String) {
+        guard let spool = hellos[endpoint]?.last?.spool, let through = ends[endpoint]?.received
+        else { return }
+        ends[endpoint]?.archive.persisted[spool] = through
+        ends[endpoint]?.link.becameDurable(source: "camera", spool: spool, through: through)
+    }
+
+    private mutating func perform(_ actions: [AgentAction<TestPayload>], to endpoint: String) {
+        for action in actions { perform(action, to: endpoint) }
+        for action in backlog.takeMirrorActions() { perform(action, to: mirror) }
+    }
+
+    private mutating func perform(_ action: AgentAction<TestPayload>, to endpoint: String) {
+        switch action {
+        case .send(let header, let payload):
+            if case .hello(let hello)? = try? WireMessage(decoding: header) {
+                hellos[endpoint, default: []].append(hello)
+            }
+            guard let end = ends[endpoint], end.isConnected else { return }
+            ends[endpoint]?.waiting.append(
+                IncomingMessage(
+                    peer: PeerID([end.peers]), address: "box", header: header,
+                    payloadSizeBytes: payload?.bytes.count))
+        case .reconnect: ends[endpoint]?.isConnected = false
+        case .finished: isFinished = true
+        case .log(let line): logs.append(line.text)
+        case .failed(let line): Issue.record("\(line)")
+        case .command, .fetch: Issue.record("not asked for")
+        }
+    }
+
+    private mutating func answer(_ actions: [CollectorAction]?, _ endpoint: String) {
+        for action in actions ?? [] {
+            switch action {
+            case .send(_, let header):
+                guard ends[endpoint]?.isConnected ?? false else { continue }
+                if endpoint == first {
+                    perform(backlog.received(header, now: now), to: first)
+                } else {
+                    perform(backlog.mirrorReceived(header, now: now), to: first)
+                }
+            case .samples(_, let samples):
+                ends[endpoint]?.received = samples.lastSequence
+                ends[endpoint]?.link.released(samples.amount, source: "camera")
+            case .goodbye(_, let goodbye): ends[endpoint]?.received = goodbye.sequence
+            case .gap(_, let gap): ends[endpoint]?.received = gap.sequences.upperBound
+            case .log(let line): logs.append(line.text)
+            default: continue
+            }
+        }
+    }
+}
+
+/// Records that two collectors have to have on disk (`--release mirrored`).
+struct MirrorTests {
+    private let disk = SimulatedDisk(seed: 1)
+
+    /// An agent that both collectors are connected with.
+    private func connected() throws -> MirroredAgent {
+        var agent = try MirroredAgent(disk: disk)
+        agent.connect()
+        agent.pass()
+        agent.pass()
+        #expect(agent.backlog.isMirrored)
+        // Where the first collector has no session, it is not waited for.
+        #expect(agent.backlog.mirrorEndpoint(now: agent.now) == nil)
+        for _ in 0..<60 { agent.pass() }
+        #expect(agent.backlog.mirrorEndpoint(now: agent.now) == agent.mirror)
+        agent.connectMirror()
+        agent.pass()
+        agent.pass()
+        #expect(agent.backlog.isMirrorFlowing)
+        return agent
+    }
+
+    @Test func `a record is kept until two collectors have it on disk`() throws {
+        var agent = try connected()
+        agent.capture(20)
+        agent.pass()
+        #expect(agent.ends[agent.first]?.received == 20)
+        #expect(agent.ends[agent.mirror]?.received == 20)
+        agent.end()
+        agent.pass()
+        agent.persist(agent.first)
+        for _ in 0..<30 { agent.pass() }
+        #expect(!agent.isFinished)
+        #expect(!(try disk.names()).isEmpty)
+        #expect(agent.backlog.mirrorStatus?.owed.last?.records == 21)
+        agent.persist(agent.mirror)
+        for _ in 0..<30 { agent.pass() }
+        #expect(agent.isFinished)
+        #expect(try disk.names() == [])
+    }
+
+    @Test func `the second collector's word alone releases nothing`() throws {
+        var agent = try connected()
+        agent.capture(5)
+        agent.pass()
+        agent.end()
+        agent.pass()
+        agent.persist(agent.mirror)
+        for _ in 0..<30 { agent.pass() }
+        #expect(!agent.isFinished)
+        #expect(agent.backlog.mirrorStatus?.owed.first?.records == 6)
+        agent.persist(agent.first)
+        for _ in 0..<30 { agent.pass() }
+        #expect(agent.isFinished)
+    }
+
+    @Test func `a second collector that was away gets what it lacks`() throws {
+        var agent = try connected()
+        agent.capture(5)
+        agent.pass()
+        agent.persist(agent.first)
+        agent.persist(agent.mirror)
+        agent.pass()
+        agent.loseMirror()
+        for _ in 0..<200 {
+            agent.capture(sizeBytes: 1_000)
+            agent.pass()
+            agent.persist(agent.first)
+        }
+        #expect(agent.ends[agent.mirror]?.received == 5)
+        #expect(agent.logs.contains { $0.contains("records are at one collector only") })
+        #expect(agent.logs.contains { $0.contains("the spool lasts for about") })
+        agent.connectMirror()
+        for _ in 0..<40 { agent.pass() }
+        #expect(agent.ends[agent.mirror]?.received == 205)
+        #expect(agent.hellos[agent.mirror]?.last?.sources[0].firstSequence ?? 0 <= 6)
+    }
+
+    @Test func `both connections say the same term, and which is the second`() throws {
+        let agent = try connected()
+        let (first, second) = (agent.hellos[agent.first]?.last, agent.hellos[agent.mirror]?.last)
+        #expect(first?.term == second?.term)
+        #expect(first?.isMirror == false)
+        #expect(second?.isMirror == true)
+        #expect(second?.collectors == 2)
+        // There is no third one to go to.
+        #expect(second?.hasOthers == false)
+    }
+
+    @Test func `an agent with one collector says that records are at one only`() throws {
+        var agent = try MirroredAgent(disk: disk, endpoints: ["tcp://a:1"])
+        agent.connect()
+        agent.pass()
+        agent.pass()
+        #expect(!agent.backlog.isMirrored)
+        #expect(agent.logs.filter { $0.contains("give --collector two endpoints") }.count == 1)
+        // And so does the collector.
+        #expect(
+            agent.logs.filter { $0.contains("--release mirrored does not hold for") }.count == 1)
+    }
+
+    @Test func `with several collectors no number is given again after a box was put back`() throws
+    {
+        var agent = try MirroredAgent(disk: disk)
+        agent.capture(10)
+        let snapshot = disk.snapshot()
+        agent.capture(10)
+        agent.connect()
+        agent.pass()
+        agent.pass()
+        let spool = agent.hellos[agent.first]?.last?.spool
+        disk.restore(snapshot)
+        // What was captured after the snapshot is at one collector; the other one is asked now.
+        var again = try MirroredAgent(disk: disk)
+        again.capture(5)
+        again.connect()
+        for _ in 0..<10 { again.pass() }
+        again.persist(again.first)
+        for _ in 0..<30 { again.pass() }
+        again.connect()
+        again.pass()
+        let hellos = again.hellos[again.first] ?? []
+        #expect(hellos.first?.spool == spool)
+        #expect(hellos.last?.spool != spool)
+    }
+
+    @Test func `a spool that is full gives up what one collector has before what none has`() throws
+    {
+        var agent = try connected()
+        agent.loseMirror()
+        for _ in 0..<400 {
+            agent.capture(sizeBytes: 40_000)
+            agent.pass()
+            agent.persist(agent.first)
+        }
+        #expect(agent.backlog.lostSamples == 0)
+        #expect(agent.logs.contains { $0.contains("on one collector's disk alone are forgotten") })
+        agent.connectMirror()
+        agent.pass()
+        let offer = agent.hellos[agent.mirror]?.last?.sources.first
+        #expect(offer?.firstSequence ?? 0 > 100)
+        #expect(offer?.held.map(\.collector) == [String(agent.first.dropFirst(6).prefix(1))])
+    }
+}
