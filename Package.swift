@@ -118,6 +118,7 @@ let package = Package(
         // Level 0: values and handles that know nothing of each other.
         library("Files"),
         library("Hashing", "COpenSSL"),
+        library("JSON"),
         library("Media"),
         library("Messaging", "CZeroMQ"),
         library("PostgreSQL", "CPostgreSQL"),
@@ -131,7 +132,7 @@ let package = Package(
         library("Wire", protobuf, "Media"),
         library("MP4", "Files", "Media"),
         library("Spooling", "CChecksum", "CLinux", "Files"),
-        library("Terminal", argumentParser, logging, "CLinux", "CYAML", "Files", "Media"),
+        library("Terminal", argumentParser, logging, "CLinux", "CYAML", "Files", "JSON", "Media"),
         library("FFmpegSupport", "Files", "CFFmpeg", "Media"),
 
         // Level 2: recordings on disk; who may write them; media of all kinds.
@@ -146,7 +147,8 @@ let package = Package(
         library(
             "Trust", "Files", argumentParser, "Hashing", logging, "Messaging", "Terminal", "Wire"),
         library(
-            "Control", "Files", argumentParser, "Media", "Messaging", "Terminal", "Threads", "Wire"),
+            "Control", "Files", argumentParser, "JSON", "Media", "Messaging", "Terminal", "Threads",
+            "Wire"),
         library(
             "Archive", "Files", "Hashing", "CLinux", "Media", "MP4", "Threads",
             "Timing"),
@@ -154,7 +156,7 @@ let package = Package(
             "CollectorClient", "Files", "Hashing", logging, "Media", "Messaging", "Spooling",
             "Threads",
             "Timing", "Wire"),
-        library("Operations", "Files", "Media", "Terminal"),
+        library("Operations", "Files", "JSON", "Media", "Terminal"),
 
         // Level 3: what is built on recordings.
         library(
@@ -164,10 +166,13 @@ let package = Package(
         library(
             "Uploading", "Files", "Hashing", "Archive", "CLinux", "Media", "ObjectStore", "Threads"),
 
-        // Level 4: the one way to read recordings.
+        library(
+            "Recordings", "Archive", "CLinux", "Files", "Media", "MP4", "ObjectStore", "Threads"),
+
+        // Level 4: what is asked of an archive and its catalog.
         library(
             "Library", "Files", argumentParser, "Archive", "Catalog", "CLinux", "Media", "MP4",
-            "ObjectStore", "Terminal", "Threads"),
+            "ObjectStore", "Recordings", "Terminal", "Threads"),
 
         // Levels 4 and 5: the programs' services.
         library(
@@ -175,21 +180,21 @@ let package = Package(
             "Messaging",
             "CollectorClient", "RTSP", "Spooling", "Threads", "Trust", "Wire"),
         library(
-            "CollectorCore", "Files", logging, "Archive", "Catalog", "CLinux", "Control", "Library",
-            "Media",
+            "CollectorCore", "Files", logging, "Archive", "Catalog", "CLinux", "Control", "JSON",
+            "Library", "Media", "Recordings",
             "Messaging",
             "ObjectStore", "Operations", "CollectorClient", "Terminal", "Threads", "Timing",
             "Trust",
             "Uploading", "Wire"),
         library(
             "ReplayCore", logging, "Archive", "CollectorClient", "Containers", "Library", "Media",
-            "Messaging", "Spooling", "Trust", "Wire"),
+            "Messaging", "Recordings", "Spooling", "Trust", "Wire"),
         library(
             "ForwardCore", logging, "Containers", "Media", "Messaging", "Threads", "Wire"),
         library("SyncCheck", "Archive", "Devices", "Encoding", "Media", "MP4"),
         library(
             "ExportCore", "Files", "Archive", "CLinux", "Containers", "Devices", "Encoding",
-            "Library",
+            "Recordings",
             "Media", "MP4", "Terminal"),
 
         // Level 6: the viewer's services.
@@ -199,37 +204,39 @@ let package = Package(
                 "Hashing", logging, "Archive", "Catalog", "CLinux", "CViewerPage", "Files", "CZlib",
                 "Containers",
                 "Control", "Encoding",
-                "ExportCore", "Library", "Media", "MP4", "Messaging", "Operations",
-                "OperationsServer", "RTSPServer",
+                "ExportCore", "JSON", "Library", "Media", "MP4", "Messaging", "Operations",
+                "OperationsServer", "Recordings", "RTSPServer",
                 "Terminal", "Threads", "Trust", "Wire",
             ],
             swiftSettings: settings),
 
         // Level 7: the programs.
         program(
-            "tributary-agent", "AgentCore", "CLinux", "CollectorClient", "Files", "Control",
+            "tributary-agent", "AgentCore", "CLinux", "CollectorClient", "Files", "Control", "JSON",
             "Encoding",
             "Devices", "Media",
             "Messaging", "RTSP", "Trust", "Wire"),
         program(
             "tributary-collector", "CollectorCore", "Archive", "Catalog", "CLinux", "Files",
             "Library", "Media",
-            "ObjectStore", "Operations", "OperationsServer", "Threads", "Trust", "Uploading"),
+            "ObjectStore", "Operations", "OperationsServer", "Recordings", "Threads", "Trust",
+            "Uploading"),
         program(
             "tributary", "Archive", "Catalog", "CollectorClient", "Hashing", "Containers",
             "Control",
             "Devices",
-            "Encoding", "ExportCore", "Files", "ForwardCore", "Library", "Media", "Messaging",
-            "MP4", "ObjectStore", "Operations", "ReplayCore", "SyncCheck", "Threads", "Trust",
-            "Uploading",
+            "Encoding", "ExportCore", "Files", "ForwardCore", "JSON", "Library", "Media",
+            "Messaging", "MP4", "ObjectStore", "Operations", "Recordings", "ReplayCore",
+            "SyncCheck", "Threads", "Trust", "Uploading",
             "Wire"),
 
         // Builds several programs with one command, side by side: those that record and read, and all four.
         library("RecordingPrograms", "tributary", "tributary-agent", "tributary-collector"),
         library("Programs", "RecordingPrograms", "tributary-viewer"),
         program(
-            "tributary-viewer", "Archive", "Catalog", "CLinux", "Files", "Library", "Messaging",
-            "Operations",
+            "tributary-viewer", "Archive", "Catalog", "CLinux", "Files", "JSON", "Library",
+            "Messaging",
+            "Operations", "Recordings",
             "Threads", "Trust",
             "ViewerCore"),
 
@@ -246,7 +253,8 @@ let package = Package(
         .executableTarget(
             name: "store-check",
             dependencies: [
-                "Archive", "Library", "ObjectStore", "Terminal", "Threads", argumentParser,
+                "Archive", "Library", "ObjectStore", "Recordings", "Terminal", "Threads",
+                argumentParser,
                 "Hashing",
             ],
             path: "Tests/Stores/Check", swiftSettings: settings),
@@ -273,8 +281,9 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Archive", "Catalog", "Library", "Media", "Messaging", "MP4", "ObjectStore", "RTSP",
-                "RTSPServer", "Spooling", "TestRecordings", "TestSpools", "Trust", "Wire",
+                "Archive", "Catalog", "Library", "Media", "Messaging", "MP4", "ObjectStore",
+                "Recordings", "RTSP", "RTSPServer", "Spooling", "TestRecordings", "TestSpools",
+                "Trust", "Wire",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: settings),
         tests("Fuzz", "FuzzTargets"),
@@ -282,11 +291,12 @@ let package = Package(
             "AgentCore", "Hashing", "AgentCore", "Devices", "Encoding", "Media", "Messaging",
             "CollectorClient", "RTSP", "Spooling", "TestMedia", "TestSpools", "Wire"),
         tests(
-            "Archive", "Archive", "Catalog", "Library", "Media", "MP4", "TestDisks",
+            "Archive", "Archive", "Catalog", "Library", "Media", "MP4", "Recordings", "TestDisks",
             "TestRecordings",
             "TestSpools", "Timing"),
         tests(
-            "Catalog", "Archive", "Catalog", "Library", "Media", "PostgreSQL", "SQLite",
+            "Catalog", "Archive", "Catalog", "Library", "Media", "PostgreSQL", "Recordings",
+            "SQLite",
             "TestRecordings"),
         tests(
             "CollectorCore", logging, "Archive", "Catalog", "CollectorCore", "Media", "Messaging",
@@ -295,13 +305,14 @@ let package = Package(
         tests("Containers", "Containers", "Devices", "Media", "TestMedia"),
         tests(
             "ExportCore", "Archive", "Containers", "Devices", "Encoding", "ExportCore", "Library",
-            "Media", "MP4", "TestMedia", "TestRecordings"),
+            "Media", "MP4", "Recordings", "TestMedia", "TestRecordings"),
         tests(
-            "Library", "Archive", "Catalog", "Library", "Media", "MP4", "ObjectStore",
+            "Library", "Archive", "Catalog", "Library", "Media", "MP4", "ObjectStore", "Recordings",
             "TestRecordings"),
         tests("Files", "Files"),
         tests("ForwardCore", "ForwardCore", "Media", "Wire"),
         tests("Hashing", "Hashing"),
+        tests("JSON", "JSON"),
         tests("Control", "Control", "Messaging", "Wire"),
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),
@@ -322,7 +333,8 @@ let package = Package(
             "OperationsServer", logging, "Operations", "OperationsServer"),
         tests("CollectorClient", "CollectorClient", "Wire"),
         tests(
-            "ReplayCore", "Hashing", "Archive", "Library", "Media", "Messaging", "ReplayCore",
+            "ReplayCore", "Hashing", "Archive", "Library", "Media", "Messaging", "Recordings",
+            "ReplayCore",
             "TestRecordings", "Wire"),
         tests("Repository"),
         tests("RTSP", "Media", "RTSP", "TestMedia"),
@@ -330,12 +342,13 @@ let package = Package(
         tests(
             "Simulation", "AgentCore", "Archive", "Catalog", "CollectorClient", "CollectorCore",
             "Library",
-            "Media", "Messaging", "MP4", "ObjectStore", "Spooling", "TestDisks", "TestSpools",
+            "Media", "Messaging", "MP4", "ObjectStore", "Recordings", "Spooling", "TestDisks",
+            "TestSpools",
             "TestStores", "Uploading", "Wire"),
         tests("SQLite", "SQLite"),
         tests("Spooling", "Spooling", "TestSpools"),
         tests("SyncCheck", "Media", "SyncCheck"),
-        tests("Terminal", argumentParser, logging, "Terminal"),
+        tests("Terminal", argumentParser, "JSON", logging, "Terminal"),
         tests("Trust", "Messaging", "Trust", "Wire"),
         tests(
             "ViewerCore", .product(name: "Hummingbird", package: "hummingbird"),
@@ -346,8 +359,9 @@ let package = Package(
             .product(name: "NIOPosix", package: "swift-nio"),
             .product(name: "NIOTLS", package: "swift-nio"), "Hashing", logging, "Archive",
             "Containers",
-            "ExportCore", "Library", "Media", "MP4", "ObjectStore", "Operations", "RTSPServer",
-            "TestMetrics", "TestRecordings", "TestSpools", "TestStores", "ViewerCore", "Wire"),
+            "ExportCore", "Library", "Media", "MP4", "ObjectStore", "Operations", "Recordings",
+            "RTSPServer", "TestMetrics", "TestRecordings", "TestSpools", "TestStores",
+            "ViewerCore", "Wire"),
         tests(
             "Uploading", "Archive", "Catalog", "Media", "ObjectStore", "TestRecordings",
             "TestSpools",

@@ -1,3 +1,4 @@
+import JSON
 import Media
 import Terminal
 import Wire

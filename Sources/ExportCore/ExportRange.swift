@@ -1,5 +1,5 @@
 package import Archive
-package import Library
+package import Recordings
 package import Media
 
 /// The selected part of a recording: a source, and a range of the session's timeline.

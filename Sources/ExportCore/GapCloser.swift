@@ -1,5 +1,5 @@
 import Archive
-import Library
+import Recordings
 import Media
 
 /// Removes gaps from a source's timeline: ranges in which none of its tracks has samples.

@@ -1,5 +1,5 @@
 import Archive
-import Library
+import Recordings
 import Media
 
 /// The samples of a range, in the order of their decoding times, with the earlier audio that decoding needs.

@@ -1,5 +1,6 @@
 package import Archive
 import ObjectStore
+package import Recordings
 package import Terminal
 package import Threads
 

@@ -1,5 +1,6 @@
 package import Archive
 package import Catalog
+package import Recordings
 import Threads
 
 /// An archive's recordings, for everything that reads them: the commands, the viewer.

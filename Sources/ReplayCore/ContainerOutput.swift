@@ -3,6 +3,7 @@ import Containers
 import Glibc
 import Library
 import Media
+import Recordings
 
 /// A container that goes on where a recording changes its formats.
 ///

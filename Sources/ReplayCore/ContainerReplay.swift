@@ -1,8 +1,9 @@
 import Archive
 package import Containers
-package import Library
+import Library
 import Media
 import Messaging
+package import Recordings
 
 /// Plays recordings again into a container: a file, standard output, or a server that takes a stream (module `Containers`).
 package final class ContainerReplay {

@@ -1,7 +1,8 @@
 import Archive
-package import Library
+import Library
 package import Media
 import Messaging
+package import Recordings
 import Wire
 
 /// A source of a recording: its messages as they came, its gaps, its changes of format.

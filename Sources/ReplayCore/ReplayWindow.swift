@@ -1,6 +1,7 @@
 import Archive
 import Library
 import Media
+import Recordings
 
 /// The part of a source that is played again.
 struct ReplayWindow {

@@ -1,6 +1,7 @@
 import Archive
 import Library
 import Media
+import Recordings
 
 /// The samples of several sources on their common timeline, each track by its number.
 struct SampleMerge {

@@ -2,6 +2,7 @@ import Archive
 package import Catalog
 package import Library
 package import Messaging
+import Recordings
 
 /// Where and how a viewer answers.
 package struct ViewerSettings: Sendable {

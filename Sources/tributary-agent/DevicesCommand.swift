@@ -1,4 +1,5 @@
 import ArgumentParser
+import JSON
 import Terminal
 
 /// `tributary-agent devices`: what can be captured from, and the names to use it by.

@@ -9,6 +9,7 @@ import Library
 import Logging
 import Operations
 import OperationsServer
+import Recordings
 import Terminal
 import Trust
 

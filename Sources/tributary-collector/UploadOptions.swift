@@ -2,6 +2,7 @@ import Archive
 import ArgumentParser
 import CollectorCore
 import Library
+import Recordings
 import Terminal
 import Threads
 import Uploading

@@ -9,6 +9,7 @@ import Library
 import Logging
 import Messaging
 import Operations
+import Recordings
 import Synchronization
 import Terminal
 import Threads

@@ -3,6 +3,7 @@ import ArgumentParser
 import Catalog
 import Library
 import ObjectStore
+import Recordings
 import Terminal
 
 /// Where the recordings are, for subcommands that reach a collector or change an archive: a directory.

@@ -2,8 +2,9 @@ import Archive
 import Catalog
 import Library
 import Media
-import TestRecordings
+import Recordings
 import Testing
+import TestRecordings
 
 /// A session whose files contain impossible numbers.
 @Suite struct HostileNumberTests {

@@ -1,7 +1,8 @@
 import Library
 import MP4
-import TestRecordings
+import Recordings
 import Testing
+import TestRecordings
 
 @testable import Archive
 

@@ -1,8 +1,9 @@
 import Foundation
 import Library
 import PostgreSQL
-import TestRecordings
+import Recordings
 import Testing
+import TestRecordings
 
 @testable import Archive
 @testable import Catalog

@@ -3,11 +3,12 @@ import Containers
 import ExportCore
 import Foundation
 import Library
-import MP4
 import Media
+import MP4
+import Recordings
+import Testing
 import TestMedia
 import TestRecordings
-import Testing
 
 /// Own recordings of more than four gigabytes.
 @Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media")) struct DistantTests {

@@ -3,10 +3,11 @@ import Containers
 import ExportCore
 import Foundation
 import Library
-import MP4
 import Media
-import TestMedia
+import MP4
+import Recordings
 import Testing
+import TestMedia
 
 /// Foreign files whose edit lists hide or delay samples.
 @Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media")) final class EditListTests {

@@ -4,10 +4,11 @@ import Encoding
 import ExportCore
 import Foundation
 import Library
-import MP4
 import Media
-import TestMedia
+import MP4
+import Recordings
 import Testing
+import TestMedia
 
 /// A temporary archive with one session imported from ffmpeg's clips.
 final class ImportedArchive {

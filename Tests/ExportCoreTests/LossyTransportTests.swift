@@ -2,7 +2,7 @@ import Archive
 import Encoding
 import ExportCore
 import Foundation
-import Library
+import Recordings
 import Media
 import TestMedia
 import Testing

@@ -4,8 +4,9 @@ import ExportCore
 import Foundation
 import Library
 import Media
-import TestMedia
+import Recordings
 import Testing
+import TestMedia
 
 /// Tests/MediaTests/README.md describes the streams and the expected results.
 struct OddStreamImportTests {

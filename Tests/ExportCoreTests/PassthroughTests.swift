@@ -4,10 +4,11 @@ import Devices
 import ExportCore
 import Foundation
 import Library
-import MP4
 import Media
-import TestMedia
+import MP4
+import Recordings
 import Testing
+import TestMedia
 
 @Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media")) struct PassthroughTests {
     @Test func `an imported file is a sound session of several segments`() throws {

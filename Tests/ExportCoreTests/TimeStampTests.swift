@@ -6,8 +6,9 @@ import ExportCore
 import Foundation
 import Library
 import Media
-import TestMedia
+import Recordings
 import Testing
+import TestMedia
 
 /// The time that is burnt in, read back from the pixels.
 @Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media")) struct TimeStampTests {

@@ -5,8 +5,9 @@ import ExportCore
 import Foundation
 import Library
 import Media
-import TestMedia
+import Recordings
 import Testing
+import TestMedia
 
 @Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media")) struct TranscodingTests {
     private static func export(

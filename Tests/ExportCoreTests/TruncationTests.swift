@@ -4,8 +4,9 @@ import ExportCore
 import Foundation
 import Library
 import Media
-import TestMedia
+import Recordings
 import Testing
+import TestMedia
 
 /// Our recordings without their end, as after an interrupted copy.
 @Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media")) struct TruncationTests {

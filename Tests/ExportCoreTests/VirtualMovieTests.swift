@@ -3,9 +3,10 @@ import ExportCore
 import Foundation
 import Library
 import Media
+import Recordings
+import Testing
 import TestMedia
 import TestRecordings
-import Testing
 
 /// Files generated while they are read.
 @Suite(.enabled(if: MediaFiles.canBeMade, "ffmpeg makes the media")) struct VirtualMovieTests {

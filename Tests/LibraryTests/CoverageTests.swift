@@ -7,6 +7,7 @@ import TestRecordings
 import Testing
 
 @testable import Library
+@testable import Recordings
 
 /// A timeline's coverage of a session.
 @Suite struct CoverageTests {

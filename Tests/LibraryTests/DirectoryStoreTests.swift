@@ -1,8 +1,9 @@
 import Archive
 import Glibc
 import Library
-import TestRecordings
+import Recordings
 import Testing
+import TestRecordings
 
 /// The store of every archive: a directory.
 @Suite struct DirectoryStoreTests {

@@ -6,6 +6,7 @@ import TestRecordings
 import Testing
 
 @testable import Library
+@testable import Recordings
 
 /// How often files are opened to identify a range.
 @Suite struct FileStateTests {

@@ -2,9 +2,10 @@ import Archive
 import Glibc
 import Library
 import ObjectStore
+import Recordings
 import Synchronization
-import TestRecordings
 import Testing
+import TestRecordings
 
 /// An archive from which media has moved into a bucket.
 @Suite struct LayeredStoreTests {

@@ -2,9 +2,10 @@ import Archive
 import Catalog
 import Foundation
 import Library
+import Recordings
 import Synchronization
-import TestRecordings
 import Testing
+import TestRecordings
 
 /// Lookups by word, ID and time.
 @Suite struct LibraryTests {

@@ -2,6 +2,7 @@ import Archive
 import Library
 import Media
 import MP4
+import Recordings
 import TestRecordings
 
 /// A finished session of one source in one file: a large picture every second, each of them a fragment of its own.

@@ -2,6 +2,7 @@ import Archive
 import Foundation
 import Library
 import ObjectStore
+import Recordings
 import Synchronization
 
 /// A bucket in memory that counts requests and fails on request.

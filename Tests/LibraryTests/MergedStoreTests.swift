@@ -7,6 +7,7 @@ import TestRecordings
 import Testing
 
 @testable import Library
+@testable import Recordings
 
 /// Several archives as one: a recording that was made by two collectors, in parts that overlap.
 @Suite struct MergedStoreTests {

@@ -3,6 +3,7 @@ import TestRecordings
 import Testing
 
 @testable import Library
+@testable import Recordings
 
 /// Listings of segments whose media is only in an object store that is not read.
 @Suite struct MovedSegmentTests {

@@ -3,9 +3,10 @@ import Glibc
 import Library
 import Media
 import ObjectStore
+import Recordings
 import Synchronization
-import TestRecordings
 import Testing
+import TestRecordings
 
 /// Recordings in a bucket give the same answers as a directory, with few bytes read.
 @Suite struct ObjectSegmentStoreTests {

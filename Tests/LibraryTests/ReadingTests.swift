@@ -4,8 +4,9 @@ import Glibc
 import Library
 import Media
 import MP4
-import TestRecordings
+import Recordings
 import Testing
+import TestRecordings
 
 /// Reading recordings as one source's samples.
 @Suite struct ReadingTests {

@@ -3,6 +3,7 @@ import Media
 import Testing
 
 @testable import Library
+@testable import Recordings
 
 /// Which copy of a record is read, as values.
 @Suite struct RecordCopiesTests {

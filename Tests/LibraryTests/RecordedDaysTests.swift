@@ -6,6 +6,7 @@ import TestRecordings
 import Testing
 
 @testable import Library
+@testable import Recordings
 
 /// What a calendar shows.
 @Suite struct RecordedDaysTests {

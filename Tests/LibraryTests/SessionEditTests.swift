@@ -1,5 +1,6 @@
 import Archive
 import Library
+import Recordings
 import Testing
 
 /// Users' edits of a session.

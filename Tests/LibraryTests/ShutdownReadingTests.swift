@@ -4,6 +4,7 @@ import Testing
 import Threads
 
 @testable import Library
+@testable import Recordings
 
 /// The end of a program, for who reads.
 @Suite struct ShutdownReadingTests {

@@ -2,6 +2,7 @@ import ObjectStore
 import Testing
 
 @testable import Library
+@testable import Recordings
 
 @Suite struct StoreAvailabilityTests {
     private static let absence = StoreAvailability.absenceNanoseconds

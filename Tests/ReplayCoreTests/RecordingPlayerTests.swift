@@ -3,9 +3,10 @@ import Hashing
 import Library
 import Media
 import Messaging
+import Recordings
 import ReplayCore
-import TestRecordings
 import Testing
+import TestRecordings
 import Wire
 
 /// What a recording says when it is played again.

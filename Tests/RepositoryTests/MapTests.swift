@@ -76,6 +76,50 @@ struct ModuleMap {
         #expect(started.subtracting(listed) == [])
     }
 
+    @Test func `every member of printed JSON that has a unit is named in the sources`() throws {
+        var documented: Set<Substring> = []
+        for path in ["proto/json/schema.json", "proto/openapi.yaml"] {
+            for line in try Repository.text(path).split(separator: "\n") {
+                let name = line.prefix { $0 != ":" }.drop { " \"".contains($0) }
+                    .prefix { $0.isLetter || $0.isNumber }
+                if name.hasSuffix("Seconds") || name.hasSuffix("PPM") { documented.insert(name) }
+            }
+        }
+        #expect(documented.count > 30)
+        for path in Repository.files(below: "Sources") where path.hasSuffix(".swift") {
+            let words = try Repository.text(path).split { !$0.isLetter && !$0.isNumber }
+            documented.subtract(words)
+        }
+        #expect(documented == [])
+    }
+
+    /// All modules that a module imports, directly or through others.
+    private func imports(of module: String) throws -> Set<String> {
+        let modules = try ModuleMap().levels
+        var found: Set<String> = []
+        var pending = [module]
+        while let next = pending.popLast() {
+            for path in Repository.files(below: "Sources/\(next)") where path.hasSuffix(".swift") {
+                for line in try Repository.text(path).split(separator: "\n") {
+                    let words = line.split(separator: " ").map(String.init)
+                    guard let name = words.last, words.dropLast().last == "import",
+                        modules[name] != nil, found.insert(name).inserted
+                    else { continue }
+                    pending.append(name)
+                }
+            }
+        }
+        return found
+    }
+
+    @Test func `exporting needs no database`() throws {
+        let databases: Set = ["CSQLite", "CPostgreSQL", "SQLite", "PostgreSQL", "Catalog"]
+        #expect(try imports(of: "ExportCore").isDisjoint(with: databases))
+        #expect(try imports(of: "Library").isSuperset(of: databases))
+        // Terminals need no JSON of reports, and reports no terminal.
+        #expect(try imports(of: "JSON").isEmpty)
+    }
+
     @Test func `no module has a type of its own name`() throws {
         for (module, _) in try ModuleMap().levels {
             let name = module.replacing("-", with: "")

@@ -3,6 +3,7 @@ import Catalog
 import Foundation
 import Glibc
 import Library
+import Recordings
 import Testing
 import Wire
 

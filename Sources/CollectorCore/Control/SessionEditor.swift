@@ -4,6 +4,7 @@ import Control
 import Dispatch
 import Library
 import Logging
+import Recordings
 import Wire
 
 /// Changes sessions for programs without write access to the archive: the viewer, for its operators.

@@ -1,4 +1,5 @@
 import Archive
+import JSON
 import Terminal
 
 /// A recording event in the feed: the document of ``FeedMessage/event(_:)`` (`proto/json/schema.json`, "event").

@@ -2,7 +2,7 @@ package import Archive
 import Containers
 import Devices
 import Encoding
-package import Library
+package import Recordings
 import Media
 
 /// Checks that every picture of a recorded file decodes from each access point: `tributary verify --decode`.

@@ -1,6 +1,6 @@
 import Archive
 package import Encoding
-import Library
+import Recordings
 import Media
 import Terminal
 

@@ -1,5 +1,5 @@
 import Archive
-import Library
+import Recordings
 package import Media
 
 /// A track's samples as an elementary stream: pictures with start codes (ISO/IEC 14496-10 and ITU-T H.265 Annex B), or

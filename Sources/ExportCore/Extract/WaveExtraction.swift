@@ -1,6 +1,6 @@
 import Archive
 import Encoding
-import Library
+import Recordings
 import Media
 
 /// A recording's audio as WAV: 16-bit samples, accurate to one frame at start and end. Gaps become silence of the same

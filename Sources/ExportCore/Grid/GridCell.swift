@@ -1,7 +1,7 @@
 import Archive
 import Containers
 import Encoding
-import Library
+import Recordings
 import Media
 
 /// One source of a grid: its picture at each instant, scaled to its cell. Owned by one thread.

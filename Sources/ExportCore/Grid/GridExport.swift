@@ -1,7 +1,7 @@
 import Archive
 package import Containers
 import Encoding
-import Library
+import Recordings
 package import Media
 import Terminal
 

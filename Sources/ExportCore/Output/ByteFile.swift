@@ -2,7 +2,7 @@ import Archive
 import CLinux
 import Files
 import Glibc
-import Library
+import Recordings
 
 /// A buffered sequential writer of a descriptor.
 ///

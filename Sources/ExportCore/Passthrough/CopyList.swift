@@ -1,6 +1,6 @@
 import Archive
 import Glibc
-import Library
+import Recordings
 
 /// A list of byte ranges of files to be concatenated, stored on disk to bound memory.
 final class CopyList {

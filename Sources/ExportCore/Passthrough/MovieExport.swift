@@ -1,4 +1,4 @@
-import Library
+import Recordings
 package import MP4
 
 /// Exports a recording as one MP4 or MOV, with its samples byte for byte, under one index.

@@ -1,5 +1,5 @@
 import Archive
-import Library
+import Recordings
 import MP4
 import Media
 

@@ -1,5 +1,5 @@
 import Archive
-import Library
+import Recordings
 import Media
 
 /// The picture that is shown at the start of a cut: captured before it, with its successor after it.

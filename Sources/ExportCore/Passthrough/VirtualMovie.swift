@@ -1,5 +1,5 @@
 package import Archive
-package import Library
+package import Recordings
 import MP4
 import Media
 

@@ -1,7 +1,7 @@
 import Archive
 import Containers
 import Encoding
-import Library
+import Recordings
 import Media
 
 /// Transcodes a recording's audio into a container, from exactly the output's first frame on; gaps become silence of

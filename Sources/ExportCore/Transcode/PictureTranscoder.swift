@@ -1,7 +1,7 @@
 import Archive
 import Containers
 import Encoding
-import Library
+import Recordings
 import Media
 
 /// Transcodes a recording's pictures into a container. Owned by one thread.

@@ -1,7 +1,7 @@
 import Archive
 import Containers
 import Encoding
-import Library
+import Recordings
 import Media
 
 extension RecordedSample {

@@ -1,7 +1,7 @@
 import Archive
 package import Containers
 import Encoding
-import Library
+import Recordings
 import Media
 import Terminal
 

@@ -1,5 +1,6 @@
 package import Archive
 import Media
+import Recordings
 
 /// What of a source is recorded, and what is missing, in a part of a session: what a timeline shows.
 package struct SourceCoverage: Hashable, Encodable, Sendable {
@@ -253,9 +254,4 @@ extension RecordingLibrary {
         return lanes.coverage(
             in: range, resolutionNanoseconds: length / Int64(max(1, pixels)))
     }
-}
-
-extension RecordedSession {
-    /// Sound may go on in a file after the next one has begun, as long as this.
-    static var overlapNanoseconds: Int64 { 10_000_000_000 }
 }

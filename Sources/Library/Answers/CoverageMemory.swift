@@ -1,4 +1,5 @@
 import Archive
+import Recordings
 import Synchronization
 
 /// What was read for coverage, for a program that is asked for it again and again. Any thread may use it.

@@ -1,4 +1,5 @@
 package import Archive
+import Recordings
 
 /// A mark as it is listed: what `tributary mark --json` and the viewer print.
 package struct MarkListing: Codable, Hashable, Sendable {

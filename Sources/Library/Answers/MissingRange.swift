@@ -1,5 +1,6 @@
 package import Archive
 import Media
+import Recordings
 import Terminal
 
 /// A part of a session in which nothing of a source is recorded: why, and what is recorded nearest to it.

@@ -1,6 +1,7 @@
 import Archive
 import Catalog
 import Media
+import Recordings
 
 /// When something of a source was recorded, over all sessions of a time.
 package struct SourceRecord: Hashable, Encodable, Sendable {

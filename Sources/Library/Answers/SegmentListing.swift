@@ -1,6 +1,7 @@
 package import Archive
 import Catalog
 import Media
+import Recordings
 
 /// A segment in a list: what is recorded from when to when.
 package struct SegmentListing: Encodable, Sendable {

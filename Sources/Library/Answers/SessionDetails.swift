@@ -1,4 +1,5 @@
 package import Archive
+import Recordings
 
 /// A session with everything that its files say: sources, segments, what is missing, clocks.
 package struct SessionDetails: Encodable, Sendable {

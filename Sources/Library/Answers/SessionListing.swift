@@ -1,6 +1,7 @@
 package import Archive
 import Catalog
 import Media
+import Recordings
 
 /// A session in a list.
 package struct SessionListing: Encodable, Sendable {

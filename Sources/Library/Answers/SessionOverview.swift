@@ -1,5 +1,6 @@
 package import Archive
 import Media
+import Recordings
 
 /// A session at a glance: what it is called, its sources, and from when to when they are recorded. Cheap: no media is read, and of each
 /// source two files at most are opened.

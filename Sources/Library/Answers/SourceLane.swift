@@ -1,6 +1,7 @@
 import Archive
 import Catalog
 import Media
+import Recordings
 
 /// What is known of a source, from which coverage of any part of it can be drawn.
 struct SourceLane: Sendable {

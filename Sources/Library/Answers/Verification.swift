@@ -1,5 +1,6 @@
 package import Archive
 import MP4
+import Recordings
 
 extension RecordingLibrary {
     /// Checks a session's files, wherever they are, without decoding anything.

@@ -1,5 +1,6 @@
 package import Archive
 package import Catalog
+import Recordings
 
 extension RecordingLibrary {
     /// Asks the catalog; nil where there is none that can be used. One that is damaged, or is no catalog, is replaced first, unless a

@@ -1,5 +1,6 @@
 package import Archive
 import Media
+import Recordings
 
 extension RecordingLibrary {
     /// Ranges of records in one line: more than a source has of one collector.

@@ -1,4 +1,5 @@
 package import Archive
+import Recordings
 
 /// What is changed about a session's labels, marks and protection.
 package struct SessionEdit: Hashable, Sendable {

@@ -1,6 +1,7 @@
 package import Archive
 import Catalog
 import Media
+import Recordings
 
 /// What people change of a session: its labels, its protection, whether it is kept at all.
 extension RecordingLibrary {

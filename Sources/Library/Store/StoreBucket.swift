@@ -1,4 +1,5 @@
 package import ObjectStore
+import Recordings
 import Terminal
 package import Threads
 

@@ -1,5 +1,6 @@
 package import ArgumentParser
 package import ObjectStore
+import Recordings
 package import Terminal
 
 /// Which object store holds recordings, for every program.

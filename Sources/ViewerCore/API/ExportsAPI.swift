@@ -1,9 +1,11 @@
 import Archive
 import HTTPTypes
 import Hummingbird
+import JSON
 import Library
 import Media
 import NIOCore
+import Recordings
 import Terminal
 
 /// Exports as jobs: asked for, followed, downloaded, cancelled.

@@ -4,6 +4,7 @@ import Hummingbird
 import Library
 import Media
 import NIOCore
+import Recordings
 
 /// Live sources as LL-HLS: a playlist whose reload waits for the next part, and the parts.
 struct LivePlaylistAPI {

@@ -5,6 +5,7 @@ import Hummingbird
 import Library
 import Media
 import NIOCore
+import Recordings
 
 /// Media of one source: a range as one MP4, and single pictures.
 struct MediaAPI {

@@ -6,6 +6,7 @@ import Library
 import Logging
 import Media
 import NIOCore
+import Recordings
 import Wire
 
 /// What operators change: sessions, and the capture of agents. The collector does it; the log names who has asked.

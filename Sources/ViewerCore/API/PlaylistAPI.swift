@@ -4,6 +4,7 @@ import Hummingbird
 import Library
 import Media
 import NIOCore
+import Recordings
 
 /// HLS for everybody's players: playlists over the recorded files, and the bytes that they name (RFC 8216).
 struct PlaylistAPI {

@@ -1,8 +1,10 @@
 import Archive
 import HTTPTypes
 import Hummingbird
+import JSON
 import Library
 import Media
+import Recordings
 import Terminal
 
 /// Sessions, as JSON: lists, one session, its segments and gaps, and what a timeline shows.

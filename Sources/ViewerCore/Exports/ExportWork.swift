@@ -7,6 +7,7 @@ import Glibc
 import Library
 import Logging
 import Media
+import Recordings
 
 /// One export, from the archive into a file.
 struct ExportWork: Sendable {

@@ -1,5 +1,6 @@
-package import Library
+import Library
 import Media
+package import Recordings
 
 /// What a playlist needs to know of a fragment: a few numbers instead of all its samples.
 package struct FragmentSummary: Hashable, Sendable {

@@ -1,6 +1,7 @@
 import Archive
 import Library
 import Media
+import Recordings
 
 /// A gap of the ledger, or several that are near each other, as `EXT-X-DATERANGE` (draft-pantos-hls-rfc8216bis §4.4.5.1).
 struct GapDateRange: Hashable, Sendable {

@@ -1,5 +1,6 @@
 package import Archive
-package import Library
+import Library
+package import Recordings
 
 /// The media playlist of one recorded source: byte ranges of its files (RFC 8216 §4.3.3).
 ///

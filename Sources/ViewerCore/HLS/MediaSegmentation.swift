@@ -1,5 +1,6 @@
-package import Library
+import Library
 import Media
+package import Recordings
 
 /// Divides one source's recording into media segments while it grows.
 ///

@@ -1,7 +1,8 @@
 package import Archive
 import Files
-package import Library
+import Library
 package import Media
+package import Recordings
 
 /// A recorded file as playlists name it.
 package struct SegmentFile: Hashable, Sendable {

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import Library
 import NIOCore
+import Recordings
 import Synchronization
 
 /// How many answers were given, and how many bytes of them were taken. Any thread may call.

@@ -2,6 +2,7 @@ import Archive
 import ExportCore
 import HTTPTypes
 import Library
+import Recordings
 import Synchronization
 
 /// Keeps the indices of virtual movies between the requests of one player, which reads a file in many ranges, and limits those that answers

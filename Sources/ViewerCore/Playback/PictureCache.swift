@@ -1,6 +1,7 @@
 import Archive
 import Library
 import Media
+import Recordings
 import Synchronization
 
 /// Keeps small pictures: a timeline asks for the same ones again and again.

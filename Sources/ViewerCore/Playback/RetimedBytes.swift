@@ -1,7 +1,8 @@
 import Archive
 import Library
-import MP4
 import Media
+import MP4
+import Recordings
 import Synchronization
 
 /// A recorded file's fragments as they are true now: where the file was retimed, the decoding times in the fragments' heads, and the error

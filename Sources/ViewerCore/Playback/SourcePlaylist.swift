@@ -1,6 +1,7 @@
 import Archive
 import Library
 import Media
+import Recordings
 import Synchronization
 
 /// The playlist of one source, kept between requests: what was listed stays, and only what is new is read.

@@ -2,6 +2,7 @@ import Archive
 import HTTPTypes
 import Library
 import Media
+import Recordings
 import RTSPServer
 import Synchronization
 

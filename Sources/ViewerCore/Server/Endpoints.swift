@@ -2,6 +2,7 @@ import Archive
 import HTTPTypes
 import Hummingbird
 import Library
+import Recordings
 
 /// The viewer's addresses and their methods. An address that is asked for with another method is answered with 405 and `Allow`
 /// (RFC 9110 §15.5.6); a path that has no address here, with 404.

@@ -3,6 +3,7 @@ import Glibc
 import Library
 import NIOCore
 import NIOHTTP1
+import Recordings
 
 /// Sends bytes of files over a connection of HTTP/1.1 without TLS: from the page cache to the socket, without a copy in the process.
 ///

@@ -4,6 +4,7 @@ import HTTPTypes
 import Library
 import Media
 import Operations
+import Recordings
 import Synchronization
 
 /// Whether recordings can be served now, which `/readyz` answers: reads the list of sessions and makes a picture of the newest ones, by the same

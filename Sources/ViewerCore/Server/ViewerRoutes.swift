@@ -3,6 +3,7 @@ import Hummingbird
 import Library
 import Logging
 import NIOCore
+import Recordings
 
 /// Which address is answered by what.
 struct ViewerRoutes {

@@ -14,6 +14,7 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 import OperationsServer
+import Recordings
 import ServiceLifecycle
 import Synchronization
 

@@ -6,6 +6,7 @@ import Hummingbird
 import Library
 import Logging
 import MP4
+import Recordings
 
 /// What all requests are answered from: the archive, and what is kept of it in memory.
 final class ViewerSite: Sendable {

@@ -3,6 +3,7 @@ import HTTPTypes
 import Hummingbird
 import Library
 import NIOCore
+import Recordings
 
 /// Bytes that can be read at any place, and are never held whole.
 protocol VirtualFile: Sendable {

@@ -4,8 +4,9 @@ import Containers
 import Encoding
 import ExportCore
 import Library
-import MP4
 import Media
+import MP4
+import Recordings
 import Terminal
 
 /// `tributary export`: a recording, or a part of it, as one ordinary file.

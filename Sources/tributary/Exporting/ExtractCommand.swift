@@ -4,6 +4,7 @@ import Encoding
 import ExportCore
 import Library
 import Media
+import Recordings
 import Terminal
 
 /// `tributary extract`: a track, or a picture, without a container.

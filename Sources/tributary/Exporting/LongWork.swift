@@ -7,8 +7,9 @@ import Encoding
 import ExportCore
 import Glibc
 import Library
-import MP4
 import Media
+import MP4
+import Recordings
 import Terminal
 import Threads
 

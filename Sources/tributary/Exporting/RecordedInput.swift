@@ -1,8 +1,10 @@
 import Archive
 import ArgumentParser
 import ExportCore
+import JSON
 import Library
 import Media
+import Recordings
 import Terminal
 
 /// What of the recordings is wanted, for the commands that take something out of them.

@@ -2,6 +2,7 @@ import ArgumentParser
 import Containers
 import Devices
 import ExportCore
+import JSON
 import Terminal
 
 /// `tributary remux`: any file's media in another container.

@@ -1,6 +1,7 @@
 import Dispatch
 import ForwardCore
 import Glibc
+import JSON
 import Terminal
 
 /// Says once a second what a forwarder does.

@@ -2,8 +2,10 @@ import Archive
 import ArgumentParser
 import Catalog
 import ExportCore
+import JSON
 import Library
 import Media
+import Recordings
 import Terminal
 
 /// `tributary import`: foreign files as a session.

@@ -1,6 +1,8 @@
 import Archive
 import ArgumentParser
+import JSON
 import Library
+import Recordings
 import Terminal
 
 /// `tributary lost`: gives up what a collector that will not come back holds.

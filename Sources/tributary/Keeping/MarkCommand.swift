@@ -1,7 +1,9 @@
 import Archive
 import ArgumentParser
+import JSON
 import Library
 import Media
+import Recordings
 import Terminal
 
 /// `tributary mark`: instants of a session that people want to find again.

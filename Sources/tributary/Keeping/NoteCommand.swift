@@ -1,7 +1,9 @@
 import Archive
 import ArgumentParser
 import Catalog
+import JSON
 import Library
+import Recordings
 import Terminal
 
 /// `tributary note`: what people say of a session.

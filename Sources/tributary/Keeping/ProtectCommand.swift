@@ -1,6 +1,7 @@
 import ArgumentParser
 import Catalog
 import Library
+import Recordings
 import Terminal
 
 /// `tributary protect`: keeps a session whatever the collector's limits say.

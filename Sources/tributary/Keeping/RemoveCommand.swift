@@ -1,6 +1,7 @@
 import ArgumentParser
 import Catalog
 import Library
+import Recordings
 import Terminal
 
 /// `tributary rm`: sessions that nobody wants any more.

@@ -2,7 +2,9 @@ import Archive
 import ArgumentParser
 import Catalog
 import Files
+import JSON
 import Library
+import Recordings
 import Terminal
 
 /// `tributary retime`: a session's timeline computed again, with all that was learned of the clocks.

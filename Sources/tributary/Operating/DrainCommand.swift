@@ -1,8 +1,10 @@
 import Archive
 import ArgumentParser
 import Foundation
+import JSON
 import Library
 import Messaging
+import Recordings
 import Terminal
 import Wire
 

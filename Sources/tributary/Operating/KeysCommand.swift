@@ -1,5 +1,6 @@
 import ArgumentParser
 import Glibc
+import JSON
 import Messaging
 import Terminal
 import Trust

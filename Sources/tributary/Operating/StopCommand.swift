@@ -1,7 +1,9 @@
 import Archive
 import ArgumentParser
+import JSON
 import Library
 import Messaging
+import Recordings
 import Terminal
 import Wire
 

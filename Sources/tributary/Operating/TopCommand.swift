@@ -2,6 +2,7 @@ import Archive
 import ArgumentParser
 import Dispatch
 import Glibc
+import JSON
 import Operations
 import Terminal
 import Wire

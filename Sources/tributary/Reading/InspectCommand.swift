@@ -1,7 +1,8 @@
-import Hashing
-import Media
 import Archive
 import ArgumentParser
+import Hashing
+import JSON
+import Media
 import MP4
 import Terminal
 

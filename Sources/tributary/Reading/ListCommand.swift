@@ -1,7 +1,9 @@
 import Archive
 import ArgumentParser
 import Catalog
+import JSON
 import Library
+import Recordings
 import Terminal
 
 /// `tributary ls`: what is there, from the catalog, or from names and sizes where there is none.

@@ -1,4 +1,5 @@
 import Library
+import Recordings
 import Terminal
 
 /// A session's segments as lines for people: what is recorded from when to when.

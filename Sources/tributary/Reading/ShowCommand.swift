@@ -1,8 +1,10 @@
 import Archive
 import ArgumentParser
 import Files
+import JSON
 import Library
 import Media
+import Recordings
 import Terminal
 
 /// `tributary show`: what a session holds, and what is missing and why.

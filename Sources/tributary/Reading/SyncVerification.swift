@@ -1,7 +1,9 @@
 import Archive
 import Encoding
 import Files
+import JSON
 import Library
+import Recordings
 import SyncCheck
 import Terminal
 

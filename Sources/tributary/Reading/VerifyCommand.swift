@@ -1,7 +1,9 @@
 import Archive
 import ArgumentParser
 import ExportCore
+import JSON
 import Library
+import Recordings
 import Terminal
 
 /// `tributary verify`: whether recordings are what was sent, without decoding anything; with `--decode`, whether their pictures decode;

@@ -2,7 +2,9 @@ import Archive
 import Containers
 import Encoding
 import ExportCore
+import JSON
 import Library
+import Recordings
 import ReplayCore
 import Terminal
 

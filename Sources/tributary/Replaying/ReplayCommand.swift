@@ -1,10 +1,11 @@
 import Archive
 import ArgumentParser
+import CollectorClient
 import Containers
 import Glibc
+import JSON
 import Logging
 import Messaging
-import CollectorClient
 import ReplayCore
 import Terminal
 import Trust

@@ -1,5 +1,6 @@
 import Archive
 import Library
+import Recordings
 import ReplayCore
 import Terminal
 

@@ -1,5 +1,6 @@
-import Logging
 import CollectorClient
+import JSON
+import Logging
 import ReplayCore
 import Terminal
 import Trust

@@ -3,6 +3,7 @@ import ArgumentParser
 import Library
 import Media
 import ObjectStore
+import Recordings
 import Terminal
 import Threads
 import Uploading

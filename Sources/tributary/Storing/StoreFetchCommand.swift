@@ -1,6 +1,7 @@
 import Archive
 import ArgumentParser
 import Library
+import Recordings
 import Terminal
 import Uploading
 

@@ -1,5 +1,6 @@
 import Archive
 import ArgumentParser
+import JSON
 import ObjectStore
 import Terminal
 import Uploading

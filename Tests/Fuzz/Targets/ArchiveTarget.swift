@@ -3,6 +3,7 @@ import Catalog
 import Glibc
 import Library
 import Media
+import Recordings
 
 /// An arbitrary session directory with every reader of archives and recovery.
 ///

@@ -1,9 +1,10 @@
 import Archive
 import ArgumentParser
-import Hashing
 import Foundation
+import Hashing
 import Library
 import ObjectStore
+import Recordings
 import Terminal
 import Threads
 

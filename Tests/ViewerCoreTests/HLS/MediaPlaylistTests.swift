@@ -1,8 +1,9 @@
 import Archive
 import Library
 import Media
-import TestRecordings
+import Recordings
 import Testing
+import TestRecordings
 import ViewerCore
 
 /// Media playlists of recorded sources.

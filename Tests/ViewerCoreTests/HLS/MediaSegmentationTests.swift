@@ -1,9 +1,10 @@
 import Archive
 import Library
 import Media
+import Recordings
+import Testing
 import TestRecordings
 import TestSpools
-import Testing
 import ViewerCore
 
 /// How recordings are divided into media segments.

@@ -1,7 +1,8 @@
 import Library
 import Media
-import TestRecordings
+import Recordings
 import Testing
+import TestRecordings
 import ViewerCore
 
 /// Multivariant playlists of sessions.

@@ -1,8 +1,9 @@
 import Archive
 import Library
 import Media
-import TestRecordings
+import Recordings
 import Testing
+import TestRecordings
 import ViewerCore
 
 /// Seconds as nanoseconds, to the nearest.

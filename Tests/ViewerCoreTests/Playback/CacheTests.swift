@@ -4,8 +4,9 @@ import HTTPTypes
 import Hummingbird
 import Library
 import NIOCore
-import TestRecordings
+import Recordings
 import Testing
+import TestRecordings
 
 @testable import ViewerCore
 

@@ -1,11 +1,12 @@
 import Archive
 import Library
-import MP4
 import Media
+import MP4
 import NIOCore
+import Recordings
+import Testing
 import TestRecordings
 import TestSpools
-import Testing
 
 @testable import ViewerCore
 

@@ -1,6 +1,7 @@
 import Archive
 import Library
 import MP4
+import Recordings
 import Testing
 import TestRecordings
 

@@ -1,10 +1,11 @@
 import Archive
 import Foundation
 import Library
-import MP4
 import Media
-import TestRecordings
+import MP4
+import Recordings
 import Testing
+import TestRecordings
 
 @testable import ViewerCore
 

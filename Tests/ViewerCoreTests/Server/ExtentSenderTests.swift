@@ -4,6 +4,7 @@ import Library
 import NIOCore
 import NIOHTTP1
 import NIOPosix
+import Recordings
 import Testing
 
 @testable import ViewerCore

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import Library
 import NIOCore
+import Recordings
 import Synchronization
 import Testing
 

@@ -4,8 +4,9 @@ import Glibc
 import Library
 import Logging
 import Operations
-import TestRecordings
+import Recordings
 import Testing
+import TestRecordings
 
 @testable import ViewerCore
 

@@ -4,9 +4,10 @@ import HTTPTypes
 import Hummingbird
 import Library
 import ObjectStore
+import Recordings
+import Testing
 import TestRecordings
 import TestStores
-import Testing
 
 @testable import ViewerCore
 

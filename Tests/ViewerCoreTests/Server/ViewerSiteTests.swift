@@ -6,9 +6,10 @@ import HTTPTypes
 import Library
 import Logging
 import MP4
+import Recordings
 import Synchronization
-import TestRecordings
 import Testing
+import TestRecordings
 
 @testable import ViewerCore
 

@@ -1,6 +1,7 @@
 package import Archive
 package import Catalog
 import ObjectStore
+package import Recordings
 
 /// Finds what people mean by a word or a path: a session by its ID, by a name or tag that was given to it, or by its directory; an
 /// archive by its directory; recorded files by their paths.

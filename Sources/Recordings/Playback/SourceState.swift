@@ -77,7 +77,7 @@ extension RecordedSource {
     ///   - from: session time, nanoseconds; nil: the beginning.
     ///   - until: nil: the end, which moves while the source is being recorded.
     ///   - memory: nil: every file is opened.
-    func state(
+    package func state(
         from: Int64?, until: Int64?, remembering memory: FileStateMemory?
     ) throws(ArchiveError) -> Digest {
         var files = files[...]
@@ -92,17 +92,5 @@ extension RecordedSource {
             text += "\(file.path) \(state.text(until: until))\n"
         }
         return Digest(of: Array(text.utf8))
-    }
-}
-
-extension RecordingLibrary {
-    /// See ``RecordedSource/state(from:until:remembering:)``.
-    package func state(
-        of source: SourceKey, from: Int64?, until: Int64?, remembering memory: FileStateMemory
-    ) throws(ArchiveError) -> Digest {
-        // A listing of several archives does not tell when the copies of a file change.
-        try RecordedSource(
-            source, in: store, zero: manifest(source.session).zeroTime, segmentNanoseconds: 0
-        ).state(from: from, until: until, remembering: merged == nil ? memory : nil)
     }
 }

@@ -99,3 +99,8 @@ extension SessionManifest {
             store.contents(path, limit: SessionManifest.maximumBytes), path: store.path(path))
     }
 }
+
+extension RecordedSession {
+    /// Sound may go on in a file after the next one has begun, as long as this.
+    package static var overlapNanoseconds: Int64 { 10_000_000_000 }
+}

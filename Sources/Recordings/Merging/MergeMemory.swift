@@ -8,7 +8,7 @@ typealias FileRecords = [SpoolID: SequenceSet]
 /// What was found of copies in several archives, for a program that reads them again and again. Any thread may use it.
 ///
 /// What is kept of a file is valid while the file has the same size and date.
-final class MergeMemory: Sendable {
+package final class MergeMemory: Sendable {
     /// A file as it was when it was read.
     struct FileState: Hashable, Sendable {
         var path: String
@@ -36,6 +36,8 @@ final class MergeMemory: Sendable {
     }
 
     private let state = Mutex(State())
+
+    package init() {}
 
     func records(
         _ file: FileState, read: () throws(ArchiveError) -> FileRecords
@@ -104,7 +106,7 @@ final class MergeMemory: Sendable {
     }
 
     /// Whether a complaint about an archive is due.
-    func isDue(_ archive: String) -> Bool {
+    package func isDue(_ archive: String) -> Bool {
         state.withLock { state in
             let interval = state.complaints[archive] ?? ComplaintInterval()
             state.complaints[archive] = interval

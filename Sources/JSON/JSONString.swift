@@ -1,11 +1,11 @@
 /// Strings of JSON (RFC 8259 §7).
-enum JSONString {
+package enum JSONString {
     /// Appends a string with its quotation marks. Characters that would change how a line is shown are escaped, too.
-    static func append(_ text: String, to bytes: inout [UInt8]) {
+    package static func append(_ text: String, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
         defer { bytes.append(UInt8(ascii: "\"")) }
         let hasEscapes = text.unicodeScalars.contains {
-            $0 == "\"" || $0 == "\\" || breaksLine($0)
+            $0 == "\"" || $0 == "\\" || $0.breaksLine
         }
         guard hasEscapes else {
             bytes += text.utf8
@@ -20,7 +20,7 @@ enum JSONString {
             case "\n": bytes += "\\n".utf8
             case "\u{0C}": bytes += "\\f".utf8
             case "\r": bytes += "\\r".utf8
-            case _ where breaksLine(scalar):
+            case _ where scalar.breaksLine:
                 // None of them needs a pair of surrogates.
                 let digits = String(scalar.value, radix: 16)
                 bytes += "\\u".utf8
@@ -28,6 +28,18 @@ enum JSONString {
                 bytes += digits.utf8
             default: bytes += UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter
             }
+        }
+    }
+}
+
+extension Unicode.Scalar {
+    /// Whether it is for terminals, or changes how a line is shown: control characters of ISO/IEC 6429 (C0, DEL, C1),
+    /// separators of lines and paragraphs, and characters that change the direction of text (Unicode Standard Annex #9,
+    /// explicit formatting).
+    package var breaksLine: Bool {
+        switch value {
+        case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2066...0x2069: true
+        default: false
         }
     }
 }

@@ -16,39 +16,56 @@ package enum JSONOutput {
     }
 }
 
-/// Conversion of names and numbers in nanoseconds, milliseconds and parts per billion.
-///
-/// It applies to numbers nested below such a name, in an object or an array.
-struct JSONUnit {
-    private let suffix: String
-    private let unit: String
-    /// Number of units per printed unit.
-    let divisor: Double
-
-    private static let all = [
-        JSONUnit(suffix: "Nanoseconds", unit: "Seconds", divisor: 1e9),
-        JSONUnit(suffix: "Milliseconds", unit: "Seconds", divisor: 1e3),
-        JSONUnit(suffix: "PartsPerBillion", unit: "PPM", divisor: 1e3),
+/// Members whose numbers are printed in another unit than they have in code. It applies to numbers nested below such a
+/// member, in an object or an array. All other members are printed as they are named in code.
+enum JSONMember {
+    /// Name in code; printed name, and number of units per printed unit.
+    static let converted: [String: (name: String, divisor: Double)] = [
+        "agentNanoseconds": ("agentSeconds", 1e9),
+        "atNanoseconds": ("atSeconds", 1e9),
+        "boundNanoseconds": ("boundSeconds", 1e9),
+        "clockBoundMilliseconds": ("clockBoundSeconds", 1e3),
+        "closedNanoseconds": ("closedSeconds", 1e9),
+        "collectorZeroNanoseconds": ("collectorZeroSeconds", 1e9),
+        "deviationNanoseconds": ("deviationSeconds", 1e9),
+        "durationNanoseconds": ("durationSeconds", 1e9),
+        "earlierNanoseconds": ("earlierSeconds", 1e9),
+        "endNanoseconds": ("endSeconds", 1e9),
+        "greatestNanoseconds": ("greatestSeconds", 1e9),
+        "greatestShiftNanoseconds": ("greatestShiftSeconds", 1e9),
+        "lagNanoseconds": ("lagSeconds", 1e9),
+        "leastNanoseconds": ("leastSeconds", 1e9),
+        "limitNanoseconds": ("limitSeconds", 1e9),
+        "maxNanoseconds": ("maxSeconds", 1e9),
+        "medianNanoseconds": ("medianSeconds", 1e9),
+        "medianShiftNanoseconds": ("medianShiftSeconds", 1e9),
+        "milliseconds": ("seconds", 1e3),
+        "minNanoseconds": ("minSeconds", 1e9),
+        "missingNanoseconds": ("missingSeconds", 1e9),
+        "nanoseconds": ("seconds", 1e9),
+        "offsetNanoseconds": ("offsetSeconds", 1e9),
+        "oldestNanoseconds": ("oldestSeconds", 1e9),
+        "originNanoseconds": ("originSeconds", 1e9),
+        "p99Nanoseconds": ("p99Seconds", 1e9),
+        "recordedBoundNanoseconds": ("recordedBoundSeconds", 1e9),
+        "segmentNanoseconds": ("segmentSeconds", 1e9),
+        "sessionNanoseconds": ("sessionSeconds", 1e9),
+        "shiftNanoseconds": ("shiftSeconds", 1e9),
+        "skewPartsPerBillion": ("skewPPM", 1e3),
+        "startNanoseconds": ("startSeconds", 1e9),
+        "stepNanoseconds": ("stepSeconds", 1e9),
+        "worstNanoseconds": ("worstSeconds", 1e9),
     ]
 
-    /// A member's printed name, and the divisor of its numbers; nil: unchanged.
-    static func told(_ name: String) -> (name: String, divisor: Double?) {
-        for unit in all
-        where name.hasSuffix(unit.suffix)
-            || name == unit.suffix.prefix(1).lowercased() + unit.suffix.dropFirst()
-        {
-            let begin = name.dropLast(unit.suffix.count)
-            return (begin.isEmpty ? unit.unit.lowercased() : begin + unit.unit, unit.divisor)
-        }
-        return (name, nil)
+    /// A member's printed name, and the divisor of its numbers; nil: they are printed as they are.
+    static func printed(_ name: String) -> (name: String, divisor: Double?) {
+        converted[name].map { ($0.name, $0.divisor) } ?? (name, nil)
     }
 }
 
 /// Writes nodes as text (RFC 8259): indented by two spaces, with members sorted by name.
 struct JSONWriter {
     private var bytes: [UInt8] = []
-    /// A cache: the names of a text are few.
-    private var told: [String: (name: String, divisor: Double?)] = [:]
 
     var text: String { String(decoding: bytes, as: UTF8.self) }
 
@@ -88,7 +105,7 @@ struct JSONWriter {
             bytes.append(UInt8(ascii: "{"))
             let sorted = members.map { name, member in
                 // Names below a unit's name describe the numbers, not their unit.
-                divisor == nil ? (tell(name), member) : ((name, divisor), member)
+                divisor == nil ? (JSONMember.printed(name), member) : ((name, divisor), member)
             }.sorted { $0.0.name < $1.0.name }
             for (index, (name, member)) in sorted.enumerated() {
                 beginLine(level + 1, isFirst: index == 0)
@@ -99,13 +116,6 @@ struct JSONWriter {
             endLines(level, isEmpty: members.isEmpty)
             bytes.append(UInt8(ascii: "}"))
         }
-    }
-
-    private mutating func tell(_ name: String) -> (name: String, divisor: Double?) {
-        if let known = told[name] { return known }
-        let new = JSONUnit.told(name)
-        told[name] = new
-        return new
     }
 
     private mutating func beginLine(_ level: Int, isFirst: Bool) {

@@ -1,4 +1,4 @@
-import Terminal
+import JSON
 import Testing
 
 @Suite struct JSONOutputTests {
@@ -10,7 +10,7 @@ import Testing
     private struct Value: Encodable {
         var startNanoseconds: Int64 = 83_500_000_000
         var offsetNanoseconds = Inner()
-        var boundMilliseconds = [0.5, 2]
+        var clockBoundMilliseconds = [0.5, 2]
         var skewPartsPerBillion = 1_500
         var nanoseconds = 250_000_000
         var sizeBytes = UInt64.max
@@ -26,10 +26,15 @@ import Testing
             "\"startSeconds\" : 83.5", "\"least\" : -1e-09", "\"greatest\" : 0.0025",
             "\"skewPPM\" : 1.5", "\"seconds\" : 0.25", "\"lagSeconds\" : 1.25", "0.0005,",
             "\"sizeBytes\" : 18446744073709551615", "\"name\" : \"5 Nanoseconds\"",
-            "\"isThere\" : true", "\"offsetSeconds\"", "\"boundSeconds\"",
+            "\"isThere\" : true", "\"offsetSeconds\"", "\"clockBoundSeconds\"",
         ] {
             #expect(text.contains(line), "\(line) is not in \(text)")
         }
         #expect(!text.contains("missing"))
+    }
+
+    @Test func `a member that is not in the table is printed as it is in code`() throws {
+        struct Other: Encodable { var pauseNanoseconds = 5 }
+        #expect(try JSONOutput.text(Other()) == "{\n  \"pauseNanoseconds\" : 5\n}")
     }
 }

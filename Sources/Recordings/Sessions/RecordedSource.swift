@@ -12,7 +12,7 @@ package struct RecordedSource: Sendable {
         /// Without its revision, which is in the file; nil: a file that was picked out.
         package let key: SegmentKey?
         /// As the store's listing has it; nil: a file that was picked out.
-        let entry: StoredEntry?
+        package let entry: StoredEntry?
         private let open: @Sendable () throws(ArchiveError) -> any StoredFile
 
         /// A file on a local disk.
@@ -62,7 +62,7 @@ package struct RecordedSource: Sendable {
     }
 
     /// A source of a store.
-    init(
+    package init(
         _ source: SourceKey, in store: any SegmentStore, zero: UTCTime, segmentNanoseconds: Int64
     ) throws(ArchiveError) {
         name = source.source

@@ -81,7 +81,7 @@ extension MergedStore {
 
 extension MergedStore {
     /// What one archive's ledger says.
-    func ledger(
+    package func ledger(
         of source: SourceKey, in copy: MergedSession.Copy
     ) throws(ArchiveError) -> Ledger.Contents {
         try asked(copy.member) { store throws(ArchiveError) in try store.ledger(of: source) }

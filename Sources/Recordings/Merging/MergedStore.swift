@@ -37,7 +37,7 @@ package final class MergedStore: SegmentStore {
 
     private let state = Mutex(State())
 
-    init(
+    package init(
         _ members: [Member], memory: MergeMemory, waiting: StoreWaiting,
         complain: @escaping @Sendable (String) -> Void
     ) {
@@ -54,7 +54,7 @@ package final class MergedStore: SegmentStore {
     package var isIncomplete: Bool { leftOut.load(ordering: .relaxed) }
 
     /// The same where a store that is away is an error.
-    func strict() -> MergedStore {
+    package func strict() -> MergedStore {
         MergedStore(members, memory: memory, waiting: .strict, complain: complain)
     }
 
@@ -86,7 +86,7 @@ package final class MergedStore: SegmentStore {
     }
 
     /// Whether a collector runs in one of the archives.
-    func isCollectorRunning() -> Bool {
+    package func isCollectorRunning() -> Bool {
         members.indices.contains { isRecording($0) ?? false }
     }
 
