@@ -41,8 +41,8 @@ package struct ForwardQueue: Sendable {
     private var number: UInt64?
     private var session = ""
     private var formats: [TrackFormat] = []
-    /// Pictures are left out up to the next keyframe, and sound with them.
-    private var waitsForKeyframe = true
+    /// Of pictures, and sound with them.
+    private var gate = KeyframeGate(isSkipping: true)
     /// Samples that were left out.
     package private(set) var droppedSamples: UInt64 = 0
     /// Times that messages of the feed were missing.
@@ -60,16 +60,15 @@ package struct ForwardQueue: Sendable {
         guard media.count == message.sizeBytes else { return }
         if message.session == session, let number, message.number != number &+ 1 {
             feedLosses += 1
-            waitsForKeyframe = true
+            gate.skip()
         }
-        if message.session != session || message.formats != formats { waitsForKeyframe = true }
+        if message.session != session || message.formats != formats { gate.skip() }
         number = message.number
         session = message.session
         formats = message.formats
         let hasVideo = formats.contains { $0.kind == .video }
         for sample in Self.samples(of: message, media: media, now: now) {
-            if waitsForKeyframe, sample.isKeyframe || !hasVideo { waitsForKeyframe = false }
-            guard !waitsForKeyframe else {
+            guard gate.admits(beginsDecodable: sample.isKeyframe || !hasVideo) else {
                 droppedSamples += 1
                 continue
             }
@@ -89,7 +88,7 @@ package struct ForwardQueue: Sendable {
     /// A destination begins anew: what waits begins with the newest keyframe.
     package mutating func restart() {
         guard let last = samples[first...].lastIndex(where: \.isKeyframe) else {
-            if formats.contains(where: { $0.kind == .video }) { waitsForKeyframe = true }
+            if formats.contains(where: { $0.kind == .video }) { gate.skip() }
             return drop(count)
         }
         drop(last - first)
@@ -103,7 +102,7 @@ package struct ForwardQueue: Sendable {
         {
             let hasVideo = formats.contains { $0.kind == .video }
             let later = samples[(first + 1)...].firstIndex { $0.isKeyframe || !hasVideo }
-            if later == nil { waitsForKeyframe = true }
+            if later == nil { gate.skip() }
             drop((later ?? samples.count) - first)
         }
     }
