@@ -65,7 +65,7 @@ package final class Agent: Sendable {
         for line in capture.details { logger.debug("\(line)") }
         for line in capture.notes + capture.descriptions { logger.info("\(line)") }
         let outcome = uplink.wait()
-        // An uplink that failed leaves nobody to capture for.
+        // Without an uplink, there is no use in capturing.
         capture.stop()
         switch (outcome, sink.end) {
         case (.failed(let line), _): return .failed(line)
@@ -159,7 +159,7 @@ package final class Agent: Sendable {
         return progress
     }
 
-    /// Asks for changes as somebody on this box would; `answer` is called when they are made, or cannot be.
+    /// Requests changes as a command on this box would; `answer` is called when they are made, or cannot be.
     package func change(
         _ change: CaptureChange, answer: @escaping @Sendable (CommandReply) -> Void
     ) {

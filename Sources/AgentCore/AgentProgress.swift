@@ -6,7 +6,7 @@ package struct AgentProgress: Hashable, Sendable {
     /// Where the collector listens.
     package var endpoint: String
     package var uplink: UplinkStatus
-    /// Somebody has stopped the capture.
+    /// A command has stopped the capture.
     package var isPaused = false
     /// Since the start; nil: none are captured.
     package var pictures: UInt64?

@@ -46,7 +46,7 @@ package struct CatalogOptions: ParsableArguments {
             return .postgreSQL(
                 PostgreSQLDatabase(
                     try PostgreSQLAddress(catalog), for: role, program: program,
-                    // Somebody waits for what is read, and the files say the same.
+                    // A reader is waiting, and the files say the same.
                     limits: role == .reading ? .init(answer: .seconds(8)) : .init()))
         } catch {
             throw UsageError("the address in --catalog \(error)")

@@ -129,7 +129,7 @@ package final class HostLookup: Sendable {
     }
 }
 
-/// What a name server has answered, perhaps to nobody any more.
+/// A name server's answer; the caller may have stopped waiting.
 private final class FoundAddresses: Sendable {
     let addresses = Mutex<Set<UInt32>>([])
     let answered = DispatchSemaphore(value: 0)

@@ -12,7 +12,7 @@ final class InputBytes {
     let context: UnsafeMutablePointer<AVIOContext>
 
     let descriptor: Int32
-    /// The next byte that is read: the descriptor's own place may be somebody else's, too.
+    /// Offset of the next byte: the descriptor's own offset may be shared.
     private var place: Int64 = 0
     private let isCancelled: @Sendable () -> Bool
 
@@ -25,7 +25,7 @@ final class InputBytes {
         try self.init(owning: descriptor, isCancelled: isCancelled)
     }
 
-    /// Reads a file that somebody else has opened, and may close.
+    /// Reads a file that the caller has opened, and may close.
     convenience init(
         descriptor: Int32, isCancelled: @escaping @Sendable () -> Bool
     ) throws(InputFailure) {

@@ -16,11 +16,11 @@ package struct ArchiveReference: Sendable {
     package let bucket: ObjectSegmentStore?
     /// `https://HOST[:PORT]` of what the bucket signs addresses for; nil: not known, or there is no bucket.
     package private(set) var storeOrigin: String?
-    /// Whoever reads with it complains no more often of a bucket that is away.
+    /// Minimum interval of complaints about an unavailable bucket, for all its readers.
     let interval = ComplaintInterval()
     /// The same of a catalog that cannot be used.
     let catalogInterval = ComplaintInterval()
-    /// Sessions whose files do not answer: whoever reads with it knows of them.
+    /// Sessions whose files do not answer, for all its readers.
     package let patience: SessionPatience
     /// Ends all reading; nil: nothing does.
     let shutdown: Shutdown?
@@ -84,7 +84,7 @@ package struct ArchiveReference: Sendable {
     ///   - cacheBytes: what is kept in memory of files in buckets.
     ///   - patience: how long a session's files are waited for where others are read as well.
     ///   - shutdown: ends every wait for a bucket, and all reading.
-    ///   - complain: is told what was left out of a bucket's listings.
+    ///   - complain: receives complaints about incomplete listings of a bucket.
     package init(
         _ archives: [String], _ options: StoreOptions, cacheBytes: Int,
         patience: SessionPatience = SessionPatience(), shutdown: Shutdown,
@@ -144,7 +144,7 @@ package struct ArchiveReference: Sendable {
     ///   - cacheBytes: what is kept in memory of files in a bucket.
     ///   - patience: how long a session's files are waited for where others are read as well.
     ///   - shutdown: ends every wait for a bucket, and all reading.
-    ///   - complain: is told what was left out of a bucket's listings.
+    ///   - complain: receives complaints about incomplete listings of a bucket.
     package init(
         _ archive: String, _ options: StoreOptions, cacheBytes: Int,
         patience: SessionPatience = SessionPatience(), shutdown: Shutdown,

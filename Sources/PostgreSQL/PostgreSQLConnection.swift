@@ -13,7 +13,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     package struct Limits: Sendable {
         /// For the answer to one statement.
         package var answer: Duration
-        /// Text in one answer, and what its values cost besides. Whoever asked makes something of it, which costs about twice as much again.
+        /// Text in one answer, and what its values cost besides. The caller's own copy costs about twice as much again.
         package var answerBytes: Int
         /// Bytes of one row, which libpq keeps until it is whole. Known of servers that are reached by TCP.
         package var rowBytes: Int

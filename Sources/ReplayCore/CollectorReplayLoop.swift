@@ -181,7 +181,7 @@ extension CollectorReplayLoop {
                 if due > .min { meter.add(SystemClock.monotonic.nowNanoseconds - due) }
                 send(entry, now: now)
             } catch {
-                // What was read is complete; the line is told at the end.
+                // What was read is complete; the error is reported at the end.
                 failure = error
                 sayGoodbye("the rest of the recording cannot be read")
             }

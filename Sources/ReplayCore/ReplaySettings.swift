@@ -21,7 +21,7 @@ package struct ReplaySettings: Sendable {
     package var loops: Bool
     /// This machine's name, for the collector's log.
     package var agentName: String
-    /// Name and version, told to the collector.
+    /// Name and version, sent to the collector.
     package var software: String
 
     package init(

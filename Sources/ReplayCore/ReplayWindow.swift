@@ -42,7 +42,7 @@ struct ReplayWindow {
     }
 
     func includes(_ gap: RecordedGap) -> Bool {
-        // Where nobody knows when it was, it belongs to the beginning.
+        // A gap at an unknown time belongs to the beginning.
         guard let start = gap.startNanoseconds else { return from == nil }
         if let to, start >= to { return false }
         return from.map { start &+ gap.durationNanoseconds > $0 } ?? true

@@ -19,7 +19,7 @@ package enum SpoolInput {
 
 /// What an agent had kept for its collector: its records as they would have been sent.
 ///
-/// The spool is only looked at. A spool has records of several boots, each with a clock of its own, of which nobody knows when they
+/// The spool is only read. A spool has records of several boots, each with a clock of its own, of which it is unknown when they
 /// were: they are played one after the other. Times count from the first sample.
 package struct SpoolPlayer: SourcePlayer {
     package let name: String

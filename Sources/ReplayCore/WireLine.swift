@@ -39,7 +39,7 @@ final class WireLine {
         accounts = [:]
     }
 
-    /// Whether a record may be sent now. Without a Welcome nobody has granted anything: what was said out of turn is said again so.
+    /// Whether a record may be sent now. Without a Welcome there is no credit: messages that were sent out of turn are replayed so.
     func allows(source: Int, cost: UInt64) -> Bool {
         guard state == .welcome, let account = accounts[source] else { return true }
         return account.creditUsed + cost <= account.creditLimit

@@ -221,7 +221,7 @@ extension WireReplayLoop {
         }
     }
 
-    /// Who greets behind somebody's goodbye may be the same source again, which is free when all of it is durable: faster than it
+    /// A Hello after a Goodbye may be of the same source, which is free when all of it is durable: faster than it
     /// was recorded, that would be later.
     private func awaitEnded() throws {
         let giveUp = SystemClock.monotonic.nowNanoseconds + Self.patienceNanoseconds

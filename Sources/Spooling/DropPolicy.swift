@@ -3,7 +3,7 @@
 /// Whole groups of pictures are dropped, the oldest first; of the one that is being captured, the rest follows (`KeyframeGate`, module
 /// `Media`). Dropping is reported when it begins, and again only after there was plenty of room in between.
 ///
-/// A value: whoever keeps media asks it, and records a gap for what is dropped.
+/// A value: its owner asks it before keeping media, and records a gap for dropped media.
 package struct DropPolicy: Hashable, Sendable {
     /// What may be kept, bytes.
     package let limitBytes: Int

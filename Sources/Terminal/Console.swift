@@ -18,7 +18,7 @@ package final class Console: Sendable {
     private let descriptor: Int32
     private let format: LogFormat
     private let isJournal: Bool
-    /// Whether the progress line is shown: only where somebody can watch it change.
+    /// Whether the progress line is shown: only on a terminal.
     package let isTerminal: Bool
 
     /// - Parameters:
@@ -41,10 +41,10 @@ package final class Console: Sendable {
     /// Writes a line of the log, above the progress line if there is one.
     package func write(_ entry: LogEntry) { write(entry, text: entry.text) }
 
-    /// Writes a line that is no log but part of what somebody does at a terminal: what to do next. It is text in every format.
+    /// Writes a line that is no log but part of an interactive command, such as the next step. It is text in every format.
     package func tell(_ text: String) { show(text) }
 
-    /// Ends the line of a terminal that somebody has typed in without seeing it.
+    /// Ends the line after input that was not echoed.
     package func endInput() { write("\n") }
 
     private func write(_ entry: LogEntry, text: @autoclosure () -> String) {

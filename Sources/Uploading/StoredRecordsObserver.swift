@@ -3,7 +3,7 @@ package import Media
 
 /// Who wants to know which records the store has: all of them, also those that it had before this program was started.
 ///
-/// It is called on uploading threads, must not block them, and may be told the same more than once.
+/// It is called on uploading threads, must not block them, and may receive the same records more than once.
 package protocol StoredRecordsObserver: AnyObject, Sendable {
     /// The store has a segment, whole and proven, and the proof is beside its file or in its place.
     /// - Parameter isNew: it was proven just now.

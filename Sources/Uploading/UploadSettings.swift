@@ -5,7 +5,7 @@ package import ObjectStore
 package struct UploadSettings: Hashable, Sendable {
     /// Which stored bytes are read back before a segment counts as proven.
     package enum ReadBack: String, CaseIterable, Hashable, Sendable {
-        /// None: the store's own checks are trusted, where it tells the digests that it has computed.
+        /// None: the store's own checks are trusted, if it returns the digests that it has computed.
         case none
         /// One part of each segment, drawn at random, where the store does not tell digests. At the default segment length that is about
         /// 3 % of the bytes.
@@ -95,7 +95,7 @@ package enum UploadStep: String, CaseIterable, Hashable, Sendable {
     case prove
     /// Writes the proof beside the segment.
     case record
-    /// Removes the note of the upload, and tells that the segment is stored.
+    /// Removes the note of the upload, and reports that the segment is stored.
     case tell
 
     // The removal of a local copy.

@@ -3,7 +3,7 @@ import Media
 import ObjectStore
 import Synchronization
 
-/// What an uploader tells.
+/// An uploader's notifications.
 package struct UploadHooks: Sendable {
     package enum Level: Sendable {
         case info
@@ -18,7 +18,7 @@ package struct UploadHooks: Sendable {
     package var evict: @Sendable (SegmentKey) -> Void
     /// The store has nothing of a segment any more: what the disk has of it can be removed.
     package var forget: @Sendable (ExpiredSegment) -> Void
-    /// Is told which records the store has; nil: nobody wants to know.
+    /// Receives the records that the store has; nil: they are not tracked.
     package var records: (any StoredRecordsObserver)?
 
     package init(
@@ -51,7 +51,7 @@ final class UploadDesk: Sendable {
     init(_ queue: UploadQueue) { state = Mutex(State(queue: queue)) }
 }
 
-/// One worker: takes work from the desk, does it, and says what came of it. It owns no thread: in tests, it is called turn by turn.
+/// One worker: fetches work from ``UploadDesk``, does it, and reports the outcome. It owns no thread: tests call it turn by turn.
 struct UploadWorker {
     enum Turn: Hashable, Sendable {
         /// It has done something; there may be more.

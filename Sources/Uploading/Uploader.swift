@@ -7,7 +7,7 @@ package import Threads
 
 /// Brings an archive into an object store, in the background.
 ///
-/// The files are the truth. It is told what has changed (``changed(_:)``), and it looks for itself at the start and when it was not told. What is
+/// The files are the truth. It is notified of changes (``changed(_:)``), and scans the archive at the start and after lost notifications. What is
 /// in the store is known from the proofs beside the segments, so it can be stopped at any moment.
 package final class Uploader: Sendable {
     /// Something that has happened to an archive.
@@ -40,7 +40,7 @@ package final class Uploader: Sendable {
 
     /// How long an idle worker waits at least: what keeps it from work is then over.
     private static let leastWaitNanoseconds: Int64 = 20_000_000
-    /// How long it waits at most: nobody tells it that another worker's work has made something ready.
+    /// Maximum wait: a worker is not woken when another worker's work has made something ready.
     private static let longestWaitNanoseconds: Int64 = 2_000_000_000
 
     /// - Parameters:

@@ -6,7 +6,7 @@ import Synchronization
 import Terminal
 import Wire
 
-/// What an agent tells the people and the system that run it, and what they may tell it while it runs.
+/// An agent's interface to its operators and the service manager: status, signals and commands.
 final class AgentService: Sendable {
     /// Options that may change without a restart.
     private static let changeable: Set<String> = [
@@ -45,7 +45,7 @@ final class AgentService: Sendable {
         }
     }
 
-    /// Looks at an agent's work once a second, as long as what is returned is kept; nil: nobody wants to know.
+    /// Checks an agent's progress once a second while the returned object exists; nil: no service manager asked for it.
     func watch(_ agent: Agent) -> (any DispatchSourceTimer)? {
         guard manager.isThere else { return nil }
         let timer = DispatchSource.makeTimerSource(queue: queue)

@@ -139,7 +139,7 @@ struct CaptureOptions: ParsableArguments {
         case .none: .none
         case .test: .test
         case .file(let path): .fileIfPresent(path: path)
-        // Whoever wants a microphone says which.
+        // A microphone has to be named.
         case .device: .none
         case .network(let url): .networkIfPresent(url)
         }

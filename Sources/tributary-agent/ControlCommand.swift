@@ -81,7 +81,7 @@ struct SocketRoute: AgentRoute {
         return sockets.count == 1 ? sockets[0] : path
     }
 
-    /// What to do where nobody listens: the agents there are, by name.
+    /// Advice if no agent listens: the names of running agents.
     private func advice(_ path: String) -> String {
         guard controlSocket == nil, let directory = KeepingOptions.directory(spool) else {
             return "check --control-socket, and run this as the user that the agent runs as"

@@ -5,7 +5,7 @@ enum ProcessArguments {
     /// Fields of proc(5)'s stat behind the program's name: where the arguments begin and end in memory.
     private static let (startField, endField) = (45, 46)
 
-    /// Overwrites an argument that is a secret where the kernel shows it from. Whoever looked before has seen it.
+    /// Overwrites a secret argument in the memory that the kernel shows. It was visible before.
     static func hide(_ secret: String) {
         guard let (start, end) = range(), start < end,
             let memory = UnsafeMutableRawPointer(bitPattern: start)

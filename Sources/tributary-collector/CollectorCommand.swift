@@ -281,7 +281,7 @@ struct CollectorCommand: ParsableCommand {
             return try room.check(archive: archive)
         } catch {
             if configuration.checks { throw error }
-            // The disk may be one that is not mounted yet: whoever starts the collector is to try again.
+            // The disk may not be mounted yet: the service manager should try again.
             throw Failure(error.description)
         }
     }

@@ -51,7 +51,7 @@ struct RoomOptions: ParsableArguments {
     }
 
     /// Finds out whether the archive's disk can be what the options say.
-    /// - Returns: a line for the log, where nothing can be recorded for now; nil: all is well, or nobody can say.
+    /// - Returns: a line for the log, where nothing can be recorded for now; nil: all is well, or this is unknown.
     /// - Throws: where the disk is smaller than what is to stay free.
     func check(archive: String) throws(UsageError) -> String? {
         let place = Path.existingPart(of: archive) ?? archive
@@ -60,7 +60,7 @@ struct RoomOptions: ParsableArguments {
         do throws(ArchiveError) {
             (free, size) = try FileSystem.freeBytes(place)
         } catch {
-            // That the archive cannot be written is said by whoever makes it.
+            // The collector reports an archive that cannot be written.
             return nil
         }
         for (option, bytes) in [("--reserve", reserve?.bytes), ("--keep-free", keepFree?.bytes)] {

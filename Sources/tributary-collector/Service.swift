@@ -5,7 +5,7 @@ import Operations
 import Synchronization
 import Terminal
 
-/// What a collector tells the people and the system that run it, and what they may tell it while it runs.
+/// A collector's interface to its operators and the service manager: status, signals and settings.
 final class Service: Sendable {
     /// Options that may change without a restart.
     private static let changeable: Set<String> = [

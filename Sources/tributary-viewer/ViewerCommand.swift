@@ -258,7 +258,7 @@ struct ViewerCommand: RepeatingCommand {
         settings.catalog = try catalog.forReading(Self._commandName)
         settings.users = users
         settings.feed = feed
-        // Whoever only checks options makes no key.
+        // A check of options creates no key.
         if let feed, !configuration.checks {
             settings.feedSecurity = try security(for: feed, logger)
         }
@@ -300,7 +300,7 @@ struct ViewerCommand: RepeatingCommand {
         }
     }
 
-    /// Where state is kept unless told otherwise; nil: there is no place for it.
+    /// Default directory of state; nil: there is none.
     private static func usualState(users: String?) -> String? {
         func variable(_ name: String) -> String? {
             getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
@@ -340,7 +340,7 @@ struct ViewerCommand: RepeatingCommand {
         return .client(chosen.key, server: chosen.collectorKey)
     }
 
-    /// Answers until it is told to stop; `end` ends every wait for what is remote.
+    /// Serves requests until it is to stop; `end` ends every wait for remote systems.
     private func serve(
         _ server: ViewerServer, _ logger: Logger, end: @escaping @Sendable () -> Void
     ) throws(ViewerError) {

@@ -1,7 +1,7 @@
 import Foundation
 import Glibc
 
-/// A directory that does not answer: a file system of which nobody serves the requests (FUSE). Whoever asks it for anything waits until it is
+/// A directory that does not answer: a file system (FUSE) whose requests are not served. Every access waits until it is
 /// taken away.
 final class HungDirectory: Sendable {
     private let path: String

@@ -83,7 +83,7 @@ final class MuteServer: Sendable {
         }
     }
 
-    /// A page of a listing, as somebody asked for it.
+    /// A requested page of a listing.
     private static func page(_ number: Int, of request: String) -> String {
         let query = request.split(separator: " ").dropFirst().first ?? ""
         let prefix =

@@ -103,7 +103,7 @@ import Wire
         #expect(loss.startNanoseconds == 3 * Self.second && loss.durationNanoseconds == 40_000_000)
         #expect(all[place - 1].timeNanoseconds < 3 * Self.second)
         #expect(all[place + 1].timeNanoseconds >= 3 * Self.second)
-        // What is missing before everything else is told behind the first message: nobody waits for it.
+        // What is missing before everything else is sent after the first message: nothing waits for it.
         gap.startNanoseconds = -60 * Self.second
         try FileSystem.replace(
             written.layout.ledger(WrittenSession.name, "camera"), with: Ledger.line(gap))
@@ -115,7 +115,7 @@ import Wire
         gap.startNanoseconds = 3 * Self.second
         try FileSystem.replace(
             written.layout.ledger(WrittenSession.name, "camera"), with: Ledger.line(gap))
-        // Outside of the part that is played it is nobody's business.
+        // Outside of the part that is played, it is not reported.
         let part = try self.items(written, from: 5 * Self.second)
         #expect(!part.contains { if case .loss = $0.content { true } else { false } })
     }

@@ -3,7 +3,7 @@ import TestSpools
 
 @testable import Spooling
 
-/// A shelf on a simulated disk, with one spool of numbered records whose bytes follow from their numbers.
+/// A ``SpoolShelf`` on a simulated disk, with one spool of numbered records whose bytes follow from their numbers.
 struct Shelf {
     static let identity = [UInt8](repeating: 7, count: 16)
     static let origin = [UInt8](repeating: 9, count: 16)

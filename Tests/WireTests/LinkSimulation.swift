@@ -68,7 +68,7 @@ struct LinkSimulation {
         var taken: [String: Taken] = [:]
     }
 
-    /// - Parameter gathers: whether records wait for others, while nobody watches; who watches comes and goes.
+    /// - Parameter gathers: whether records of an unwatched source wait for others; viewers come and go.
     init(seed: UInt64, gathers: Bool = false) {
         self.seed = seed
         random = SeededGenerator(seed: seed)

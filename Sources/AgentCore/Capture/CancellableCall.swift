@@ -5,17 +5,17 @@ import Synchronization
 final class CancellableCall<Value: Sendable>: Sendable {
     private enum State {
         case open
-        /// Somebody is at it.
+        /// It is being answered.
         case begun
         case given(Value)
-        /// Nobody waits any more.
+        /// The caller has stopped waiting.
         case abandoned
     }
 
     private let state = Mutex(State.open)
     private let isThere = DispatchSemaphore(value: 0)
 
-    /// Whoever answers begins: false when nobody waits any more.
+    /// Called before answering; false: the caller has stopped waiting.
     func begin() -> Bool {
         state.withLock { state in
             guard case .open = state else { return false }
@@ -38,7 +38,7 @@ final class CancellableCall<Value: Sendable>: Sendable {
         if isFirst { isThere.signal() }
     }
 
-    /// Blocks until the answer is there; nil when nobody has begun within that time.
+    /// Blocks until the answer is there; nil if answering has not begun within that time.
     func wait(milliseconds: Int) -> Value? {
         if isThere.wait(timeout: .now() + .milliseconds(milliseconds)) == .timedOut {
             let isAbandoned = state.withLock { state in

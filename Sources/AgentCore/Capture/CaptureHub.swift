@@ -31,7 +31,7 @@ final class CaptureHub: Sendable {
         var lostSamples: UInt64 = 0
         /// Pipelines whose end counts.
         var running: Set<Int> = []
-        /// Somebody goes on without pipelines, or is exchanging them.
+        /// A thread continues without pipelines, or is exchanging them.
         var isHeld = false
         var failure: String?
         var latestEnd = CaptureEnd.stopped
@@ -40,7 +40,7 @@ final class CaptureHub: Sendable {
     let clock: any CaptureClock
     private let sink: any CaptureSink
     private let state = Mutex(State())
-    /// Somebody asked for the end. Not part of the state: a sink may ask from within a call.
+    /// The end was requested. Not part of the state: a sink may ask from within a call.
     private let isStopRequested = Atomic(false)
     /// The threads are to come to an end, for whatever reason.
     private let isStoppingAll = Atomic(false)

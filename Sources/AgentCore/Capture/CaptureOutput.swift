@@ -2,7 +2,7 @@ import Devices
 import Media
 import Synchronization
 
-/// One pipeline's way to the sink, and whoever tells the pipeline to end.
+/// One pipeline's connection to the sink, and the request that it ends.
 final class CaptureOutput: Sendable {
     /// The longest that a thread sleeps before it looks whether it should stop.
     private static let longestNapNanoseconds: Int64 = 100_000_000

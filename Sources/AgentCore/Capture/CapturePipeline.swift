@@ -2,7 +2,7 @@ import Media
 
 /// The work of one capture thread: a source and what encodes it.
 ///
-/// A pipeline is opened by whoever starts the capture and from then on belongs to its thread; that hand-over is what
+/// A pipeline is opened by the caller that starts the capture, and from then on belongs to its thread; that hand-over is what
 /// makes its `@unchecked Sendable` true.
 protocol CapturePipeline: AnyObject, Sendable {
     /// The thread's name.

@@ -25,9 +25,9 @@ package final class CaptureSession: Sendable {
         /// Their pipelines; one that has ended by itself stays here.
         var pipelines: [Running] = []
         var pipelineCount = 0
-        /// Somebody has stopped the capture, not the session.
+        /// A command has stopped the capture, not the session.
         var isPaused = false
-        /// Somebody is exchanging pipelines.
+        /// Pipelines are being exchanged.
         var isChanging = false
         /// It was stopped until its time was over.
         var hasExpired = false
@@ -75,7 +75,7 @@ package final class CaptureSession: Sendable {
     package func stop() {
         hub.stop()
         guard state.withLock({ $0.hasStarted && $0.isPaused }) else { return }
-        // Without pipelines nobody else says the last word, and the caller may be one whom the sink waits for.
+        // Without pipelines no other thread reports the end, and the sink may be waiting for the caller.
         NamedThread.start("capture end") { [hub] in hub.finishIfStopped() }
     }
 
@@ -159,7 +159,7 @@ package final class CaptureSession: Sendable {
         }
     }
 
-    /// Ends a capture that somebody has stopped when its time is over: that is counted from its start, whether or not anything
+    /// Ends a stopped capture when its time is over: that is counted from its start, whether or not anything
     /// is captured. Returns at once.
     func watchPause() {
         NamedThread.start("capture pause") { [self] in

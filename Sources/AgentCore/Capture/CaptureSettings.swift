@@ -35,7 +35,7 @@ package enum AudioChoice: Hashable, Sendable {
 package enum EncoderChoice: Hashable, Sendable {
     /// The first of ``CaptureSettings/encoderCandidates`` that opens; AAC is libavcodec's.
     case auto
-    /// Nobody: what a file delivers in codecs of recordings is shipped bit for bit.
+    /// No encoder: a file's media in codecs of recordings is shipped bit for bit.
     case copy
     /// libavcodec's encoder of this name, or the first that opens of a codec of this name (`hevc`).
     case named(String)
@@ -116,7 +116,7 @@ package struct CaptureSettings: Hashable, Sendable {
     /// A file starts again when it ends.
     package var loop = false
 
-    /// What network cameras are told of who we are; nil: nothing.
+    /// User agent for network cameras; nil: none.
     package var cameraLogin: CameraLogin?
     /// How their packets come.
     package var cameraTransport = CameraSession.Transport.tcp

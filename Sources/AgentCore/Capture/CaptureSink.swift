@@ -13,7 +13,7 @@ package enum CaptureLossCause: Hashable, Sendable {
     case overrun
     /// The device was gone.
     case deviceLost
-    /// Somebody stopped the capture, or exchanged the device.
+    /// A command stopped the capture, or exchanged the device.
     case command
     /// The network between a camera and this box lost packets.
     case packetLoss
@@ -26,7 +26,7 @@ package struct CaptureLoss: Hashable, Sendable {
     /// When the first lost sample was due, nanoseconds of `CLOCK_MONOTONIC`.
     package var startNanoseconds: Int64
     package var durationNanoseconds: Int64
-    /// How many were lost; 0: nobody knows.
+    /// Number of lost samples; 0: unknown.
     package var samples: Int
     /// One line for people.
     package var text: String

@@ -12,7 +12,7 @@ final class PictureRequests: Sendable {
         var snapshots: [CancellableCall<Snapshot>] = []
     }
 
-    /// A picture as it was captured, which stays as it is while somebody holds it.
+    /// A picture as it was captured; its memory is not reused while it is referenced.
     struct Snapshot: Sendable {
         var frame: RawFrame
         var orientation: PictureOrientation

@@ -237,7 +237,7 @@ extension CaptureSession {
         let text =
             "\(error); and the previous source cannot be opened again: "
             + failures.joined(separator: "; ")
-        // Nobody has asked for this end.
+        // This end was not requested.
         if hub.running.isEmpty { hub.fail(text) }
         return .notRestored(text)
     }
@@ -250,7 +250,7 @@ extension CaptureSession {
         let now = hub.clock.nowNanoseconds
         var ends = ends
         if exchange.isPaused {
-            // From here on nothing is missing that anybody wanted; how long that was is told when it goes on.
+            // From here on, the capture is paused, which is no loss; the pause is reported when it goes on.
             tell(ends, text: "stopped by a command")
             return
         }

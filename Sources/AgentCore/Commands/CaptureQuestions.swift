@@ -8,7 +8,7 @@ extension CaptureSession {
     /// How long the next picture is waited for.
     private static let nextPictureMilliseconds = 5_000
 
-    /// Whether somebody has stopped the capture.
+    /// Whether a command has stopped the capture.
     package var isPaused: Bool { state.withLock { $0.isPaused } }
 
     /// What is captured, and how.

@@ -64,7 +64,7 @@ final class CommandQueue: Sendable {
         isThere.signal()
     }
 
-    /// Takes a request; the answer comes on the desk's thread, or at once.
+    /// Queues a request; it is answered on the queue's thread, or at once.
     /// - Parameter asker: for the log.
     func submit(_ request: CommandRequest, from asker: String, answer: @escaping Answer) {
         enum Verdict { case taken, busy, closed }

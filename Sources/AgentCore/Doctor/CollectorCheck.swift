@@ -4,7 +4,7 @@ import CollectorClient
 import Trust
 import Wire
 
-/// Whether the collector is there, admits this box, and tells the time.
+/// Whether the collector can be reached, admits this box, and answers clock probes.
 ///
 /// Only clock probes are sent, as every agent sends them: a running agent that writes the same source is not disturbed.
 enum CollectorCheck {

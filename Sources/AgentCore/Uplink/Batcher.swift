@@ -54,7 +54,7 @@ struct Batcher: Sendable {
     var isEmpty: Bool { count == 0 }
 
     /// Changes how long samples wait, those that wait already included: the batch under way may be due at once.
-    /// - Parameter countsFromCapture: somebody wants each sample so long after its capture: an AAC packet leaves the encoder when the packet
+    /// - Parameter countsFromCapture: whether the interval counts from a sample's capture: an AAC packet leaves the encoder when the packet
     ///   after it is complete, 64 ms after its first sample of sound at 48 kHz. What it has cost to encode is taken from the wait, up to half of it:
     ///   a slow encoder does not make a message of every sample.
     mutating func setInterval(_ nanoseconds: Int64, countsFromCapture: Bool = false) {

@@ -1,7 +1,7 @@
 import Media
 import Wire
 
-/// Follows what piled up while the collector was away, until it is all on the collector's disk: whoever reads the log then knows
+/// Follows what piled up while the collector was away, until it is all on the collector's disk: readers of the log then know
 /// that the outage is over, and not only the connection back.
 ///
 /// While that is sent, more is captured. The goal is therefore moved to the newest record each time it is reached, until the way

@@ -77,7 +77,7 @@ struct CollectorChoice: Hashable, Sendable {
     }
 }
 
-/// The order of collectors for a source by rendezvous hashing: whoever knows the names finds the same one, sources spread evenly,
+/// The order of collectors for a source by rendezvous hashing: every agent that knows the names finds the same one, sources spread evenly,
 /// and a collector that is added or removed changes nothing between the others.
 ///
 /// The weight of a collector is the 64-bit FNV-1a hash of its name as it is configured, a zero byte and the source's name, mixed by

@@ -27,7 +27,7 @@ struct CollectorNote: Hashable, Sendable {
     var term: UInt64 = 0
     /// The endpoint of the collector that has the records of this term, as it was configured; empty: none yet.
     var endpoint = ""
-    /// The name that it has told; empty: none.
+    /// Its name; empty: none.
     var name = ""
     /// The endpoint of the collector that gets the same records; empty: none does.
     var mirror = ""

@@ -24,8 +24,8 @@ import Wire
 /// without an acknowledgement is: a record is known by its spool and number, so that two copies of it are never two records. Each
 /// change raises the term (``CollectorNote``), durably, before the next collector is greeted with it.
 ///
-/// A spool that was put back to an earlier state (a restored snapshot) would give numbers twice. The collector's greeting tells: it has
-/// records that nobody here has sent. What is new here goes on under another identity then.
+/// A spool that was put back to an earlier state (a restored snapshot) would give numbers twice. The collector's greeting shows that: it has
+/// records that this agent has not sent. What is new here goes on under another identity then.
 struct Delivery<Payload: SpooledPayload>: Sendable {
     typealias Action = AgentAction<Payload>
 
@@ -170,7 +170,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     }
     /// Whether the collector takes several records in one message.
     var takesSeveralRecords: Bool { senders[0].link.takesSeveralRecords }
-    /// Within how much time those who watch the source live wish to have each sample; nil: nobody watches.
+    /// The delay that live viewers of the source request; nil: it is not watched.
     var watchNanoseconds: Int64? {
         [senders[0].link, mirrorLink].compactMap { $0?.watchNanoseconds(of: 0) }.min()
     }
@@ -231,7 +231,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         return perform(actions, now: now)
     }
 
-    /// Whether somebody has stopped the capture: told at once.
+    /// Whether a command has stopped the capture; reported at once.
     mutating func setStopped(_ isStopped: Bool, now: Int64) -> [Action] {
         let actions = senders[0].link.setStopped(isStopped, of: 0, now: now)
         let others = changeMirror { $0.setStopped(isStopped, of: 0, now: now) }
@@ -242,7 +242,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     /// Why nothing is heard of the collector, where that is known.
     mutating func setAbsence(_ reason: String?) { senders[0].link.setAbsence(reason) }
 
-    /// How the source's sound does: told with the next heartbeat.
+    /// State of the source's sound, sent with the next heartbeat.
     mutating func setAudio(_ sound: AudioHealth) {
         senders[0].link.setAudio(sound, of: 0)
         _ = changeMirror {
@@ -655,7 +655,7 @@ extension Delivery {
     }
 
     /// A collector has seen a higher term of the spool: this one was put back to an earlier state, or is a copy. Which of its records
-    /// the collector has, its next greeting tells.
+    /// the collector has is in its next greeting.
     private mutating func raiseTerm(above seen: UInt64) {
         note.term = max(note.term, seen) + 1
         log.note(.warning, "the spool's term is raised to \(note.term)")
@@ -694,7 +694,7 @@ extension Delivery {
         guard hasOtherCollectors else { return }
         let link = senders[0].link
         if link.isFlowing, link.session.isEmpty, note.session?.collector == note.collectorName {
-            // It has ended there: nobody is to go on with it.
+            // It has ended there, and must not be continued.
             note.session = nil
             writeNote()
         }
@@ -850,7 +850,7 @@ extension Delivery {
         "the box was restored to an earlier state; samples captured since then and not sent are lost"
     }
 
-    /// Whether the collector says that it has records of the spool that is being written which nobody here has sent: the spool, or the
+    /// Whether the collector has records of the open spool that this agent has not sent: the spool, or the
     /// whole box, is a copy of what it was. Numbers would be given twice.
     private func isPutBack(_ welcome: Welcome, of sender: Sender, now: Int64) -> Bool {
         guard senders.count == 1, sender.identity == senders[0].identity,

@@ -23,7 +23,7 @@ package final class Uplink: Sendable {
         }
 
         var batcher: Batcher
-        /// Somebody watches the source live.
+        /// The source is watched live.
         var isWatched = false
         private(set) var events: [Event] = []
         /// Payload bytes of the batches among the events.
@@ -142,7 +142,7 @@ package final class Uplink: Sendable {
     /// Does what the collector asks; called on the uplink's thread, must not block it.
     package typealias CommandHandler = @Sendable (Command) -> Void
 
-    /// Who is asked and told about the capture.
+    /// Closures that query and notify the capture.
     ///
     /// Functions are in a structure: one that is a ``Mutex``'s own value is wrapped once more each time it is read, so that every call
     /// is slower and needs more stack than the one before.
@@ -157,12 +157,12 @@ package final class Uplink: Sendable {
         capture.withLock { $0.obey = handler }
     }
 
-    /// Says who knows whether somebody has stopped the capture; asked on the uplink's thread, must not block it.
+    /// Sets the closure that says whether a command has stopped the capture; called on the uplink's thread, must not block it.
     package func askWhetherStopped(_ question: @escaping @Sendable () -> Bool) {
         capture.withLock { $0.isStopped = question }
     }
 
-    /// Says who is told that somebody begins to watch the source live; told on the uplink's thread, must not block it.
+    /// Sets the closure that is called for a new live viewer; called on the uplink's thread, must not block it.
     package func tellOfWatchers(_ listener: @escaping @Sendable () -> Void) {
         capture.withLock { $0.isWatched = listener }
     }
@@ -259,8 +259,8 @@ package final class Uplink: Sendable {
         }
     }
 
-    /// Somebody watches the source live, or nobody does any more.
-    /// - Parameter nanoseconds: within how much time they wish to have each sample; nil: nobody watches.
+    /// The source is watched live, or not any more.
+    /// - Parameter nanoseconds: the delay that viewers request; nil: it is not watched.
     func setWatch(_ nanoseconds: Int64?) {
         let interval = settings.batch.recordNanoseconds(watched: nanoseconds)
         inbox.withLock { inbox in
@@ -288,10 +288,10 @@ package final class Uplink: Sendable {
         }
     }
 
-    /// Whether somebody has stopped the capture.
+    /// Whether a command has stopped the capture.
     var isCaptureStopped: Bool { capture.withLock { $0.isStopped }?() ?? false }
 
-    /// Somebody begins to watch the source live, who cannot decode anything before the next keyframe.
+    /// The source has a new live viewer, who cannot decode anything before the next keyframe.
     func beginsToBeWatched() { capture.withLock { $0.isWatched }?() }
 
     /// The collector asks for something.

@@ -25,11 +25,11 @@ struct UplinkLoop: ~Copyable {
     private var turns: UInt64 = 0
     /// What went wrong last, while nothing is sent.
     private var trouble: String?
-    /// When records last went to the collector, or the source ended: the linger of an end that nobody asked for counts from there.
+    /// When records last went to the collector, or the source ended: the linger of an unrequested end counts from there.
     private var progressNanoseconds: Int64 = 0
     private var hasSaidGoodbye = false
     private var spoolTrouble: String?
-    /// What somebody who watches the source wishes.
+    /// The delay that viewers of the source request.
     private var watchNanoseconds: Int64?
     private var watchers = WatcherArrivals()
 
@@ -202,7 +202,7 @@ extension UplinkLoop {
         uplink.setStatus(status)
     }
 
-    /// Whether to wait no longer. Where nobody has asked for the end, what is on the box's disk waits for a collector that is not there
+    /// Whether to wait no longer. If the end was not requested, what is on the box's disk waits for a collector that is not there
     /// as long as the linger says; what would be lost waits on.
     private func isOver(_ deadline: Int64?, now: Int64) -> Bool {
         if let deadline { return now >= deadline }

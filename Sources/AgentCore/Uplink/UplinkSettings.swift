@@ -8,7 +8,7 @@ package struct UplinkSettings: Hashable, Sendable {
     package var sourceName: String
     /// The box's name, for logs.
     package var agentName: String
-    /// Name and version, told to the collector.
+    /// Name and version, sent to the collector.
     package var software: String
     /// How long samples wait for others.
     package var batch: BatchLength
@@ -60,20 +60,20 @@ package struct UplinkSettings: Hashable, Sendable {
 
 /// How long samples wait for others before they become a record, and records before they are sent.
 package enum BatchLength: Hashable, Sendable {
-    /// Records of 100 ms. While nobody watches the source, those of half a second are sent together; while somebody does, records are as
+    /// Records of 100 ms. While the source is not watched, those of half a second are sent together; while it is, records are as
     /// short as they wish, and are sent at once. Where samples are kept in memory alone nothing is gathered.
     case automatic
     /// Records of this length, each sent at once; zero: each sample is a record.
     case fixed(Duration)
 
-    /// Length of a record that nobody waits for: what a crash of the box may cost besides what is not synchronised.
+    /// Length of a record of an unwatched source: the loss in a crash of the box, besides unsynchronised records.
     private static let usual = Duration.milliseconds(100)
 
     /// Whether records may wait for others.
     var gathers: Bool { self == .automatic }
 
     /// How long samples wait for others.
-    /// - Parameter watched: what a viewer wishes, nanoseconds; nil: nobody watches.
+    /// - Parameter watched: the delay that viewers request, nanoseconds; nil: the source is not watched.
     func recordNanoseconds(watched: Int64?) -> Int64 {
         switch self {
         case .automatic: min(Self.usual.nanoseconds, watched ?? .max)
@@ -126,7 +126,7 @@ package struct UplinkStatus: Hashable, Sendable {
     package var lostSamples: UInt64 = 0
     /// Of the last clock exchange.
     package var roundTripNanoseconds: Int64?
-    /// Why nothing can be sent, in one line; nil: it can, or nobody knows.
+    /// Why nothing can be sent, in one line; nil: it can, or this is unknown.
     package var trouble: String?
     /// Why samples are not kept on disk, although they should be.
     package var spoolTrouble: String?

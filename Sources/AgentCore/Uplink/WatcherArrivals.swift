@@ -1,6 +1,6 @@
-/// Notices that somebody begins to watch a source live, who can decode nothing before the next keyframe.
+/// Detects new live viewers of a source, who can decode nothing before the next keyframe.
 struct WatcherArrivals {
-    /// Whoever comes and goes all the time costs one keyframe in so long, nanoseconds.
+    /// Minimum interval of keyframes for viewers that come and go, nanoseconds.
     static let pauseNanoseconds: Int64 = 10_000_000_000
 
     private var isWatched = false
@@ -9,7 +9,7 @@ struct WatcherArrivals {
     /// - Parameters:
     ///   - isWatched: whether anybody watches now.
     ///   - now: monotonic, nanoseconds.
-    /// - Returns: whether a keyframe should be made for somebody who has come.
+    /// - Returns: whether a keyframe should be made for a new viewer.
     mutating func arrives(isWatched: Bool, now: Int64) -> Bool {
         defer { self.isWatched = isWatched }
         guard isWatched, !self.isWatched else { return false }

@@ -173,7 +173,7 @@ package final class SessionPatience: Sendable {
                 if let last = segments.last { touch(last) }
             }
         } catch {
-            // Whoever reads it says what is wrong.
+            // Its reader reports the error.
         }
     }
 

@@ -185,7 +185,7 @@ package enum Ledger {
         /// Whether it has more lines, or more damaged ones, than a ledger can have: the rest was not read.
         package var isCutShort = false
 
-        /// Those that people are told of one by one.
+        /// Those that are reported to people one by one.
         private static let maximumDamagedLines = 100
         /// A file of which so many lines are none of ours is no ledger.
         private static let maximumOtherLines = 10_000

@@ -21,7 +21,7 @@ enum LedgerRecovery {
         let found = try survey(path)
         let isTorn = found.wholeBytes < found.sizeBytes
         if isTorn { try file.cut(to: UInt64(found.wholeBytes)) }
-        // What agents are told is durable has to be durable.
+        // Records that are acknowledged as durable have to be durable.
         if isTorn || !isSynchronized { try file.synchronize() }
         var keptBytes = found.wholeBytes
         if found.hasZeros {

@@ -15,7 +15,7 @@ package struct HeldRecords: Codable, Hashable, Sendable {
     package var startNanoseconds: Int64?
     package var endNanoseconds: Int64?
 
-    /// Ranges that are told of one collector and spool.
+    /// Maximum number of reported ranges of one collector and spool.
     package static let maximumRanges = 32
 
     /// What a source's ledger says that others hold, less what is in its files and what was given up, by collector and spool.

@@ -4,7 +4,7 @@ import Media
 package struct CameraTrust: Hashable, Sendable {
     /// PEM file with the authorities that count; nil: those of the system.
     package var authorities: String?
-    /// SHA-256 of the certificate that the camera must have, whoever has signed it; nil: it is checked by name and authority.
+    /// SHA-256 of the camera's certificate, whose signature is then not checked; nil: it is checked by name and authority.
     package var fingerprint: CertificateFingerprint?
 
     package init(authorities: String? = nil, fingerprint: CertificateFingerprint? = nil) {

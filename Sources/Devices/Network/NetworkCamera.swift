@@ -94,7 +94,7 @@ package final class NetworkCamera {
 
     deinit {
         if end == nil {
-            // Some cameras keep a session that nobody has ended.
+            // Some cameras keep a session that was not torn down.
             session.stop(now: SystemClock.monotonic.nowNanoseconds)
             carryOut()
         }
@@ -241,7 +241,7 @@ package final class NetworkCamera {
         return events
     }
 
-    /// Tells the camera that nobody listens any more: some allow one connection only. Blocks for a moment.
+    /// Tears down the camera's session: some cameras allow only one connection. Blocks for a moment.
     package func leave() {
         guard end == nil else { return }
         session.stop(now: now)

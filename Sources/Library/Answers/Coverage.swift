@@ -25,7 +25,7 @@ package struct SourceCoverage: Hashable, Encodable, Sendable {
         package var samples: UInt64
     }
 
-    /// Gaps of one cause whose place on the timeline nobody knows.
+    /// Gaps of one cause at an unknown time.
     package struct UnplacedGap: Hashable, Encodable, Sendable {
         package var cause: String
         package var count: UInt64
@@ -233,7 +233,7 @@ extension RecordingLibrary {
     ///   - from: nil: where the first of the sources begins.
     ///   - until: nil: where the last of them ends.
     ///   - memory: what earlier questions have found; nil: there are no others.
-    ///   - isWanted: sources that may be told of.
+    ///   - isWanted: sources that the answer may contain.
     package func coverage(
         of session: String, sources: [String]?, from: Int64?, until: Int64?, pixels: Int,
         remembering memory: CoverageMemory? = nil, where isWanted: (String) -> Bool

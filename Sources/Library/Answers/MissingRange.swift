@@ -10,9 +10,9 @@ package struct MissingRange: Hashable, Sendable {
     package var previousEndNanoseconds: Int64?
     /// Nil: nothing is recorded after it.
     package var nextStartNanoseconds: Int64?
-    /// What the ledger tells of it; nil: nothing.
+    /// The ledger's gap; nil: none.
     package var gap: SourceCoverage.Gap?
-    /// Whose archive has it, if it is not missing; nil: nobody's.
+    /// The collector whose archive has it, if it is not missing; nil: none.
     package var held: SourceCoverage.Held?
 
     /// A recorded instant: the last before, or the first after where there is none before.

@@ -39,7 +39,7 @@ extension RecordingLibrary {
     ///   - range: nanoseconds since 1970 (UTC), at most ``SourceRecord/maximumNanoseconds`` long.
     ///   - resolutionNanoseconds: what is closer together in one session is one span.
     ///   - memory: what earlier questions have found; nil: there are no others.
-    ///   - mayRead: sources that may be told of.
+    ///   - mayRead: sources that the answer may contain.
     /// - Returns: by name; nil: there are more than ``SourceRecord/maximumSpans`` spans.
     package func recorded(
         in range: Range<Int64>, resolutionNanoseconds: Int64,
@@ -85,7 +85,7 @@ extension RecordingLibrary {
                 until: found.range.upperBound.clampedSubtracting(zero),
                 pixels: SourceCoverage.maximumParts, remembering: memory, where: mayRead)
         } catch {
-            // Removed meanwhile, or without its description nobody knows when it was; `verify` says what is wrong.
+            // Removed meanwhile, or without a description, so that its time is unknown; `verify` says what is wrong.
             guard error.isForEntry || error.isForAbsence else { throw error }
             return
         }

@@ -134,14 +134,14 @@ extension RecordingLibrary {
         do throws(ArchiveError) {
             found = try segments(of: name, from: from, until: until)
         } catch {
-            // Without its description nobody knows when it was.
+            // Without its description, its time is unknown.
             guard listing.state == SessionListing.unreadable else { throw error }
             return nil
         }
         return found.isEmpty ? nil : listing
     }
 
-    /// A listing without the sources that somebody may not see: what it counts is of the others alone.
+    /// A listing without the sources that an account may not see; its totals do not include them.
     /// - Parameters:
     ///   - listing: from ``sessions(from:until:tags:)``.
     ///   - from: as it was given there.
@@ -168,7 +168,7 @@ extension RecordingLibrary {
                 files += try segments(SourceKey(session: listing.session, source: source))
             }
         } catch {
-            // It is being removed, or without its description nobody knows when it was.
+            // It is being removed, or has no description, so that its time is unknown.
             guard error.isForAbsence || listing.state == SessionListing.unreadable else {
                 throw error
             }

@@ -60,7 +60,7 @@ extension RecordingLibrary {
         line.ranges = Array(held.ranges.prefix(maximumRanges))
         line.samples = held.records
         line.text = "declared lost by 'tributary lost'"
-        // Nobody knows when the first of them was captured.
+        // The capture time of the first of them is unknown.
         if let place, let end = place.endNanoseconds {
             let start = place.startNanoseconds ?? min(0, end)
             line.startNanoseconds = start

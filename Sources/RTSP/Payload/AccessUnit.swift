@@ -31,7 +31,7 @@ package struct StreamHole: Hashable, Sendable {
     /// Nothing that follows needs what is missing.
     package var isHarmless = false
 
-    /// Packets that never came; 0: none, or nobody knows.
+    /// Packets that never came; 0: none, or unknown.
     package var missingPackets: Int {
         if case .lost(.packets(_, let count)) = cause { count } else { 0 }
     }

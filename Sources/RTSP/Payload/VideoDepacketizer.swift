@@ -269,7 +269,7 @@ package struct VideoDepacketizer: Sendable {
         current?.data.append(contentsOf: unit)
         if isSlice {
             if current?.slices == 0, payload.isFirstSlice(unit) == false {
-                // Slices before it never came; after a loss that is told already.
+                // Slices before it never came, after a loss that is already reported.
                 if current?.flaw == nil {
                     current?.flaw = .malformed("a picture without its first slice")
                 }

@@ -85,7 +85,7 @@ package struct FileCursor: Sendable {
             guard try ahead.next() != nil else { return }
             self = entered
         } catch {
-            // Whoever reads on is told what is wrong.
+            // The next read reports the error.
             return
         }
     }

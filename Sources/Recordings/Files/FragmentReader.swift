@@ -105,7 +105,7 @@ package struct FragmentReader {
             guard let decodable = try cursor.next()?.decodableFromNanoseconds else { return false }
             return decodable <= from
         } catch {
-            // Whoever reads on is told what is wrong with it.
+            // The next read reports the error.
             return false
         }
     }

@@ -68,7 +68,7 @@ package final class RecordedFile: Sendable {
     /// Whether each read may take the round trip of a network.
     package var isDistant: Bool { stored.isDistant }
 
-    /// What opens its bytes again later, without a descriptor in between: whoever reads thousands of files keeps this.
+    /// What opens its bytes again later, without a descriptor in between, for readers of thousands of files.
     package func reopening() -> @Sendable () throws(ArchiveError) -> any StoredFile {
         guard stored.isDistant else { return open }
         // An open object costs nothing, and is certain to be the same one.
@@ -77,7 +77,7 @@ package final class RecordedFile: Sendable {
 
     /// Bytes of it for the kernel to send; nil: it is not on a local disk, or it still grows. Valid as long as the file is referred to.
     package func extent(_ range: Range<Int64>) -> FileExtent? {
-        // The torn end of a growing file may be cut after a crash. Whoever sends what is not there any more tries for ever.
+        // The torn end of a growing file may be cut after a crash. A sender of bytes that are gone would retry forever.
         guard isFinished else { return nil }
         return stored.localDescriptor.map { FileExtent(descriptor: $0, range: range) }
     }

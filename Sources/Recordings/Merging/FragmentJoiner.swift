@@ -165,7 +165,7 @@ struct FragmentJoiner: Sendable {
                 firstSequence: samples.compactMap(\.sequence).min(),
                 timeNanoseconds: samples.map(\.dtsNanoseconds).min() ?? 0)
         }
-        // Without numbers nobody knows whether another archive has the same samples.
+        // Without numbers it is unknown whether another archive has the same samples.
         guard let spool = fragment.record?.spool else {
             return fragment.pieces.isEmpty
                 ? [] : [part(fragment.pieces, isWhole: true, term: 0)]

@@ -94,7 +94,7 @@ extension MergedStore {
     ) throws(ArchiveError) -> Bool {
         guard let spool = line.spool.flatMap(SpoolID.init(hexadecimal:)) else { return false }
         var range = Int64.min...Int64.max
-        // Where another collector's records were nobody knows here.
+        // Where another collector's records are is unknown here.
         if !line.isDeclaredLost {
             guard let own = line.startNanoseconds else { return false }
             let start = own.clampedAdding(session.copies[archive].shift.nanoseconds)

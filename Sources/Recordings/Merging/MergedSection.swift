@@ -207,7 +207,7 @@ struct MergedSection: Sendable {
         }
     }
 
-    /// Where a part's records are from; nil: nobody knows.
+    /// The origin of a part's records; nil: unknown.
     private func record(of part: MergedPart) throws(ArchiveError) -> FragmentRecord? {
         guard var record = part.record, part.pieces.count <= FragmentRecord.maximumPieces else {
             return nil

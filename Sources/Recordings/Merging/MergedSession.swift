@@ -20,7 +20,7 @@ package struct MergedSession: Sendable {
 
     /// - Parameters:
     ///   - copies: at least one, in the order of their names.
-    ///   - isRecording: whether a collector records into an archive, by its place; nil: nobody knows.
+    ///   - isRecording: whether a collector records into an archive, by its index; nil: unknown.
     init(_ copies: [Copy], isRecording: (Int) -> Bool?) {
         precondition(!copies.isEmpty)
         self.copies = copies

@@ -8,15 +8,15 @@ package struct RecordedGap: Hashable, Encodable, Sendable {
     /// Nanoseconds of session time; nil: not known.
     package var startNanoseconds: Int64?
     package var durationNanoseconds: Int64
-    /// 0: nobody knows.
+    /// 0: unknown.
     package var samples: UInt64
     /// As the ledger has it: `driver drop`, `spool full`, …
     package var cause: String
     package var text: String
-    /// Numbers of the records in the spool that were lost, or that told of the loss; the first ranges of many. Empty: nobody wrote them down.
+    /// Numbers of the records in the spool that were lost, or that reported the loss; the first ranges of many. Empty: unknown.
     package var records: [ClosedRange<UInt64>]
 
-    /// Ranges of numbers that are told of one gap.
+    /// Maximum number of listed ranges of one gap.
     package static let maximumRanges = 32
 
     /// Nil: not known.

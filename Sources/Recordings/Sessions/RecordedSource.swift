@@ -78,7 +78,7 @@ package struct RecordedSource: Sendable {
         ledger = { () throws(ArchiveError) in try store.ledger(of: source) }
     }
 
-    /// What is missing, as the ledger tells it, in the order of its lines; then what has been removed.
+    /// The ledger's gaps, in the order of its lines; then removed segments.
     package func gaps() throws(ArchiveError) -> [RecordedGap] {
         let lines = try ledger().entries
         let gaps = lines.compactMap(RecordedGap.init)
@@ -113,7 +113,7 @@ package struct RecordedSource: Sendable {
         }.sorted { $0.origin < $1.origin }
         let origins = present.union(found.map(\.origin)).sorted()
         return found.map { origin, lines in
-            // Behind the last one nobody knows. An import may have asked for one file, however long.
+            // After the last one, the end is unknown. An import may have asked for one file, however long.
             let (end, overflow) = origin.addingReportingOverflow(segmentNanoseconds ?? 0)
             let next = origins.first { $0 > origin } ?? (overflow ? .max : end)
             return RecordedGap(removed: lines, from: origin, to: next)

@@ -3,8 +3,8 @@ import Dispatch
 import Synchronization
 import Threads
 
-/// A bucket that nobody waits for: what was listed last is answered, and it is listed again in the background. Only what was never
-/// listed is waited for a moment, and not even that where the bucket has let somebody wait in vain.
+/// A bucket whose callers do not wait: they get the last listing, and it is listed again in the background. Only a folder that was never
+/// listed is waited for, for a moment, unless such a wait has failed before.
 struct ImpatientStore: SegmentStore {
     /// For a store that answers, a listing of some pages.
     private static let patienceNanoseconds = 2_000_000_000
@@ -69,7 +69,7 @@ final class StoreQuestions: Sendable {
 
     private struct State {
         var asked: [StoredPath: Question] = [:]
-        /// The last question that somebody waited for had no answer in time, and no other has been answered since.
+        /// The last request with a waiting caller was not answered in time, and no other has been answered since.
         var isSlow = false
     }
 

@@ -41,7 +41,7 @@ package final class ObjectSegmentStore: SegmentStore {
     /// - Parameters:
     ///   - cacheBytes: what is kept in memory of files that are read.
     ///   - monotonicNow: nanoseconds of a clock that is not set.
-    ///   - complain: is told of listings that have no end.
+    ///   - complain: receives complaints about endless listings.
     ///   - pause: waits before a request is tried again.
     package init(
         _ bucket: any ObjectBucket, cacheBytes: Int,
@@ -196,7 +196,7 @@ package final class ObjectSegmentStore: SegmentStore {
                 || monotonicNow() - now >= Self.longestListingNanoseconds
             {
                 let line = "the listing of \(path(folder)) has no end"
-                // Each session would be asked for, and nobody has so many.
+                // It would request each session; real archives have fewer.
                 guard folder.depth > 0 else {
                     throw ObjectStoreError(
                         .refused, "\(line): it has more than \(listing.entries.count) sessions")

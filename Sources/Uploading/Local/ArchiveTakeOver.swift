@@ -263,7 +263,7 @@ package struct ArchiveTakeOver {
         }
         if manifest.state == .finished, isIncomplete {
             manifest.state = .recording
-            // Its boxes come back to it, where nobody has ended it and there is no later one.
+            // Its agents resume it, unless it was ended or there is a later one.
             if isNewest, manifest.end?.reason == .complete { manifest.end = nil }
         }
         for index in manifest.sources.indices where manifest.sources[index].spools != nil {

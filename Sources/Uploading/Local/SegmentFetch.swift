@@ -5,7 +5,7 @@ import ObjectStore
 
 /// Brings a segment's media back from the store to the disk, part by part, each compared with its proof.
 ///
-/// The file gets its name when it is whole and durable, and the modification time that its proof tells: so it is again the file that was
+/// The file gets its name when it is whole and durable, and the modification time in its proof: so it is again the file that was
 /// proven, and can be evicted again without being sent.
 struct SegmentFetch {
     /// Suffix of a file that is not whole yet.

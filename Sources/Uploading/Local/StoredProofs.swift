@@ -149,7 +149,7 @@ struct StoredProofs: Sendable {
     }
 }
 
-/// Lines about what was left out, no more than somebody reads.
+/// Lines about ignored proofs; bounded, because people read them.
 struct ProblemLines: Hashable, Sendable {
     static let maximum = 64
 

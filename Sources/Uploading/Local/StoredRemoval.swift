@@ -2,7 +2,7 @@ import Archive
 import ObjectStore
 
 /// Removes what the store has of a segment or a session. What the disk knows of it goes afterwards: so an interruption leaves nothing in the
-/// store that nobody knows of.
+/// store that no document names.
 struct StoredRemoval {
     private let place: UploadPlace
 
@@ -64,7 +64,7 @@ struct StoredRemoval {
     }
 
     /// Deletes what the store has of a session that was removed here, then the rest of it here. The description goes last: without it,
-    /// nobody could tell whose the rest is.
+    /// the owner of the rest would be unknown.
     func deleteSession(_ session: String) throws(UploadError) {
         let path = SessionRemoval.record(of: session, in: place.layout)
         let record = try place.disk { () throws(ArchiveError) in

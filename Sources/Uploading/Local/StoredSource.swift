@@ -56,7 +56,7 @@ struct StoredSource: Sendable {
     }
 
     /// Believes what proofs say of earlier records, after all of them and the ledger were added: no further than to the highest number that
-    /// any of them names. So a false number cannot stand for records that nobody has recorded yet.
+    /// any of them names. So a false number cannot stand for records of the future.
     mutating func believeStoredThrough() {
         for (spool, number) in storedThrough {
             let believed = min(number, highest[spool] ?? 0)

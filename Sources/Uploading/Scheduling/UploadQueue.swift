@@ -51,7 +51,7 @@ package enum UploadWork: Hashable, Sendable {
 
 /// What waits to be uploaded or removed, and when it is its turn. A value: it knows no clock and no store.
 ///
-/// It holds a bounded number of segments: whoever fills it (``UploadSurvey``) comes again when it has room. Segments wait for their
+/// It holds a bounded number of segments: ``UploadSurvey`` fills it again when it has room. Segments wait for their
 /// session's documents. While the store is away, nothing is begun but one attempt from time to time.
 package struct UploadQueue: Sendable {
     /// Most segments that wait: a day of 28 sources at the default length.
@@ -323,7 +323,7 @@ package struct UploadQueue: Sendable {
         guard var entry = running.removeValue(forKey: work) else { return }
         again.remove(work)
         change(&entry)
-        // The session was removed meanwhile: nobody would wait for it any more.
+        // The session was removed meanwhile: nothing waits for it.
         if work.isSegment, !known.contains(work.session) { return }
         waiting[work] = entry
     }

@@ -33,7 +33,7 @@ struct UploadSurvey {
     /// - Parameters:
     ///   - session: only this one; nil: all.
     ///   - limit: how many segments are wanted.
-    ///   - records: is told which records the store has.
+    ///   - records: receives the records that the store has.
     init(
         _ session: String?, of layout: ArchiveLayout, store: String, limit: Int,
         records: (any StoredRecordsObserver)? = nil

@@ -6,7 +6,7 @@ import ObjectStore
 /// It comes before the session's segments, because it asks whose session the store has under this name. Two collectors that were given one
 /// prefix are told so, and neither replaces the other's recordings.
 struct SessionDocuments {
-    /// Whoever writes the same document at the same time: how often it is tried again.
+    /// Attempts, if another program writes the same document at the same time.
     private static let attempts = 3
 
     private let session: String
@@ -22,7 +22,7 @@ struct SessionDocuments {
     /// Brings everything into the store that has changed since it did so last.
     /// - Parameters:
     ///   - isKnown: the store was asked before whose session it has.
-    ///   - hasLedger: is told of each ledger how many of its bytes the store has.
+    ///   - hasLedger: receives each ledger's number of stored bytes.
     /// - Throws: ``UploadError/setAside(_:)`` where the store has another session of this name, ``UploadError/nothing`` where there is
     ///   no such session here.
     func run(

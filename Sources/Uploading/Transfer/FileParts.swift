@@ -12,7 +12,7 @@ struct FileParts: ~Copyable {
     init(_ path: String) throws(ArchiveError) {
         self.path = path
         descriptor = try FileSystem.open(path)
-        // It is read once, which does not make its pages worth keeping (since Linux 6.3). Those that somebody watches stay.
+        // Reading it once does not keep its pages in the cache (since Linux 6.3). Pages that viewers read stay.
         posix_fadvise(descriptor, 0, 0, POSIX_FADV_NOREUSE)
     }
 

@@ -38,9 +38,9 @@ struct SegmentTransfer: Sendable {
     private let readBack: UploadSettings.ReadBack
     /// Draws the part that is read back.
     private let draw: UInt64
-    /// The object was there before: nobody knows how it was sent.
+    /// The object existed before; how it was sent is unknown.
     private var isAdopted = false
-    /// Every digest that the store has told was the right one.
+    /// Every digest from the store was correct.
     private var isChecked = true
     private var upload: String?
     private var mismatches = 0
@@ -190,7 +190,7 @@ struct SegmentTransfer: Sendable {
     mutating func put(digest: Digest, tag: String) {
         digests[0] = digest
         isAdopted = false
-        // The store has compared the bytes with their digest, and tells it of no object.
+        // The store has compared the bytes with their digest, and returns no digest of objects.
         isChecked = true
         state = .confirming(tag: tag)
     }

@@ -11,7 +11,7 @@ final class SegmentUpload {
     private static let chainName = "tributary-chain"
     private static let revisionName = "tributary-revision"
 
-    /// How often in a row the store may say that it got other bytes than it was told.
+    /// How often in a row the store may report a wrong digest.
     private static let maximumDigestErrors = 3
 
     let segment: SegmentKey
@@ -24,7 +24,7 @@ final class SegmentUpload {
     private var digestErrors = 0
     /// Once it is in the store: what is put there as the proof, and beside the file.
     private var proof: SegmentProof?
-    /// An upload of other content, which nobody will complete.
+    /// An upload of other content, which will not be completed.
     private var obsolete: String?
 
     /// Reads the segment's file.
@@ -176,7 +176,7 @@ final class SegmentUpload {
             transfer.completed(tag: made.tag)
         } catch {
             switch error.kind {
-            // Completed before, with the answer lost; or it has vanished. Looking tells.
+            // Completed before, with the answer lost; or it has vanished. A look-up decides.
             case .gone: transfer.uploadIsGone()
             case .exists, .changed: transfer.lookAgain()
             case .digest: try countDigestError(error)

@@ -1,6 +1,6 @@
 import ObjectStore
 
-/// What a store has below a prefix, page by page, as long as that gets on: a listing may have no end, or come so slowly that nobody would
+/// What a store has below a prefix, page by page, as long as it makes progress: a listing may have no end, or come so slowly that no program would
 /// live to see it.
 struct StoreListing {
     /// Objects of one listing: half a year of segments of ten minutes from sixteen sources, with their proofs.

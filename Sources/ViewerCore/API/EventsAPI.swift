@@ -37,7 +37,7 @@ struct EventsAPI {
             })
     }
 
-    /// What is told to one listener, until it goes.
+    /// The event stream of one listener, until it disconnects.
     /// - Parameters:
     ///   - types: nil: all.
     ///   - mayGoOn: asked once a second: people log out, and their rights change. Who then comes back hears what they may know now.

@@ -62,7 +62,7 @@ struct MediaAPI {
                 range = (clip.fromNanoseconds, clip.untilNanoseconds)
                 parts.append(clip.part(of: name, in: session))
             } catch let problem as Problem where problem.status == .notFound {
-                // What is not there is told in its place.
+                // A text file takes the place of a missing source.
                 absence = problem
                 let note = MemoryFile(bytes: Array("\(problem.text)\n".utf8))
                 parts.append(

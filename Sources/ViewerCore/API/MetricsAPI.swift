@@ -15,7 +15,7 @@ struct MetricsAPI {
     let caches: ViewerSite
     let version: String
 
-    /// Not the threads that read files: that these hang is to be told.
+    /// Not the threads that read files, because metrics must report that these hang.
     private let asking = BlockingWorkQueue("figures", maximumRunning: 1, maximumWaiting: 8)
 
     func show(_ request: Request, _ context: ViewerContext) async throws -> Response {

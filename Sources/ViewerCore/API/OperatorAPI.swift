@@ -84,7 +84,7 @@ struct OperatorAPI {
 
     // MARK: Marks
 
-    /// A mark that somebody wants.
+    /// A requested mark.
     private struct MarkWish: Decodable {
         /// Nil: the one that is being recorded.
         var session: String?

@@ -126,7 +126,7 @@ struct PlaylistAPI {
         }
     }
 
-    /// Temporary, and kept by nobody: the next request is checked again, and gets another address.
+    /// Temporary and not cached: the next request is checked again, and gets another address.
     static func redirect(to address: String) -> Response {
         var headers = HTTPFields()
         headers[.location] = address

@@ -12,7 +12,7 @@ struct SessionsAPI {
     /// Sessions in one answer unless asked for fewer.
     private static let pageSize = 100
     private static let maximumPageSize = 1_000
-    /// Unless told otherwise, as wide as a screen.
+    /// Default: the width of a screen.
     private static let usualPixels = 2_000
 
     /// A clock is read from every fragment of its range: the numbers of a day are a few megabytes.

@@ -70,7 +70,7 @@ struct WallsAPI {
         let id = context.parameters.get("wall") ?? ""
         let wall = try await wish(request, context, id: id)
         let replaced = try await change(id, context) { walls, place in
-            // Somebody else's stays theirs.
+            // A wall of another account keeps its owner.
             var wall = wall
             wall.owner = walls[place].owner
             walls[place] = wall

@@ -5,7 +5,7 @@ import Synchronization
 ///
 /// The file is read again when it changes. While it cannot be used, the accounts that were read last count.
 final class Access: Sendable {
-    /// Why somebody may not look.
+    /// Why a request is refused.
     enum Refusal: Hashable, Sendable, CustomStringConvertible {
         case notLoggedIn
         case wrongToken
@@ -128,7 +128,7 @@ final class Access: Sendable {
     /// Passwords that wait to be verified: eight seconds of work.
     private static let maximumWaiting = 64
     private static let maximumWaitingOfNetwork = 4
-    /// What somebody is told for whom there is no place in a slow lane: as long as those take who are in it.
+    /// Answer when a slow lane is full: the time that its present requests need.
     private static let slowLaneSeconds = 20
 
     /// Whether there are accounts to log in with.
@@ -186,7 +186,7 @@ final class Access: Sendable {
         return SignedLink.isOfEmbedding(path, of: source) ? answer : .refused(.linkInvalid)
     }
 
-    /// A right token is never refused, however many wrong ones come from its address: nobody can guess one.
+    /// A valid token is never refused, however many invalid ones come from its address: tokens cannot be guessed.
     private func check(token text: String, from address: String, _ now: AccessTime) -> Answer {
         let digest = AccessToken(text: text)?.digest
         let network = RemoteNetwork(address)
@@ -246,7 +246,7 @@ final class Access: Sendable {
         return AccessPass(rights: rights, proof: .other)
     }
 
-    /// Whether an answer may go on: nobody has logged out, and the account has the rights that it had.
+    /// Whether an answer may go on: its log-in is still valid, and the account has the rights that it had.
     ///
     /// A log-in does not expire meanwhile: an answer that is taken is a sign of life.
     func isValid(_ pass: AccessPass, now: AccessTime) -> Bool {

@@ -89,7 +89,7 @@ package enum AccessError: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// The beginning of text that somebody else wrote, without characters that control a terminal.
+    /// The beginning of untrusted text, without characters that control a terminal.
     static func excerpt(_ text: String) -> String {
         let characters = text.unicodeScalars.prefix(80).map { scalar -> Character in
             scalar.properties.generalCategory == .control ? "?" : Character(scalar)

@@ -54,7 +54,7 @@ extension AccessKey {
         return try SecretFile.withLock(besides: path) { () throws(AccessError) -> AccessKey in
             if let key = try read(path) { return key }
             try SecretFile.create(path, Array(fileText(randomBytes(byteCount)).utf8))
-            // What is in the file counts: somebody may have put one there meanwhile.
+            // The file's content counts: another program may have created it meanwhile.
             guard let key = try read(path) else { throw .notAKey(path: path) }
             return key
         }

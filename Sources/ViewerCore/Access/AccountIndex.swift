@@ -25,14 +25,14 @@ struct AccountIndex: Sendable {
 
     func account(named name: String) -> UserAccount? { byName[name] }
 
-    /// The account of a token. However long the look-up takes, it tells nothing of the tokens that there are: whoever guesses
+    /// The account of a token. The time of the look-up reveals nothing about existing tokens: a guesser
     /// does not choose the digest.
     func account(token digest: TokenDigest) -> UserAccount? { byToken[digest] }
 
     /// The account that made a link, if it is as it was then.
     func account(of maker: LinkMaker) -> UserAccount? { byLinkMaker[maker] }
 
-    /// The account of somebody who was let in by a log-in or a token.
+    /// The account that a log-in or a token belongs to.
     func account(of identity: Identity) -> UserAccount? {
         switch identity {
         case .user(let name), .script(let name): byName[name]

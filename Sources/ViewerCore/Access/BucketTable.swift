@@ -1,7 +1,7 @@
 /// Token buckets by key: so many attempts at once, and one more after each interval.
 ///
 /// A bucket is one number, the time at which it is full again; a full one needs no place. Where there is no place left, the
-/// eighth of the buckets is forgotten that is nearest to being full. To have an empty one forgotten, somebody would have to empty
+/// eighth of the buckets is forgotten that is nearest to being full. To have an empty one forgotten, an attacker would have to empty
 /// seven eighths of the others: thousands of attempts for each attempt that this gains.
 struct BucketTable<Key: Hashable & Sendable>: Sendable {
     private let burst: Int64

@@ -13,13 +13,13 @@ struct HostCheck: Hashable, Sendable {
     private var hosts: Set<HostName> = []
     /// What follows the first label: `*.example.org` in a certificate is `example.org` here.
     private var parents: Set<String> = []
-    /// It listens at all of the machine's addresses. A numeric address is no name that somebody could point elsewhere.
+    /// It listens at all of the machine's addresses. A numeric address is no name, which an attacker could point elsewhere.
     private let allowsAddresses: Bool
 
     /// - Parameters:
     ///   - listenHost: without brackets.
     ///   - certificateNames: what cannot be a host is passed over.
-    ///   - allowed: names and addresses that somebody has given, without ports.
+    ///   - allowed: configured names and addresses, without ports.
     /// - Throws: when one of `allowed` is neither.
     init(
         listenHost: String, certificateNames: [String] = [], allowed: [String] = []

@@ -8,7 +8,7 @@ enum Identity: Hashable, Sendable, CustomStringConvertible {
     case user(String)
     /// A script, by its token.
     case script(String)
-    /// Whoever has a link.
+    /// The holder of a link.
     case link
 
     /// The text for the log.
@@ -47,7 +47,7 @@ struct Credentials: Hashable, Sendable {
     }
 }
 
-/// What somebody was let in with, and to what, while an answer to them does not end (``Access/isValid(_:now:)``).
+/// The credentials and rights of an answer without end (``Access/isValid(_:now:)``).
 struct AccessPass: Hashable, Sendable {
     enum Proof: Hashable, Sendable {
         /// There are no accounts.
@@ -68,7 +68,7 @@ struct AccessPass: Hashable, Sendable {
 struct AccessTime: Hashable, Sendable {
     /// UTC, for what expires.
     var secondsSince1970: Int64
-    /// For what is limited: nobody can set it.
+    /// For limits: clients cannot set it.
     var monotonicNanoseconds: Int64
 
     static func now() -> AccessTime {

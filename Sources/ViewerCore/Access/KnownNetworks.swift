@@ -2,7 +2,7 @@
 struct KnownNetworks: Sendable {
     /// Of one account: those of its devices, and of a few journeys.
     static let maximumOfName = 8
-    /// As many as there may be accounts; nobody without a password adds one.
+    /// The maximum number of accounts; only a log-in with a password adds one.
     static let maximumNames = UserTable.maximumAccounts
 
     /// The latest one last.

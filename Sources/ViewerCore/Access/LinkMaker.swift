@@ -3,7 +3,7 @@ import Hashing
 /// The account that made a link, as it was then: 16 bytes that say nothing of it to who has the link.
 ///
 /// They are a code of the account's line, like the fingerprint in a ``LogInSession``: whatever ends the account's log-ins ends its links. A
-/// password that is changed because somebody knew it ends the links that they made; an account of the same name that comes later revives none.
+/// password that is changed because it leaked ends the links that were made with it; an account of the same name that comes later revives none.
 struct LinkMaker: Hashable, Sendable {
     private static let byteCount = 16
 

@@ -1,6 +1,6 @@
-/// Limits guessing: failed log-ins by address, by address and name together, and by name. A value that is told the time.
+/// Limits guessing: failed log-ins by address, by address and name together, and by name. A value; the caller passes the time.
 ///
-/// An address cannot be chosen freely, so the first two refuse. A name can: whoever guesses at an account from elsewhere must not lock its
+/// An address cannot be chosen freely, so the first two refuse. A name can: guesses at an account from elsewhere must not lock out its
 /// owner out. A name with many failures is verified slowly (``SlowLanes``), and never refused; networks from which it has been logged in to
 /// are not slowed.
 ///

@@ -1,6 +1,6 @@
 import Hashing
 
-/// Somebody's log-in, as it is in a cookie: signed, and kept nowhere else.
+/// A log-in, as its cookie has it: signed, and stored nowhere else.
 ///
 /// As text, `base64url(payload).base64url(code)`. The payload, in network byte order:
 ///
@@ -63,7 +63,7 @@ struct LogInSession: Hashable, Sendable {
         return LogInSession(name: name, issuedAt: now, nonce: nonce, fingerprint: fingerprint)
     }
 
-    /// With a key, so that a cookie tells nothing of the account's secret.
+    /// With a key, so that a cookie reveals nothing about the account's secret.
     private static func fingerprint(of account: UserAccount, _ key: AccessKey) -> [UInt8] {
         Array(key.code(of: Array(account.text.utf8), for: .account).prefix(fingerprintBytes))
     }
@@ -97,7 +97,7 @@ extension LogInSession {
         let expires = Self.number(take(Self.timeBytes))
         let nonce = take(Self.nonceBytes)
         let fingerprint = take(Self.fingerprintBytes)
-        // Whoever has the key could write any number: none of them overflows.
+        // A holder of the key could write any number: none of them overflows.
         guard now >= 0, issuedAt >= 0, issuedAt <= now + Self.clockToleranceSeconds,
             expires == issuedAt + Self.lifeSeconds, now < expires,
             let name = String(validating: rest, as: UTF8.self), UserName.isValid(name)

@@ -45,7 +45,7 @@ struct PasswordHash: Hashable, Sendable {
 
     /// For people who choose their own: NIST SP 800-63B asks for 8 at least.
     static let minimumCharacters = 12
-    /// Nobody types more, and nobody shall make the server hash megabytes.
+    /// Longer than any typed password; clients must not make the server hash megabytes.
     static let maximumBytes = 1_024
     private static let saltBytes = 16
     private static let hashBytes = 32

@@ -20,7 +20,7 @@ struct RevokedSessions: Sendable {
 
     /// Ends a log-in, with all its renewed cookies.
     ///
-    /// Where there are too many, all log-ins of the account end that has most of them: nobody can make another account's log-in
+    /// If there are too many, all log-ins of the account with most of them end: no account can make another account's log-in
     /// valid again, or end it.
     /// - Parameter now: seconds since 1970.
     mutating func revoke(_ session: LogInSession, now: Int64) {

@@ -45,14 +45,14 @@ package enum SourceScope: Hashable, Sendable {
     }
 }
 
-/// What somebody may see and do.
+/// What an account may see and do.
 package struct Rights: Hashable, Sendable {
     package let role: Role
     package let sources: SourceScope
 
     /// Those of an operator of all sources.
     package static let everything = Rights(role: .operator, sources: .all)
-    /// Those of somebody who is not known.
+    /// Rights without an account.
     package static let nothing = Rights(role: .viewer, sources: .named([]))
 
     package init(role: Role, sources: SourceScope) {
@@ -74,8 +74,8 @@ package struct Rights: Hashable, Sendable {
     /// Whether what concerns all sources may be changed.
     package var mayOperateSite: Bool { role == .operator && sources == .all }
 
-    /// Whether a job of somebody's over sources may be seen, fetched and ended: by its owner, and by operators of its sources. Without
-    /// the right to see the sources, by nobody.
+    /// Whether an account's job over sources may be seen, fetched and ended: by its owner, and by operators of its sources. Without
+    /// the right to see the sources: never.
     func mayFollowJob(of owner: Identity, sources: [String], as identity: Identity) -> Bool {
         sources.allSatisfy { owner == identity ? mayRead($0) : mayOperate($0) }
     }

@@ -153,7 +153,7 @@ extension SignedLink {
         }
         guard parts.count == 8, parts[0].isEmpty, parts[1] == "api", parts[2] == "v1",
             parts[3] == "sessions", DirectoryName.isValid(parts[4]),
-            // It would open what nobody has shared: sessions to come.
+            // It would open sessions of the future, which nobody has shared.
             parts[4] != Endpoints.latest, parts[5] == "sources",
             DirectoryName.isValid(parts[6]), files.contains(parts[7])
         else { return nil }

@@ -52,7 +52,7 @@ final class SlowLanes: Sendable {
                     do {
                         try await Task.sleep(for: pause)
                     } catch {
-                        // Nobody cancels it.
+                        // It is never cancelled.
                     }
                 }.value
                 return result

@@ -27,7 +27,7 @@ enum UserName {
     }
 }
 
-/// Somebody who may look: one line of the file of accounts, `NAME:ROLE:SOURCES:SECRET`.
+/// An account: one line of the file of accounts, `NAME:ROLE:SOURCES:SECRET`.
 package struct UserAccount: Hashable, Sendable {
     /// What an account logs in with.
     enum Secret: Hashable, Sendable {

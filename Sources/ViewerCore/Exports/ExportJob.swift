@@ -33,7 +33,7 @@ struct ExportJob: Sendable {
         case waiting, running, done, failed, cancelled
     }
 
-    /// Random, so that nobody guesses another's.
+    /// Random, so that it cannot be guessed.
     let id: String
     let wish: ExportWish
     /// Who asked.
@@ -55,7 +55,7 @@ struct ExportJob: Sendable {
         }
     }
 
-    /// Whether somebody may follow it, fetch its file and end it (``Rights/mayFollowJob(of:sources:as:)``).
+    /// Whether an account may follow it, fetch its file and end it (``Rights/mayFollowJob(of:sources:as:)``).
     func isFor(_ identity: Identity, _ rights: Rights) -> Bool {
         rights.mayFollowJob(of: owner, sources: wish.sources, as: identity)
     }

@@ -12,15 +12,15 @@ import Threads
 
 /// Exports that people have asked for: one after the other, on a thread of their own, into a directory of the viewer's.
 ///
-/// The next one is of the account whose last one began longest ago (``Turns``), so that nobody's exports hold up those of all others.
+/// The next one is of the account whose last one began longest ago (``Turns``), so that one account's exports do not delay those of all others.
 /// Files are kept for an hour. They are bounded in number and in bytes, and so are those who wait.
 final class ExportQueue: Sendable {
     /// Jobs that are known, ended ones included.
     private static let maximumJobs = 64
     private static let maximumWaiting = 16
-    /// Jobs of one account that have not ended: nobody takes the places of all others. Without accounts, there is no such limit.
+    /// Maximum unfinished jobs of one account, so that others find room. Without accounts, there is no such limit.
     static let maximumOfAccount = 4
-    /// After that, nobody is coming for it.
+    /// After that, a finished export is removed.
     private static let keepNanoseconds: Int64 = 3_600_000_000_000
     /// What has to stay free on the disk where exports are written.
     static let reserveBytes: UInt64 = 2_000_000_000
@@ -31,7 +31,7 @@ final class ExportQueue: Sendable {
     /// What comes of asking for an export.
     enum Addition: Sendable {
         case taken(ExportJob)
-        /// Too many wait, whoever has asked for them.
+        /// Too many wait, of all accounts together.
         case full
         /// Too many of this account have not ended.
         case fullForAccount
@@ -265,7 +265,7 @@ final class ExportQueue: Sendable {
     private func progress(_ id: String, _ fraction: Double) {
         let job = state.withLock { state -> ExportJob? in
             guard let place = state.jobs.firstIndex(where: { $0.id == id }) else { return nil }
-            // Each hundredth is told.
+            // Progress is reported in hundredths.
             guard fraction - state.jobs[place].fraction >= 0.01 else { return nil }
             state.jobs[place].fraction = fraction
             return state.jobs[place]

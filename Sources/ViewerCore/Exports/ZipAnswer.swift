@@ -3,7 +3,7 @@ import NIOCore
 
 /// Answers with files as one ZIP archive, made while it is sent: nothing is written, and of each file a piece is in memory.
 ///
-/// Its length is told before. A checksum takes all bytes in front of it, so there are no ranges.
+/// Its length is known before it is sent. A checksum takes all bytes in front of it, so there are no ranges.
 struct ZipAnswer: Sendable {
     /// Read and sent at once, as in ``FileAnswer``.
     private static let pieceBytes: Int64 = 256 << 10

@@ -16,7 +16,7 @@ struct GapDateRange: Hashable, Sendable {
     /// Nanoseconds of session time.
     var startNanoseconds: Int64
     var durationNanoseconds: Int64
-    /// 0: nobody knows.
+    /// 0: unknown.
     var samples: UInt64
     var cause: String
     /// Empty: none, or different ones.
@@ -24,7 +24,7 @@ struct GapDateRange: Hashable, Sendable {
     /// Gaps of the ledger.
     var count = 1
 
-    /// Nil for a gap whose place nobody knows: a date range has a date.
+    /// `nil` for a gap at an unknown time: a date range has a date.
     init?(_ gap: RecordedGap) {
         guard let start = gap.startNanoseconds else { return nil }
         track = gap.track
@@ -72,7 +72,7 @@ struct GapDateRange: Hashable, Sendable {
             distance = distance.clampedMultiplied(by: 2)
         }
         guard result.count > maximum else { return result }
-        // There are more causes than may be told: the longest gaps.
+        // There are more causes than are listed: the longest gaps.
         let longest = result.sorted { $0.durationNanoseconds > $1.durationNanoseconds }
         return longest.prefix(max(0, maximum)).sorted {
             $0.startNanoseconds < $1.startNanoseconds
@@ -105,9 +105,9 @@ struct GapDateRange: Hashable, Sendable {
     }
 }
 
-/// The date ranges of a playlist, each told once.
+/// The date ranges of a playlist, each listed once.
 ///
-/// What was told stays as it is: the attributes of an ID must not change (draft-pantos-hls-rfc8216bis §4.4.5.1).
+/// A listed range does not change: the attributes of an ID must not change (draft-pantos-hls-rfc8216bis §4.4.5.1).
 struct GapDateRanges: Sendable {
     /// Most ranges of a playlist: more than anybody can see, and 250 kB.
     static let maximum = 1_000
@@ -116,7 +116,7 @@ struct GapDateRanges: Sendable {
     private var taken: [UInt64: Int] = [:]
     /// How often each ID was given, by its fingerprint.
     private var given: [UInt64: Int] = [:]
-    /// Those that are not told yet, in the order of time, the last one first.
+    /// Those that are not listed yet, by descending time.
     private var waiting: [GapDateRange] = []
     /// Ranges that were taken in.
     private var count = 0
@@ -149,7 +149,7 @@ struct GapDateRanges: Sendable {
         waiting = (waiting + merged).sorted { $0.startNanoseconds > $1.startNanoseconds }
     }
 
-    /// Tags of those that begin at a moment of the session or before it, and were not told yet, each with a line feed.
+    /// Tags of those that begin at a moment of the session or before it, and were not listed yet, each with a line feed.
     mutating func takeTags(upTo nanoseconds: Int64, zero: UTCTime) -> String {
         var text = ""
         while let range = waiting.last, range.startNanoseconds <= nanoseconds {

@@ -95,7 +95,7 @@ final class LinkStore: Sendable {
 
     /// Whether a link that is valid by its signature still opens something.
     /// - Parameter address: path and query, as they are asked for.
-    /// - Throws: 503 when nobody knows.
+    /// - Throws: 503 when it is unknown.
     func check(_ address: String, now: AccessTime) throws(Problem) {
         guard let path else { return }
         let time = now.monotonicNanoseconds
@@ -195,7 +195,7 @@ final class LinkStore: Sendable {
         return bytes
     }
 
-    /// Where the file is concerns nobody who watches.
+    /// Viewers do not learn the file's path.
     private func problem(_ error: AccessError) -> Problem {
         report("\(error)")
         switch error {

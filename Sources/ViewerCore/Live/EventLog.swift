@@ -4,7 +4,7 @@ import Synchronization
 
 /// What has happened lately, numbered, for those who listen and for those who come back (server-sent events).
 final class EventLog: Sendable {
-    /// Events that a listener who comes back can be told of: some hours of an ordinary site.
+    /// Events kept for listeners that reconnect: some hours of an ordinary site.
     private static let capacity = 2_000
     static let maximumListeners = 500
     /// Of one account, so that it does not take the places of all others. Without accounts, there is no such limit.
@@ -32,7 +32,7 @@ final class EventLog: Sendable {
         var name: String
         var audience: Audience
         var json: String
-        /// Of a status: what accounts of some sources are told.
+        /// Of a status: the part for accounts of some sources.
         var narrowed: NarrowedStatus?
 
         /// What is made of the JSON does not count.
@@ -41,7 +41,7 @@ final class EventLog: Sendable {
                 == (other.number, other.name, other.audience, other.json)
         }
 
-        /// Events up to this one are missing, whoever they were for: what is shown has to be read again.
+        /// Events up to this one are missing for every client: its content has to be read again.
         static func lost(_ number: UInt64) -> Event {
             Event(
                 number: number, name: EventLog.lost, audience: .everybody,
@@ -51,7 +51,7 @@ final class EventLog: Sendable {
         /// Whether it is kept for those who come back.
         var isKept: Bool { name != EventLog.status && name != EventLog.beat }
 
-        /// The event as somebody may hear it; nil: they may not.
+        /// The event as an account may see it; nil: it may not.
         ///
         /// An event that does not say more than a session's name is told to those who may see one of its sources. That something about
         /// another session has changed becomes `lost` without its name: what is shown has to be read again.
@@ -82,14 +82,14 @@ final class EventLog: Sendable {
             var lost: UInt64?
             var waiting: CheckedContinuation<[Event], Never>?
 
-            /// What has to be told, in order; nothing waits any more.
+            /// The queued events, in order; empties the queue.
             mutating func takeEvents() -> [Event] {
                 defer { (events, lost) = ([], nil) }
                 return (lost.map { [Event.lost($0)] } ?? []) + events
             }
         }
 
-        /// Who does not read loses the oldest, and is told that they are missing.
+        /// A slow listener loses the oldest events, and is notified that they are missing.
         static let capacity = 500
 
         fileprivate let owner: Identity
@@ -199,7 +199,7 @@ final class EventLog: Sendable {
         state.withLock { _ = $0.listeners.removeValue(forKey: ObjectIdentifier(listener)) }
     }
 
-    /// Adds an event; the status and beats are told, and not kept.
+    /// Adds an event; the status and heartbeats are sent, and not kept.
     func add(_ name: String, for audience: Audience = .everybody, json: String) {
         state.withLock { Self.add(name, for: audience, json: json, to: &$0) }
     }
@@ -240,7 +240,7 @@ final class EventLog: Sendable {
                 Self.add(name, for: audience, json: line, to: &state)
             }
         } catch {
-            // Of another version: nothing that could be told.
+            // Of another version, and not understood.
             return
         }
     }

@@ -10,7 +10,7 @@ import Wire
 /// A collector has not admitted this viewer.
 private struct Refused: Error {}
 
-/// Reads a collector's feed on a thread of its own, as far as somebody watches. A collector that is away, or comes back, is waited for.
+/// Reads a collector's feed on a thread of its own, for watched sources only. It reconnects to a collector that was away.
 final class FeedSubscriber: Sendable {
     private static let beatNanoseconds: Int64 = 1_000_000_000
     /// Topic, header, media.

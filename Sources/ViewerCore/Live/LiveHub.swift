@@ -4,7 +4,7 @@ import Wire
 
 /// Hands each viewer what it watches of a feed. Any thread may call.
 ///
-/// A source is subscribed to while somebody watches it, and for some minutes longer. Its last group of pictures is kept meanwhile, so that
+/// A source is subscribed to while it is watched, and for some minutes longer. Its last group of pictures is kept meanwhile, so that
 /// who comes later sees a picture at once.
 final class LiveHub: Sendable {
     /// Each is a connection with a queue of its own.
@@ -18,7 +18,7 @@ final class LiveHub: Sendable {
     /// A source is heard for so long after the last one who watched it: who comes back need not wait for a keyframe. Not for ever: the
     /// collector handles each message of a source that is heard at once, which costs it time.
     static let lingeringNanoseconds: Int64 = 600_000_000_000
-    /// Of all sources that nobody watches any more, bytes a second: eight of 4 Mbit/s. With more, none of them is heard.
+    /// Maximum rate of all lingering sources, bytes a second: eight of 4 Mbit/s. Past it, all their subscriptions end.
     static let lingeringBytesPerSecond = 4 << 20
     /// Without a message for so long, a source is gone.
     private static let silenceNanoseconds: Int64 = 3_000_000_000
@@ -46,7 +46,7 @@ final class LiveHub: Sendable {
         /// Of watchers that are gone.
         var skippedGroups: UInt64 = 0
         var feedLosses: UInt64 = 0
-        /// Sources that nobody watches any more, and until when they are heard; monotonic, nanoseconds.
+        /// Sources without watchers, and when their subscriptions end; monotonic, nanoseconds.
         var lingering: [String: Int64] = [:]
         /// Of these, since the last tick.
         var lingeringBytes = 0
@@ -88,7 +88,7 @@ final class LiveHub: Sendable {
 
     private let listener = Mutex(Listener())
 
-    /// - Parameter lingeringNanoseconds: how long a source is heard that nobody watches any more; 0: not at all.
+    /// - Parameter lingeringNanoseconds: how long the subscription to a source without watchers lasts; 0: not at all.
     init(maximumGroupsBytes: Int = LiveHub.groupsBytes, lingeringNanoseconds: Int64 = 0) {
         self.maximumGroupsBytes = maximumGroupsBytes
         self.lingeringNanoseconds = lingeringNanoseconds
@@ -101,7 +101,7 @@ final class LiveHub: Sendable {
         listener.withLock { $0.changed = body }
     }
 
-    /// Topics that somebody wants.
+    /// Topics to subscribe to.
     var topics: Set<[UInt8]> {
         state.withLock { state in
             var topics = Set(state.lingering.keys.map { FeedTopic.source($0) })
@@ -262,7 +262,7 @@ final class LiveHub: Sendable {
         }
     }
 
-    /// Ends hearing sources that nobody has watched for long, and all that nobody watches where they are too much.
+    /// Ends expired subscriptions to sources without watchers, and all of them if their rate is too high.
     /// - Returns: whether other topics are wanted now.
     private func endLingering(_ now: Int64) -> Bool {
         state.withLock { state in

@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// It watches the source while players ask for it, and for a while longer.
 actor LiveStream {
-    /// Nobody has asked for anything for so long: three reloads of a player without parts.
+    /// Time without a request after which it ends: three reloads of a player without parts.
     static let idleNanoseconds: Int64 = 30_000_000_000
     /// It does not take anything in any more.
     var isOver: Bool { hasEnded }
@@ -57,7 +57,7 @@ actor LiveStream {
         askedNanoseconds = SystemClock.monotonic.nowNanoseconds
     }
 
-    /// Takes in what comes until ``stop()``, or until nobody has asked for anything for a while.
+    /// Receives media until ``stop()``, or until there were no requests for ``idleNanoseconds``.
     func run() async {
         defer { hub.stop(watcher) }
         guard !hasEnded, hub.start(watcher) else {

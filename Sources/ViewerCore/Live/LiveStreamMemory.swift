@@ -2,7 +2,7 @@ import Synchronization
 
 /// What all live streams keep for their players, in bytes. Any thread may call.
 ///
-/// A stream keeps the media of 44 s, however many they are. Past the limit, the stream ends that nobody has asked for longest; a new one
+/// A stream keeps the media of 44 s, however many they are. Past the limit, the least recently requested stream ends; a new one
 /// begins only while there is room.
 final class LiveStreamMemory: Sendable {
     /// 45 sources of 4 Mbit/s.
@@ -40,7 +40,7 @@ final class LiveStreamMemory: Sendable {
         deinit { memory.leave(number) }
 
         /// Says what the stream keeps now.
-        /// - Parameter asked: when somebody has asked for it last, monotonic, nanoseconds.
+        /// - Parameter asked: time of its last request, monotonic, nanoseconds.
         /// - Returns: false: there is no room for it; it counts as empty.
         func keeps(_ bytes: Int, asked: Int64) -> Bool {
             memory.keep(bytes, asked: asked, number)

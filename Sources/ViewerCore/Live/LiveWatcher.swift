@@ -25,7 +25,7 @@ final class LiveWatcher: Sendable {
         var skippedGroups: UInt64 = 0
     }
 
-    /// Who watches; nobody, where there are no accounts, and for LL-HLS.
+    /// The watching account; `.nobody` without accounts, and for LL-HLS.
     let owner: Identity
     /// Nil: all.
     let sources: Set<String>?
@@ -41,7 +41,7 @@ final class LiveWatcher: Sendable {
         self.mayRead = mayRead
     }
 
-    /// How often media of a source were left out because nobody took them.
+    /// How often media of a source were dropped because its reader was too slow.
     var skippedGroups: UInt64 { state.withLock(\.skippedGroups) }
 
     func wants(_ source: String) -> Bool { sources?.contains(source) ?? true && mayRead(source) }

@@ -1,12 +1,12 @@
 import Operations
 import Synchronization
 
-/// A status as it is told to accounts of some sources: made once for all listeners with the same rights. Any thread may call.
+/// A status as sent to accounts of some sources: made once for all listeners with the same rights. Any thread may call.
 final class NarrowedStatus: Sendable {
     /// Rights whose text is kept: more than there are kinds of accounts at most sites. For others, it is made for each listener.
     static let maximumTexts = 64
 
-    /// - Returns: one line; nil: the status cannot be told.
+    /// - Returns: one line; nil: the status cannot be narrowed.
     typealias Narrowing = @Sendable (_ json: String, Rights) -> String?
 
     private let json: String
@@ -24,7 +24,7 @@ final class NarrowedStatus: Sendable {
         self.narrowing = narrowing
     }
 
-    /// The status without sources that an account may not see, one line; nil: it cannot be told.
+    /// The status without sources that an account may not see, one line; nil: it cannot be narrowed.
     func text(for rights: Rights) -> String? {
         let (json, narrowing) = (json, narrowing)
         return texts.withLock { texts -> String? in
@@ -46,7 +46,7 @@ final class NarrowedStatus: Sendable {
             view.store = nil
             return EventLog.line(try view.encoded())
         } catch {
-            // What is in it nobody knows here.
+            // Its content is unknown to this version.
             return nil
         }
     }

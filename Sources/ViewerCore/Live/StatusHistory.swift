@@ -17,7 +17,7 @@ final class StatusHistory: Sendable {
 
     /// What is kept of a source.
     private enum Figure: Int, CaseIterable {
-        /// Of a step, the greatest counts: it is what somebody looks for.
+        /// The maximum of a step is kept, because people look for peaks.
         case lagSeconds, clockBoundSeconds, spoolBytes
         /// Of a step, the last counts.
         case bitsPerSecond, lostSamples, gaps
@@ -97,7 +97,7 @@ final class StatusHistory: Sendable {
         do {
             view = try SiteView(decoding: json)
         } catch {
-            // Of another version: what is in it nobody knows here.
+            // Of another version, whose content is unknown.
             return
         }
         let step = now / Self.stepNanoseconds
@@ -116,7 +116,7 @@ final class StatusHistory: Sendable {
                 rings.put(.spoolBytes, source.spoolBytes)
                 rings.put(.bitsPerSecond, source.bitsPerSecond)
                 rings.put(.lostSamples, source.lostSamples)
-                // What somebody has asked for is no trouble.
+                // A requested stop is no fault.
                 let gaps = source.gaps.filter { $0.cause != "command" }
                 rings.put(.gaps, gaps.reduce(0) { $0 + $1.count })
                 state.sources[source.name] = rings

@@ -22,7 +22,7 @@ final class CollectorCommands: Sendable {
         }
     }
 
-    /// The collector gives an agent 30 s. The connection of whoever has asked is closed after 60 s.
+    /// The collector gives an agent 30 s. The client's connection is closed after 60 s.
     private static let patienceMilliseconds: Int64 = 45_000
     /// Requests about one session or source that have not been answered.
     static let maximumOfSubject = 2

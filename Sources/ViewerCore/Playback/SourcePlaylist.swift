@@ -47,7 +47,7 @@ final class SourcePlaylist: Sendable {
     /// Nothing has been read yet: reading may take long.
     var isCold: Bool { !hasRead.load(ordering: .relaxed) }
 
-    /// Reads what is new, and says what there is. Blocks while somebody else does the same: see ``reading``.
+    /// Reads new files, and returns the content. Blocks while another thread does the same: see ``reading``.
     /// - Parameter isFinished: nothing will be added to the session any more.
     func content(
         of source: RecordedSource, isFinished: Bool

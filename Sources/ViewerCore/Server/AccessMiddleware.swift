@@ -1,7 +1,7 @@
 import HTTPTypes
 import Hummingbird
 
-/// Lets a request through when whoever asks may look, under a name of the viewer's own, and not on behalf of another site.
+/// Admits a request if its account has the right, its host is the viewer's own, and it does not come from another site.
 struct AccessMiddleware: RouterMiddleware {
     typealias Context = ViewerContext
 

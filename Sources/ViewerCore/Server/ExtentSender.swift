@@ -7,7 +7,7 @@ import Recordings
 
 /// Sends bytes of files over a connection of HTTP/1.1 without TLS: from the page cache to the socket, without a copy in the process.
 ///
-/// The bytes go to the connection behind the encoder of HTTP. That is right while an answer whose length was told is being sent: its
+/// The bytes go to the connection behind the encoder of HTTP. That is right while an answer with a known length is being sent: its
 /// body has no framing of its own (RFC 9112 §6.2).
 struct ExtentSender: Sendable {
     /// Sent by one call. Each that a client has taken shows that it still reads (``ConnectionDeadlines``).

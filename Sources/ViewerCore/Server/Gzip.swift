@@ -9,7 +9,7 @@ enum Gzip {
 
     /// The bytes as one gzip member without a name or a time, so that equal bytes give equal bytes.
     ///
-    /// Not for answers that have a secret and text of somebody else in them: their compressed length tells the one who chooses the text
+    /// Not for answers with both a secret and text that another person chose: their compressed length tells that person
     /// of the secret (BREACH).
     /// - Returns: nil where zlib has no memory, or the bytes are too many for one call.
     static func compressed(_ bytes: [UInt8]) -> [UInt8]? {

@@ -10,12 +10,12 @@ import Synchronization
 /// Whether recordings can be served now, which `/readyz` answers: reads the list of sessions and makes a picture of the newest ones, by the same
 /// ways as requests for them.
 ///
-/// Whoever asks is answered within a bounded time, also while disk or store do not answer. One look serves all who ask meanwhile and shortly
+/// A request is answered within a bounded time, also while disk or store do not answer. One look serves all who ask meanwhile and shortly
 /// after, so that asking often costs nothing.
 final class Readiness: Sendable {
     /// Less than probes wait, as they are configured for the collector.
     static let usualPatienceNanoseconds: Int64 = 4_000_000_000
-    /// For how long what a look has found is told.
+    /// How long a result is reused.
     static let keptNanoseconds: Int64 = 10_000_000_000
     /// Sessions whose pictures are tried, the newest first, and sources of all of them: a source may have only sound.
     private static let maximumSessions = 3

@@ -46,7 +46,7 @@ final class ReadingThreads: Sendable {
 
     /// Runs blocking work. What waits is bounded by the number of connections: each waits for one thing.
     ///
-    /// Who is cancelled does not wait for work that runs: it goes on, for nobody.
+    /// A cancelled caller does not wait for running work, whose result is discarded.
     /// - Throws: what the work throws; 503 where the files of its place do not answer; or `CancellationError`.
     func run<Result: Sendable>(
         _ work: @escaping @Sendable () throws -> Result
@@ -143,7 +143,7 @@ final class ReadingThreads: Sendable {
         }
         for refuse in refused { refuse(Self.stuck) }
         for job in jobs { NamedThread.start("read") { [self] in serve(job) } }
-        // Nobody tells when work becomes long.
+        // There is no event when work becomes long.
         guard looks else { return }
         DispatchQueue.global().asyncAfter(deadline: .now() + Self.look) { [weak self] in
             self?.state.withLock { $0.looks = false }

@@ -7,7 +7,7 @@ struct StaticFile: Sendable {
     /// As it is.
     let bytes: [UInt8]
     let contentType: String
-    /// Changes with the bytes: a browser asks each time, and is told that nothing has changed.
+    /// Changes with the bytes: a browser asks each time, and is answered 304.
     let tag: String
     /// Nil: it would not be shorter.
     private let compressed: [UInt8]?
@@ -38,9 +38,9 @@ struct StaticFile: Sendable {
     }
 }
 
-/// The content codings that somebody takes (RFC 9110 §12.5.3).
+/// The content codings that a client accepts (RFC 9110 §12.5.3).
 struct AcceptedCodings {
-    /// Longer lists are of nobody who reads the page.
+    /// No browser sends a longer list.
     private static let maximumBytes = 1_000
 
     /// By coding in lower case: whether it is wanted, which a weight of 0 denies.

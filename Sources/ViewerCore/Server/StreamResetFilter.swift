@@ -4,7 +4,7 @@ import NIOTLS
 /// Removes what a client of HTTP/2 sends to reset streams that are over on both sides (RST_STREAM, RFC 9113 §6.4).
 ///
 /// Such a frame changes nothing (§5.1, "closed"). curl 7.88 sends one after each answer. swift-nio-http2 counts all resets, so that
-/// nobody has requests worked on and taken back in masses, and closes a connection after 200 in 30 s; Hummingbird has no setting for
+/// clients cannot have many requests worked on and cancelled, and closes a connection after 200 in 30 s; Hummingbird has no setting for
 /// that. Resets of streams that are not over stay, and count.
 struct StreamResetFilter: Sendable {
     /// Streams whose ends are remembered, and as many that are over; far more than may be open at once.

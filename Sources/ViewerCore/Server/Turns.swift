@@ -1,4 +1,4 @@
-/// Whose turn is next where work of several waits: of whoever had one longest ago. Who asks for much waits for its own work, and not the
+/// Fair scheduling: serves the owner served least recently. An owner with much work waits for its own work, and not the
 /// others.
 struct Turns<Owner: Hashable & Sendable>: Sendable {
     /// Owners that are remembered. Past them, the one whose turn was longest ago is forgotten, and is like one that had none.

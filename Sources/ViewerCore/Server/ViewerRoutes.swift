@@ -165,7 +165,7 @@ struct AnswerHeaders: RouterMiddleware {
         } catch let error as any HTTPResponseError {
             response = try error.response(from: request, context: context)
         } catch is CancellationError {
-            // Nobody waits for the answer any more.
+            // The client has disconnected.
             throw CancellationError()
         } catch {
             logger.error("\(request.uri.path) cannot be answered: \(error)")

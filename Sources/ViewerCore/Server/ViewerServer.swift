@@ -27,7 +27,7 @@ package struct ViewerServer: Sendable {
     private static let limits = ConnectionLimits(
         maximumConnections: 2_000, headerNanoseconds: 10_000_000_000,
         answerNanoseconds: 60_000_000_000, idleNanoseconds: 120_000_000_000)
-    /// Over TLS, from the TCP connection on: a handshake takes two round trips. After it, somebody may think for as long as ``limits`` let
+    /// Over TLS, from the TCP connection on: a handshake takes two round trips. After it, a client may be idle for as long as ``limits`` let
     /// them, and then wait for an answer.
     private static let transportLimits = ConnectionLimits(
         maximumConnections: limits.maximumConnections, headerNanoseconds: 10_000_000_000,
@@ -198,7 +198,7 @@ package struct ViewerServer: Sendable {
         }
     }
 
-    /// A name that nobody can know before, so that nobody else can have made the directory.
+    /// An unpredictable name, so that no other program can have made the directory.
     private static func temporaryDirectory() -> String {
         let parent = getenv("TMPDIR").map { String(cString: $0) } ?? "/tmp"
         let name = randomBytes(16).map { String($0 >> 4, radix: 16) + String($0 & 15, radix: 16) }

@@ -69,7 +69,7 @@ final class ViewerSite: Sendable {
                 return try work()
             } catch {
                 let answer = Self.answer(to: error)
-                // Damage is for whoever keeps the archive to know of; that there is none yet, or no catalog, is not damage.
+                // Damage is reported to the operator; an archive that does not exist yet, or has no catalog, is not damaged.
                 if !(error is LibraryError),
                     let problem = answer as? Problem, problem.status == .serviceUnavailable,
                     !(error is Problem)
@@ -81,7 +81,7 @@ final class ViewerSite: Sendable {
         }
     }
 
-    /// The answer about a recording that is not there, and about one that somebody may not see: nobody can tell which it is.
+    /// The answer about a recording that does not exist, and about one that the account may not see: they are indistinguishable.
     static let noRecording = Problem(.notFound, "there is no such recording")
 
     /// What an error is for who has asked: without paths of the server, and without names of sources that they may not see.
@@ -115,7 +115,7 @@ final class ViewerSite: Sendable {
         case .exceeded:
             Problem(.serviceUnavailable, error.reason)
         case .unavailable:
-            // Where the server is concerns nobody who watches.
+            // Viewers do not learn the server's address.
             Problem(.serviceUnavailable, "the catalog is not available")
         case .store:
             Problem(.serviceUnavailable, "the store of the recordings is not available")
@@ -142,7 +142,7 @@ final class ViewerSite: Sendable {
 }
 
 extension RecordingLibrary {
-    /// Checks that somebody may see one of a session's sources.
+    /// Checks that an account may see one of a session's sources.
     /// - Returns: the names of all of its sources.
     /// - Throws: ``ViewerSite/noRecording`` for a session of other people's sources alone, and for one that is not there.
     @discardableResult

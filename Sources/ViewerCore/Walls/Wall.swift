@@ -7,7 +7,7 @@ struct Wall: Codable, Hashable, Sendable {
     static let maximumNameBytes = 256
     /// More tiles than a screen can show.
     static let maximumSources = 64
-    /// Shorter, and nobody has seen what was shown; longer, and nothing turns.
+    /// Shorter pages cannot be seen; with longer ones nothing seems to turn.
     static let turnSeconds = 5...3_600
 
     /// 16 hexadecimal digits.

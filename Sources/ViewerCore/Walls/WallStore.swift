@@ -137,7 +137,7 @@ final class WallStore: Sendable {
         return bytes
     }
 
-    /// Where the file is concerns nobody who watches.
+    /// Viewers do not learn the file's path.
     private func problem(_ error: AccessError) -> Problem {
         report("\(error)")
         switch error {

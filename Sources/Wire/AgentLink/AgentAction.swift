@@ -35,8 +35,8 @@ package struct AgentLinkSettings: Hashable, Sendable {
     package var memoryLimitBytes: Int?
     /// How many of the log's records are in the link's memory.
     package var window = RecordWindow()
-    /// Whether records of sources that nobody watches wait for others (``SendSchedule``); only where the collector says whether
-    /// somebody watches. False: every record is sent as soon as it is there.
+    /// Whether records of unwatched sources wait for others (``SendSchedule``); only where the collector says whether
+    /// a source is watched. False: every record is sent as soon as it is there.
     package var gathers = false
     /// Records are kept until they are on the collector's disk, even where it wants them kept longer: what is sent is a copy.
     package var forgetsAtPersisted = false

@@ -70,7 +70,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     package private(set) var session = ""
     /// Where its zero is on the collector's clock, as the collector reports it; nil: it has not.
     package private(set) var sessionClock: SessionClock?
-    /// The collector's name; empty: it has told none, or is not connected.
+    /// The collector's name; empty: it has none, or is not connected.
     package private(set) var collectorName = ""
     /// Whether the collector wants records to be at two; nil: it has not said anything yet.
     package private(set) var wantsMirror: Bool?
@@ -321,7 +321,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
                 if cursors[index].schedule.tick(newest: newest, now: now) { isDue = true }
             }
             let actions = isDue ? pump(now: now) : []
-            // What is to be told goes with records that are sent anyway: a message by itself costs the collector a wake-up.
+            // Reports travel with records that are sent anyway: a message by itself costs the collector a wake-up.
             let isAccompanied =
                 !actions.isEmpty && !exchanges.isEmpty
                 && now - lastSpoken >= heartbeatNanoseconds * 2 / 5
@@ -347,7 +347,7 @@ extension AgentLink {
     }
     /// Whether the collector takes several records in one message.
     package var takesSeveralRecords: Bool { isFlowing && collectorMinor >= WireLimits.watchMinor }
-    /// Within how much time samples of a source are to be sent, nanoseconds, because somebody watches it; nil: nobody does.
+    /// The delay within which samples of a watched source are to be sent, nanoseconds; nil: it is not watched.
     package func watchNanoseconds(of source: Int) -> Int64? {
         let wish = cursors[source].watchMilliseconds
         guard isFlowing, wish > 0 else { return nil }
@@ -439,8 +439,8 @@ extension AgentLink {
 
     /// Decides how long records of a source wait for others.
     ///
-    /// Not at all when the agent was told so; with a collector that does not say whether somebody watches, because nobody could
-    /// end the wait; while somebody watches; and until a session has begun, because its zero is the earliest sample that has arrived.
+    /// Not at all if the agent's settings say so; with a collector that does not say whether a source is watched, because nothing could
+    /// end the wait; while it is watched; and until a session has begun, because its zero is the earliest sample that has arrived.
     private mutating func schedule(_ index: Int) {
         let gathers =
             settings.gathers && collectorMinor >= WireLimits.watchMinor && !session.isEmpty

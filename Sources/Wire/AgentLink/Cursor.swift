@@ -62,7 +62,7 @@ package struct Cursor<Payload: Sendable>: Sendable {
     package var storedBytes: Int?
     /// Which records may be sent.
     var schedule: SendSchedule
-    /// Somebody watches the source: within so many milliseconds; 0: nobody does, or nobody has said so.
+    /// The delay that viewers of the source request, milliseconds; 0: it is not watched, or this is unknown.
     private(set) var watchMilliseconds: UInt32 = 0
 
     /// - Parameters:

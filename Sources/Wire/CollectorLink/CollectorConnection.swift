@@ -75,7 +75,7 @@ struct CollectorConnection: Sendable {
     var control: TokenBucket
     /// When it was last pinged because another agent claimed a source of it.
     var lastPing: Int64?
-    /// What it was told of the session's zero.
+    /// The session's zero, as last sent.
     var toldClock: SessionClock?
 
     init(hello: Hello, address: String, owner: String, now: Int64) {

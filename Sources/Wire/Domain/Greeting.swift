@@ -91,7 +91,7 @@ package struct Welcome: Hashable, Sendable {
     package var heartbeatMilliseconds: UInt32
     /// One for every source of the Hello.
     package var sources: [SourceState]
-    /// The collector's name; empty: it has told none.
+    /// The collector's name; empty: it has none.
     package var collector = ""
     /// Where the session's zero is, if it has begun.
     package var clock: SessionClock?
@@ -208,6 +208,6 @@ package enum RefusalCause: Hashable, Sendable {
     case reason(RefusalReason)
     /// The key of a connected agent is no longer authorised.
     case keyWithdrawn
-    /// A budget is used up; told as ``RefusalReason/unknownConnection``, because the agent is to come back.
+    /// A budget is used up; sent as ``RefusalReason/unknownConnection``, because the agent is to come back.
     case throttled
 }

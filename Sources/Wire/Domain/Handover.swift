@@ -1,8 +1,8 @@
-// What an agent tells a collector of the one that it was connected to before.
+// What an agent reports to a collector about its previous one.
 
 /// Records that a collector has acknowledged as durable, and that their agent has forgotten.
 package struct HeldRange: Hashable, Sendable {
-    /// The collector's name; its endpoint, if it has told none.
+    /// The collector's name; its endpoint, if it has none.
     package var collector: String
     package var sequences: ClosedRange<UInt64>
 
@@ -40,7 +40,7 @@ package struct SessionClock: Hashable, Sendable {
 /// A session of another collector, with what is needed to go on with it on the same timeline.
 package struct SessionOffer: Hashable, Sendable {
     package var clock: SessionClock
-    /// The other collector's name; its endpoint, if it has told none.
+    /// The other collector's name; its endpoint, if it has none.
     package var collector: String
     /// One exchange with that collector's clock.
     package var exchange: ReportedExchange

@@ -4,7 +4,7 @@ import Library
 import Recordings
 import Terminal
 
-/// `tributary rm`: sessions that nobody wants any more.
+/// `tributary rm`: removes sessions.
 struct RemoveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rm",

@@ -39,7 +39,7 @@ struct CollectorControl {
             "\(absence); session \(open) is open: start a collector there within its --idle-timeout to continue it"
     }
 
-    /// Tells the collector that runs in the archive, if one does, that a session was changed. What it could not be told is
+    /// Notifies the collector that runs in the archive, if one does, that a session was changed. A failed notification is
     /// one line: the change itself is done.
     static func tellChange(of session: String, in layout: ArchiveLayout) {
         do {

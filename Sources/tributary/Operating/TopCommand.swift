@@ -82,7 +82,7 @@ struct TopCommand: ParsableCommand {
         }
     }
 
-    /// Looks again and again, until somebody has seen enough.
+    /// Refreshes the screen until the user quits.
     private func watch(from first: SiteView) -> Never {
         let changed = DispatchSemaphore(value: 0)
         let signals = StopSignals { _ in Glibc.exit(0) }

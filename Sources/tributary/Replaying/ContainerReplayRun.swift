@@ -12,7 +12,7 @@ import Terminal
 struct ContainerTarget {
     let destination: ContainerDestination
     let format: ContainerFormat
-    /// As fast as it goes, unless something else is asked for: nobody watches.
+    /// As fast as possible by default: the output is a file.
     let isFile: Bool
 
     /// Whether `--to` is a collector's endpoint.

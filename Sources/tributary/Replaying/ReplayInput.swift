@@ -8,7 +8,7 @@ import Terminal
 struct ReplayInput: Sendable {
     /// What it is called.
     let name: String
-    /// The session's zero, nanoseconds since 1970 (UTC); nil: nobody knows.
+    /// The session's zero, nanoseconds since 1970 (UTC); nil: unknown.
     let zeroUTCNanoseconds: Int64?
     /// Names of the sources.
     let sources: [String]

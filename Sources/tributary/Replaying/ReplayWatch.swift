@@ -3,7 +3,7 @@ import ReplayCore
 import Terminal
 import Threads
 
-/// A replay with somebody watching: progress, keys and signals.
+/// A replay's progress, keys and signals.
 enum ReplayWatch {
     private static let graceSeconds = 1
 

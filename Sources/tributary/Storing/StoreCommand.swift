@@ -41,7 +41,7 @@ struct StoreArguments: ParsableArguments {
     }
 
     /// - Parameters:
-    ///   - patience: how long it is waited for: somebody waits for the command.
+    ///   - patience: how long it is waited for; the user waits for the command.
     ///   - shutdown: ends every wait for it.
     func bucket(
         patience: StorePatience = .reading, shutdown: Shutdown = Shutdown()

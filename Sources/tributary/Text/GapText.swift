@@ -50,7 +50,7 @@ enum GapText {
 }
 
 extension LedgerEntry {
-    /// Whether something may have been lost that nobody has counted: what a box had in memory when it ended. A pause of the capture has no
+    /// Whether an unknown amount may have been lost: what a box had in memory when it ended. A pause of the capture has no
     /// number of samples either, but it has a length.
     var isOfUnknownSize: Bool {
         samples == nil && (durationNanoseconds == nil || cause == GapCause.restart.description)

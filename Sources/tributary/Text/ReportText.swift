@@ -46,11 +46,11 @@ enum ReportText {
             + missing(session, lost) + HeldText.summary(session)
     }
 
-    /// What is not there, and whether somebody knows why.
+    /// What is missing, and whether the cause is known.
     private static func missing(_ session: SessionReport, _ lost: UInt64) -> String {
         let time = session.sources.map(\.missingNanoseconds).clampedSum
         let seconds = "\(decimal(Double(time) / 1e9)) s"
-        // Of a box that lost its memory nobody knows what was in it.
+        // The content of a box's lost memory is unknown.
         let unknown = session.sources.flatMap(\.gaps).count(where: \.isOfUnknownSize)
         let more =
             unknown == 0

@@ -19,7 +19,7 @@ import Wire
         let camera = ScriptedCamera(
             [.pictures(1_000_000)], clock: clock, choice: .script(.h264)
         ) { number in
-            // Nobody needs thousands of them.
+            // A few of them suffice.
             usleep(2_000)
             return units[Int(number - 1) % units.count]
         }

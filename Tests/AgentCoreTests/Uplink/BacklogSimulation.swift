@@ -91,12 +91,12 @@ struct BacklogSimulation {
     private var nextTime: Int64 = 0
     private(set) var largestBytes = 0
     private var snapshot: SimulatedDisk.Snapshot?
-    /// Of samples that had been captured and had not arrived when the box was put back to a snapshot: nobody has them.
+    /// Of samples that had been captured and had not arrived when the box was put back to a snapshot: they are lost.
     private(set) var undone: Set<Int64> = []
     private(set) var timesPutBack = 0
     private(set) var framesSinceKey = 0
 
-    /// - Parameter gathers: whether records wait for others, while nobody watches; who watches comes and goes.
+    /// - Parameter gathers: whether records of an unwatched source wait for others; viewers come and go.
     init(seed: UInt64, trouble: Trouble, gathers: Bool = false) throws {
         self.gathers = gathers
         self.seed = seed

@@ -10,7 +10,7 @@ final class AccessScene: Sendable {
     let place = AccessPlace()
     let lines = ReportedLines()
     let hashing: BlockingWorkQueue
-    /// Without their pause, which is for whoever guesses.
+    /// Without the pause after wrong guesses.
     let slowLanes = SlowLanes(pause: .zero)
 
     init(hashing: BlockingWorkQueue = Access.hashingQueue()) { self.hashing = hashing }
@@ -143,7 +143,7 @@ struct `Access by password` {
             access.check(cookie: "x=1; \(cookie)")
                 == .allowed(.user("anna"), rights, renewedCookie: nil))
         #expect(access.check(cookie: "\(cookie); \(cookie)") != .refused(.notLoggedIn))
-        // Of two different ones, somebody else may have set either.
+        // Of two different ones, another site may have set either.
         #expect(access.check(cookie: "\(cookie); \(cookie)A") == .refused(.notLoggedIn))
         #expect(scene.lines.all.isEmpty)
     }
@@ -261,7 +261,7 @@ struct `Access by password` {
         for _ in 0..<30 { _ = try await access.cookie(of: "anna") }
         for index in 0..<10 { #expect(await access.logIn("user-\(index)") == .wrong) }
         #expect(await access.logIn("anna") == .tooManyAttempts(seconds: 6))
-        // Whoever is in stays in.
+        // Present sessions stay valid.
         let other = await access.logIn("anna", from: "192.0.2.2")
         guard case .succeeded = other else {
             Issue.record("\(other)")

@@ -126,7 +126,7 @@ struct `A limiter of log-ins` {
         for _ in 0..<100 { #expect(limiter.succeed("anna", from: home, now: 0) == .fast) }
         #expect(limiter.fail("anna", from: home, now: 0) == .fast)
         #expect(limiter.fail("anna", from: home, now: 0) == .refused(12))
-        // Somebody who logs in between guesses does not get more of them.
+        // A log-in between guesses does not permit more of them.
         var guesser = LogInLimiter()
         var guesses = 0
         for _ in 0..<100 {

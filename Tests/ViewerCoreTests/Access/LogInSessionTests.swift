@@ -153,7 +153,7 @@ struct `A log-in's cookie` {
 private let headersWithout: [String] = [
     "", ";", "=", "tributary", "tributary a", "xtributary=a", "Tributary=a", "tributary =a",
     "__Host-tributary=a", "x=tributary=a", "\0tributary=a",
-    // Somebody else has set one of them.
+    // Another site has set one of them.
     "tributary=a; tributary=b", "tributary=; tributary=b",
     String(repeating: ";", count: 65_536), String(repeating: "x=1; ", count: 13_000),
     "tributary=a; x=\(String(repeating: "x", count: 65_536))",

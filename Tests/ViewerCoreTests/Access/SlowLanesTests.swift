@@ -90,7 +90,7 @@ struct `A lane of a name that is guessed` {
                     return true
                 }
                 #expect(isRight == true)
-                // Behind the one who is at it, and nobody else.
+                // Behind the running one alone.
                 let turns = made.all.count - before
                 #expect(turns <= 3, "\(turns) turns")
             }

@@ -49,7 +49,7 @@ import Testing
         var schedule = ReadingSchedule(count: 4)
         var now: Int64 = 0
         var last = 0
-        // As many wishes as somebody has, for a minute.
+        // As many requests as one client may have, for a minute.
         for _ in 0..<60 {
             for _ in 0..<10 {
                 last += 1

@@ -91,7 +91,7 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
         let outlet = DeviceAudio.Outlet(
             sound: { [unowned self] (sound) throws(EncodingError) in try encode(sound, output) },
             lost: output.lost)
-        // The device is somebody else's from then on.
+        // The device has another owner from then on.
         defer { state = .searching }
         do throws(EncodingError) {
             let end = try capture(output, outlet)

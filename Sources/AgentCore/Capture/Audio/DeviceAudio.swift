@@ -21,7 +21,7 @@ struct DeviceAudio: ~Copyable {
         var text: String
     }
 
-    /// While a device is away, a loss is told of at least so often: what ends the recording meanwhile takes no more with it.
+    /// While a device is away, a loss is reported at least this often, so that a crash loses no more of the report.
     private static let longestUntoldNanoseconds: Int64 = 60_000_000_000
     /// Silence stays so far behind the present while a device is away, so that it never reaches past its return.
     private static let silenceDelayNanoseconds: Int64 = 500_000_000
@@ -142,7 +142,7 @@ struct DeviceAudio: ~Copyable {
         try lock.take(sound, stretchPPB: clock.stretchPPB, emit: outlet.sound)
     }
 
-    /// Frames were lost that nobody counted, or there were too many.
+    /// An unknown number of frames was lost, or there were too many.
     private mutating func shift(by frames: Int64, _ outlet: Outlet) throws(EncodingError) {
         if frames > 0 {
             try open(

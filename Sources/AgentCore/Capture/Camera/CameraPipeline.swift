@@ -128,7 +128,7 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
         } catch {
             end = .failed(error.description)
         }
-        // The camera is somebody else's from here on.
+        // The camera has another owner from here on.
         state = .searching
         return end
     }
@@ -233,7 +233,7 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
         late == .keep && input.choice.coding != .h264 ? QueuedCamera(input) : input
     }
 
-    /// What has been captured before somebody stopped it and still waits is recorded, too, unless that takes too long.
+    /// Pictures that were captured before the stop and still wait are recorded, too, unless that takes too long.
     private func drain(_ output: CaptureOutput) throws(EncodingError) {
         guard case .capturing(let input) = state, let queue = input as? QueuedCamera else {
             return

@@ -28,13 +28,13 @@ struct CameraTimeline {
         var ageNanoseconds: Int64
     }
 
-    /// Stamps that were not believed, since that was last told.
+    /// Implausible timestamps since the last report.
     private struct Doubt {
         var count = 0
         var startNanoseconds: Int64
     }
 
-    /// While a camera is away, a loss is told of at least so often: what ends the recording meanwhile takes no more with it.
+    /// While a camera is away, a loss is reported at least this often, so that a crash loses no more of the report.
     private static let longestUntoldNanoseconds: Int64 = 60_000_000_000
     /// Where a picture was taken out so many pictures late, it was us who left the driver without buffers.
     private static let overloadPictures: Int64 = 2

@@ -19,7 +19,7 @@ final class QueuedCamera: CameraInput {
     private var camera: (any CameraInput)?
     private var isStarted = false
 
-    /// - Parameter camera: open, not started, and nobody else's from here on.
+    /// - Parameter camera: open, not started, and owned by this object from here on.
     init(_ camera: any CameraInput) {
         choice = camera.choice
         layout = camera.layout

@@ -65,7 +65,7 @@ struct NetworkGap {
             text: text)
     }
 
-    /// The same gap from a time on, what came before having been told.
+    /// The rest of the gap from a time on, after its beginning was reported.
     func continued(fromNanoseconds time: Int64) -> NetworkGap {
         NetworkGap(cause, reason ?? text, startNanoseconds: time)
     }

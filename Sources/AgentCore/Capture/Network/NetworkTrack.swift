@@ -26,7 +26,7 @@ protocol NetworkTrack: AnyObject {
         throws(EncodingError)
     /// Does what can be done without an encoder.
     func follow(_ wishes: PictureRequests.Wishes)
-    /// Gives what is still inside, and tells what is missing until then.
+    /// Outputs queued samples, and reports the loss until then.
     func finish(atNanoseconds end: Int64, _ output: CaptureOutput) throws(EncodingError)
 }
 
@@ -36,7 +36,7 @@ extension NetworkTrack {
 
 /// What tracks of network cameras have in common: where they are, and what is missing.
 struct NetworkProgress {
-    /// While a camera is away, a loss is told of at least so often: what ends the recording meanwhile takes no more with it.
+    /// While a camera is away, a loss is reported at least this often, so that a crash loses no more of the report.
     static let longestUntoldNanoseconds: Int64 = 60_000_000_000
 
     let kind: TrackKind
@@ -45,7 +45,7 @@ struct NetworkProgress {
     private(set) var endNanoseconds: Int64?
     private(set) var intervalNanoseconds: Int64
     private var gap: NetworkGap?
-    /// Stamps that were not believed, since when: not yet told.
+    /// Implausible timestamps that are not reported yet, and since when.
     private var stray: (count: Int, startNanoseconds: Int64)?
 
     init(_ kind: TrackKind, durationNanoseconds: Int64?, intervalNanoseconds: Int64) {
@@ -83,7 +83,7 @@ struct NetworkProgress {
         gap?.drop()
     }
 
-    /// A sample is recorded: what was missing before it is told.
+    /// A sample is recorded: the loss before it is reported.
     mutating func record(_ sample: EncodedSample, _ output: CaptureOutput) {
         close(atNanoseconds: sample.ptsNanoseconds, output)
         if sample.durationNanoseconds > 0 { intervalNanoseconds = sample.durationNanoseconds }
@@ -95,7 +95,7 @@ struct NetworkProgress {
         endNanoseconds = max(end, endNanoseconds ?? end)
     }
 
-    /// What is missing for a long time is told in parts.
+    /// A long loss is reported in parts.
     mutating func tick(_ output: CaptureOutput) {
         let now = output.nowNanoseconds
         if let stray, now - stray.startNanoseconds >= Self.longestUntoldNanoseconds {
