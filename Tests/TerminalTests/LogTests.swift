@@ -42,7 +42,7 @@ import Testing
         let odd =
             "a\nb\r\t\u{0}\u{1B}[31m\u{7F}\u{9B}2J\u{2028}\u{202E}\\\"}{ käse 漢字 \u{1F4F7}"
         let line = entry(odd, ["na\nme": odd, "time": "x", "level": "y", "message": "z"]).json
-        #expect(!line.unicodeScalars.contains(where: \.breaksLine))
+        #expect(!line.unicodeScalars.contains { $0.breaksLine })
         #expect(line.contains(#"a\nb\r\t\u0000\u001b[31m\u007f\u009b2J\u2028\u202e\\\"}{ käse 漢字"#))
         let read = try object(line)
         #expect(read["message"] == odd)
@@ -51,7 +51,7 @@ import Testing
         #expect(read["level"] == "info" && read["level_"] == "y")
         #expect(read["time_"] == "x" && read["message_"] == "z")
         let text = entry(odd, ["source": "a\nb", "x": "\u{1B}"]).text
-        #expect(!text.unicodeScalars.contains(where: \.breaksLine))
+        #expect(!text.unicodeScalars.contains { $0.breaksLine })
         #expect(text.hasPrefix("09:40:01.123 info    a\\u{a}b: a\\u{a}b"))
     }
 
