@@ -109,7 +109,9 @@ package struct ZeroTie<Clock: Hashable & Sendable>: Sendable {
     /// The instants that are in most ranges; of several such regions, the shortest.
     private var region: Range? {
         let narrow = ranges.values.filter { $0.half <= Self.wideNanoseconds }
-        let voters = narrow.isEmpty ? Array(ranges.values) : narrow
+        // In one order: of regions that are alike, the earliest counts.
+        let voters = (narrow.isEmpty ? Array(ranges.values) : narrow)
+            .sorted { ($0.lowest, $0.highest) < ($1.lowest, $1.highest) }
         var best: (region: Range, votes: Int)?
         for begin in voters {
             let holding = voters.filter { $0.contains(begin.lowest) }

@@ -207,13 +207,16 @@ package struct SourceRecovery {
             $0.offset >= ownEntries.startIndex || $0.element.kind != .earlier
         }.map(\.element).flatMap(numbered)
         let fragments = surveys.flatMap(\.fragments)
-        let known = Set(
-            fragments.map(\.spool) + lines.map(\.spool) + removing.map(\.spool)
-                + ownEntries.filter(\.isTakenOver).compactMap {
-                    $0.spool.flatMap(SpoolID.init(hexadecimal:))
-                })
+        let taken = ownEntries.filter(\.isTakenOver).compactMap {
+            $0.spool.flatMap(SpoolID.init(hexadecimal:))
+        }
+        let all = fragments.map(\.spool) + lines.map(\.spool) + removing.map(\.spool) + taken
+        let known = Set(all)
+        // In the order in which the ledger names them: descriptions list them, and the most recent one is the last.
+        let named = entries.compactMap { $0.spool.flatMap(SpoolID.init(hexadecimal:)) }
+        var seen: Set<SpoolID> = []
         let moved = continuations.flatMap(\.runsOnDisk)
-        for spool in known {
+        for spool in named + all where known.contains(spool) && seen.insert(spool).inserted {
             let ownFragments = fragments.filter { $0.spool == spool }
             let own = ownFragments.flatMap(\.runs)
             let explained = lines.filter { $0.spool == spool }
