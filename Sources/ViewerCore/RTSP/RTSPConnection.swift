@@ -59,7 +59,8 @@ final class RTSPConnection: ChannelInboundHandler {
     private var playing: Task<Void, Never>?
     /// Live pictures are left out up to the next keyframe.
     private var isSkipping = false
-    private(set) var skippedGroups: UInt64 = 0
+    /// That it is too slow has been logged.
+    private var isKnownSlow = false
     private var outstandingBytes = 0
     /// When a write was taken last, or the first one was begun; monotonic, nanoseconds.
     private var progressed: Int64 = 0
@@ -355,7 +356,10 @@ final class RTSPConnection: ChannelInboundHandler {
         let isFull = outstandingBytes > Self.maximumOutstandingBytes
         if isSkipping || isFull {
             guard batch.batch.beginsDecodable, !isFull else {
-                if !isSkipping { skippedGroups += 1 }
+                if isFull, !isKnownSlow {
+                    isKnownSlow = true
+                    service.logger.info("RTSP: \(address) is too slow: pictures are left out")
+                }
                 isSkipping = true
                 return
             }

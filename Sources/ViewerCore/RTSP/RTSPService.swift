@@ -79,6 +79,11 @@ final class RTSPService: Sendable {
     /// - Returns: false when the account has too many already.
     private func admit(_ number: Int, _ identity: Identity) -> Bool {
         state.withLock { state in
+            // It may be gone while its wish was looked up.
+            guard
+                state.readers[number] != nil
+                    || state.strangers.contains(where: { $0.number == number })
+            else { return false }
             if state.readers[number] == nil, identity != .nobody {
                 let own = state.readers.values.count { $0 == identity }
                 guard own < Self.maximumReadersOfAccount else { return false }
