@@ -85,6 +85,9 @@ enum Seeds {
         save(CameraSeeds.sound, "\(directory)/descriptions/sound")
         save(CameraSeeds.challenge, "\(directory)/descriptions/challenge")
         save(CameraSeeds.address, "\(directory)/descriptions/address")
+        save(RTSPClientSeeds.played, "\(directory)/rtsp-client/session")
+        save(RTSPClientSeeds.refused, "\(directory)/rtsp-client/refused")
+        save(RTSPClientSeeds.samples, "\(directory)/served-samples/samples")
         for (name, answer) in answers { save(Array(answer.utf8), "\(directory)/answers/\(name)") }
         do throws(MP4Error) {
             let growing = try recording()
