@@ -10,8 +10,9 @@ import { LiveWall } from './live-wall.js';
 /** The header that the address stands for; empty: a cookie, or nothing is needed. */
 function authorization() {
     const token = new URLSearchParams(location.hash.slice(1)).get('token');
-    if (token) return `Bearer ${token}`;
-    return new URLSearchParams(location.search).has('signature') ? `Link ${location.pathname}${location.search}` : '';
+    if (token) return ['Bearer', token].join(' ');
+    const isLink = new URLSearchParams(location.search).has('signature');
+    return isLink ? ['Link', location.pathname + location.search].join(' ') : '';
 }
 
 function open() {
