@@ -199,6 +199,10 @@ struct ModuleMap {
             "what is recorded of a source, held elsewhere, missing and twice changes one account of its numbers",
         "Sources/AgentCore/Uplink/Delivery.swift":
             "all that befalls an agent's spools changes the same senders, which nobody else may",
+        "Sources/Wire/AgentLink/AgentLink.swift":
+            "every message of a connection changes the same state, cursors and pauses",
+        "Tests/SimulationTests/Group/GroupSimulation.swift":
+            "boxes, collectors, both of a box's connections and what befalls them share one time and one chance",
         "Tests/SimulationTests/SystemSimulation.swift":
             "boxes, network, collector, store and what befalls them share one time and one chance",
         "Sources/Archive/Writing/Segmenter.swift":
