@@ -111,7 +111,8 @@ def rtsp(site):
         began = time.monotonic()
         pull(f"{site.rtsp}/latest/stage", path, transport)
         took = time.monotonic() - began
-        expect(10 < took < 20, f"twelve seconds took {took:.1f} s")
+        # No faster than it was recorded; a busy machine takes its time to begin.
+        expect(10 < took < 60, f"twelve seconds took {took:.1f} s")
         worst = max(worst, same(path, whole, f"FFmpeg over {transport}", complete=True))
         path = os.path.join(site.directory, f"{transport}-part.nut")
         pull(f"{site.rtsp}/{site.session}/stage?from=5.5", path, transport, "-t", "3")
