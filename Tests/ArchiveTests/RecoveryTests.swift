@@ -352,8 +352,8 @@ private typealias Scene = RecoveryScene
         #expect(try blank.recover().session == nil)
         #expect(try blank.layout.sessionNames() == [])
 
-        // The second session of one zero has a number behind it.
-        for suffix in ["", "-2", "-17"] {
+        // Where agents have several collectors, the name of the one that began it; a second session of one zero has a number.
+        for suffix in ["", "-2", "-17", "-north", "-north-2"] {
             let scene = try Scene(suffix: suffix)
             try scene.write(segment: 0, fragments: 0..<2, finished: false)
             _ = try scene.recover()
@@ -362,7 +362,7 @@ private typealias Scene = RecoveryScene
             #expect(report.sources.first?.recordedSamples == 20)
         }
         // A foreign directory is left unchanged.
-        for suffix in ["-1", "-", "-copy", "x"] {
+        for suffix in ["-", "x", ".copy"] {
             let scene = try Scene(suffix: suffix)
             try scene.write(segment: 0, fragments: 0..<2, finished: false)
             _ = try scene.recover()
