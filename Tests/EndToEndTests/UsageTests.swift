@@ -98,7 +98,7 @@ extension EndToEnd {
             Wish(.viewer, "--store-redirect 60s", 64, "--store-redirect needs an object store"),
             Wish(.viewer, "--store-redirect 0s", 64, "--store-redirect must be from 1s to 7d"),
             Wish(.collector, "--release stored", 64, "--release stored needs an object store"),
-            Wish(.collector, "--release soon", 64, "'local' and 'stored'"),
+            Wish(.collector, "--release soon", 64, "'mirrored' or 'stored'"),
             Wish(.archive, "mark latest text --at soon", 64, "'soon' is invalid for '--at"),
             Wish(.archive, "mark latest --at 5", 64, "--at and --source need a text"),
             Wish(.archive, "mark latest --remove 12", 64, "'12' is not a mark's ID"),
