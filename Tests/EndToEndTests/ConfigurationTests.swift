@@ -54,7 +54,11 @@ extension EndToEnd {
                     switch option {
                     case "keys", "tls-certificate", "tls-key": ""
                     // For network cameras only; the configuration has one of the box.
-                    case "camera-login", "camera-transport", "camera-ca", "camera-fingerprint": ""
+                    case "camera-login", "camera-transport", "camera-ca", "camera-fingerprint",
+                        "delay":
+                        ""
+                    // Without the certificate.
+                    case "rtsp": "rtsp: 127.0.0.1:8554"
                     // On an address for other machines it would require a key.
                     case "listen" where program != .viewer: "listen: tcp://127.0.0.1:5550"
                     case "feed" where program == .collector: "feed: tcp://127.0.0.1:5560"
