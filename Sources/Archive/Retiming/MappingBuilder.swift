@@ -9,9 +9,9 @@ struct MappingBuilder {
     static let toleranceNanoseconds: Int64 = 1_000
     /// A clock's offset changes by less than this from run to run; a larger change is a jump between them.
     private static let stepNanoseconds: Int64 = 1_000_000
-    /// Maximum change of a shift, ppm of the time between runs: recorded times were slewed by up to 500 ppm, and clocks
-    /// differ in rate.
-    private static let slewPPM: Int64 = 600
+    /// Change of a shift per nanosecond, ppm: half of what pictures of one clock may move against each other, because a positive
+    /// and a negative shift may be neighbours.
+    private static let slewPPM: Int64 = 250
     /// Maximum distance of a written sample from its stamp: half a tick for pictures, and two more ticks for audio that is placed
     /// end to end.
     private static func toleranceTicks(_ kind: TrackKind) -> Int64 { kind == .audio ? 3 : 1 }
@@ -40,8 +40,6 @@ struct MappingBuilder {
         var boundNanoseconds: UInt64
         /// Whether the sample was written at the time of its stamp.
         var isAsStamped: Bool
-        /// Whether the computed bound exceeded the recorded one, so that the computed time was moved.
-        var isHeld = false
         /// Session time of the stamp on the new timeline.
         var sessionNanoseconds: Int64
     }
@@ -104,9 +102,7 @@ struct MappingBuilder {
             run: run,
             shiftNanoseconds: isAsStamped ? belongs &- stamped : belongs &- recorded,
             boundNanoseconds: bound,
-            isAsStamped: isAsStamped,
-            isHeld: UInt64(clamping: estimate.boundNanoseconds) > run.boundNanoseconds,
-            sessionNanoseconds: belongs)
+            isAsStamped: isAsStamped, sessionNanoseconds: belongs)
     }
 
     /// A shift whose bound is not above the recorded one: the true time is within both bounds of both times.
@@ -173,8 +169,6 @@ struct MappingBuilder {
                     let from = before[first].shiftNanoseconds,
                     let to = before[second].shiftNanoseconds,
                     distance(from, to) <= Self.stepNanoseconds,
-                    before[first].isHeld || before[second].isHeld
-                        || places[first].shiftNanoseconds != from,
                     let limited = places[first].shiftNanoseconds,
                     let shift = places[second].shiftNanoseconds
                 else { continue }
