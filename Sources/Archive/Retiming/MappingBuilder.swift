@@ -9,9 +9,6 @@ struct MappingBuilder {
     static let toleranceNanoseconds: Int64 = 1_000
     /// A clock's offset changes by less than this from run to run; a larger change is a jump between them.
     private static let stepNanoseconds: Int64 = 1_000_000
-    /// Change of a shift per nanosecond, ppm: half of what pictures of one clock may move against each other, because a positive
-    /// and a negative shift may be neighbours.
-    private static let slewPPM: Int64 = 250
     /// Maximum distance of a written sample from its stamp: half a tick for pictures, and two more ticks for audio that is placed
     /// end to end.
     private static func toleranceTicks(_ kind: TrackKind) -> Int64 { kind == .audio ? 3 : 1 }
@@ -49,7 +46,6 @@ struct MappingBuilder {
     func mapping(_ timelines: inout [EpochID: RetroTimeline]) -> [RetimingRecord.Knot]? {
         var places = track.runs.map { place($0, &timelines) }
         settleOddities(&places)
-        limitSlew(&places)
         var corners: [RetimingRecord.Knot] = []
         var limits: [UInt64] = []
         var previous: Place?
@@ -148,46 +144,6 @@ struct MappingBuilder {
             } else {
                 places[index].shiftNanoseconds = nil
             }
-        }
-    }
-
-    /// Limits the change of shifts from run to run, except at jumps: where a computed bound exceeds the recorded one, the
-    /// computed time was moved for it (``within(_:_:_:_:)``).
-    ///
-    /// A shift is only reduced. A time between the recorded and the computed one is within the recorded bound.
-    private func limitSlew(_ places: inout [Place]) {
-        let stamped = places.indices.filter {
-            places[$0].isAsStamped && places[$0].shiftNanoseconds != nil
-        }
-        let before = places
-        for pairs in [
-            Array(zip(stamped, stamped.dropFirst())),
-            zip(stamped.dropFirst(), stamped).reversed(),
-        ] {
-            for (first, second) in pairs {
-                guard before[first].run.clock?.epoch == before[second].run.clock?.epoch,
-                    let from = before[first].shiftNanoseconds,
-                    let to = before[second].shiftNanoseconds,
-                    distance(from, to) <= Self.stepNanoseconds,
-                    let limited = places[first].shiftNanoseconds,
-                    let shift = places[second].shiftNanoseconds
-                else { continue }
-                let apart = distance(
-                    before[first].run.stampNanoseconds, before[second].run.stampNanoseconds)
-                let change = apart / 1_000_000 * Self.slewPPM
-                places[second].shiftNanoseconds =
-                    shift >= 0
-                    ? min(shift, max(0, limited).clampedAdding(change))
-                    : max(shift, min(0, limited).clampedSubtracting(change))
-            }
-        }
-        for index in stamped {
-            guard let shift = places[index].shiftNanoseconds,
-                let computed = before[index].shiftNanoseconds
-            else { continue }
-            places[index].boundNanoseconds = min(
-                before[index].boundNanoseconds.clampedAdding(UInt64(distance(shift, computed))),
-                max(before[index].boundNanoseconds, before[index].run.boundNanoseconds))
         }
     }
 
