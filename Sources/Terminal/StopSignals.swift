@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import Synchronization
 
 /// SIGINT and SIGTERM as requests to finish: the first one is graceful, the second one immediate.
 package final class StopSignals: Sendable {
@@ -43,20 +44,77 @@ package final class ReloadSignal: Sendable {
     }
 }
 
-/// Signals delivered to a queue, where, unlike in a signal handler, any function may be called.
-private final class SignalWatch: Sendable {
-    // Retained while signals are handled; created once, only released.
-    nonisolated(unsafe) private let sources: [any DispatchSourceSignal]
+/// Calls a closure for certain signals until it is released; then they have their default action again.
+final class SignalWatch: Sendable {
+    private let signals: [Int32]
 
+    /// A signal that arrives after this has returned is heard.
+    ///
+    /// - Parameter heard: called on the signals' serial queue, where, unlike in a signal handler, any function may be
+    ///   called.
     init(_ signals: [Int32], _ heard: @escaping @Sendable (Int32) -> Void) {
-        let queue = DispatchQueue(label: "signals")
-        sources = signals.map { number in
-            // The default action would end the program first.
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
-            source.setEventHandler { heard(number) }
-            source.resume()
-            return source
+        self.signals = signals
+        SignalPipe.shared.receive(signals, heard)
+    }
+
+    deinit { SignalPipe.shared.forget(signals) }
+}
+
+/// The way of all signals from their handler to a serial queue: a pipe (signal-safety(7)).
+///
+/// A dispatch signal source registers on another thread and loses the signals that come before that; a program that is
+/// stopped as soon as it says that it listens would go on.
+private final class SignalPipe: Sendable {
+    static let shared = SignalPipe()
+
+    private let receivers = Mutex<[Int32: @Sendable (Int32) -> Void]>([:])
+    // Created once, only released.
+    nonisolated(unsafe) private let source: any DispatchSourceRead
+
+    private init() {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { fatalError("no pipe for signals: errno \(errno)") }
+        for end in ends {
+            _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+            // A handler must never wait.
+            _ = fcntl(end, F_SETFL, O_NONBLOCK)
+        }
+        signalPipeEnd = ends[1]
+        let reader = ends[0]
+        source = DispatchSource.makeReadSource(
+            fileDescriptor: reader, queue: DispatchQueue(label: "signals"))
+        source.setEventHandler { [weak self] in
+            var number: UInt8 = 0
+            while read(reader, &number, 1) == 1 { self?.deliver(Int32(number)) }
+        }
+        source.resume()
+    }
+
+    func receive(_ signals: [Int32], _ heard: @escaping @Sendable (Int32) -> Void) {
+        receivers.withLock { receivers in
+            for number in signals { receivers[number] = heard }
+        }
+        for number in signals {
+            signal(number) { number in
+                let error = errno
+                var byte = UInt8(truncatingIfNeeded: number)
+                _ = write(signalPipeEnd, &byte, 1)
+                errno = error
+            }
         }
     }
+
+    func forget(_ signals: [Int32]) {
+        for number in signals { signal(number, SIG_DFL) }
+        receivers.withLock { receivers in
+            for number in signals { receivers[number] = nil }
+        }
+    }
+
+    private func deliver(_ number: Int32) {
+        receivers.withLock { $0[number] }?(number)
+    }
 }
+
+/// The pipe's end for the handler, which may not call anything that locks or allocates. Set once, before any handler.
+nonisolated(unsafe) private var signalPipeEnd: Int32 = -1

@@ -1,0 +1,26 @@
+import Dispatch
+import Glibc
+import Testing
+
+@testable import Terminal
+
+@Suite(.serialized) struct SignalTests {
+    @Test func `a signal is heard from the moment that the watch exists`() throws {
+        for _ in 0..<200 {
+            let heard = DispatchSemaphore(value: 0)
+            let watch = SignalWatch([SIGWINCH]) { number in
+                if number == SIGWINCH { heard.signal() }
+            }
+            kill(getpid(), SIGWINCH)
+            try #require(heard.wait(timeout: .now() + .seconds(60)) == .success)
+            withExtendedLifetime(watch) {}
+        }
+    }
+
+    @Test func `after the watch a signal has its default action again`() {
+        _ = SignalWatch([SIGURG]) { _ in }
+        var action = sigaction()
+        sigaction(SIGURG, nil, &action)
+        #expect(action.__sigaction_handler.sa_handler == nil)
+    }
+}
