@@ -7,8 +7,6 @@ import subprocess
 
 # What is allowed of pictures of one clock: a change of rate, and the rounding of two times to a track's timescale.
 SLEW, ROUNDING = 500e-6, 50e-6
-# What retiming adds at single pictures: up to 0.2 ms were measured. Its offsets are not limited to a rate of change, which is a fault to mend.
-RETIMED = 250e-6
 # How much earlier than a file's beginning its first picture may be captured (`SegmentPlan`).
 BOUNDARY = 0.001
 # Beyond the stored bound, seconds.
@@ -126,13 +124,12 @@ def judge_times(report, when, tributary, archive):
             error = abs(after.presented - before.presented - distance)
             # A picture up to a millisecond before a boundary counts as at it, and is the first one of its file.
             moved = first[before.file] is before or first[after.file] is after
-            allowed = distance * SLEW + ROUNDING + (BOUNDARY if moved else 0) + (RETIMED if when == "retimed" else 0)
-            strained += error > allowed
+            strained += error > distance * SLEW + ROUNDING + (BOUNDARY if moved else 0)
             worst = max(worst, error)
             backward += after.presented <= before.presented
         report.expect(not strained and not backward,
                       f"{when}: {name}: distances of {len(track)} pictures differ from their codes' by {milliseconds(worst)} at most"
-                      + f"; {strained} by more than is allowed, {backward} pictures are not after the one before")
+                      + f"; {strained} by more than 500 ppm, {backward} pictures are not after the one before")
         errors = [(abs(picture.deviation - shared(picture.captured)), bounds[picture.file]) for picture in track]
         beyond = sum(error > TOLERANCE + bound for error, bound in errors)
         report.expect(not beyond, f"{when}: {name}: pictures are {milliseconds(max(errors)[0])} off the timeline at most; "

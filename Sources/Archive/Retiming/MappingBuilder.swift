@@ -39,6 +39,8 @@ struct MappingBuilder {
         var isAsStamped: Bool
         /// Session time of the stamp on the new timeline.
         var sessionNanoseconds: Int64
+        /// Of the sample's times; nil when its clock was not measured.
+        var choice: TimeChoice?
     }
 
     /// The mapping; nil when the track has no run, or none that can be placed.
@@ -46,6 +48,7 @@ struct MappingBuilder {
     func mapping(_ timelines: inout [EpochID: RetroTimeline]) -> [RetimingRecord.Knot]? {
         var places = track.runs.map { place($0, &timelines) }
         settleOddities(&places)
+        limitSlew(&places)
         var corners: [RetimingRecord.Knot] = []
         var limits: [UInt64] = []
         var previous: Place?
@@ -86,41 +89,20 @@ struct MappingBuilder {
         let stamped =
             run.stampNanoseconds &+ run.appliedOffsetNanoseconds
             &- clock.collectorZeroNanoseconds
-        let (belongs, bound) = Self.within(
-            stamped, run.boundNanoseconds,
-            run.stampNanoseconds &+ estimate.offsetNanoseconds,
-            UInt64(clamping: estimate.boundNanoseconds)
+        let choice = TimeChoice(
+            recorded: stamped, recordedBound: run.boundNanoseconds,
+            computed: run.stampNanoseconds &+ estimate.offsetNanoseconds,
+            computedBound: UInt64(clamping: estimate.boundNanoseconds)
                 .clampedAdding(UInt64(2 * Self.toleranceNanoseconds)))
+        let belongs = choice.nearest
         let tick = 1_000_000_000 / Int64(track.timescale.ticksPerSecond) + 1
         let isAsStamped =
             distance(recorded, stamped) <= tick * Self.toleranceTicks(kind)
         return Place(
             run: run,
             shiftNanoseconds: isAsStamped ? belongs &- stamped : belongs &- recorded,
-            boundNanoseconds: bound,
-            isAsStamped: isAsStamped, sessionNanoseconds: belongs)
-    }
-
-    /// A shift whose bound is not above the recorded one: the true time is within both bounds of both times.
-    private static func within(
-        _ recorded: Int64, _ recordedBound: UInt64, _ computed: Int64, _ bound: UInt64
-    ) -> (place: Int64, boundNanoseconds: UInt64) {
-        guard bound > recordedBound else { return (computed, bound) }
-        let limit = Int64(clamping: recordedBound)
-        let own = Int64(clamping: bound)
-        let lowest = max(
-            recorded.clampedSubtracting(limit), computed.clampedSubtracting(own))
-        let highest = min(recorded.clampedAdding(limit), computed.clampedAdding(own))
-        // They contradict each other: the smaller bound applies.
-        guard lowest <= highest else { return (recorded, recordedBound) }
-        let place = max(
-            highest.clampedSubtracting(limit), min(lowest.clampedAdding(limit), computed))
-        return (
-            place,
-            UInt64(
-                clamping: max(
-                    place.clampedSubtracting(lowest), highest.clampedSubtracting(place)))
-        )
+            boundNanoseconds: choice.boundNanoseconds(at: belongs),
+            isAsStamped: isAsStamped, sessionNanoseconds: belongs, choice: choice)
     }
 
     /// Handles samples that were not written at their stamps. Such a sample is moved to its stamp only if that lies
@@ -145,6 +127,45 @@ struct MappingBuilder {
                 places[index].shiftNanoseconds = nil
             }
         }
+    }
+
+    /// Moves runs beside one whose computed time cannot be used, so that times of one clock keep their distances.
+    private func limitSlew(_ places: inout [Place]) {
+        var chain: [Int] = []
+        for index in places.indices
+        where places[index].isAsStamped && places[index].choice != nil {
+            if let last = chain.last, !isContinuous(places[last], places[index]) {
+                limitSlew(&places, chain)
+                chain = []
+            }
+            chain.append(index)
+        }
+        limitSlew(&places, chain)
+    }
+
+    private func limitSlew(_ places: inout [Place], _ chain: [Int]) {
+        let choices = chain.compactMap { places[$0].choice }
+        guard choices.contains(where: { $0.nearest != $0.computed }),
+            let deviations = SlewLimit.deviations(
+                choices.map(\.deviations), at: chain.map { places[$0].run.stampNanoseconds })
+        else { return }
+        for ((index, choice), deviation) in zip(zip(chain, choices), deviations) {
+            let time = choice.computed &+ deviation
+            places[index].shiftNanoseconds =
+                places[index].shiftNanoseconds.map { $0 &+ time &- choice.nearest }
+            places[index].sessionNanoseconds = time
+            places[index].boundNanoseconds = choice.boundNanoseconds(at: time)
+        }
+    }
+
+    /// Whether two consecutive runs are of one clock, whose computed offset did not jump between them.
+    private func isContinuous(_ first: Place, _ second: Place) -> Bool {
+        guard first.run.clock?.epoch == second.run.clock?.epoch,
+            let before = first.choice, let after = second.choice
+        else { return false }
+        return distance(
+            before.computed &- first.run.stampNanoseconds,
+            after.computed &- second.run.stampNanoseconds) <= Self.stepNanoseconds
     }
 
     /// The session time of a recorded time.
