@@ -2,6 +2,7 @@
 // The newest recorded picture of a source, shown until its first live one can be decoded: that comes with a keyframe, which may be seconds away.
 
 import { address, get, request } from './api.js';
+import { hasPictures } from './playback-coverage.js';
 
 /** A live picture mostly comes at once, and then nothing is asked for. Milliseconds. */
 const patience = 120;
@@ -35,8 +36,9 @@ export async function recordedPicture(session, source, signal) {
     if (signal.aborted) return undefined;
     try {
         const { sources } = await overviewOf(session);
-        const end = sources.find((/** @type {{ name: string }} */ one) => one.name === source)?.endSeconds;
-        if (end === undefined || signal.aborted) return undefined;
+        const found = sources.find((/** @type {{ name: string }} */ one) => one.name === source);
+        const end = found?.endSeconds;
+        if (end === undefined || !hasPictures(found) || signal.aborted) return undefined;
         const path = address`/api/v1/sessions/${session}/sources/${source}/picture.jpg`;
         const response = await request(`${path}?at=${(end - 0.001).toFixed(6)}&nearest=yes&width=${width}`, { signal });
         const at = Number(response.headers.get('X-Tributary-At') ?? NaN);

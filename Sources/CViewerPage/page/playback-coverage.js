@@ -38,6 +38,12 @@ export function readCoverage(session, part = {}) {
 }
 
 /**
+ * Whether a source has pictures; true as well where its formats are not known yet.
+ * @param {{ formats: string[] }} source Of a session's overview.
+ */
+export const hasPictures = ({ formats }) => formats.length === 0 || formats.some((text) => text.startsWith('video'));
+
+/**
  * From the first to the last that is recorded of some sources.
  * @param {Lane[]} lanes
  */

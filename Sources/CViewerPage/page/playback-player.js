@@ -48,6 +48,8 @@ export class PlaybackPlayer {
         this.session = session;
         this.zero = zero;
         this.lanes = lanes;
+        /** @type {Set<string>} Names of sources that have only sound. */
+        this.soundOnly = new Set();
         const { start } = extent(lanes);
         // Media elements know no time below 0; sessions do.
         this.base = Math.min(0, Math.floor(start) - 1);
@@ -320,7 +322,7 @@ export class PlaybackPlayer {
     /** The tiles show what belongs to the clock's time. */
     #follow() {
         const { now, rate, isRunning } = this.clock;
-        for (const tile of this.tiles) tile.follow(now, rate, isRunning, this.lane(tile.name));
+        for (const tile of this.tiles) tile.follow(now, rate, isRunning, this.lane(tile.name), !this.soundOnly.has(tile.name));
     }
 
     /** At the end, and at the ends of a loop. */

@@ -110,10 +110,11 @@ export class PlaybackTile {
      * @param {number} rate
      * @param {boolean} isRunning
      * @param {Lane | undefined} lane
+     * @param {boolean} hasPictures
      */
-    follow(time, rate, isRunning, lane) {
+    follow(time, rate, isRunning, lane, hasPictures) {
         const { media } = this;
-        if (!this.index.isRead && !this.video.poster && performance.now() - this.made > stillPatience && lane?.recorded.length) {
+        if (hasPictures && !this.index.isRead && !this.video.poster && performance.now() - this.made > stillPatience && lane?.recorded.length) {
             const path = address`/api/v1/sessions/${this.index.session}/sources/${this.name}/picture.jpg`;
             this.video.poster = `${path}?at=${time.toFixed(3)}&nearest=yes&width=${stillWidth}`;
         }

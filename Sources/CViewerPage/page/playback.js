@@ -11,7 +11,7 @@ import { showKeys, useKeys } from './keys.js';
 import { parseTime, PlaybackAddress, sessionOf } from './playback-address.js';
 import { chooseSources, mostSources } from './playback-choice.js';
 import { PlaybackControls, speeds, speedText } from './playback-controls.js';
-import { beginning, isGrowing, readCoverage } from './playback-coverage.js';
+import { beginning, hasPictures, isGrowing, readCoverage } from './playback-coverage.js';
 import { MarkPanel, markWords } from './playback-marks.js';
 import { MissingPanel } from './playback-missing.js';
 import { PlaybackPlayer } from './playback-player.js';
@@ -234,6 +234,9 @@ class PlaybackPage {
         setText(this.title, title);
         this.title.title = utc(new Date(overview.zero));
         setTitle(title);
+        const soundOnly = new Set(overview.sources.filter((source) => !hasPictures(source)).map(({ name }) => name));
+        this.player.soundOnly = soundOnly;
+        this.timeline.hover.soundOnly = soundOnly;
         const { start, end } = this.player.extent;
         const size = overview.sources.reduce((sum, source) => sum + source.sizeBytes, 0);
         const missing = missingText(this.player.lanes.flatMap((lane) => [...lane.missing, ...lane.unplaced]));

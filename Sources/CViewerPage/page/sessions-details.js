@@ -2,6 +2,7 @@
 // What a list does not say of a session: its length and what is missing. Asked for when it comes into view, a few at a time.
 
 import { address, get } from './api.js';
+import { hasPictures } from './playback-coverage.js';
 
 /** Sessions that are asked for at once: each reads files. */
 const atOnce = 3;
@@ -26,7 +27,7 @@ export async function readDetails(session) {
     const missing = lanes.flatMap((/** @type {import('./playback-coverage.js').Lane} */ lane) => [...lane.missing, ...lane.unplaced]);
     const sources = overview.sources.map((/** @type {any} */ source) => ({
         name: source.name,
-        hasPictures: source.formats.length === 0 || source.formats.some((/** @type {string} */ text) => text.startsWith('video')),
+        hasPictures: hasPictures(source),
         start: source.startSeconds ?? NaN, end: source.endSeconds ?? NaN,
     }));
     const starts = sources.map((/** @type {any} */ source) => source.start).filter(Number.isFinite);

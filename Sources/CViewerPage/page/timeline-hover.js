@@ -24,6 +24,8 @@ export class TimelineHover {
     constructor(session, zero) {
         this.session = session;
         this.zero = zero;
+        /** @type {Set<string>} Names of sources that have only sound. */
+        this.soundOnly = new Set();
         this.picture = element('img', { alt: '', width: pictureWidth, height: 108, hidden: true });
         this.time = element('p', { className: 'figures' });
         this.words = element('p', { className: 'gap-words', hidden: true });
@@ -85,7 +87,7 @@ export class TimelineHover {
      */
     #pictureAddress(lane, time, step) {
         const first = lane.recorded[0];
-        if (!first || time < first.startSeconds) return '';
+        if (!first || time < first.startSeconds || this.soundOnly.has(lane.source)) return '';
         // The same picture for the same few pixels.
         const at = Math.max(first.startSeconds, Math.round(time / step) * step);
         // In a gap there is none.
