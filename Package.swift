@@ -126,6 +126,7 @@ let package = Package(
         library("Threads", "CLinux"),
 
         // Level 1: one concern each.
+        library("Accounts", "Files", "Hashing", "Media", "Threads"),
         library("ObjectStore", "Files", "Hashing", "CCurl", "Media", "Threads"),
         library("RTSP", "Hashing", "Media"),
         library("Timing", "Media"),
@@ -201,7 +202,8 @@ let package = Package(
         .target(
             name: "ViewerCore",
             dependencies: viewerServer + [
-                "Hashing", logging, "Archive", "Catalog", "CLinux", "CViewerPage", "Files", "CZlib",
+                "Accounts", "Hashing", logging, "Archive", "Catalog", "CLinux", "CViewerPage",
+                "Files", "CZlib",
                 "Containers",
                 "Control", "Encoding",
                 "ExportCore", "JSON", "Library", "Media", "MP4", "Messaging", "Operations",
@@ -234,7 +236,8 @@ let package = Package(
         library("RecordingPrograms", "tributary", "tributary-agent", "tributary-collector"),
         library("Programs", "RecordingPrograms", "tributary-viewer"),
         program(
-            "tributary-viewer", "Archive", "Catalog", "CLinux", "Files", "JSON", "Library",
+            "tributary-viewer", "Accounts", "Archive", "Catalog", "CLinux", "Files", "JSON",
+            "Library",
             "Messaging",
             "Operations", "Recordings",
             "Threads", "Trust",
@@ -259,6 +262,10 @@ let package = Package(
             ],
             path: "Tests/Stores/Check", swiftSettings: settings),
         .target(name: "TestMedia", path: "Tests/TestMedia", swiftSettings: settings),
+        // Files of accounts for tests.
+        .target(
+            name: "TestAccounts", dependencies: ["Accounts", "Threads"], path: "Tests/TestAccounts",
+            swiftSettings: settings),
         // Reads `/metrics` as a monitoring system does.
         .target(name: "TestMetrics", path: "Tests/TestMetrics", swiftSettings: settings),
         // Recordings whose every time is known.
@@ -287,6 +294,7 @@ let package = Package(
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: settings),
         tests("Fuzz", "FuzzTargets"),
+        tests("Accounts", "Accounts", "Files", "Hashing", "Media", "TestAccounts", "Threads"),
         tests(
             "AgentCore", "Hashing", "AgentCore", "Devices", "Encoding", "Media", "Messaging",
             "CollectorClient", "RTSP", "Spooling", "TestMedia", "TestSpools", "Wire"),
@@ -357,10 +365,12 @@ let package = Package(
             .product(name: "NIOEmbedded", package: "swift-nio"),
             .product(name: "NIOHTTP1", package: "swift-nio"),
             .product(name: "NIOPosix", package: "swift-nio"),
-            .product(name: "NIOTLS", package: "swift-nio"), "Hashing", logging, "Archive",
+            .product(name: "NIOTLS", package: "swift-nio"), "Accounts", "Hashing", logging,
+            "Archive",
             "Containers",
             "ExportCore", "Library", "Media", "MP4", "ObjectStore", "Operations", "Recordings",
-            "RTSPServer", "TestMetrics", "TestRecordings", "TestSpools", "TestStores",
+            "RTSPServer", "TestAccounts", "TestMetrics", "TestRecordings", "TestSpools",
+            "TestStores",
             "ViewerCore", "Wire"),
         tests(
             "Uploading", "Archive", "Catalog", "Media", "ObjectStore", "TestRecordings",

@@ -67,7 +67,11 @@ final class SignalWatch: Sendable {
 private final class SignalPipe: Sendable {
     static let shared = SignalPipe()
 
-    private let receivers = Mutex<[Int32: @Sendable (Int32) -> Void]>([:])
+    private struct Receiver: Sendable {
+        let heard: @Sendable (Int32) -> Void
+    }
+
+    private let receivers = Mutex<[Int32: Receiver]>([:])
     // Created once, only released.
     nonisolated(unsafe) private let source: any DispatchSourceRead
 
@@ -92,7 +96,7 @@ private final class SignalPipe: Sendable {
 
     func receive(_ signals: [Int32], _ heard: @escaping @Sendable (Int32) -> Void) {
         receivers.withLock { receivers in
-            for number in signals { receivers[number] = heard }
+            for number in signals { receivers[number] = Receiver(heard: heard) }
         }
         for number in signals {
             signal(number) { number in
@@ -112,7 +116,7 @@ private final class SignalPipe: Sendable {
     }
 
     private func deliver(_ number: Int32) {
-        receivers.withLock { $0[number] }?(number)
+        receivers.withLock { $0[number] }?.heard(number)
     }
 }
 

@@ -1,5 +1,5 @@
 // @ts-check
-// What is taken out of a recording: a clip between the in and out points, a still picture, a link for somebody else.
+// Exports of a recording: a clip between the in and out points, a still picture, a link.
 
 import { account, address, ApiError, get, post, remove, request } from './api.js';
 import { button, element, setText } from './element.js';

@@ -37,10 +37,7 @@ export function readCoverage(session, part = {}) {
     return get(`${address`/api/v1/sessions/${session}/coverage`}?${query}`);
 }
 
-/**
- * Whether a source has pictures; true as well where its formats are not known yet.
- * @param {{ formats: string[] }} source Of a session's overview.
- */
+/** @param {{ formats: string[] }} source Of an overview; without formats, they are not known yet. */
 export const hasPictures = ({ formats }) => formats.length === 0 || formats.some((text) => text.startsWith('video'));
 
 /**

@@ -1,5 +1,5 @@
 // @ts-check
-// One track of one source in a media element: fetches what is wanted around a time and appends it (Media Source Extensions).
+// One track of a source in a media element: fetches segments around a time and appends them (Media Source Extensions).
 //
 // The element's time is session time less `base`, for every source alike: a file's origin is its samples' `timestampOffset`.
 
@@ -17,7 +17,7 @@ const usualBytes = 60e6;
 const totalBytes = 480e6;
 /** Pause after a failure, milliseconds. */
 const pause = 2000;
-/** What follows a sample later than this, after it should have ended, is behind a gap; seconds. */
+/** Minimum length of a gap between samples; seconds. */
 const gap = 0.25;
 /** A decoder that gives up twice within this time in the same segment will not decode it, milliseconds. */
 const suspicion = 60_000;

@@ -19,18 +19,17 @@ const startPatience = 700;
 const startDelay = 150;
 /** A step waits so long for what is next to it; milliseconds. */
 const stepPatience = 4000;
-/** A growing playlist is read again when its end is as near as this, so often; seconds. */
+/** A growing playlist is read again this near to its end, at this interval; seconds. */
 const nearEnd = 30;
 /** Sources that begin within so many seconds begin together; where a page opens near the end, it is so far before it. */
 const together = 2;
 const beforeEnd = 0.5;
-/** To open on a picture of every source, it is waited so long to know where these are; milliseconds. */
+/** Maximum wait for the first pictures' times when a page opens; milliseconds. */
 const openingPatience = 4000;
 const growing = 2;
 
 /**
- * A moment of a sample, to a millisecond where it is long enough. Not its very beginning: of a file whose times were computed again, a
- * fragment's later samples are some microseconds off.
+ * A time within a sample, to a millisecond if it is long enough. Not its beginning: samples of retimed files are some microseconds off.
  * @param {import('./playback-samples.js').Sample} sample
  */
 function within(sample) {
@@ -48,8 +47,8 @@ export class PlaybackPlayer {
         this.session = session;
         this.zero = zero;
         this.lanes = lanes;
-        /** @type {Set<string>} Names of sources that have only sound. */
-        this.soundOnly = new Set();
+        /** @type {string[]} */
+        this.soundOnly = [];
         const { start } = extent(lanes);
         // Media elements know no time below 0; sessions do.
         this.base = Math.min(0, Math.floor(start) - 1);
@@ -322,7 +321,7 @@ export class PlaybackPlayer {
     /** The tiles show what belongs to the clock's time. */
     #follow() {
         const { now, rate, isRunning } = this.clock;
-        for (const tile of this.tiles) tile.follow(now, rate, isRunning, this.lane(tile.name), !this.soundOnly.has(tile.name));
+        for (const tile of this.tiles) tile.follow(now, rate, isRunning, this.lane(tile.name), !this.soundOnly.includes(tile.name));
     }
 
     /** At the end, and at the ends of a loop. */

@@ -13,11 +13,11 @@ import { StillPictures } from './still-pictures.js';
 
 /** @typedef {import('./playback-coverage.js').Lane} Lane */
 
-/** What follows a picture later than this, after it should have ended, is told as a gap; seconds. */
+/** Minimum length of a gap between pictures; seconds. */
 const gap = 0.25;
 /** Words about loading wait so long, so that they do not flicker, milliseconds. */
 const patience = 400;
-/** What can be played of a long session is not known at once: until then, a still picture is shown. Milliseconds, and its width. */
+/** After this time without an index, a still picture of this width is shown; milliseconds. */
 const stillPatience = 250;
 const stillWidth = 640;
 /** A source that jumps so often within `window` shows single pictures for a while, milliseconds. */

@@ -23,11 +23,11 @@ import { gapWords } from './timeline-hover.js';
 
 /** Sources that are shown when the address names none. */
 const usualSources = 9;
-/** An address of the wall leads here: what is as new as this may not be recorded yet, seconds. */
+/** Newer pictures of the wall may not be recorded yet; seconds. */
 const justNow = 20;
 /** While it records, coverage is asked for so often, milliseconds. */
 const period = 3000;
-/** Heights of what is above and below the pictures, without the timeline, and of a picture's line; CSS pixels. */
+/** Heights around the tiles, without the timeline, and of a caption; CSS pixels. */
 const aroundTiles = 200;
 const captionHeight = 36;
 /** Jumps by shift and arrow, and by page up and down; seconds. */
@@ -234,9 +234,7 @@ class PlaybackPage {
         setText(this.title, title);
         this.title.title = utc(new Date(overview.zero));
         setTitle(title);
-        const soundOnly = new Set(overview.sources.filter((source) => !hasPictures(source)).map(({ name }) => name));
-        this.player.soundOnly = soundOnly;
-        this.timeline.hover.soundOnly = soundOnly;
+        this.player.soundOnly = this.timeline.hover.soundOnly = overview.sources.filter((source) => !hasPictures(source)).map(({ name }) => name);
         const { start, end } = this.player.extent;
         const size = overview.sources.reduce((sum, source) => sum + source.sizeBytes, 0);
         const missing = missingText(this.player.lanes.flatMap((lane) => [...lane.missing, ...lane.unplaced]));

@@ -24,8 +24,8 @@ export class TimelineHover {
     constructor(session, zero) {
         this.session = session;
         this.zero = zero;
-        /** @type {Set<string>} Names of sources that have only sound. */
-        this.soundOnly = new Set();
+        /** @type {string[]} Names of sources. */
+        this.soundOnly = [];
         this.picture = element('img', { alt: '', width: pictureWidth, height: 108, hidden: true });
         this.time = element('p', { className: 'figures' });
         this.words = element('p', { className: 'gap-words', hidden: true });
@@ -87,7 +87,7 @@ export class TimelineHover {
      */
     #pictureAddress(lane, time, step) {
         const first = lane.recorded[0];
-        if (!first || time < first.startSeconds || this.soundOnly.has(lane.source)) return '';
+        if (!first || time < first.startSeconds || this.soundOnly.includes(lane.source)) return '';
         // The same picture for the same few pixels.
         const at = Math.max(first.startSeconds, Math.round(time / step) * step);
         // In a gap there is none.
@@ -198,7 +198,7 @@ export function lengthWords({ startSeconds, endSeconds }) {
  * @property {[number, number][]} [records]
  */
 
-/** Causes that the collector has found itself; it learns of all others from the agent. */
+/** Causes that the collector found; the agent reports all others. */
 const ownCauses = ['write failed', 'too many files', 'impossible times'];
 /** Of what an agent has lost together with its disk, only the collector knows. */
 const ownTexts = ['the box has lost', 'not sent again'];

@@ -1,6 +1,6 @@
 // @ts-check
-// The timeline of a session: lanes that show what is recorded and missing. A click seeks; dragging the ruler or the playhead scrubs, dragging lanes or
-// with shift moves the part that is shown; wheel and pinch zoom.
+// The timeline of a session: a lane per source with coverage and gaps. Click: seek. Drag on ruler or playhead: scrub. Drag on lanes, or
+// with shift: pan. Wheel, pinch: zoom.
 
 import { causeBeginning, causeProperty, isOnPurpose } from './causes.js';
 import { element } from './element.js';

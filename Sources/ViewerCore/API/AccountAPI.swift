@@ -1,3 +1,4 @@
+import Accounts
 import Archive
 import HTTPTypes
 import Hummingbird
@@ -179,7 +180,7 @@ struct AccountAPI {
         case .busy: throw Problem(.serviceUnavailable, "too many log-ins at once: try again")
         }
         // The hash takes as long as that of a log-in.
-        try await site.heavyWork.run(for: context.workOwner) { [site, logger] in
+        try await site.runHeavy(for: context.workOwner) { [site, logger] in
             try await site.run {
                 do throws(AccessError) {
                     try users.add(name, password: wish.newPassword, replacing: true)

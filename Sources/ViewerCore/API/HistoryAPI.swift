@@ -1,3 +1,4 @@
+import Accounts
 import Foundation
 import HTTPTypes
 import Hummingbird
@@ -13,7 +14,7 @@ struct HistoryAPI {
         _ = try RequestQuery(request, [])
         let (history, rights) = (history, context.rights)
         // An hour of many sources is a hundred thousand numbers: not on the threads of all other answers, and without a line for each.
-        let json = try await site.heavyWork.run(for: context.workOwner) {
+        let json = try await site.runHeavy(for: context.workOwner) {
             try await site.run {
                 let now = SystemClock.monotonic.nowNanoseconds
                 return try JSONEncoder().encode(history.answer(now: now, where: rights.mayRead))

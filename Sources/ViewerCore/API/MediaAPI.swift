@@ -1,3 +1,4 @@
+import Accounts
 import Archive
 import ExportCore
 import HTTPTypes
@@ -162,7 +163,7 @@ struct MediaAPI {
     ) async throws -> MovieReading {
         let movies = site.movies
         if let known = try movies.known(key) { return known }
-        return try await site.heavyWork.run(for: owner) {
+        return try await site.runHeavy(for: owner) {
             try await site.run { try movies.movie(key) { try VirtualMovie(range) } }
         }
     }
@@ -235,7 +236,7 @@ struct MediaAPI {
         if let known = pictures.picture(key) {
             picture = known
         } else {
-            picture = try await site.heavyWork.run(for: context.workOwner) {
+            picture = try await site.runHeavy(for: context.workOwner) {
                 try await site.read { _ in
                     let (bytes, at) = try PictureExtraction.jpeg(range, maximumWidth: width)
                     return PictureCache.Picture(bytes: bytes, atNanoseconds: at)

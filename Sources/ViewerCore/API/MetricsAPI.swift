@@ -1,3 +1,5 @@
+import Threads
+import Accounts
 import HTTPTypes
 import Hummingbird
 import NIOCore

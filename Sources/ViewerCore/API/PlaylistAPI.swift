@@ -1,3 +1,4 @@
+import Accounts
 import Archive
 import HTTPTypes
 import Hummingbird
@@ -190,7 +191,7 @@ struct PlaylistAPI {
                 }
             }
             guard playlist.isCold else { return try await read() }
-            return try await site.heavyWork.run(for: owner) { try await read() }
+            return try await site.runHeavy(for: owner) { try await read() }
         }
     }
 

@@ -1,3 +1,4 @@
+import Accounts
 import Archive
 import HTTPTypes
 import Hummingbird
@@ -142,7 +143,7 @@ struct SessionsAPI {
         let name = try context.name("session")
         let sourceName = try context.source()
         // Reading a clock keeps a thread for seconds.
-        let clock = try await site.heavyWork.run(for: context.workOwner) {
+        let clock = try await site.runHeavy(for: context.workOwner) {
             try await site.read { library in
                 let recording = try library.recording(name)
                 let from = try query.moment("from", zero: recording.zero)
@@ -199,7 +200,7 @@ extension SessionsAPI {
         let pixels = try query.number("pixels", in: 1...SourceCoverage.maximumParts)
         let (rights, memory) = (context.rights, site.coverage)
         // The files of a day's sessions are looked at.
-        let records = try await site.heavyWork.run(for: context.workOwner) {
+        let records = try await site.runHeavy(for: context.workOwner) {
             try await site.read { library in
                 try library.recorded(
                     in: from..<until,

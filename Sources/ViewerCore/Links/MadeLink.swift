@@ -1,3 +1,4 @@
+import Accounts
 import Archive
 
 /// A link that an account has made, as it is listed; it cannot be opened with what is kept of it.

@@ -1,3 +1,4 @@
+import Accounts
 import Operations
 
 /// What a viewer does at one moment, in numbers: `/metrics`.

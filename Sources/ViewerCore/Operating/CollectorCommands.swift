@@ -1,3 +1,4 @@
+import Threads
 import Archive
 import Control
 import HTTPTypes

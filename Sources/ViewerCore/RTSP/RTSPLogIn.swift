@@ -1,3 +1,4 @@
+import Accounts
 import RTSPServer
 
 /// Who a client of RTSP is: by the accounts and tokens of HTTP.

@@ -1,3 +1,4 @@
+import Accounts
 import Archive
 import HTTPTypes
 import Hummingbird
@@ -11,7 +12,7 @@ struct Endpoints {
 
     /// The name that stands for the newest session that the user may see, in every address that reads. What is changed has to be named: the
     /// newest session may be another one by then.
-    static let latest = "latest"
+    static let latest = SignedLink.newestSession
     /// RFC 9110 §9.3, and PATCH (RFC 5789). Others are not known here: 404.
     private static let methods: [HTTPRequest.Method] = [
         .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect,

@@ -1,3 +1,4 @@
+import Accounts
 import Archive
 import ExportCore
 import HTTPTypes
@@ -126,7 +127,7 @@ final class Readiness: Sendable {
         var latest: Problem?
         for source in sources {
             do {
-                try await site.heavyWork.run(for: Self.owner) {
+                try await site.runHeavy(for: Self.owner) {
                     try await site.read { try Self.makePicture(of: source, in: $0) }
                 }
                 return nil

@@ -1,3 +1,4 @@
+package import Accounts
 import Archive
 import Encoding
 import Files

@@ -1,3 +1,4 @@
+import Accounts
 import Archive
 import Catalog
 import ExportCore
@@ -44,6 +45,22 @@ final class ViewerSite: Sendable {
         self.storeRedirectSeconds = storeRedirectSeconds
         self.logger = logger
         self.threads = threads
+    }
+
+    /// Runs work that reads or computes much; a limited number at once, by turns of owners.
+    /// - Throws: a 503 when too much waits; what the work throws; or `CancellationError`.
+    func runHeavy<Result: Sendable>(
+        for owner: WorkOwner, _ work: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        do {
+            return try await heavyWork.run(for: owner, work)
+        } catch LimitError.full {
+            throw Problem(.serviceUnavailable, "too many requests: try again")
+        } catch LimitError.fullForOwner(let count) {
+            throw Problem(
+                .serviceUnavailable,
+                "\(count) of your requests wait already: try again when they are answered")
+        }
     }
 
     /// Reads recordings on one of the reading threads. Errors become answers of one line.

@@ -3,8 +3,10 @@ import ExportCore
 import Foundation
 import Logging
 import Synchronization
+import TestAccounts
 import Testing
 
+@testable import Accounts
 @testable import ViewerCore
 
 /// Exports that run until released.

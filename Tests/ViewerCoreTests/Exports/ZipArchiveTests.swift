@@ -3,6 +3,7 @@ import Foundation
 import Hummingbird
 import NIOCore
 import Synchronization
+import TestAccounts
 import Testing
 
 @testable import ViewerCore

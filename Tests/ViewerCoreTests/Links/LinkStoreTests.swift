@@ -1,4 +1,5 @@
 import Foundation
+import TestAccounts
 import Testing
 
 @testable import ViewerCore

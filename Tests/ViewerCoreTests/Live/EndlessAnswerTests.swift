@@ -2,6 +2,7 @@ import Hummingbird
 import Synchronization
 import Testing
 
+@testable import Accounts
 @testable import ViewerCore
 
 /// Answers that continue until the client disconnects or loses its right.

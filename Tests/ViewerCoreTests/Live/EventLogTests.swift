@@ -1,5 +1,6 @@
 import Testing
 
+@testable import Accounts
 @testable import ViewerCore
 
 /// Distribution of events by rights.

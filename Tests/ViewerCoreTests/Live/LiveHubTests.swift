@@ -3,6 +3,7 @@ import Synchronization
 import Testing
 import Wire
 
+@testable import Accounts
 @testable import ViewerCore
 
 /// Distribution of a feed's messages to viewers.

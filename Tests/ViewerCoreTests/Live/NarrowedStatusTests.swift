@@ -1,6 +1,7 @@
 import Synchronization
 import Testing
 
+@testable import Accounts
 @testable import ViewerCore
 
 /// The status for accounts with some sources.

@@ -2,6 +2,7 @@ import Foundation
 import TestMetrics
 import Testing
 
+@testable import Accounts
 @testable import ViewerCore
 
 /// The viewer's `/metrics`.

@@ -1,6 +1,7 @@
 import Archive
 import Glibc
 import Logging
+import TestAccounts
 import Testing
 import Wire
 

@@ -1,7 +1,9 @@
 import Media
 import RTSPServer
+import TestAccounts
 import Testing
 
+@testable import Accounts
 @testable import ViewerCore
 
 @Suite struct RTSPLogInTests {

@@ -25,14 +25,8 @@ import Testing
             }.map { accepted.succeed(channel) }
         }.bind(host: "127.0.0.1", port: 0).get()
         let client = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
-        address.sin_port = UInt16(server.localAddress?.port ?? 0).bigEndian
-        let result = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-                Glibc.connect(client, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-            }
+        let result = server.localAddress?.withSockAddr { address, size in
+            Glibc.connect(client, address, socklen_t(size))
         }
         #expect(result == 0)
         let channel = try await accepted.futureResult.get()

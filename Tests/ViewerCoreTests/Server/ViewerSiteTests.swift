@@ -11,6 +11,7 @@ import Synchronization
 import Testing
 import TestRecordings
 
+@testable import Accounts
 @testable import ViewerCore
 
 /// Work that occupies its thread.
@@ -80,7 +81,7 @@ private final class BlockedWork: Sendable {
         let work = BlockedWork()
         let heavy = (0..<8).map { number in
             Task {
-                try await site.heavyWork.run(for: .account(.user("\(number)"))) {
+                try await site.runHeavy(for: .account(.user("\(number)"))) {
                     try await site.run { work.run() }
                 }
             }
@@ -93,6 +94,30 @@ private final class BlockedWork: Sendable {
         for task in light { try await task.value }
         #expect(work.running == 2)
         work.free(8)
+        for task in heavy { try await task.value }
+        try await site.threads.stop()
+    }
+
+    @Test(.timeLimit(.minutes(1)))
+    func `an account with too many heavy requests is refused, and told why`() async throws {
+        let site = ViewerSite(
+            archive: ArchiveReference(directory: SmallArchive().layout.root),
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            threads: ReadingThreads())
+        let work = BlockedWork()
+        let anna = WorkOwner.account(.user("anna"))
+        let heavy = (0..<98).map { _ in
+            Task { try await site.runHeavy(for: anna) { try await site.run { work.run() } } }
+        }
+        while site.heavyWork.waitingCount < 96 || work.running < 2 {
+            try await Task.sleep(for: .milliseconds(1))
+        }
+        let refused = await #expect(throws: Problem.self) {
+            try await site.runHeavy(for: anna) {}
+        }
+        #expect(refused?.status == .serviceUnavailable)
+        #expect(refused?.text.hasPrefix("96 of your requests wait already") == true)
+        work.free(98)
         for task in heavy { try await task.value }
         try await site.threads.stop()
     }

@@ -1,7 +1,9 @@
 import Foundation
 import HTTPTypes
+import TestAccounts
 import Testing
 
+@testable import Accounts
 @testable import ViewerCore
 
 /// What may be saved as a wall, and who sees it.

@@ -1,0 +1,459 @@
+import Files
+import Synchronization
+package import Threads
+
+/// Decides who may look: by a cookie, a token or a signed link, over the file of accounts. Any thread may call.
+///
+/// The file is read again when it changes. While it cannot be used, the accounts that were read last count.
+package final class Access: Sendable {
+    /// Why a request is refused.
+    package enum Refusal: Hashable, Sendable, CustomStringConvertible {
+        case notLoggedIn
+        case wrongToken
+        case linkExpired
+        case linkInvalid
+        /// The account that made it has changed, or is gone.
+        case linkEnded
+        case tooManyAttempts(seconds: Int)
+
+        package var description: String {
+            switch self {
+            case .notLoggedIn: "log in first"
+            case .wrongToken: "this token is not valid: ask for a new one"
+            case .linkExpired: "this link has expired: ask for a new one"
+            case .linkInvalid: "this link is not valid: copy it completely"
+            case .linkEnded:
+                "this link has ended with the log-ins of the account that made it: ask for a new one"
+            case .tooManyAttempts(let seconds): "too many attempts: try again in \(seconds) s"
+            }
+        }
+    }
+
+    package enum Answer: Hashable, Sendable {
+        /// - Parameter renewedCookie: a value for `Set-Cookie`, when the log-in's time has been extended.
+        case allowed(Identity, Rights, renewedCookie: String?)
+        case refused(Refusal)
+    }
+
+    /// What comes of a log-in.
+    package enum LogIn: Hashable, Sendable {
+        /// - Parameter cookie: a value for `Set-Cookie`.
+        case succeeded(Rights, cookie: String)
+        /// No such account, or another password; which of them is not said.
+        case wrong
+        case tooManyAttempts(seconds: Int)
+        /// Too many passwords are being verified: try again.
+        case busy
+    }
+
+    /// What has come of log-ins, for the metrics.
+    package enum LogInResult: String, Hashable, Sendable, CaseIterable {
+        case succeeded, wrong, limited, busy
+    }
+
+    /// How often the file of accounts is looked at, at most.
+    private static let lookNanoseconds: Int64 = 1_000_000_000
+    /// `Bearer` and a token, with room for blanks.
+    private static let maximumAuthorizationBytes = 256
+    /// `Link` and an address.
+    private static let maximumLinkBytes = 1_280
+
+    /// What there is with a file of accounts.
+    private struct AccountFiles {
+        let file: UserFile
+        let key: AccessKey
+    }
+
+    private struct State {
+        var index: AccountIndex
+        /// Of the file that ``index`` is from; nil: it has to be read again.
+        var mark: SmallFile.Mark?
+        /// Monotonic, nanoseconds.
+        var nextLook: Int64
+        /// Already reported.
+        var flaw: AccessError?
+        var limiter = LogInLimiter()
+        var results: [LogInResult: UInt64] = [:]
+        var revoked = RevokedSessions()
+    }
+
+    private let accounts: AccountFiles?
+    private let cookie: SessionCookie
+    private let hashing: BlockingWorkQueue
+    /// By address, so that many attempts from one do not keep others from their turn.
+    private let turns = AsyncLimit(
+        maximumHashes, waiting: maximumWaiting, ofOwner: maximumWaitingOfNetwork,
+        whenFull: .displacesFrequent)
+    private let slowLanes: SlowLanes
+    private let report: @Sendable (String) -> Void
+    private let state: Mutex<State>
+
+    /// Reads the accounts, and makes the key where there is none.
+    /// - Parameters:
+    ///   - users: nil: everybody who reaches the viewer may do everything.
+    ///   - isSecure: whether browsers reach the viewer over TLS.
+    ///   - report: takes lines for the log; called on any thread.
+    /// - Throws: when there is no file, or it cannot be used.
+    package init(
+        users: UserFile?, isSecure: Bool, now: AccessTime,
+        hashing: BlockingWorkQueue = Access.hashingQueue(), slowLanes: SlowLanes = SlowLanes(),
+        report: @escaping @Sendable (String) -> Void
+    ) throws(AccessError) {
+        var index = AccountIndex()
+        var mark: SmallFile.Mark?
+        if let users {
+            let content = try users.read()
+            let key = try AccessKey.load(for: users)
+            accounts = AccountFiles(file: users, key: key)
+            (index, mark) = (AccountIndex(content.accounts, key: key), content.mark)
+        } else {
+            accounts = nil
+        }
+        cookie = SessionCookie(isSecure: isSecure)
+        self.hashing = hashing
+        self.slowLanes = slowLanes
+        self.report = report
+        state = Mutex(
+            State(
+                index: index, mark: mark,
+                nextLook: now.monotonicNanoseconds + Access.lookNanoseconds))
+    }
+
+    /// Each hash takes 32 MiB and a processor.
+    package static func hashingQueue() -> BlockingWorkQueue {
+        BlockingWorkQueue(
+            "password hash", maximumRunning: maximumHashes, maximumWaiting: maximumHashes)
+    }
+
+    private static let maximumHashes = 2
+    /// Passwords that wait to be verified: eight seconds of work.
+    private static let maximumWaiting = 64
+    private static let maximumWaitingOfNetwork = 4
+    /// Answer when a slow lane is full: the time that its present requests need.
+    private static let slowLaneSeconds = 20
+
+    /// Whether there are accounts to log in with.
+    package var hasAccounts: Bool { accounts != nil }
+
+    // MARK: Requests
+
+    /// Who asks, and what they may see. A link counts before a token, and a token before a cookie.
+    package func check(_ credentials: Credentials, now: AccessTime) -> Answer {
+        guard let accounts else { return .allowed(.nobody, .everything, renewedCookie: nil) }
+        refresh(accounts, now)
+        if let query = credentials.query, SignedLink.isLink(query) {
+            return check(linkTo: credentials.path, query: query, accounts.key, now)
+        }
+        if let address = Self.linkAddress(credentials.authorization) {
+            return check(embedding: address, credentials.path, accounts.key, now)
+        }
+        if let token = Self.bearerToken(credentials.authorization) {
+            return check(token: token, from: credentials.remoteAddress, now)
+        }
+        if let header = credentials.cookie, let text = cookie.value(in: header) {
+            return check(session: text, accounts.key, now)
+        }
+        return .refused(.notLoggedIn)
+    }
+
+    private func check(
+        linkTo path: String, query: String, _ key: AccessKey, _ now: AccessTime
+    ) -> Answer {
+        let verdict = SignedLink.verify(
+            path: path, query: query, key: key, now: now.secondsSince1970)
+        switch verdict {
+        case .valid(let link):
+            let account = state.withLock { $0.index.account(of: link.maker) }
+            guard let account, account.rights.mayRead(link.target.source) else {
+                return .refused(.linkEnded)
+            }
+            return .allowed(.link, link.rights, renewedCookie: nil)
+        case .expired: return .refused(.linkExpired)
+        case .invalid: return .refused(.linkInvalid)
+        }
+    }
+
+    /// A link of `/embed/SOURCE` opens what that page asks for.
+    private func check(
+        embedding address: String, _ path: String, _ key: AccessKey, _ now: AccessTime
+    ) -> Answer {
+        let parts = address.split(separator: "?", maxSplits: 1).map { String($0) }
+        guard parts.count == 2, SignedLink.isLink(parts[1]), parts[0].hasPrefix("/embed/") else {
+            return .refused(.linkInvalid)
+        }
+        let answer = check(linkTo: parts[0], query: parts[1], key, now)
+        guard case .allowed = answer else { return answer }
+        let source = String(parts[0].dropFirst("/embed/".count))
+        return SignedLink.isOfEmbedding(path, of: source) ? answer : .refused(.linkInvalid)
+    }
+
+    /// A valid token is never refused, however many invalid ones come from its address: tokens cannot be guessed.
+    private func check(token text: String, from address: String, _ now: AccessTime) -> Answer {
+        let digest = AccessToken(text: text)?.digest
+        let network = RemoteNetwork(address)
+        return state.withLock { state -> Answer in
+            if let digest, let account = state.index.account(token: digest) {
+                return .allowed(.script(account.name), account.rights, renewedCookie: nil)
+            }
+            switch state.limiter.begin(nil, from: network, now: now.monotonicNanoseconds) {
+            case .refused(let seconds): return .refused(.tooManyAttempts(seconds: seconds))
+            case .begun: return .refused(.wrongToken)
+            }
+        }
+    }
+
+    private func check(session text: String, _ key: AccessKey, _ now: AccessTime) -> Answer {
+        let seconds = now.secondsSince1970
+        guard let session = LogInSession(text: text, key: key, now: seconds) else {
+            return .refused(.notLoggedIn)
+        }
+        guard let account = account(of: session, key) else { return .refused(.notLoggedIn) }
+        let renewed = session.renewed(now: seconds).map {
+            cookie.setting($0, key: key, now: seconds)
+        }
+        return .allowed(.user(account.name), account.rights, renewedCookie: renewed)
+    }
+
+    /// The account of a log-in that has not been ended; how old it is does not matter here.
+    private func account(of session: LogInSession, _ key: AccessKey) -> UserAccount? {
+        let found = state.withLock { state -> UserAccount? in
+            state.revoked.contains(session) ? nil : state.index.account(named: session.name)
+        }
+        guard let found, session.isOf(found, key: key) else { return nil }
+        return found
+    }
+
+    // MARK: Answers that do not end
+
+    /// What shows, while an answer does not end, that it may still go on.
+    /// - Parameters:
+    ///   - credentials: of a request that was allowed.
+    ///   - rights: those that it was allowed with.
+    package func pass(_ credentials: Credentials, _ rights: Rights, now: AccessTime) -> AccessPass {
+        guard let accounts else { return AccessPass(rights: rights, proof: .nobody) }
+        if let address = Self.linkAddress(credentials.authorization) {
+            return AccessPass(rights: rights, proof: .link(address, path: credentials.path))
+        }
+        if let token = Self.bearerToken(credentials.authorization),
+            let digest = AccessToken(text: token)?.digest
+        {
+            return AccessPass(rights: rights, proof: .token(digest))
+        }
+        if let header = credentials.cookie, let text = cookie.value(in: header),
+            let session = LogInSession(text: text, key: accounts.key, now: now.secondsSince1970)
+        {
+            return AccessPass(rights: rights, proof: .logIn(session))
+        }
+        return AccessPass(rights: rights, proof: .other)
+    }
+
+    /// Whether an answer may go on: its log-in is still valid, and the account has the rights that it had.
+    ///
+    /// A log-in does not expire meanwhile: an answer that is taken is a sign of life.
+    package func isValid(_ pass: AccessPass, now: AccessTime) -> Bool {
+        guard let accounts else { return true }
+        refresh(accounts, now)
+        switch pass.proof {
+        case .nobody, .other: return false
+        case .link(let address, let path):
+            let answer = check(embedding: address, path, accounts.key, now)
+            guard case .allowed = answer else { return false }
+            return true
+        case .token(let digest):
+            return state.withLock { $0.index.account(token: digest)?.rights == pass.rights }
+        case .logIn(let session): return account(of: session, accounts.key) != nil
+        }
+    }
+
+    /// The address of `Link ADDRESS`: path and query of a link.
+    package static func linkAddress(_ header: String?) -> String? {
+        guard let header, header.utf8.count <= maximumLinkBytes, header.hasPrefix("Link ") else {
+            return nil
+        }
+        return String(header.dropFirst("Link ".count))
+    }
+
+    /// The token of `Bearer TOKEN` (RFC 6750 §2.1); nil for other schemes, which a proxy in front may use for itself.
+    private static func bearerToken(_ header: String?) -> String? {
+        guard let header, header.utf8.count <= maximumAuthorizationBytes else { return nil }
+        let words = header.split(separator: " ")
+        guard let scheme = words.first, scheme.lowercased() == "bearer" else { return nil }
+        return words.count == 2 ? String(words[1]) : ""
+    }
+
+    // MARK: Logging in and out
+
+    /// What has come of all log-ins since the start.
+    package var logInResults: [LogInResult: UInt64] { state.withLock { $0.results } }
+
+    /// Verifies a password.
+    /// - Parameter address: of the peer, as in ``Credentials/remoteAddress``.
+    package func logIn(
+        name: String, password: String, from address: String, now: AccessTime
+    ) async -> LogIn {
+        let logIn = await attempt(name, password, from: address, now)
+        let result: LogInResult =
+            switch logIn {
+            case .succeeded: .succeeded
+            case .wrong: .wrong
+            case .tooManyAttempts: .limited
+            case .busy: .busy
+            }
+        state.withLock { $0.results[result, default: 0] += 1 }
+        return logIn
+    }
+
+    private func attempt(
+        _ name: String, _ password: String, from address: String, _ now: AccessTime
+    ) async -> LogIn {
+        guard let accounts else { return .wrong }
+        refresh(accounts, now)
+        // What cannot be a name has no account whose guesses could be counted.
+        let counted = UserName.isValid(name) ? name : nil
+        let (beginning, account, cost) = state.withLock {
+            state -> (LogInLimiter.Beginning, UserAccount?, PasswordHash.Cost) in
+            let beginning = state.limiter.begin(
+                counted, from: RemoteNetwork(address), now: now.monotonicNanoseconds)
+            return (
+                beginning, counted.flatMap { state.index.account(named: $0) },
+                state.index.decoyCost(
+                    counted ?? "", key: accounts.key, otherwise: .standard)
+            )
+        }
+        let attempt: LogInLimiter.Attempt
+        switch beginning {
+        case .refused(let seconds): return .tooManyAttempts(seconds: seconds)
+        case .begun(let begun): attempt = begun
+        }
+        let bytes = Array(password.utf8)
+        guard PasswordHash.isVerifiable(bytes) else { return .wrong }
+        let verify = { @Sendable [self] () async -> LogIn in
+            await verification(of: bytes, for: account, otherwise: cost, attempt, accounts.key, now)
+        }
+        guard attempt.isSlow, let name = attempt.name else { return await verify() }
+        let slow = await slowLanes.run(
+            name, from: attempt.network, isWrong: { $0 == .wrong }, verify)
+        if slow == nil { state.withLock { $0.limiter.giveBack(attempt) } }
+        return slow ?? .tooManyAttempts(seconds: Self.slowLaneSeconds)
+    }
+
+    private func verification(
+        of password: [UInt8], for account: UserAccount?, otherwise cost: PasswordHash.Cost,
+        _ attempt: LogInLimiter.Attempt, _ key: AccessKey, _ now: AccessTime
+    ) async -> LogIn {
+        let hash = account?.passwordHash
+        let outcome: Result<Bool, AccessError>?
+        do {
+            outcome = try await turns.run(for: .network(attempt.network)) { [hashing] in
+                await hashing.run { () -> Result<Bool, AccessError> in
+                    do throws(AccessError) {
+                        return .success(
+                            try PasswordHash.verify(password, against: hash, otherwise: cost))
+                    } catch {
+                        return .failure(error)
+                    }
+                }
+            }
+        } catch {
+            // There is no place to wait, or the viewer ends.
+            outcome = nil
+        }
+        switch outcome {
+        case .success(let isRight)?:
+            guard isRight, let account else { return .wrong }
+            state.withLock { $0.limiter.succeeded(attempt) }
+            return succeeded(account, key, now)
+        case .failure(let error)?:
+            state.withLock { $0.limiter.giveBack(attempt) }
+            report("\(error)")
+            return .busy
+        case nil:
+            state.withLock { $0.limiter.giveBack(attempt) }
+            return .busy
+        }
+    }
+
+    private func succeeded(
+        _ account: UserAccount, _ key: AccessKey, _ now: AccessTime
+    ) -> LogIn {
+        let session = LogInSession(of: account, key: key, now: now.secondsSince1970)
+        return .succeeded(
+            account.rights, cookie: cookie.setting(session, key: key, now: now.secondsSince1970))
+    }
+
+    /// Ends the log-in of a `Cookie` header.
+    /// - Returns: a value for `Set-Cookie` that removes the cookie, whatever it was.
+    package func logOut(cookie header: String?, now: AccessTime) -> String {
+        if let accounts, let header, let text = cookie.value(in: header),
+            let session = LogInSession(
+                text: text, key: accounts.key, now: now.secondsSince1970)
+        {
+            state.withLock { $0.revoked.revoke(session, now: now.secondsSince1970) }
+        }
+        return cookie.clearing
+    }
+
+    // MARK: Links
+
+    /// An address that opens a file to everybody who has it; without accounts, the address alone.
+    ///
+    /// It ends with the log-ins of the account that shares it.
+    /// - Parameters:
+    ///   - query: without what a link adds.
+    ///   - identity: who shares it. Who has a link only cannot make another one, which might live longer.
+    ///   - rights: what they may see themselves.
+    /// - Throws: ``AccessError/linkTooLong(maximumDays:)``, ``AccessError/notLinkable(reason:)``.
+    package func link(
+        to path: String, query: String, lifeSeconds: Int64, for identity: Identity,
+        _ rights: Rights, now: AccessTime
+    ) throws(AccessError) -> String {
+        guard (1...SignedLink.maximumLifeSeconds).contains(lifeSeconds) else {
+            throw .linkTooLong(maximumDays: SignedLink.maximumLifeSeconds / 86_400)
+        }
+        let target = try SignedLink.Target(path: path, query: query)
+        guard identity != .link, rights.mayRead(target.source) else {
+            throw .notLinkable(reason: "only who may see a source can share it: log in first")
+        }
+        guard let accounts else { return target.address }
+        let account = state.withLock { $0.index.account(of: identity) }
+        guard let account, account.rights.mayRead(target.source) else {
+            throw .notLinkable(reason: "the account has changed: log in again")
+        }
+        return SignedLink(
+            target: target, maker: LinkMaker(account, key: accounts.key),
+            expires: now.secondsSince1970 + lifeSeconds
+        ).text(key: accounts.key)
+    }
+
+    // MARK: The file of accounts
+
+    private func refresh(_ accounts: AccountFiles, _ now: AccessTime) {
+        let time = now.monotonicNanoseconds
+        // The others go on with what there is while one of them reads.
+        let (isDue, mark) = state.withLock { state -> (Bool, SmallFile.Mark?) in
+            guard time >= state.nextLook else { return (false, nil) }
+            state.nextLook = time + Self.lookNanoseconds
+            return (true, state.mark)
+        }
+        guard isDue else { return }
+        do throws(AccessError) {
+            if let mark, SmallFile.Mark(of: accounts.file.path) == mark { return }
+            let content = try accounts.file.read()
+            let index = AccountIndex(content.accounts, key: accounts.key)
+            let flaw = state.withLock { state -> AccessError? in
+                defer { state.flaw = nil }
+                state.index = index
+                state.mark = content.mark
+                return state.flaw
+            }
+            if flaw != nil { report("\(accounts.file.path) can be used again") }
+        } catch {
+            let isNew = state.withLock { state -> Bool in
+                defer { state.flaw = error }
+                state.mark = nil
+                return state.flaw != error
+            }
+            if isNew { report("\(error); the accounts that were read before still count") }
+        }
+    }
+}

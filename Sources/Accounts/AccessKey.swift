@@ -1,0 +1,82 @@
+import Files
+import Hashing
+
+/// The key that cookies and links are signed with: HMAC-SHA256 (RFC 2104). Who has it can pose as everybody.
+package struct AccessKey: Sendable {
+    /// What a code is for. A code for one purpose is not valid for another one.
+    package enum Purpose: String, Sendable {
+        case session = "tributary-viewer session 1"
+        case link = "tributary-viewer link 2"
+        /// Identifies the state of the account that made a link.
+        case linkMaker = "tributary-viewer link maker 1"
+        /// Identifies the state of an account in a session.
+        case account = "tributary-viewer account 1"
+        /// What a name without an account costs to verify.
+        case decoy = "tributary-viewer decoy 1"
+    }
+
+    /// Of a key.
+    package static let byteCount = 32
+    /// Of a code.
+    package static let codeBytes = AuthenticationCode.byteCount
+
+    private let key: [UInt8]
+
+    package init(bytes: [UInt8]) {
+        precondition(bytes.count == Self.byteCount, "a key has 32 bytes")
+        key = bytes
+    }
+
+    /// The code of a message, 32 bytes.
+    package func code(of message: [UInt8], for purpose: Purpose) -> [UInt8] {
+        AuthenticationCode.code(of: Self.labelled(message, purpose), key: key)
+    }
+
+    /// Whether a code is that of a message. Takes the same time wherever it differs.
+    package func isValid(_ code: [UInt8], of message: [UInt8], for purpose: Purpose) -> Bool {
+        AuthenticationCode.isValid(code, of: Self.labelled(message, purpose), key: key)
+    }
+
+    /// No label has a zero byte: what is before the first one is the label, whatever the message is.
+    private static func labelled(_ message: [UInt8], _ purpose: Purpose) -> [UInt8] {
+        Array(purpose.rawValue.utf8) + [0] + message
+    }
+}
+
+// Its file: comments, and one line of base64url.
+extension AccessKey {
+    private static let maximumFileBytes = 4_096
+
+    /// The key of a file of accounts; makes it where there is none. Two programs that start at once have the same.
+    package static func load(for users: UserFile) throws(AccessError) -> AccessKey {
+        let path = users.keyPath
+        if let key = try read(path) { return key }
+        return try SecretFile.withLock(besides: path) { () throws(AccessError) -> AccessKey in
+            if let key = try read(path) { return key }
+            try SecretFile.create(path, Array(fileText(randomBytes(byteCount)).utf8))
+            // The file's content counts: another program may have created it meanwhile.
+            guard let key = try read(path) else { throw .notAKey(path: path) }
+            return key
+        }
+    }
+
+    private static func fileText(_ bytes: [UInt8]) -> String {
+        """
+        # The key that tributary-viewer signs cookies and links with. Who has it can pose as every
+        # user: only its owner may read it (0600). Without it a new key is made, which ends all
+        # log-ins and links.
+        \(ByteText.base64URL(bytes))
+
+        """
+    }
+
+    private static func read(_ path: String) throws(AccessError) -> AccessKey? {
+        guard let content = try SecretFile.read(path, limit: maximumFileBytes) else { return nil }
+        let text = String(decoding: content.bytes, as: UTF8.self)
+        let lines = text.split(separator: "\n").filter { !$0.hasPrefix("#") }
+        guard lines.count == 1, let bytes = ByteText.decode(base64URL: String(lines[0])),
+            bytes.count == byteCount
+        else { throw .notAKey(path: path) }
+        return AccessKey(bytes: bytes)
+    }
+}

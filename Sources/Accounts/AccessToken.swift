@@ -1,0 +1,45 @@
+import Hashing
+
+/// What a script logs in with: 32 random bytes, of which the file of accounts has the SHA-256 only.
+///
+/// A hash that costs time is for passwords, which can be guessed; these bytes cannot.
+package struct AccessToken: Sendable {
+    private static let byteCount = 32
+
+    private let bytes: [UInt8]
+
+    private init(bytes: [UInt8]) { self.bytes = bytes }
+
+    package static func random() -> AccessToken { AccessToken(bytes: randomBytes(byteCount)) }
+
+    /// 43 characters, base64url.
+    package var text: String { ByteText.base64URL(bytes) }
+
+    /// Reads what ``text`` wrote; nil for anything else.
+    package init?(text: String) {
+        guard text.utf8.count <= 64, let bytes = ByteText.decode(base64URL: text),
+            bytes.count == Self.byteCount
+        else { return nil }
+        self.init(bytes: bytes)
+    }
+
+    package var digest: TokenDigest { TokenDigest(of: bytes) }
+}
+
+/// The SHA-256 of a token, 32 bytes: what is kept of it.
+package struct TokenDigest: Hashable, Sendable {
+    private let bytes: [UInt8]
+
+    fileprivate init(of token: [UInt8]) { bytes = HashFunction.sha256.hash(token) }
+
+    /// Base64url.
+    package var text: String { ByteText.base64URL(bytes) }
+
+    /// Reads what ``text`` wrote; nil for anything else.
+    package init?(text: String) {
+        guard text.utf8.count <= 64, let bytes = ByteText.decode(base64URL: text),
+            bytes.count == HashFunction.sha256.byteCount
+        else { return nil }
+        self.bytes = bytes
+    }
+}

@@ -1,0 +1,53 @@
+/// The accounts of one state of their file, by what requests have of them.
+package struct AccountIndex: Sendable {
+    private var byName: [String: UserAccount] = [:]
+    private var byToken: [TokenDigest: UserAccount] = [:]
+    private var byLinkMaker: [LinkMaker: UserAccount] = [:]
+    /// Of all accounts with passwords.
+    private var costs: [PasswordHash.Cost] = []
+
+    /// One without accounts.
+    package init() {}
+
+    /// - Parameters:
+    ///   - accounts: as ``UserTable`` has them: no name and no token twice.
+    ///   - key: that their links are signed with.
+    package init(_ accounts: [UserAccount], key: AccessKey) {
+        for account in accounts {
+            byName[account.name] = account
+            byLinkMaker[LinkMaker(account, key: key)] = account
+            switch account.secret {
+            case .password(let hash): costs.append(hash.cost)
+            case .token(let digest): byToken[digest] = account
+            }
+        }
+    }
+
+    package func account(named name: String) -> UserAccount? { byName[name] }
+
+    /// The account of a token. The time of the look-up reveals nothing about existing tokens: a guesser
+    /// does not choose the digest.
+    package func account(token digest: TokenDigest) -> UserAccount? { byToken[digest] }
+
+    /// The account that made a link, if it is as it was then.
+    package func account(of maker: LinkMaker) -> UserAccount? { byLinkMaker[maker] }
+
+    /// The account that a log-in or a token belongs to.
+    package func account(of identity: Identity) -> UserAccount? {
+        switch identity {
+        case .user(let name), .script(let name): byName[name]
+        case .nobody, .link: nil
+        }
+    }
+
+    /// What verifying a password costs for a name that has none: as much as for one of the accounts, always the same one.
+    /// Where accounts differ, names without an account differ like them.
+    package func decoyCost(
+        _ name: String, key: AccessKey, otherwise cost: PasswordHash.Cost
+    ) -> PasswordHash.Cost {
+        guard !costs.isEmpty else { return cost }
+        let number = key.code(of: Array(name.utf8), for: .decoy).prefix(4)
+            .reduce(UInt32(0)) { ($0 << 8) | UInt32($1) }
+        return costs[Int(number) % costs.count]
+    }
+}

@@ -1,0 +1,200 @@
+import Synchronization
+
+/// Why ``AsyncLimit`` does not do work.
+package enum LimitError: Error, Hashable, Sendable {
+    /// Too much waits.
+    case full
+    /// So much of this owner waits, as much as may.
+    case fullForOwner(Int)
+}
+
+/// Limits how much work runs at once, and how much waits: in all, and of one owner.
+///
+/// A place that becomes free is for the owner whose work began longest ago (``Turns``). Who is cancelled waits no longer. Where it is
+/// asked for, work that takes very long, as where a disk does not answer, gives its place back and goes on without one.
+package final class AsyncLimit: Sendable {
+    /// What becomes of work for which there is no place to wait.
+    package enum WhenFull: Sendable {
+        case refused
+        /// It takes the place of the owner who had a turn last, if its own turn was longer ago; that work is refused.
+        case displacesFrequent
+    }
+
+    private struct Waiter: Sendable {
+        let number: Int
+        let owner: WorkOwner
+        let continuation: CheckedContinuation<Void, any Error>
+    }
+
+    /// Work that has lost its place, at the same time.
+    private static let maximumLong = 16
+
+    private struct State {
+        var free: Int
+        /// Work that goes on without a place.
+        var long = 0
+        var last = 0
+        /// The oldest first. While there are any, nothing is free.
+        var waiting: [Waiter] = []
+        var turns = Turns<WorkOwner>()
+    }
+
+    private enum Admission {
+        case begins, waits, displaces(Waiter), isFull, isFullForOwner, isCancelled
+    }
+
+    private let state: Mutex<State>
+    private let maximumWaiting: Int
+    private let maximumOfOwner: Int
+    private let whenFull: WhenFull
+    private let longDuration: Duration?
+
+    /// - Parameters:
+    ///   - waiting: how much waits at most.
+    ///   - ofOwner: how much of one owner does.
+    ///   - longDuration: work that has taken so long goes on without its place; nil: it always keeps it.
+    package init(
+        _ count: Int, waiting: Int, ofOwner: Int, whenFull: WhenFull = .refused,
+        longDuration: Duration? = nil
+    ) {
+        state = Mutex(State(free: count))
+        maximumWaiting = waiting
+        maximumOfOwner = ofOwner
+        self.whenFull = whenFull
+        self.longDuration = longDuration
+    }
+
+    /// How much waits at this moment.
+    package var waitingCount: Int { state.withLock { $0.waiting.count } }
+
+    /// - Throws: ``LimitError``; what the work throws; or `CancellationError`.
+    package func run<Result: Sendable>(
+        for owner: WorkOwner, _ work: @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await enter(owner)
+        let lease = Lease()
+        let watch = longDuration.map { duration in
+            Task { [self] in
+                try await Task.sleep(for: duration)
+                lend(lease)
+            }
+        }
+        defer {
+            watch?.cancel()
+            end(lease)
+        }
+        return try await work()
+    }
+
+    /// One work's place.
+    private final class Lease: Sendable {
+        enum State {
+            case held, returned, ended
+        }
+
+        let state = Mutex(State.held)
+    }
+
+    /// Gives the place of long work to who waits.
+    private func lend(_ lease: Lease) {
+        let isLent = state.withLock { state in
+            lease.state.withLock { lease in
+                guard lease == .held, state.long < Self.maximumLong else { return false }
+                lease = .returned
+                state.long += 1
+                return true
+            }
+        }
+        if isLent { leave() }
+    }
+
+    private func end(_ lease: Lease) {
+        let isHeld = state.withLock { state in
+            lease.state.withLock { lease in
+                defer { lease = .ended }
+                if lease == .returned { state.long -= 1 }
+                return lease == .held
+            }
+        }
+        if isHeld { leave() }
+    }
+
+    private func enter(_ owner: WorkOwner) async throws {
+        let number = state.withLock { state in
+            state.last += 1
+            return state.last
+        }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation {
+                (continuation: CheckedContinuation<Void, any Error>) in
+                let waiter = Waiter(number: number, owner: owner, continuation: continuation)
+                switch admit(waiter) {
+                case .begins: continuation.resume()
+                case .waits: break
+                case .displaces(let other): other.continuation.resume(throwing: LimitError.full)
+                case .isFull: continuation.resume(throwing: LimitError.full)
+                case .isFullForOwner:
+                    continuation.resume(throwing: LimitError.fullForOwner(maximumOfOwner))
+                case .isCancelled: continuation.resume(throwing: CancellationError())
+                }
+            }
+        } onCancel: {
+            giveUp(number)
+        }
+        // Its turn may have come at the moment at which it was cancelled.
+        guard !Task.isCancelled else {
+            leave()
+            throw CancellationError()
+        }
+    }
+
+    private func admit(_ waiter: Waiter) -> Admission {
+        let (maximumWaiting, maximumOfOwner) = (maximumWaiting, maximumOfOwner)
+        let whenFull = whenFull
+        return state.withLock { state -> Admission in
+            // Under the lock: who is cancelled later finds the waiter.
+            guard !Task.isCancelled else { return .isCancelled }
+            if state.free > 0 {
+                state.free -= 1
+                state.turns.begin(waiter.owner)
+                return .begins
+            }
+            let own = state.waiting.count { $0.owner == waiter.owner }
+            guard state.waiting.count < maximumWaiting else {
+                guard whenFull == .displacesFrequent, own < maximumOfOwner,
+                    let place = state.turns.last(
+                        of: state.waiting.map(\.owner), after: waiter.owner)
+                else { return .isFull }
+                let other = state.waiting.remove(at: place)
+                state.waiting.append(waiter)
+                return .displaces(other)
+            }
+            guard own < maximumOfOwner else { return .isFullForOwner }
+            state.waiting.append(waiter)
+            return .waits
+        }
+    }
+
+    private func giveUp(_ number: Int) {
+        let waiter = state.withLock { state -> Waiter? in
+            guard let place = state.waiting.firstIndex(where: { $0.number == number }) else {
+                return nil
+            }
+            return state.waiting.remove(at: place)
+        }
+        waiter?.continuation.resume(throwing: CancellationError())
+    }
+
+    private func leave() {
+        let next = state.withLock { state -> Waiter? in
+            guard let place = state.turns.next(of: state.waiting.map(\.owner)) else {
+                state.free += 1
+                return nil
+            }
+            let waiter = state.waiting.remove(at: place)
+            state.turns.begin(waiter.owner)
+            return waiter
+        }
+        next?.continuation.resume()
+    }
+}

@@ -1,0 +1,84 @@
+import Media
+
+/// Who asks.
+package enum Identity: Hashable, Sendable, CustomStringConvertible {
+    /// There are no accounts: everybody who reaches the viewer.
+    case nobody
+    /// A person, by the cookie of a log-in.
+    case user(String)
+    /// A script, by its token.
+    case script(String)
+    /// The holder of a link.
+    case link
+
+    /// The text for the log.
+    package var description: String {
+        switch self {
+        case .nobody: "nobody in particular"
+        case .user(let name): name
+        case .script(let name): "\(name) (token)"
+        case .link: "a link"
+        }
+    }
+}
+
+/// What of a request says who asks, as it came.
+package struct Credentials: Hashable, Sendable {
+    /// The `Cookie` header; several of them joined by `; ` (RFC 9113 §8.2.3).
+    package var cookie: String?
+    /// The `Authorization` header.
+    package var authorization: String?
+    /// Not decoded, without the query.
+    package var path: String
+    /// Not decoded, without the question mark.
+    package var query: String?
+    /// Of the peer: numeric, without a port. Behind a proxy, what the proxy says.
+    package var remoteAddress: String
+
+    package init(
+        cookie: String? = nil, authorization: String? = nil, path: String = "/",
+        query: String? = nil, remoteAddress: String
+    ) {
+        self.cookie = cookie
+        self.authorization = authorization
+        self.path = path
+        self.query = query
+        self.remoteAddress = remoteAddress
+    }
+}
+
+/// The credentials and rights of an answer without end (``Access/isValid(_:now:)``).
+package struct AccessPass: Hashable, Sendable {
+    package enum Proof: Hashable, Sendable {
+        /// There are no accounts.
+        case nobody
+        case token(TokenDigest)
+        case logIn(LogInSession)
+        /// Path and query of a link of `/embed/SOURCE`, and what it was used for.
+        case link(String, path: String)
+        /// Opens no answer without an end: a link.
+        case other
+    }
+
+    package let rights: Rights
+    package let proof: Proof
+}
+
+/// The same instant on two clocks.
+package struct AccessTime: Hashable, Sendable {
+    /// UTC, for what expires.
+    package var secondsSince1970: Int64
+    /// For limits: clients cannot set it.
+    package var monotonicNanoseconds: Int64
+
+    package init(secondsSince1970: Int64, monotonicNanoseconds: Int64) {
+        self.secondsSince1970 = secondsSince1970
+        self.monotonicNanoseconds = monotonicNanoseconds
+    }
+
+    package static func now() -> AccessTime {
+        AccessTime(
+            secondsSince1970: SystemClock.utc.nowNanoseconds / 1_000_000_000,
+            monotonicNanoseconds: SystemClock.monotonic.nowNanoseconds)
+    }
+}

@@ -1,0 +1,25 @@
+/// The networks from which accounts have been logged in to. A restart forgets them.
+package struct KnownNetworks: Sendable {
+    /// Of one account: those of its devices, and of a few journeys.
+    package static let maximumOfName = 8
+    /// The maximum number of accounts; only a log-in with a password adds one.
+    package static let maximumNames = UserTable.maximumAccounts
+
+    /// The latest one last.
+    private var networks: [String: [RemoteNetwork]] = [:]
+
+    package var count: Int { networks.count }
+
+    package func contains(_ network: RemoteNetwork, of name: String) -> Bool {
+        networks[name]?.contains(network) ?? false
+    }
+
+    package mutating func add(_ network: RemoteNetwork, of name: String) {
+        // Accounts that were removed are forgotten with the others: they are slowed at worst.
+        if networks[name] == nil, networks.count >= Self.maximumNames { networks.removeAll() }
+        var own = networks[name, default: []]
+        own.removeAll { $0 == network }
+        own.append(network)
+        networks[name] = own.suffix(Self.maximumOfName)
+    }
+}

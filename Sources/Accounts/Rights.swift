@@ -1,0 +1,88 @@
+import Media
+
+/// What an account is for.
+package enum Role: String, Hashable, Sendable, CaseIterable {
+    /// Watches, downloads, and has exports made.
+    case viewer
+    /// Also changes: marks, removes; and ends the exports of others.
+    case `operator`
+}
+
+/// Which sources an account may see.
+package enum SourceScope: Hashable, Sendable {
+    case all
+    case named(Set<String>)
+
+    private static let everything = "*"
+
+    /// Reads `*`, or names of sources separated by commas; nil for anything else.
+    package init?(_ text: String) {
+        if text == Self.everything {
+            self = .all
+            return
+        }
+        let names = text.split(separator: ",", omittingEmptySubsequences: false).map { String($0) }
+        let distinct = Set(names)
+        guard distinct.count == names.count, names.allSatisfy({ DirectoryName.isValid($0) }) else {
+            return nil
+        }
+        self = .named(distinct)
+    }
+
+    /// What ``init(_:)`` reads, with the names sorted.
+    package var text: String {
+        switch self {
+        case .all: Self.everything
+        case .named(let names): names.sorted().joined(separator: ",")
+        }
+    }
+
+    package func contains(_ source: String) -> Bool {
+        switch self {
+        case .all: true
+        case .named(let names): names.contains(source)
+        }
+    }
+}
+
+/// What an account may see and do.
+package struct Rights: Hashable, Sendable {
+    package let role: Role
+    package let sources: SourceScope
+
+    /// Those of an operator of all sources.
+    package static let everything = Rights(role: .operator, sources: .all)
+    /// Rights without an account.
+    package static let nothing = Rights(role: .viewer, sources: .named([]))
+
+    package init(role: Role, sources: SourceScope) {
+        self.role = role
+        self.sources = sources
+    }
+
+    /// Whether recordings of a source may be seen.
+    package func mayRead(_ source: String) -> Bool { sources.contains(source) }
+
+    /// Whether those of every source may be seen, also of sources to come.
+    package var mayReadEverything: Bool { sources == .all }
+
+    /// Whether recordings of a source may be changed.
+    package func mayOperate(_ source: String) -> Bool {
+        role == .operator && sources.contains(source)
+    }
+
+    /// Whether what concerns all sources may be changed.
+    package var mayOperateSite: Bool { role == .operator && sources == .all }
+
+    /// Whether an account's job over sources may be seen, fetched and ended: by its owner, and by operators of its sources. Without
+    /// the right to see the sources: never.
+    package func mayFollowJob(of owner: Identity, sources: [String], as identity: Identity) -> Bool
+    {
+        sources.allSatisfy { owner == identity ? mayRead($0) : mayOperate($0) }
+    }
+
+    /// The sources that may be seen, in the same order.
+    package func filter(_ sources: some Sequence<String>) -> [String] {
+        sources.filter { mayRead($0) }
+    }
+}

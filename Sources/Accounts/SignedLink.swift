@@ -1,0 +1,195 @@
+import Hashing
+import Media
+
+/// An address that opens one file of one source, or the live pictures of one source, to everybody who has it, until it expires or the account
+/// that made it changes.
+///
+///     /api/v1/sessions/SESSION/sources/SOURCE/media.mp4?from=83.5&until=90&account=…&expires=1795300000&signature=…
+///     /embed/SOURCE?account=…&expires=1795300000&signature=…
+///
+/// The signature covers every byte in front of it. A link is valid exactly as it was made: not with another path, with items
+/// added, removed or repeated, or in another order.
+package struct SignedLink: Hashable, Sendable {
+    /// How long a link may be valid: 30 days.
+    package static let maximumLifeSeconds: Int64 = 30 * 86_400
+    /// How far the clock may have been set back since a link was made.
+    private static let clockToleranceSeconds: Int64 = 60
+    /// What links can be made for.
+    private static let files: Set = ["media.mp4", "picture.jpg"]
+    /// Longer addresses have no link.
+    private static let maximumBytes = 1_024
+    /// Longer ones are not looked at: names and values of what a link adds take 113 bytes at most.
+    private static let maximumSignedBytes = maximumBytes + 128
+    /// Items in front of those that a link adds.
+    private static let maximumItems = 8
+
+    /// Names of what a link adds to a query.
+    package static let addedNames: Set = [makerItem, expiresItem, signatureItem]
+    private static let makerItem = "account"
+    private static let expiresItem = "expires"
+    private static let signatureItem = "signature"
+
+    /// What a link opens.
+    package struct Target: Hashable, Sendable {
+        /// Without a query.
+        package let path: String
+        /// The items in front of those that a link adds, as they are written; empty: there are none.
+        package let query: String
+        /// In the path; nil: it opens what is live.
+        package let session: String?
+        /// In the path: what the link opens.
+        package let source: String
+
+        /// - Parameter query: without what a link adds.
+        package init(path: String, query: String) throws(AccessError) {
+            guard path.utf8.count + query.utf8.count <= maximumBytes else {
+                throw .notLinkable(reason: "the address is longer than \(maximumBytes) bytes")
+            }
+            guard let (session, source) = names(in: path) else {
+                throw .notLinkable(
+                    reason: "use /api/v1/sessions/SESSION/sources/SOURCE/ and "
+                        + files.sorted().joined(separator: " or ") + ", or /embed/SOURCE")
+            }
+            guard isCanonical(query) else {
+                throw .notLinkable(
+                    reason:
+                        "write the query as name=value&name=value, percent-encoded, each name once")
+            }
+            self.path = path
+            self.query = query
+            self.session = session
+            self.source = source
+        }
+
+        /// Path and query.
+        package var address: String { query.isEmpty ? path : "\(path)?\(query)" }
+    }
+
+    package let target: Target
+    package let maker: LinkMaker
+    /// Seconds since 1970.
+    package let expires: Int64
+
+    /// What is asked for with a link of `/embed/SOURCE`, which travels in the header `Authorization: Link ADDRESS`: what is live, and nothing
+    /// else.
+    package static func isOfEmbedding(_ path: String, of source: String) -> Bool {
+        path == "/api/v1/live" || path == "/api/v1/live/\(source)/picture.jpg"
+    }
+
+    /// What it opens: this source, and of it what the path and the query say.
+    package var rights: Rights { Rights(role: .viewer, sources: .named([target.source])) }
+
+    /// Path and query, signed.
+    package func text(key: AccessKey) -> String {
+        let signed = signedText
+        let code = key.code(of: Array(signed.utf8), for: .link)
+        return "\(signed)&\(Self.signatureItem)=\(ByteText.base64URL(code))"
+    }
+
+    private var signedText: String {
+        let items = target.query.isEmpty ? "" : "\(target.query)&"
+        return "\(target.path)?\(items)\(Self.makerItem)=\(maker.text)"
+            + "&\(Self.expiresItem)=\(expires)"
+    }
+}
+
+// Verification.
+extension SignedLink {
+    package enum Verdict: Hashable, Sendable {
+        case valid(SignedLink)
+        case expired
+        case invalid
+    }
+
+    /// Whether a query claims to be a link's.
+    package static func isLink(_ query: String) -> Bool {
+        guard query.utf8.count <= maximumSignedBytes else { return false }
+        return query.split(separator: "&").contains { $0.hasPrefix("\(signatureItem)=") }
+    }
+
+    /// Whether an address is a link that opens it. The answer ``Verdict/expired`` is for links that were valid.
+    /// - Parameters:
+    ///   - path: as it came, not decoded.
+    ///   - query: as it came, not decoded.
+    ///   - now: seconds since 1970.
+    package static func verify(path: String, query: String, key: AccessKey, now: Int64) -> Verdict {
+        guard path.utf8.count + query.utf8.count <= maximumSignedBytes else { return .invalid }
+        var items = query.split(separator: "&", omittingEmptySubsequences: false)
+        guard items.count >= addedNames.count, items.count <= maximumItems + addedNames.count,
+            let code = value(of: signatureItem, in: String(items.removeLast())),
+            let bytes = ByteText.decode(base64URL: code), bytes.count == AccessKey.codeBytes,
+            let time = value(of: expiresItem, in: String(items.removeLast())),
+            let expires = Int64(time), expires >= 0, "\(expires)" == time,
+            let maker = value(of: makerItem, in: String(items.removeLast()))
+                .flatMap({ LinkMaker(text: $0) })
+        else { return .invalid }
+        let link: SignedLink
+        do throws(AccessError) {
+            link = SignedLink(
+                target: try Target(path: path, query: items.joined(separator: "&")), maker: maker,
+                expires: expires)
+        } catch {
+            return .invalid
+        }
+        guard "\(path)?\(query)" == "\(link.signedText)&\(signatureItem)=\(code)",
+            key.isValid(bytes, of: Array(link.signedText.utf8), for: .link)
+        else { return .invalid }
+        guard now < expires else { return .expired }
+        // Made while the clock was wrong.
+        guard expires - now <= maximumLifeSeconds + clockToleranceSeconds else { return .invalid }
+        return .valid(link)
+    }
+
+    private static func value(of name: String, in item: String) -> String? {
+        item.hasPrefix("\(name)=") ? String(item.dropFirst(name.count + 1)) : nil
+    }
+
+    /// The name, in addresses, of the newest session that an account may see.
+    package static let newestSession = "latest"
+
+    /// Session and source, if this is the canonical path of a file that links are made for.
+    private static func names(in path: String) -> (session: String?, source: String)? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).map { String($0) }
+        if parts.count == 3, parts[0].isEmpty, parts[1] == "embed", DirectoryName.isValid(parts[2])
+        {
+            return (nil, parts[2])
+        }
+        guard parts.count == 8, parts[0].isEmpty, parts[1] == "api", parts[2] == "v1",
+            parts[3] == "sessions", DirectoryName.isValid(parts[4]),
+            // It would open later sessions, too.
+            parts[4] != newestSession, parts[5] == "sources",
+            DirectoryName.isValid(parts[6]), files.contains(parts[7])
+        else { return nil }
+        return (parts[4], parts[6])
+    }
+
+    /// Whether a query has small letters as names, each once and none of ours, and values that need no more encoding.
+    private static func isCanonical(_ query: String) -> Bool {
+        if query.isEmpty { return true }
+        let items = query.split(separator: "&", omittingEmptySubsequences: false)
+        guard items.count <= maximumItems else { return false }
+        var names = addedNames
+        return items.allSatisfy { item in
+            let pair = item.split(separator: "=", omittingEmptySubsequences: false)
+            return pair.count == 2 && !pair[0].isEmpty && pair[0].utf8.allSatisfy(isSmallLetter)
+                && pair[1].utf8.allSatisfy(isForValue) && names.insert(String(pair[0])).inserted
+        }
+    }
+
+    private static func isSmallLetter(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
+    }
+
+    /// RFC 3986 §2.3, §3.4: unreserved characters, and others that need no encoding in a query. A plus does: some read it as a
+    /// space.
+    private static func isForValue(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "_"), UInt8(ascii: "~"), UInt8(ascii: ":"), UInt8(ascii: ","),
+            UInt8(ascii: "%"):
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,14 @@
+/// The owner of work in a queue: the unit of fair scheduling.
+package enum WorkOwner: Hashable, Sendable {
+    case account(Identity)
+    /// Without an account: no accounts exist, or a link is used.
+    case network(RemoteNetwork)
+
+    /// - Parameter remoteAddress: numeric, without a port.
+    package init(_ identity: Identity, remoteAddress: String) {
+        switch identity {
+        case .user, .script: self = .account(identity)
+        case .nobody, .link: self = .network(RemoteNetwork(remoteAddress))
+        }
+    }
+}

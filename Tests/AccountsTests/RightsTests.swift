@@ -1,0 +1,51 @@
+import Testing
+
+@testable import Accounts
+
+struct `An account's rights` {
+    @Test func `of a viewer are to see`() throws {
+        let some = Rights(role: .viewer, sources: try #require(SourceScope("door,stage")))
+        #expect(some.mayRead("door"))
+        #expect(!some.mayRead("hall"))
+        #expect(!some.mayRead(""))
+        #expect(!some.mayReadEverything)
+        #expect(!some.mayOperate("door"))
+        #expect(!some.mayOperateSite)
+        #expect(some.filter(["stage", "hall", "door"]) == ["stage", "door"])
+        let all = Rights(role: .viewer, sources: .all)
+        #expect(all.mayRead("hall"))
+        #expect(all.mayReadEverything)
+        #expect(!all.mayOperate("hall"))
+        #expect(!all.mayOperateSite)
+    }
+
+    @Test func `of an operator are to change what they see`() throws {
+        let some = Rights(role: .operator, sources: try #require(SourceScope("door")))
+        #expect(some.mayOperate("door"))
+        #expect(!some.mayOperate("hall"))
+        #expect(!some.mayRead("hall"))
+        // The site is everybody's sources.
+        #expect(!some.mayOperateSite)
+        #expect(Rights.everything.mayOperateSite)
+        #expect(Rights.everything.mayOperate("hall"))
+    }
+
+    @Test func `of somebody unknown are none`() {
+        #expect(!Rights.nothing.mayRead("door"))
+        #expect(Rights.nothing.filter(["door"]).isEmpty)
+    }
+
+    @Test func `name their sources sorted`() {
+        #expect(SourceScope("stage,door")?.text == "door,stage")
+        #expect(SourceScope("*") == .all)
+        #expect(SourceScope("*")?.text == "*")
+    }
+
+    @Test(arguments: [
+        "", ",", "door,", ",door", "door,,stage", "door,door", "door stage", "door/..", "..", "**",
+        "door*", "*,door", "door\0", "-door", String(repeating: "x", count: 65), "tür",
+    ])
+    func `do not read other lists`(text: String) {
+        #expect(SourceScope(text) == nil)
+    }
+}
