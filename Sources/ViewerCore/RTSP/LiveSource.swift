@@ -242,11 +242,14 @@ final class LiveSource: Sendable {
         batch.beginsDecodable = fragment.beginsDecodable
         let shift = format.zeroUTCNanoseconds.clampedSubtracting(state.zeroUTCNanoseconds)
         let start = shift.clampedAdding(fragment.startNanoseconds)
+        // That of the picture: FFmpeg 5.1 gives the first picture no time, and puts it where the report or the answer to PLAY says that all
+        // begins. Sound of the same message may begin earlier.
+        let instant = fragment.mainNanoseconds.map { shift.clampedAdding($0.lowerBound) } ?? start
         if fragment.beginsDecodable || start.clampedSubtracting(state.reported) > reportNanoseconds
         {
-            report(start, to: &batch, &state)
+            report(instant, to: &batch, &state)
         }
-        let first = beginning(start, state)
+        let first = beginning(instant, state)
         let media =
             fragment.bytes.count
             - fragment.runs.reduce(0) { sum, run in

@@ -405,19 +405,21 @@ final class RTSPConnection: ChannelInboundHandler {
 
     private func sendDatagrams(_ batch: SharedBatch) {
         guard let channels = service.datagramChannels else { return }
+        var (reports, packets): ([Datagram], [Datagram]) = ([], [])
         for packet in batch.batch.packets {
             guard let remote = remotes[packet.track], let bytes = batch.slice(packet) else {
                 continue
             }
-            let channel = packet.isControl ? channels.rtcp : channels.rtp
-            channel.write(
-                AddressedEnvelope(
-                    remoteAddress: packet.isControl ? remote.rtcp : remote.rtp, data: bytes),
-                promise: nil)
+            if packet.isControl {
+                reports.append(Datagram(remoteAddress: remote.rtcp, data: bytes))
+            } else {
+                packets.append(Datagram(remoteAddress: remote.rtp, data: bytes))
+            }
         }
-        channels.rtp.flush()
-        channels.rtcp.flush()
+        channels.send(reports: reports, packets: packets)
     }
+
+    private typealias Datagram = AddressedEnvelope<ByteBuffer>
 }
 
 /// Says when a recording's samples are due: as far apart as they were recorded. What is missing for long is not waited for.

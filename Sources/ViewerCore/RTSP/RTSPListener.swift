@@ -64,7 +64,8 @@ struct RTSPListener: Sendable {
     private static func datagrams(
         _ service: RTSPService, host: String, on group: MultiThreadedEventLoopGroup
     ) async throws -> RTSPService.DatagramChannels {
-        let bootstrap = DatagramBootstrap(group: group)
+        // One loop writes both, in the order in which it is told.
+        let bootstrap = DatagramBootstrap(group: group.next())
             .channelOption(.socketOption(.so_sndbuf), value: datagramBytes)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {

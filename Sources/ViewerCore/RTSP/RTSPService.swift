@@ -38,11 +38,24 @@ final class RTSPService: Sendable {
     private let state = Mutex(State())
     private let datagrams = Mutex<DatagramChannels?>(nil)
 
-    /// The two ports that datagrams come from.
+    /// The two ports that datagrams come from. Both are of one event loop.
     struct DatagramChannels: Sendable {
         let rtp: any Channel
         let rtcp: any Channel
         let ports: ServerPorts
+
+        /// Sends reports before the packets whose times they tell: a receiver that reads the packets first places the tracks by their
+        /// first packets, which are not of one instant.
+        func send(
+            reports: [AddressedEnvelope<ByteBuffer>], packets: [AddressedEnvelope<ByteBuffer>]
+        ) {
+            rtp.eventLoop.execute {
+                for report in reports { rtcp.write(report, promise: nil) }
+                rtcp.flush()
+                for packet in packets { rtp.write(packet, promise: nil) }
+                rtp.flush()
+            }
+        }
     }
 
     init(site: ViewerSite, access: Access, hub: LiveHub, logger: Logger) {

@@ -55,6 +55,22 @@ private struct Stage {
         }
     }
 
+    /// A picture with sound in one message: two packets, from half a picture before it.
+    mutating func sendWithSound() throws {
+        var picture = camera.next()
+        picture.media = [0, 0, 0, 96, 0x41, 0x9A] + [UInt8](repeating: 7, count: 94)
+        let start = Int64(camera.picture - 1) * 1_920 - 960
+        let packets = [start, start + 960].map { ticks in
+            FeedSamples.Sample(
+                sizeBytes: 3, dts: ticks, pts: ticks, duration: 960, flags: .keyframe)
+        }
+        let sound = FeedSamples.Run(track: .audio, firstSequence: 1, samples: packets)
+        let message = camera.message(
+            picture.samples.runs + [sound], picture.media + [1, 2, 3, 4, 5, 6])
+        let fragment = try LiveFragment(message.samples, media: message.media, number: 1)
+        source.take(LiveFrame(fragment), now: 0)
+    }
+
     func read(_ reader: CountingReader, catchesUp: Bool = true) async throws
         -> ServerSession.Beginning?
     {
@@ -98,6 +114,31 @@ private struct Stage {
         #expect(beginning?.tracks.isEmpty == true && reader.batches.isEmpty)
         try stage.send(24)
         #expect(reader.batches.filter(\.batch.beginsDecodable).count == 1)
+    }
+
+    @Test func `all begins with the picture, also where its message has earlier sound`()
+        async throws
+    {
+        var stage = Stage()
+        stage.camera.formats = [LiveCamera.video, LiveCamera.audio]
+        try stage.send(25)
+        try stage.sendWithSound()
+        let reader = CountingReader()
+        let beginning = try #require(try await stage.read(reader))
+        // Picture 25 is shown at 1 s: in ticks of 90 kHz, and of 48 kHz.
+        #expect(
+            beginning.tracks == [
+                0: .init(sequence: reader.sequences[0], timestamp: 90_100),
+                1: .init(sequence: 1, timestamp: 48_100),
+            ])
+        #expect(reader.timestamps == [90_100, 90_100, 47_140, 48_100])
+        // Reports come first, and state the same instant.
+        let batch = try #require(reader.batches.first?.batch)
+        #expect(batch.packets.prefix(3).map(\.isControl) == [true, true, false])
+        let reported = reader.packets(control: true).map { packet in
+            packet[16..<20].reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+        }
+        #expect(reported == [90_100, 48_100])
     }
 
     @Test func `a hole in the feed is a packet that never comes`() async throws {
