@@ -7,29 +7,36 @@ package final class FileLock: Sendable {
         case shared
     }
 
+    /// flock(2) has no timeout: the lock is tried at this interval.
+    private static let retryMicroseconds: UInt32 = 10_000
+
     private let descriptor: Int32
 
     private init(descriptor: Int32) { self.descriptor = descriptor }
 
     deinit { close(descriptor) }
 
-    /// Takes the lock, and the descriptor.
-    /// - Returns: nil if another process has the lock.
+    /// Takes the lock, and ownership of the descriptor.
+    /// - Parameter timeout: blocks up to this long while another process has the lock.
+    /// - Returns: nil if another process still has the lock.
     package static func take(
-        _ descriptor: Int32, _ kind: Kind = .exclusive, path: String
+        _ descriptor: Int32, _ kind: Kind = .exclusive, path: String, timeout: Duration = .zero
     ) throws(FileError) -> FileLock? {
         let lock = FileLock(descriptor: descriptor)
-        guard flock(descriptor, (kind == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0 else {
-            return lock
+        var retries = Int(timeout / .microseconds(Int(retryMicroseconds)))
+        while flock(descriptor, (kind == .shared ? LOCK_SH : LOCK_EX) | LOCK_NB) != 0 {
+            let code = errno
+            guard code == EWOULDBLOCK else {
+                throw .system(operation: "lock", path: path, errno: code)
+            }
+            guard retries > 0 else { return nil }
+            retries -= 1
+            usleep(retryMicroseconds)
         }
-        let code = errno
-        guard code == EWOULDBLOCK else {
-            throw .system(operation: "lock", path: path, errno: code)
-        }
-        return nil
+        return lock
     }
 
-    /// Waits for the lock on a directory, for changes of its files that take milliseconds.
+    /// Takes the lock on a directory. Blocks without a limit: holders change files, which takes milliseconds.
     package static func wait(directory: String) throws(FileError) -> FileLock {
         let descriptor = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else {

@@ -151,6 +151,24 @@ struct `A lock` {
         #expect(try isFree(.shared) && !isFree(.exclusive))
         withExtendedLifetime(shared) {}
     }
+
+    @Test func `is waited for until the timeout`() throws {
+        let folder = try Folder()
+        func take(_ timeout: Duration) throws -> FileLock? {
+            let descriptor = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            return try FileLock.take(descriptor, path: folder.path, timeout: timeout)
+        }
+        let holder = open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        try #require(flock(holder, LOCK_EX) == 0)
+        let begin = ContinuousClock.now
+        #expect(try take(.milliseconds(100)) == nil)
+        #expect(ContinuousClock.now - begin >= .milliseconds(100))
+        Thread.detachNewThread {
+            usleep(50_000)
+            close(holder)
+        }
+        #expect(try take(.seconds(30)) != nil)
+    }
 }
 
 struct `A descriptor` {

@@ -1,7 +1,7 @@
 import Files
 import Glibc
 
-/// The right to record into an archive: held by one collector at a time, until its process ends.
+/// The lock of an archive's collector, released when its process ends.
 ///
 /// The locked file is not deleted: a lock file's existence would outlive a killed collector.
 package final class ArchiveLock: Sendable {
@@ -9,10 +9,13 @@ package final class ArchiveLock: Sendable {
 
     private init(_ lock: FileLock) { self.lock = lock }
 
-    /// Takes the lock; nil when another process has it.
-    package static func take(_ layout: ArchiveLayout) throws(ArchiveError) -> ArchiveLock? {
+    /// - Parameter timeout: blocks up to this long while another process has the lock.
+    /// - Returns: nil if another process still has it.
+    package static func take(
+        _ layout: ArchiveLayout, timeout: Duration = .zero
+    ) throws(ArchiveError) -> ArchiveLock? {
         let descriptor = try FileSystem.open(layout.lock, flags: O_RDWR | O_CREAT, mode: 0o644)
-        return try take(descriptor, .exclusive, layout)
+        return try take(descriptor, .exclusive, layout, timeout)
     }
 
     /// Whether a collector is recording into the archive.
@@ -22,18 +25,16 @@ package final class ArchiveLock: Sendable {
             if errno == ENOENT { return false }
             throw .system(operation: "open", path: layout.lock, errno: errno)
         }
-        // Shared, so that two processes that check simultaneously do not take each other for a collector.
-        return try take(descriptor, .shared, layout) == nil
+        // A shared lock does not exclude other processes that check.
+        return try take(descriptor, .shared, layout, .zero) == nil
     }
 
     private static func take(
-        _ descriptor: Int32, _ kind: FileLock.Kind, _ layout: ArchiveLayout
+        _ descriptor: Int32, _ kind: FileLock.Kind, _ layout: ArchiveLayout, _ timeout: Duration
     ) throws(ArchiveError) -> ArchiveLock? {
         do throws(FileError) {
-            guard let lock = try FileLock.take(descriptor, kind, path: layout.lock) else {
-                return nil
-            }
-            return ArchiveLock(lock)
+            return try FileLock.take(descriptor, kind, path: layout.lock, timeout: timeout)
+                .map { ArchiveLock($0) }
         } catch {
             throw ArchiveError(error)
         }

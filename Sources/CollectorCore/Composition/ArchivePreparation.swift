@@ -9,22 +9,22 @@ import Threads
 import Uploading
 import Wire
 
-/// An archive that is ready to be recorded into: locked, and recovered after an earlier collector.
+/// A locked and recovered archive.
 struct PreparedArchive {
-    /// Held until the end: two collectors would write into each other's files.
+    /// Held until the collector exits, so that only one collector writes the archive's files.
     let lock: ArchiveLock
     let recovered: RecoveredArchive
-    /// Names that a new session must not use.
+    /// Names of existing sessions.
     let sessionNames: Set<String>
 }
 
 /// Prepares an archive before any other thread is started.
 struct ArchivePreparation {
-    private static let lockAttempts = 10
-    private static let lockPauseMicroseconds: UInt32 = 50_000
-    /// The longest pause between attempts to reach the store before anything is recorded.
+    /// Programs that check for a running collector hold the lock for a moment.
+    private static let lockTimeout = Duration.milliseconds(500)
+    /// Maximum delay between attempts to read the store.
     private static let longestStorePauseSeconds = 15
-    /// One per processor: most of the time is spent reading and hashing.
+    /// One per processor: recovery reads and hashes files.
     private static let sourcesRecoveredAtOnce = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
 
     private let environment: CollectorEnvironment
@@ -34,7 +34,7 @@ struct ArchivePreparation {
     init(_ environment: CollectorEnvironment) { self.environment = environment }
 
     /// Blocks until the archive is ready.
-    /// - Returns: nil: the collector has been stopped.
+    /// - Returns: nil if the collector was stopped first.
     func run() throws(CollectorError) -> PreparedArchive? {
         do throws(ArchiveError) {
             try FileSystem.makeDirectories(layout.sessions)
@@ -50,19 +50,15 @@ struct ArchivePreparation {
 
     private func lock() throws(CollectorError) -> ArchiveLock {
         do throws(ArchiveError) {
-            // A program that tests whether a collector is running holds the lock for an instant.
-            for attempt in 0..<Self.lockAttempts {
-                if attempt > 0 { usleep(Self.lockPauseMicroseconds) }
-                if let lock = try ArchiveLock.take(layout) { return lock }
-            }
+            if let lock = try ArchiveLock.take(layout, timeout: Self.lockTimeout) { return lock }
         } catch {
             throw .cannotRecord(archive: settings.archive, reason: "\(error)")
         }
         throw .archiveInUse(archive: settings.archive)
     }
 
-    /// Continues from the object store, if the archive has no session and agents keep what is not in the store.
-    /// - Returns: false: the collector has been stopped.
+    /// Takes over the sessions of the object store if the archive is empty and records are released when they are stored.
+    /// - Returns: false if the collector was stopped first.
     private func takeOver() throws(CollectorError) -> Bool {
         let store = settings.release == .stored ? settings.store : nil
         let isNeeded: Bool
@@ -74,7 +70,7 @@ struct ArchivePreparation {
             throw .cannotRecord(archive: settings.archive, reason: "\(error)")
         }
         if let unfinished, store == nil || !["", store?.bucket.name].contains(unfinished) {
-            // The local archive lacks records that agents have been allowed to delete.
+            // The local archive lacks records that were released and deleted by agents.
             let origin = unfinished.isEmpty ? "a store" : unfinished
             throw .cannotRecord(
                 archive: settings.archive,
@@ -85,8 +81,8 @@ struct ArchivePreparation {
         return try takeOver(from: store)
     }
 
-    /// Waits for an unavailable store. Without its contents, samples that agents send again would be recorded twice.
-    /// - Returns: false: the collector has been stopped.
+    /// Retries until the store is available: without its contents, samples that agents resend would be recorded twice.
+    /// - Returns: false if the collector was stopped first.
     private func takeOver(from store: StoreSettings) throws(CollectorError) -> Bool {
         var surroundings = UploadSurroundings.system()
         surroundings.checkpoint = { [stop = environment.stop] _ throws(UploadStop) in
@@ -119,24 +115,24 @@ struct ArchivePreparation {
                     throw .cannotRecord(archive: settings.archive, reason: "\(error)")
                 case .setAside(let text): reason = text
                 case .stopped: return false
-                case .nothing, .changedMeanwhile: reason = "the store changes meanwhile"
+                case .nothing, .changedMeanwhile: reason = "another program is changing the store"
                 }
                 failures += 1
                 if said != reason {
                     said = reason
                     environment.logger.error(
-                        "not recording yet: the archive is empty, and with --release stored it has to be known what \(store.bucket.name) has: \(reason); trying again"
+                        "not recording yet: the archive is empty, and --release stored needs the contents of \(store.bucket.name): \(reason); trying again"
                     )
                 }
                 environment.board.waiting(for: "waiting for \(store.bucket.name): \(reason)")
-                // 1 s, up to 15 s; ends early when the collector is to stop.
+                // A stop ends the pause.
                 environment.stop.pause(seconds: min(failures, Self.longestStorePauseSeconds))
             }
         }
         return false
     }
 
-    /// Recovers the archive after an earlier collector.
+    /// Completes the files and sessions of a collector that was killed.
     private func recover() throws(CollectorError) -> RecoveredArchive {
         let recovered: RecoveredArchive
         do throws(ArchiveError) {

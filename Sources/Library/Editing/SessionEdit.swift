@@ -101,17 +101,16 @@ package struct SessionEdit: Hashable, Sendable {
 }
 
 extension RecordingLibrary {
-    /// A change takes some milliseconds, and each program makes one at a time.
-    private static let patienceMilliseconds = 5_000
+    /// An edit takes milliseconds.
+    private static let lockTimeout = Duration.seconds(5)
 
-    /// Applies an edit. What is equal already is not written again. Programs that edit at once do so one after the other: what one has
-    /// added, another does not overwrite.
+    /// Applies an edit, and writes only what changes. A lock serialises edits by several programs, so that none is lost.
     /// - Returns: the session's labels; whether anything was changed.
     package func apply(
         _ edit: SessionEdit, to session: String
     ) throws -> (labels: SessionNotes, hasChanged: Bool) {
         let lock = try DirectoryLock(
-            layout.sessions, patienceMilliseconds: Self.patienceMilliseconds,
+            layout.sessions, timeout: Self.lockTimeout,
             busy: "another program has been changing a session for seconds: try again")
         return try apply(edit, to: session, lock)
     }
