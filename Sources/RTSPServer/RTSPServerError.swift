@@ -1,11 +1,24 @@
-/// Why bytes of a client cannot be used: one line, for the answer and the log.
+package import RTSP
+
+/// A client's message is rejected; one line for the response and the log.
 package enum RTSPServerError: Error, Hashable, CustomStringConvertible {
-    /// A message cannot be read; the connection cannot be read on.
+    /// The connection cannot be parsed further.
     case malformedMessage(String)
-    /// A message, or a part of it, is longer than any client's.
+    /// A message, or a part of it, exceeds its limit.
     case tooLarge(part: String, limitBytes: Int)
-    /// The client sends requests or bytes faster than any player.
+    /// The rate of requests or bytes exceeds its limit.
     case tooFast(String)
+
+    package init(_ error: RTSPError) {
+        self =
+            switch error {
+            case .tooLarge(let part, let limit): .tooLarge(part: part, limitBytes: limit)
+            case .malformedMessage(let reason), .invalidURL(let reason),
+                .unusableDescription(let reason), .malformedPacket(let reason),
+                .malformedPayload(let reason):
+                .malformedMessage(reason)
+            }
+    }
 
     package var description: String {
         switch self {

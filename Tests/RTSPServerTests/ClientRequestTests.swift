@@ -107,6 +107,7 @@ import Testing
             "OPTIONS * RTSP/1.0\r\nCSeq: 1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
             "OPTIONS * RTSP/1.0\r\nCSeq: 1\r\nContent-Length: 99999999\r\n\r\n",
             "OPTIONS \u{E9} RTSP/1.0\r\nCSeq: 1\r\n\r\n",
+            "RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n",
         ])
     func `what is no request ends the connection`(text: String) throws {
         var reader = ClientReader()

@@ -1,26 +1,31 @@
-/// Takes a control connection's bytes apart: messages, and packets interleaved with them (RFC 2326 §10.12).
+/// Parses an RTSP connection: messages, and RTP and RTCP packets interleaved with them (RFC 2326 §10.12).
 ///
-/// A value: it holds what has not been taken yet, and at most one whole message of it.
+/// A value that buffers unparsed bytes; a caller that calls ``next()`` until it is nil buffers less than one message.
 package struct RTSPReader: Sendable {
-    /// What stands at the front of the connection's bytes.
+    /// The next element of the connection.
     package enum Item: Hashable, Sendable {
         case response(RTSPResponse)
-        /// Cameras may ask, too. Only what an answer needs is kept.
-        case request(method: String, sequence: String?)
+        /// A request; its body is discarded. Cameras send requests, too.
+        case request(RTSPHead)
         case packet(channel: UInt8, bytes: [UInt8])
     }
 
-    package static let maximumHeadBytes = 65_536
-    package static let maximumBodyBytes = 262_144
-
+    private let maximumHeadBytes: Int
+    private let maximumBodyBytes: Int
     private var bytes: [UInt8] = []
     private var start = 0
-    /// Bytes of an unfinished head that are known to hold no end.
+    /// Bytes of an incomplete header that do not contain its end.
     private var searched = 0
 
-    package init() {}
+    /// - Parameters:
+    ///   - maximumHeadBytes: of the first line and the headers.
+    ///   - maximumBodyBytes: of a body; a camera's session description is its longest one.
+    package init(maximumHeadBytes: Int = 65_536, maximumBodyBytes: Int = 262_144) {
+        self.maximumHeadBytes = maximumHeadBytes
+        self.maximumBodyBytes = maximumBodyBytes
+    }
 
-    /// Bytes that wait.
+    /// Bytes that are not parsed yet.
     package var waitingBytes: Int { bytes.count - start }
 
     package mutating func add(_ new: some Sequence<UInt8>) {
@@ -31,10 +36,10 @@ package struct RTSPReader: Sendable {
         bytes.append(contentsOf: new)
     }
 
-    /// The next whole item; nil: more bytes are needed.
-    /// - Throws: when the bytes are none of either. The connection cannot be read on then.
+    /// - Returns: the next complete item; nil if more bytes are needed.
+    /// - Throws: if the bytes are malformed. The connection cannot be parsed further.
     package mutating func next() throws(RTSPError) -> Item? {
-        // Some cameras put blank lines between messages and packets.
+        // Some cameras send blank lines between messages and packets.
         while start < bytes.count, bytes[start] == 0x0D || bytes[start] == 0x0A {
             start += 1
             searched = 0
@@ -57,26 +62,28 @@ package struct RTSPReader: Sendable {
     private mutating func nextMessage() throws(RTSPError) -> Item? {
         let first = bytes[start]
         guard (0x41...0x5A).contains(first) || (0x61...0x7A).contains(first) else {
-            throw .malformedMessage("byte \(first) is neither a message's nor a packet's first")
+            throw .malformedMessage("byte \(first) starts neither a message nor a packet")
         }
         guard let end = headEnd() else {
-            guard waitingBytes <= Self.maximumHeadBytes else {
-                throw .tooLarge(part: "message's header", limitBytes: Self.maximumHeadBytes)
+            guard waitingBytes <= maximumHeadBytes else {
+                throw .tooLarge(part: "message's header", limitBytes: maximumHeadBytes)
             }
             searched = max(0, waitingBytes - 3)
             return nil
         }
-        guard end.head - start <= Self.maximumHeadBytes else {
-            throw .tooLarge(part: "message's header", limitBytes: Self.maximumHeadBytes)
+        guard end.head - start <= maximumHeadBytes else {
+            throw .tooLarge(part: "message's header", limitBytes: maximumHeadBytes)
         }
         let head = try RTSPHead(parsing: bytes[start..<end.head])
         var size = 0
-        if let text = head.value("content-length") {
-            guard let number = Int(text), number >= 0 else {
-                throw .malformedMessage("Content-Length \"\(printable(text, limit: 20))\"")
+        let lengths = head.values("content-length")
+        if let text = lengths.first {
+            guard let number = Int(text), number >= 0, lengths.allSatisfy({ $0 == text }) else {
+                let found = printable(lengths.joined(separator: ", "), limit: 40)
+                throw .malformedMessage("Content-Length \"\(found)\"")
             }
-            guard number <= Self.maximumBodyBytes else {
-                throw .tooLarge(part: "message's body", limitBytes: Self.maximumBodyBytes)
+            guard number <= maximumBodyBytes else {
+                throw .tooLarge(part: "message's body", limitBytes: maximumBodyBytes)
             }
             size = number
         }
@@ -89,12 +96,12 @@ package struct RTSPReader: Sendable {
         }
         let words = head.firstLine.split(separator: " ")
         guard words.count == 3, words[2].hasPrefix("RTSP/") else {
-            throw .malformedMessage("\"\(printable(head.firstLine))\" is no first line")
+            throw .malformedMessage("\"\(printable(head.firstLine))\" is no request line")
         }
-        return .request(method: printable(words[0], limit: 20), sequence: head.value("cseq"))
+        return .request(head)
     }
 
-    /// Where the header ends, and where the body begins.
+    /// Indices of the header's end and the body's start.
     private func headEnd() -> (head: Int, body: Int)? {
         var index = start + searched
         while index < bytes.count {

@@ -188,7 +188,7 @@ package struct CameraSession: Sendable {
             while phase != .ended, let item = try reader.next() {
                 switch item {
                 case .response(let response): answered(response, now)
-                case .request(_, let sequence): refuse(sequence)
+                case .request(let head): refuse(head.value("cseq"))
                 case .packet(let channel, let bytes): take(bytes, channel: channel, now)
                 }
             }
