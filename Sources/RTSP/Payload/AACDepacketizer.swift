@@ -1,6 +1,6 @@
 package import Media
 
-/// Takes AAC packets out of RTP packets (RFC 3640, modes AAC-hbr and AAC-lbr): several in one, or one in several.
+/// Depacketizes AAC (RFC 3640, modes AAC-hbr and AAC-lbr), aggregated or fragmented.
 package struct AACDepacketizer: Sendable {
     private struct Fragment {
         var unit: AccessUnit
@@ -8,7 +8,7 @@ package struct AACDepacketizer: Sendable {
     }
 
     private let payload: AACPayload
-    /// Of one AAC packet, in ticks of the RTP clock.
+    /// Duration of one AAC packet, in ticks of the RTP clock.
     private let ticks: UInt32
     private var fragment: Fragment?
     private var items: [DepacketizedItem] = []
@@ -30,7 +30,8 @@ package struct AACDepacketizer: Sendable {
         return UInt32(clamping: scaled)
     }
 
-    /// Takes the next packet in order; what is complete now.
+    /// - Parameter ordered: the next packet in sequence order.
+    /// - Returns: what it completes.
     package mutating func add(_ ordered: PacketWindow.Ordered) -> [DepacketizedItem] {
         if let loss = ordered.loss {
             let isWithin = fragment != nil
@@ -50,12 +51,9 @@ package struct AACDepacketizer: Sendable {
     private mutating func hole(
         _ cause: StreamHole.Cause, _ ordered: PacketWindow.Ordered, dropped: Int
     ) {
-        // Each AAC packet is decoded right behind any other.
         items.append(
-            .hole(
-                StreamHole(
-                    cause: cause, arrivalNanoseconds: ordered.arrivalNanoseconds,
-                    droppedUnits: dropped, isHarmless: true)))
+            .soundHole(
+                cause, arrivalNanoseconds: ordered.arrivalNanoseconds, dropped: dropped))
     }
 
     private mutating func take(_ ordered: PacketWindow.Ordered) throws(RTSPError) {
@@ -66,48 +64,33 @@ package struct AACDepacketizer: Sendable {
             hole(.malformed("a fragment of AAC has no end"), ordered, dropped: 1)
         }
         let sizes = try sizes(in: bytes)
-        var place = sizes.start
+        var offset = sizes.start
         for (index, size) in sizes.sizes.enumerated() {
-            let left = bytes.count - place
+            let left = bytes.count - offset
             if size > left || fragment != nil {
-                // Only an AAC packet that is alone may reach into the next RTP packet.
+                // Only a single AAC packet may be fragmented over RTP packets (RFC 3640 §3.1).
                 guard sizes.sizes.count == 1 else {
                     throw .malformedPayload("\(size) bytes of AAC in \(left)")
                 }
-                return try takeFragment(bytes[place...], of: size, ordered)
+                return try takeFragment(bytes[offset...], of: size, ordered)
             }
-            items.append(
-                .unit(
-                    unit(
-                        ordered, timestamp: ordered.packet.timestamp &+ UInt32(index) &* ticks,
-                        Array(bytes[place..<(place + size)]))))
-            place += size
+            var unit = AccessUnit(ordered, data: Array(bytes[offset..<(offset + size)]))
+            unit.timestamp &+= UInt32(index) &* ticks
+            items.append(.unit(unit))
+            offset += size
         }
-    }
-
-    private func unit(
-        _ ordered: PacketWindow.Ordered, timestamp: UInt32, _ data: [UInt8]
-    ) -> AccessUnit {
-        AccessUnit(
-            timestamp: timestamp, firstNumber: ordered.number, lastNumber: ordered.number,
-            firstArrivalNanoseconds: ordered.arrivalNanoseconds,
-            lastArrivalNanoseconds: ordered.arrivalNanoseconds, data: data)
     }
 
     private mutating func takeFragment(
         _ part: ArraySlice<UInt8>, of size: Int, _ ordered: PacketWindow.Ordered
     ) throws(RTSPError) {
-        var open =
-            fragment
-            ?? Fragment(
-                unit: unit(ordered, timestamp: ordered.packet.timestamp, []), sizeBytes: size)
+        var open = fragment ?? Fragment(unit: AccessUnit(ordered), sizeBytes: size)
         fragment = nil
         guard open.sizeBytes == size, open.unit.timestamp == ordered.packet.timestamp,
             open.unit.data.count + part.count <= size
         else { throw .malformedPayload("a fragment of AAC does not fit the one before it") }
         open.unit.data.append(contentsOf: part)
-        open.unit.lastNumber = ordered.number
-        open.unit.lastArrivalNanoseconds = ordered.arrivalNanoseconds
+        open.unit.extend(to: ordered)
         if open.unit.data.count == size {
             items.append(.unit(open.unit))
         } else {
@@ -137,7 +120,7 @@ package struct AACDepacketizer: Sendable {
             let indexBits = sizes.isEmpty ? payload.indexBits : payload.indexDeltaBits
             guard position - 16 + payload.sizeBits + indexBits <= bits else { break }
             let size = read(payload.sizeBits)
-            // Some cameras count the first index up; of those behind it, only 0 is in order.
+            // Some cameras increment the first index; a later one other than 0 means interleaving.
             let delta = read(indexBits)
             guard sizes.isEmpty || delta == 0 else {
                 throw .malformedPayload("interleaved AAC is not supported")

@@ -1,22 +1,14 @@
 import Media
 
-/// Takes AAC packets out of MP4A-LATM (RFC 6416 §4): an AudioMuxElement in one RTP packet, or in several of one timestamp, the last
-/// of which has the marker.
+/// Depacketizes MP4A-LATM (RFC 6416 §4). An AudioMuxElement spans one RTP packet or several with one timestamp; the marker is set
+/// on the last one.
 package struct LATMDepacketizer: Sendable {
-    private struct Element {
-        var timestamp: UInt32
-        var firstNumber: Int64
-        var lastNumber: Int64
-        var firstArrival: Int64
-        var lastArrival: Int64
-        var bytes: [UInt8] = []
-    }
-
     private let payload: LATMPayload
     /// Duration of one AAC packet, in ticks of the RTP clock.
     private let ticks: UInt32
-    private var element: Element?
-    /// Behind a loss: ``element`` may lack its beginning.
+    /// The incomplete AudioMuxElement.
+    private var element: AccessUnit?
+    /// Set after a loss: the beginning of ``element`` may be missing.
     private var isBroken = false
     private var items: [DepacketizedItem] = []
 
@@ -25,7 +17,8 @@ package struct LATMDepacketizer: Sendable {
         ticks = AACDepacketizer.ticks(payload.format, clockRate: clockRate)
     }
 
-    /// Takes the next packet in order; what is complete now.
+    /// - Parameter ordered: the next packet in sequence order.
+    /// - Returns: what it completes.
     package mutating func add(_ ordered: PacketWindow.Ordered) -> [DepacketizedItem] {
         let packet = ordered.packet
         if let loss = ordered.loss {
@@ -38,17 +31,11 @@ package struct LATMDepacketizer: Sendable {
             element = nil
             finish(open)
         }
-        var open =
-            element
-            ?? Element(
-                timestamp: packet.timestamp, firstNumber: ordered.number,
-                lastNumber: ordered.number, firstArrival: ordered.arrivalNanoseconds,
-                lastArrival: ordered.arrivalNanoseconds)
+        var open = element ?? AccessUnit(ordered)
         element = nil
-        open.lastNumber = ordered.number
-        open.lastArrival = ordered.arrivalNanoseconds
-        open.bytes += packet.payload
-        if open.bytes.count > AccessUnit.maximumBytes {
+        open.extend(to: ordered)
+        open.data += packet.payload
+        if open.data.count > AccessUnit.maximumBytes {
             let reason = "an element of AAC (LATM) has no end"
             hole(.malformed(reason), ordered.arrivalNanoseconds, dropped: 1)
         } else if packet.marker {
@@ -60,55 +47,47 @@ package struct LATMDepacketizer: Sendable {
         return items
     }
 
-    private mutating func finish(_ element: Element) {
+    private mutating func finish(_ element: AccessUnit) {
         defer { isBroken = false }
         guard let units = units(in: element) else {
-            // The rest of an element whose beginning was lost is no second loss.
+            // The loss of its beginning is already reported.
             if isBroken { return }
             let reason = "the lengths of AAC (LATM) do not match its bytes"
-            return hole(.malformed(reason), element.lastArrival, dropped: 1)
+            return hole(.malformed(reason), element.lastArrivalNanoseconds, dropped: 1)
         }
         items += units.map { .unit($0) }
     }
 
-    /// The AAC packets of an element; nil: it is damaged.
+    /// The AAC packets of an element; nil if it is damaged.
     ///
-    /// Each follows its length: a sum of bytes of which the last is less than 255 (ISO/IEC 14496-3 §1.7.3.1, PayloadLengthInfo).
-    private func units(in element: Element) -> [AccessUnit]? {
-        let bytes = element.bytes
-        var place = 0
+    /// A length precedes each packet: bytes of 255, and a smaller last byte, are added (ISO/IEC 14496-3 §1.7.3.1, PayloadLengthInfo).
+    private func units(in element: AccessUnit) -> [AccessUnit]? {
+        let bytes = element.data
+        var offset = 0
         var units: [AccessUnit] = []
         for index in 0..<payload.subframes {
             var size = 0
             var part: UInt8 = 255
             while part == 255 {
-                guard place < bytes.count else { return nil }
-                part = bytes[place]
+                guard offset < bytes.count else { return nil }
+                part = bytes[offset]
                 size += Int(part)
-                place += 1
+                offset += 1
             }
-            guard size > 0, size <= bytes.count - place else { return nil }
-            units.append(
-                AccessUnit(
-                    timestamp: element.timestamp &+ UInt32(index) &* ticks,
-                    firstNumber: element.firstNumber, lastNumber: element.lastNumber,
-                    firstArrivalNanoseconds: element.firstArrival,
-                    lastArrivalNanoseconds: element.lastArrival,
-                    data: Array(bytes[place..<(place + size)])))
-            place += size
+            guard size > 0, size <= bytes.count - offset else { return nil }
+            var unit = element
+            unit.timestamp &+= UInt32(index) &* ticks
+            unit.data = Array(bytes[offset..<(offset + size)])
+            units.append(unit)
+            offset += size
         }
-        // Some senders pad. Behind a loss, only an exact fit shows that the beginning is there.
-        return isBroken && place != bytes.count ? nil : units
+        // Some senders pad. After a loss, only an exact fit proves that the element is complete.
+        return isBroken && offset != bytes.count ? nil : units
     }
 
     private mutating func hole(
         _ cause: StreamHole.Cause, _ arrival: Int64, dropped: Int
     ) {
-        // Each AAC packet is decoded right behind any other.
-        items.append(
-            .hole(
-                StreamHole(
-                    cause: cause, arrivalNanoseconds: arrival, droppedUnits: dropped,
-                    isHarmless: true)))
+        items.append(.soundHole(cause, arrivalNanoseconds: arrival, dropped: dropped))
     }
 }

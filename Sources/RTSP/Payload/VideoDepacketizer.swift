@@ -1,30 +1,25 @@
 package import Media
 
-/// Puts access units together from packets of video (RFC 6184, RFC 7798).
+/// Reassembles access units of video (RFC 6184, RFC 7798).
 ///
-/// An access unit ends where the timestamp changes. The marker bit says it earlier; some cameras set it on parameter sets and
-/// messages too, or on every slice, so that it ends nothing without a slice, and nothing at all before it has been right for a while.
-/// A unit of which a packet is missing is never given: a hole stands in its place.
+/// An access unit ends where the timestamp changes. The marker bit signals the end earlier, but some cameras also set it on parameter
+/// sets and SEI messages, or on every slice. The marker is ignored before the first slice, and until ``trustedUnits`` units in a row
+/// ended with it. A unit that lacks a packet is replaced by a hole.
 package struct VideoDepacketizer: Sendable {
     private struct Current {
-        var timestamp: UInt32
-        var firstNumber: Int64
-        var lastNumber: Int64
-        var firstArrival: Int64
-        var lastArrival: Int64
-        var data: [UInt8] = []
+        var unit: AccessUnit
         var slices = 0
-        /// Of all slices so far: no other picture refers to this one.
+        /// All slices so far are of a picture that is not a reference.
         var isDisposable = true
-        /// A packet of it had the marker, behind a slice.
+        /// A packet at or after its first slice had the marker.
         var isMarked = false
-        /// What is wrong with it.
+        /// The first defect.
         var flaw: StreamHole.Cause?
-        /// Only what is within it is missing.
+        /// All missing packets belong to this unit.
         var isFlawInside = true
     }
 
-    /// How many units in a row have to end with the marker before it is believed.
+    /// Units in a row that must end with the marker before it is trusted.
     private static let trustedUnits = 8
 
     private let payload: any VideoPayload.Type
@@ -34,7 +29,7 @@ package struct VideoDepacketizer: Sendable {
     private var fragment: [UInt8]?
     /// Units in a row that ended with their only marker.
     private var rightMarkers = 0
-    /// The marker was seen to be wrong: it is never believed again.
+    /// The marker was wrong once: it is never trusted again.
     private var isMarkerWrong = false
     private var items: [DepacketizedItem] = []
 
@@ -47,11 +42,12 @@ package struct VideoDepacketizer: Sendable {
 
     private var isMarkerTrusted: Bool { !isMarkerWrong && rightMarkers >= Self.trustedUnits }
 
-    /// Takes the next packet in order; what is complete now.
+    /// - Parameter ordered: the next packet in sequence order.
+    /// - Returns: what it completes.
     package mutating func add(_ ordered: PacketWindow.Ordered) -> [DepacketizedItem] {
         let packet = ordered.packet
         if let loss = ordered.loss { note(loss, before: ordered) }
-        if let open = current, open.timestamp != packet.timestamp {
+        if let open = current, open.unit.timestamp != packet.timestamp {
             dropFragment("a fragmented NAL unit has no end")
             if open.slices > 0, open.flaw == nil {
                 rightMarkers = open.isMarked ? rightMarkers + 1 : 0
@@ -63,7 +59,7 @@ package struct VideoDepacketizer: Sendable {
         } catch {
             spoil(.malformed("\(error)"), ordered)
         }
-        touch(ordered)
+        current?.unit.extend(to: ordered)
         if packet.marker, fragment == nil, let open = current, open.slices > 0 {
             if isMarkerTrusted { finish() } else { current?.isMarked = true }
         }
@@ -71,7 +67,8 @@ package struct VideoDepacketizer: Sendable {
         return items
     }
 
-    /// Nothing follows: the last unit, if it is known to be complete.
+    /// Ends the stream.
+    /// - Returns: the last unit if it is known to be complete.
     package mutating func finishStream() -> [DepacketizedItem] {
         fragment = nil
         if let open = current, open.isMarked, open.flaw == nil { finish() }
@@ -85,36 +82,33 @@ package struct VideoDepacketizer: Sendable {
     private mutating func note(_ loss: PacketLoss, before ordered: PacketWindow.Ordered) {
         let hadFragment = fragment != nil
         fragment = nil
-        guard var open = current else {
-            items.append(
-                .hole(
-                    StreamHole(
-                        cause: .lost(loss), arrivalNanoseconds: ordered.arrivalNanoseconds)))
-            return
-        }
-        let isInside = open.timestamp == ordered.packet.timestamp && loss != .restart
+        guard var open = current else { return report(loss, before: ordered) }
+        let isInside = open.unit.timestamp == ordered.packet.timestamp && loss != .restart
         if isInside || !open.isMarked || hadFragment {
             if open.flaw == nil {
                 open.flaw = .lost(loss)
                 open.isFlawInside = isInside
             } else {
-                items.append(
-                    .hole(
-                        StreamHole(
-                            cause: .lost(loss), arrivalNanoseconds: ordered.arrivalNanoseconds,
-                            isHarmless: true)))
+                report(loss, before: ordered, isHarmless: true)
                 open.isFlawInside = open.isFlawInside && isInside
             }
             current = open
             if !isInside { finish(noticedAt: ordered.arrivalNanoseconds) }
         } else {
-            // It was whole; whatever is missing lies between it and the next one.
+            // It was complete: the lost packets are between it and the next unit.
             finish()
-            items.append(
-                .hole(
-                    StreamHole(
-                        cause: .lost(loss), arrivalNanoseconds: ordered.arrivalNanoseconds)))
+            report(loss, before: ordered)
         }
+    }
+
+    private mutating func report(
+        _ loss: PacketLoss, before ordered: PacketWindow.Ordered, isHarmless: Bool = false
+    ) {
+        items.append(
+            .hole(
+                StreamHole(
+                    cause: .lost(loss), arrivalNanoseconds: ordered.arrivalNanoseconds,
+                    isHarmless: isHarmless)))
     }
 
     private mutating func spoil(_ cause: StreamHole.Cause, _ ordered: PacketWindow.Ordered) {
@@ -134,15 +128,7 @@ package struct VideoDepacketizer: Sendable {
 
     private mutating func open(_ ordered: PacketWindow.Ordered) {
         guard current == nil else { return }
-        current = Current(
-            timestamp: ordered.packet.timestamp, firstNumber: ordered.number,
-            lastNumber: ordered.number, firstArrival: ordered.arrivalNanoseconds,
-            lastArrival: ordered.arrivalNanoseconds)
-    }
-
-    private mutating func touch(_ ordered: PacketWindow.Ordered) {
-        current?.lastNumber = ordered.number
-        current?.lastArrival = ordered.arrivalNanoseconds
+        current = Current(unit: AccessUnit(ordered))
     }
 
     private mutating func finish(noticedAt arrival: Int64? = nil) {
@@ -152,18 +138,13 @@ package struct VideoDepacketizer: Sendable {
             items.append(
                 .hole(
                     StreamHole(
-                        cause: flaw, arrivalNanoseconds: arrival ?? open.lastArrival,
+                        cause: flaw,
+                        arrivalNanoseconds: arrival ?? open.unit.lastArrivalNanoseconds,
                         droppedUnits: 1,
                         isHarmless: open.isFlawInside && open.isDisposable && open.slices > 0)))
             return
         }
-        guard !open.data.isEmpty else { return }
-        items.append(
-            .unit(
-                AccessUnit(
-                    timestamp: open.timestamp, firstNumber: open.firstNumber,
-                    lastNumber: open.lastNumber, firstArrivalNanoseconds: open.firstArrival,
-                    lastArrivalNanoseconds: open.lastArrival, data: open.data)))
+        if !open.unit.data.isEmpty { items.append(.unit(open.unit)) }
     }
 
     // MARK: Payloads
@@ -171,7 +152,7 @@ package struct VideoDepacketizer: Sendable {
     private mutating func take(
         _ payload: [UInt8], _ ordered: PacketWindow.Ordered
     ) throws(RTSPError) {
-        // Some cameras send packets without anything in them.
+        // Some cameras send empty packets.
         guard !payload.isEmpty else { return }
         switch try self.payload.content(of: payload) {
         case .unit:
@@ -187,7 +168,7 @@ package struct VideoDepacketizer: Sendable {
         }
     }
 
-    /// A NAL unit in a packet of its own; with start codes, as some cameras send it, several.
+    /// Takes a single NAL unit packet. Some cameras send several units with start codes in one.
     private mutating func takeUnits(
         _ payload: ArraySlice<UInt8>, _ ordered: PacketWindow.Ordered
     ) throws(RTSPError) {
@@ -212,9 +193,9 @@ package struct VideoDepacketizer: Sendable {
         }
         open(ordered)
         guard var unit = fragment else {
-            // Behind a loss the unit is given up already. Cameras also send empty fragments behind the last.
+            // After a loss the unit is dropped anyway. Some cameras send empty fragments after the last one.
             if current?.flaw == nil, !body.isEmpty {
-                // Its beginning was lost together with everything before it, or never sent.
+                // Its beginning was lost with the packets before it, or never sent.
                 current?.flaw = .malformed("a fragmented NAL unit has no beginning")
                 current?.isFlawInside = false
             }
@@ -223,19 +204,19 @@ package struct VideoDepacketizer: Sendable {
         guard unit.count + body.count <= AccessUnit.maximumBytes else {
             throw .malformedPayload("a NAL unit is longer than \(AccessUnit.maximumBytes) bytes")
         }
-        // Some cameras change the type within a unit: that of its first fragment counts.
+        // Some cameras change the NAL unit type between fragments: the first one is used.
         fragment = nil
         unit.append(contentsOf: body)
         fragment = unit
         if isEnd { endFragment(ordered) }
     }
 
-    /// Some cameras leave the end bit out: with no packet missing, what follows is the end.
+    /// Completes the fragmented unit. Some cameras omit the end bit: without a loss, the next unit ends it.
     private mutating func endFragment(_ ordered: PacketWindow.Ordered) {
         guard let unit = fragment else { return }
         fragment = nil
         do throws(RTSPError) {
-            // More than its header.
+            // A unit without a payload is ignored.
             if unit.count > payload.fragmentHeaderBytes { try append(unit[...], ordered) }
         } catch {
             spoil(.malformed("\(error)"), ordered)
@@ -246,30 +227,30 @@ package struct VideoDepacketizer: Sendable {
         _ unit: ArraySlice<UInt8>, _ ordered: PacketWindow.Ordered
     ) throws(RTSPError) {
         var unit = unit
-        // A NAL unit never ends in a zero (ISO/IEC 14496-10 §7.4.1): some cameras pad.
+        // A NAL unit does not end with a zero byte (ISO/IEC 14496-10 §7.4.1), but some cameras pad.
         while unit.last == 0 { unit = unit.dropLast() }
         guard !unit.isEmpty else { return }
         let kind = codec.kind(of: Array(unit.prefix(2)))
         let isSlice = kind == .slice
         if let open = current, open.isMarked, beginsPicture(kind, unit), open.slices > 0 {
-            // The marker was right, and the timestamp is that of the picture before.
+            // The marker was right, and the camera repeats the timestamp of the previous picture.
             finish()
         } else if let open = current, open.isMarked, isSlice {
             isMarkerWrong = true
             current?.isMarked = false
         }
         open(ordered)
-        guard let size = current?.data.count, size + unit.count + 4 <= AccessUnit.maximumBytes
+        guard let size = current?.unit.data.count, size + unit.count + 4 <= AccessUnit.maximumBytes
         else {
             throw .malformedPayload(
                 "an access unit is longer than \(AccessUnit.maximumBytes) bytes")
         }
         let length = UInt32(unit.count)
-        current?.data.append(contentsOf: bigEndian(length))
-        current?.data.append(contentsOf: unit)
+        current?.unit.data.append(contentsOf: bigEndian(length))
+        current?.unit.data.append(contentsOf: unit)
         if isSlice {
             if current?.slices == 0, payload.isFirstSlice(unit) == false {
-                // Slices before it never came, after a loss that is already reported.
+                // The slices before it were lost, which may be reported already.
                 if current?.flaw == nil {
                     current?.flaw = .malformed("a picture without its first slice")
                 }
@@ -280,7 +261,7 @@ package struct VideoDepacketizer: Sendable {
         }
     }
 
-    /// A unit that can only stand before the first slice of a picture, or is that slice.
+    /// Whether a NAL unit starts a new picture: it precedes the first slice, or is that slice.
     private func beginsPicture(_ kind: NALUnitKind?, _ unit: ArraySlice<UInt8>) -> Bool {
         switch kind {
         case .delimiter, .parameterSet, .preamble: true
