@@ -2,32 +2,28 @@ import Encoding
 import Media
 import RTSP
 
-/// A network camera's sound in a codec that recordings do not have: decoded, placed on the agent's clock, and encoded as AAC.
+/// Records a network camera's audio in a codec that recordings do not have: decodes it, aligns it to the agent's clock, and encodes it
+/// as AAC.
 ///
-/// Missing sound becomes silence of the same length, and a loss.
+/// Lost audio is replaced by silence, and reported as a loss.
 final class NetworkEncodedSound: NetworkTrack {
-    /// Some cameras send nothing while it is quiet, and the network may deliver a burst. Sound that is off its time by more is placed
-    /// anew; less is closed by resampling.
+    /// Largest deviation that is corrected by resampling. A larger one, after a pause or a burst, is a discontinuity.
     private static let largestOffsetNanoseconds: UInt64 = 60_000_000
-    /// While the camera is away, silence is written up to this long before the present, so that it ends before the sound returns.
+    /// During a loss, silence is written up to this long before the present, so that it ends before new audio arrives.
     private static let silenceDelayNanoseconds: Int64 = 2_000_000_000
-    private static let otherCodec =
-        "since it is back, the camera sends its sound in another codec: restart the agent"
 
     let kind = TrackKind.audio
     let text: String
-    private(set) var isDone = false
-    private(set) var isFlowing = false
+    var times: UnitTimes
+    var progress: NetworkProgress
     private var sound: ForeignSound
     private var decoder: AudioDecoder
     private var encoder: AudioEncoder
     private var lock: AudioLock
-    private var times: UnitTimes
-    private var progress: NetworkProgress
     private let delay: Int64
-    /// End of the previous packet; nil after a break.
+    /// End of the previous packet; nil after a discontinuity.
     private var nextNanoseconds: Int64?
-    /// Whether what the camera sends now can be recorded.
+    /// The camera sends a codec that can be decoded.
     private var isUsable = true
 
     init(
@@ -75,16 +71,6 @@ final class NetworkEncodedSound: NetworkTrack {
 
     var format: TrackFormat { .audio(encoder.format) }
 
-    func begin(startNanoseconds: Int64) {
-        progress.limit.begin(startNanoseconds: startNanoseconds)
-    }
-
-    func take(_ items: [DepacketizedItem], _ output: CaptureOutput) throws(EncodingError) {
-        for item in items {
-            try record(times.add(item, now: output.nowNanoseconds), output)
-        }
-    }
-
     func tick(_ output: CaptureOutput) throws(EncodingError) {
         try record(times.tick(now: output.nowNanoseconds), output)
         if progress.isMissing {
@@ -94,11 +80,8 @@ final class NetworkEncodedSound: NetworkTrack {
         progress.tick(output)
     }
 
-    func interrupt(_ reason: String, _ output: CaptureOutput) throws(EncodingError) {
-        try record(times.flush(), output)
+    func discontinue(isHarmless: Bool, _ output: CaptureOutput) throws(EncodingError) {
         try stop(output)
-        progress.miss(.deviceLost, reason)
-        isFlowing = false
     }
 
     func resume(
@@ -124,42 +107,14 @@ final class NetworkEncodedSound: NetworkTrack {
 
     // MARK: Packets
 
-    private func record(
-        _ items: [UnitTimes.Item], _ output: CaptureOutput
-    ) throws(EncodingError) {
-        for item in items {
-            switch item {
-            case .unit(let timed): try record(timed, output)
-            case .hole(let hole):
-                try stop(output)
-                progress.note(hole)
-            }
-        }
-    }
-
-    private func record(
-        _ timed: UnitTimes.Timed, _ output: CaptureOutput
-    ) throws(EncodingError) {
-        progress.note(times.takeFindings(), atNanoseconds: timed.ptsNanoseconds, output)
-        if isDone || progress.limit.isReached(atNanoseconds: timed.ptsNanoseconds) {
-            isDone = true
-            return
-        }
-        // A camera may begin with sound that it has buffered.
-        guard isFlowing || timed.ptsNanoseconds >= progress.dueNanoseconds else { return }
+    func record(_ timed: UnitTimes.Timed, _ output: CaptureOutput) throws(EncodingError) {
+        guard progress.isNew(atNanoseconds: timed.ptsNanoseconds) else { return }
         guard isUsable else {
             try stop(output)
-            progress.miss(.deviceLost, Self.otherCodec)
-            return progress.drop("")
+            return progress.dropOtherCodec()
         }
-        let bytes = timed.unit.data.withUnsafeBytes { PaddedBytes($0) }
-        let packet = CodedPacket(
-            track: .audio, ptsNanoseconds: timed.ptsNanoseconds,
-            dtsNanoseconds: timed.ptsNanoseconds, durationNanoseconds: 0, isKeyframe: true,
-            isDiscarded: false, skippedAtStart: 0, skippedAtEnd: 0, newConfiguration: nil,
-            bytes: bytes.bytes, owner: bytes)
         do throws(EncodingError) {
-            try decoder.decode(packet) { (decoded) throws(EncodingError) in
+            try decoder.decode(CodedPacket(timed, .audio)) { (decoded) throws(EncodingError) in
                 try take(decoded, output)
             }
         } catch .damagedPacket(_, _, let reason) {
@@ -169,7 +124,6 @@ final class NetworkEncodedSound: NetworkTrack {
         }
     }
 
-    /// Takes decoded sound, with the time of its first frame.
     private func take(_ decoded: RawAudio, _ output: CaptureOutput) throws(EncodingError) {
         let part = progress.limit.part(of: decoded)
         guard part.frameCount > 0 else { return }
@@ -183,14 +137,14 @@ final class NetworkEncodedSound: NetworkTrack {
         }
         nextNanoseconds = Self.end(of: part)
         progress.close(atNanoseconds: start, output)
-        // The times of the packets follow the camera's clock: the lock closes what they gain or lose.
+        // Packet times follow the camera's clock: the lock resamples to correct its drift.
         try lock.take(part, stretchPPB: 0) { (locked) throws(EncodingError) in
             try encode(locked, output)
         }
-        isFlowing = true
+        progress.isFlowing = true
     }
 
-    /// The sound's times went back: what overlaps is dropped.
+    /// Reports dropped audio whose times overlap recorded audio.
     private func tellOverlap(from start: Int64, _ output: CaptureOutput) {
         let overlap = max(0, progress.dueNanoseconds - start) / 1_000_000
         progress.tell(
@@ -200,13 +154,13 @@ final class NetworkEncodedSound: NetworkTrack {
 
     // MARK: Recording
 
-    /// The sound breaks off: what comes next is placed at its time, after silence.
+    /// Ends continuous audio: the next packet is preceded by silence up to its time.
     private func stop(_ output: CaptureOutput) throws(EncodingError) {
         try lock.interrupt { (locked) throws(EncodingError) in try encode(locked, output) }
         nextNanoseconds = nil
     }
 
-    /// - Precondition: the sound has broken off.
+    /// - Precondition: ``stop(_:)`` was called after the last packet.
     private func silence(
         untilNanoseconds end: Int64, _ output: CaptureOutput
     ) throws(EncodingError) {

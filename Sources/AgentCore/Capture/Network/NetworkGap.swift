@@ -1,19 +1,18 @@
 import Media
 import RTSP
 
-/// What is missing of a network camera's track from some time on, until something comes again: one loss with all of its causes.
+/// A continuing loss in a network camera's track, with all of its causes.
 struct NetworkGap {
     private var startNanoseconds: Int64
     private var cause: CaptureLossCause
     private var lostPackets = 0
     private var firstSequence: UInt16?
-    private var places = 0
-    /// What was said of it besides lost packets.
+    private var bursts = 0
+    /// A cause besides lost packets.
     private var reason: String?
-    /// Access units that came, and could not be used.
+    /// Received access units that could not be used.
     private var dropped = 0
 
-    /// Something is missing, or cannot be read.
     init(_ hole: StreamHole, startNanoseconds: Int64) {
         self.startNanoseconds = startNanoseconds
         switch hole.cause {
@@ -35,7 +34,7 @@ struct NetworkGap {
         case .lost(.packets(let first, let count)):
             firstSequence = firstSequence ?? first
             lostPackets += count
-            places += 1
+            bursts += 1
         case .lost(.restart):
             reason = reason ?? "the camera began to count its packets anew"
         case .malformed(let text):
@@ -43,17 +42,17 @@ struct NetworkGap {
         }
     }
 
-    /// The connection is gone, too.
+    /// Replaces the cause: the connection is lost, too.
     mutating func add(_ cause: CaptureLossCause, _ reason: String) {
         self.cause = cause
         self.reason = reason
     }
 
-    /// An access unit that came, and could not be used for what is missing.
+    /// Counts a received access unit that could not be used.
     mutating func drop() { dropped += 1 }
 
     /// The loss up to a time.
-    /// - Parameter intervalNanoseconds: from one unit to the next.
+    /// - Parameter intervalNanoseconds: usual distance of two units.
     func loss(
         of track: TrackKind, untilNanoseconds end: Int64, intervalNanoseconds interval: Int64
     ) -> CaptureLoss {
@@ -76,11 +75,11 @@ struct NetworkGap {
         var parts: [String] = []
         if lostPackets > 0, let firstSequence {
             let packets = lostPackets == 1 ? "1 packet was" : "\(lostPackets) packets were"
-            let place =
-                places == 1
+            let position =
+                bursts == 1
                 ? "from sequence number \(firstSequence) on"
-                : "in \(places) places, the first at sequence number \(firstSequence)"
-            parts.append("\(packets) lost between camera and agent, \(place)")
+                : "in \(bursts) places, the first at sequence number \(firstSequence)"
+            parts.append("\(packets) lost between camera and agent, \(position)")
         }
         if let reason { parts.append(reason) }
         return parts.joined(separator: "; ")

@@ -2,29 +2,26 @@ import Encoding
 import Media
 import RTSP
 
-/// A network camera's own pictures, bit for bit.
+/// Records a network camera's video without transcoding.
 ///
-/// A picture of which something is missing is not recorded, nor are those that follow it, up to the next one at which decoding can
-/// start.
+/// After a loss, pictures are dropped up to the next one at which decoding can start.
 final class NetworkPictures: NetworkTrack {
     let kind = TrackKind.video
     let text: String
-    private(set) var isDone = false
-    private(set) var isFlowing = false
+    var times: UnitTimes
+    var progress: NetworkProgress
     private var copier: VideoCopier
-    private var times: UnitTimes
-    private var progress: NetworkProgress
     private var orientation: PictureOrientation
-    /// Another orientation holds from the next keyframe on.
+    /// The new orientation is not announced yet: it applies from the next keyframe.
     private var isTurned = false
-    /// A description's parameter sets that are not taken yet.
+    /// Parameter sets of a new description, for the next picture.
     private var newConfiguration: [UInt8]?
     private let clockRate: UInt32
     private let delay: Int64
 
     private static let usualDuration: Int64 = 40_000_000
 
-    /// - Parameter format: with the parameter sets that the camera has described or sent.
+    /// - Parameter format: with the parameter sets from the description or the stream.
     init(
         _ description: CameraTrackDescription, _ format: VideoFormat,
         orientation: PictureOrientation, durationNanoseconds: Int64?, delayNanoseconds: Int64 = 0
@@ -47,7 +44,7 @@ final class NetworkPictures: NetworkTrack {
         text = CaptureDescription.copiedVideo(track, copier.format)
     }
 
-    /// As a container would have it: samples with lengths of four bytes.
+    /// The codec configuration as in a container, with 4-byte NAL unit lengths.
     private static func configuration(_ format: VideoFormat) throws(EncodingError) -> [UInt8] {
         do throws(BitstreamError) {
             return try format.record()
@@ -64,7 +61,7 @@ final class NetworkPictures: NetworkTrack {
         do throws(BitstreamError) {
             depth = Int(try format.maximumReorderedFrames() ?? 0)
         } catch {
-            // The first pictures show it.
+            // The first pictures determine it.
             depth = 0
         }
         return UnitTimes(clockRate: clockRate, reorderDepth: depth, delayNanoseconds: delay)
@@ -93,22 +90,8 @@ final class NetworkPictures: NetworkTrack {
         }
     }
 
-    func take(_ items: [DepacketizedItem], _ output: CaptureOutput) throws(EncodingError) {
-        for item in items {
-            try record(times.add(item, now: output.nowNanoseconds), output)
-        }
-    }
-
-    func tick(_ output: CaptureOutput) throws(EncodingError) {
-        try record(times.tick(now: output.nowNanoseconds), output)
-        progress.tick(output)
-    }
-
-    func interrupt(_ reason: String, _ output: CaptureOutput) throws(EncodingError) {
-        try record(times.flush(), output)
-        copier.interrupt()
-        progress.miss(.deviceLost, reason)
-        isFlowing = false
+    func discontinue(isHarmless: Bool, _ output: CaptureOutput) {
+        if !isHarmless { copier.interrupt() }
     }
 
     func resume(
@@ -124,44 +107,12 @@ final class NetworkPictures: NetworkTrack {
         }
     }
 
-    func finish(atNanoseconds end: Int64, _ output: CaptureOutput) throws(EncodingError) {
-        try record(times.flush(), output)
-        progress.finish(atNanoseconds: end, output)
-    }
-
-    // MARK: Units
-
-    private func record(
-        _ items: [UnitTimes.Item], _ output: CaptureOutput
-    ) throws(EncodingError) {
-        for item in items {
-            switch item {
-            case .unit(let timed): try record(timed, output)
-            case .hole(let hole):
-                progress.note(hole)
-                if !hole.isHarmless { copier.interrupt() }
-            }
-        }
-    }
-
-    private func record(
-        _ timed: UnitTimes.Timed, _ output: CaptureOutput
-    ) throws(EncodingError) {
-        progress.note(times.takeFindings(), atNanoseconds: timed.ptsNanoseconds, output)
-        if isDone || progress.limit.isReached(atNanoseconds: timed.ptsNanoseconds) {
-            isDone = true
-            return
-        }
+    func record(_ timed: UnitTimes.Timed, _ output: CaptureOutput) throws(EncodingError) {
         guard timed.ptsNanoseconds >= progress.limit.startNanoseconds else {
-            // From before the start; what follows needs it.
+            // It precedes the start, and the next pictures reference it.
             return copier.interrupt()
         }
-        let bytes = timed.unit.data.withUnsafeBytes { PaddedBytes($0) }
-        let packet = CodedPacket(
-            track: .video, ptsNanoseconds: timed.ptsNanoseconds,
-            dtsNanoseconds: timed.dtsNanoseconds, durationNanoseconds: timed.durationNanoseconds,
-            isKeyframe: false, isDiscarded: false, skippedAtStart: 0, skippedAtEnd: 0,
-            newConfiguration: newConfiguration, bytes: bytes.bytes, owner: bytes)
+        let packet = CodedPacket(timed, .video, newConfiguration: newConfiguration)
         newConfiguration = nil
         let result: VideoCopier.Output
         do throws(EncodingError) {
@@ -181,7 +132,6 @@ final class NetworkPictures: NetworkTrack {
             output.formatChanged(format)
         }
         if sample.flags.contains(.keyframe) { isTurned = false }
-        isFlowing = true
         output.sample(sample)
     }
 }

@@ -2,50 +2,118 @@ import Encoding
 import Media
 import RTSP
 
-/// What becomes of one track of a network camera: access units in, samples out. Belongs to one thread.
+/// Records one track of a network camera: access units in, samples out. Used on one thread.
 protocol NetworkTrack: AnyObject {
     var kind: TrackKind { get }
-    /// What comes out.
+    /// The recorded format.
     var format: TrackFormat { get }
-    /// What it is, for people.
+    /// Description for people.
     var text: String { get }
-    /// The wanted duration is over.
-    var isDone: Bool { get }
-    /// Something has been recorded since the last connection began.
-    var isFlowing: Bool { get }
-    /// Nothing before that time counts.
+    var times: UnitTimes { get set }
+    var progress: NetworkProgress { get set }
+
+    /// Ignores everything before the start.
     func begin(startNanoseconds: Int64)
-    /// Takes what the camera sent.
-    func take(_ items: [DepacketizedItem], _ output: CaptureOutput) throws(EncodingError)
-    /// Time has passed.
+    /// Records a unit that is before the end of the wanted duration.
+    func record(_ timed: UnitTimes.Timed, _ output: CaptureOutput) throws(EncodingError)
+    /// Units are missing.
+    /// - Parameter isHarmless: the next unit can be decoded without them.
+    func discontinue(isHarmless: Bool, _ output: CaptureOutput) throws(EncodingError)
+    /// Called regularly, with or without units.
     func tick(_ output: CaptureOutput) throws(EncodingError)
-    /// The connection is gone: what is held is given, and from here on everything is missing.
-    func interrupt(_ reason: String, _ output: CaptureOutput) throws(EncodingError)
-    /// The camera is back, perhaps with another format.
+    /// The camera has been connected again, perhaps with another format.
     func resume(_ description: CameraTrackDescription, _ output: CaptureOutput)
         throws(EncodingError)
-    /// Does what can be done without an encoder.
+    /// Applies the requests that need no encoder.
     func follow(_ wishes: PictureRequests.Wishes)
-    /// Outputs queued samples, and reports the loss until then.
+    /// Outputs queued samples, and reports a loss that lasts until then.
     func finish(atNanoseconds end: Int64, _ output: CaptureOutput) throws(EncodingError)
 }
 
 extension NetworkTrack {
+    /// The wanted duration is over.
+    var isDone: Bool { progress.isDone }
+    /// Samples have been recorded since the last connection was opened.
+    var isFlowing: Bool { progress.isFlowing }
+
+    func begin(startNanoseconds: Int64) {
+        progress.limit.begin(startNanoseconds: startNanoseconds)
+    }
+
+    func discontinue(isHarmless: Bool, _ output: CaptureOutput) throws(EncodingError) {}
+
     func follow(_ wishes: PictureRequests.Wishes) {}
+
+    func take(_ items: [DepacketizedItem], _ output: CaptureOutput) throws(EncodingError) {
+        for item in items {
+            try record(times.add(item, now: output.nowNanoseconds), output)
+        }
+    }
+
+    func tick(_ output: CaptureOutput) throws(EncodingError) {
+        try record(times.tick(now: output.nowNanoseconds), output)
+        progress.tick(output)
+    }
+
+    /// The connection is lost: records queued units, and starts a loss.
+    func interrupt(_ reason: String, _ output: CaptureOutput) throws(EncodingError) {
+        try record(times.flush(), output)
+        try discontinue(isHarmless: false, output)
+        progress.miss(.deviceLost, reason)
+        progress.isFlowing = false
+    }
+
+    func finish(atNanoseconds end: Int64, _ output: CaptureOutput) throws(EncodingError) {
+        try record(times.flush(), output)
+        progress.finish(atNanoseconds: end, output)
+    }
+
+    func record(_ items: [UnitTimes.Item], _ output: CaptureOutput) throws(EncodingError) {
+        for item in items {
+            switch item {
+            case .unit(let timed):
+                let time = timed.ptsNanoseconds
+                progress.note(times.takeFindings(), atNanoseconds: time, output)
+                if !progress.endsDuration(atNanoseconds: time) { try record(timed, output) }
+            case .hole(let hole):
+                try discontinue(isHarmless: hole.isHarmless, output)
+                progress.note(hole)
+            }
+        }
+    }
 }
 
-/// What tracks of network cameras have in common: where they are, and what is missing.
+extension CodedPacket {
+    /// - Parameter newConfiguration: of video.
+    init(_ timed: UnitTimes.Timed, _ track: TrackKind, newConfiguration: [UInt8]? = nil) {
+        let bytes = timed.unit.data.withUnsafeBytes { PaddedBytes($0) }
+        let isVideo = track == .video
+        self.init(
+            track: track, ptsNanoseconds: timed.ptsNanoseconds,
+            dtsNanoseconds: isVideo ? timed.dtsNanoseconds : timed.ptsNanoseconds,
+            durationNanoseconds: isVideo ? timed.durationNanoseconds : 0,
+            // Of video, the copier determines keyframes.
+            isKeyframe: !isVideo, isDiscarded: false, skippedAtStart: 0, skippedAtEnd: 0,
+            newConfiguration: newConfiguration, bytes: bytes.bytes, owner: bytes)
+    }
+}
+
+/// Position, duration limit and pending loss of a network camera's track.
 struct NetworkProgress {
-    /// While a camera is away, a loss is reported at least this often, so that a crash loses no more of the report.
+    /// Interval at which a continuing loss is reported, which bounds what a crash loses of the report.
     static let longestUntoldNanoseconds: Int64 = 60_000_000_000
 
     let kind: TrackKind
     var limit: CaptureLimit
-    /// Where what was recorded ends; nil: nothing was.
+    /// See ``NetworkTrack/isDone``.
+    private(set) var isDone = false
+    /// See ``NetworkTrack/isFlowing``.
+    var isFlowing = false
+    /// End of the last recorded sample; nil if there is none.
     private(set) var endNanoseconds: Int64?
     private(set) var intervalNanoseconds: Int64
     private var gap: NetworkGap?
-    /// Implausible timestamps that are not reported yet, and since when.
+    /// Unreported implausible timestamps, and the time of the first one.
     private var stray: (count: Int, startNanoseconds: Int64)?
 
     init(_ kind: TrackKind, durationNanoseconds: Int64?, intervalNanoseconds: Int64) {
@@ -56,10 +124,19 @@ struct NetworkProgress {
 
     var isMissing: Bool { gap != nil }
 
-    /// When the next sample is due.
+    /// Expected start of the next sample.
     var dueNanoseconds: Int64 {
         max(limit.startNanoseconds, endNanoseconds ?? limit.startNanoseconds)
     }
+
+    /// Whether a unit is at or after the end of the wanted duration; the track is done then.
+    mutating func endsDuration(atNanoseconds time: Int64) -> Bool {
+        isDone = isDone || limit.isReached(atNanoseconds: time)
+        return isDone
+    }
+
+    /// Whether an audio packet is new: after connecting, a camera may send audio from before.
+    func isNew(atNanoseconds time: Int64) -> Bool { isFlowing || time >= dueNanoseconds }
 
     mutating func note(_ hole: StreamHole) {
         guard gap != nil else {
@@ -77,25 +154,34 @@ struct NetworkProgress {
         if cause == .deviceLost { gap?.add(cause, reason) }
     }
 
-    /// A unit that came, and cannot be used for what is missing.
+    /// An audio packet in a codec that this track does not record.
+    mutating func dropOtherCodec() {
+        miss(
+            .deviceLost,
+            "since it is back, the camera sends its sound in another codec: restart the agent")
+        drop("")
+    }
+
+    /// A received unit cannot be used.
     mutating func drop(_ reason: @autoclosure () -> String) {
         if gap == nil { miss(.deviceLost, reason()) }
         gap?.drop()
     }
 
-    /// A sample is recorded: the loss before it is reported.
+    /// Adds a recorded sample, and reports the loss before it.
     mutating func record(_ sample: EncodedSample, _ output: CaptureOutput) {
         close(atNanoseconds: sample.ptsNanoseconds, output)
         if sample.durationNanoseconds > 0 { intervalNanoseconds = sample.durationNanoseconds }
         reach(sample.ptsNanoseconds + sample.durationNanoseconds)
+        isFlowing = true
     }
 
-    /// Sound is recorded up to then.
+    /// Samples are recorded up to a time.
     mutating func reach(_ end: Int64) {
         endNanoseconds = max(end, endNanoseconds ?? end)
     }
 
-    /// A long loss is reported in parts.
+    /// Reports part of a continuing loss.
     mutating func tick(_ output: CaptureOutput) {
         let now = output.nowNanoseconds
         if let stray, now - stray.startNanoseconds >= Self.longestUntoldNanoseconds {
@@ -122,7 +208,7 @@ struct NetworkProgress {
 
     // MARK: Times
 
-    /// What the clock has found out about the camera's stamps.
+    /// Reports findings about the camera's timestamps.
     mutating func note(
         _ findings: ArrivalClock.Findings, atNanoseconds time: Int64, _ output: CaptureOutput
     ) {
@@ -150,7 +236,7 @@ struct NetworkProgress {
             atNanoseconds: stray.startNanoseconds, output)
     }
 
-    /// Nothing is missing, but the times are less exact: that belongs to the recording, too.
+    /// Records a note about inexact times: a loss of no samples.
     func tell(_ text: String, atNanoseconds time: Int64, _ output: CaptureOutput) {
         output.lost(
             CaptureLoss(
