@@ -1,25 +1,23 @@
 package import Archive
 import Media
 
-/// What playlists need to know of a fragment, computed from the index of its file.
-///
-/// A sample before a gap ends as soon as most others do: the index says only when the next one begins.
+/// Byte range and times of a fragment, without its samples: the input of playlists.
 package struct FragmentOutline: Hashable, Sendable {
-    /// Head and media, in the file.
+    /// Position in the file of `moof` and `mdat`.
     package var range: Range<Int64>
-    /// When the last shown sample of the main track ends, nanoseconds of session time; nil: none is shown. The main track is the
-    /// picture, or the sound where the file has no pictures.
+    /// End of the last shown sample of the main track, nanoseconds of session time; nil if none is shown. The main track is video, or
+    /// audio in a file without video.
     package var mainEndNanoseconds: Int64?
-    /// When the last shown sample of any track ends.
+    /// End of the last shown sample of any track.
     package var lastEndNanoseconds: Int64?
-    /// ``RecordedFragment/decodableFromNanoseconds``.
+    /// ``RecordedFragment/decodableFromNanoseconds``: nil if decoding cannot start with this fragment.
     package var decodableFromNanoseconds: Int64?
-    /// When its first shown sample begins, if it has none of the main track.
+    /// Start of its first shown sample if it has none of the main track: audio captured before the first picture.
     package var soundAloneFromNanoseconds: Int64?
 
     package init(
         range: Range<Int64>, mainEndNanoseconds: Int64?, lastEndNanoseconds: Int64?,
-        decodableFromNanoseconds: Int64?, soundAloneFromNanoseconds: Int64?
+        decodableFromNanoseconds: Int64?, soundAloneFromNanoseconds: Int64? = nil
     ) {
         self.range = range
         self.mainEndNanoseconds = mainEndNanoseconds
@@ -28,9 +26,44 @@ package struct FragmentOutline: Hashable, Sendable {
         self.soundAloneFromNanoseconds = soundAloneFromNanoseconds
     }
 
+    package init(_ fragment: RecordedFragment) {
+        let main: TrackKind = fragment.file.format(.video) == nil ? .audio : .video
+        range = fragment.range
+        decodableFromNanoseconds = fragment.decodableFromNanoseconds
+        var hasMain = false
+        var first: Int64?
+        for piece in fragment.pieces {
+            for run in piece.runs {
+                if run.track == main { hasMain = true }
+                guard let shown = Self.shown(of: run) else { continue }
+                first = min(first ?? shown.lowerBound, shown.lowerBound)
+                let end = shown.upperBound
+                lastEndNanoseconds = max(lastEndNanoseconds ?? end, end)
+                if run.track == main { mainEndNanoseconds = max(mainEndNanoseconds ?? end, end) }
+            }
+        }
+        if !hasMain { soundAloneFromNanoseconds = first }
+    }
+
+    /// Start and end of a run's shown samples, rescaled once because they have one timescale.
+    private static func shown(of run: ReadRun) -> ClosedRange<Int64>? {
+        guard let timescale = run.samples.first?.timescale else { return nil }
+        var start: Int64?
+        var end: Int64?
+        for sample in run.samples where !sample.isHidden {
+            start = min(start ?? sample.ptsTicks, sample.ptsTicks)
+            let ticks = sample.ptsTicks.clampedAdding(sample.durationTicks)
+            end = max(end ?? ticks, ticks)
+        }
+        guard let start, let end else { return nil }
+        let first = saturatingRescale(start, from: timescale, to: .nanoseconds)
+        return first...max(first, saturatingRescale(end, from: timescale, to: .nanoseconds))
+    }
+
+    /// A fragment from the index of its file. The index has no durations: a sample before a gap ends when most others do.
     /// - Parameters:
-    ///   - start: where its head begins.
-    ///   - samples: all of it, in the order of their bytes; at least one.
+    ///   - start: file offset of its `moof`.
+    ///   - samples: its samples in file order; at least one.
     ///   - isShown: whether players show a sample.
     init(
         from start: Int64, _ samples: ArraySlice<IndexedSample>, main: TrackKind,
@@ -57,27 +90,24 @@ package struct FragmentOutline: Hashable, Sendable {
     }
 }
 
-/// A sample of an index, on the session's timeline.
+/// A sample of an index.
 struct IndexedSample {
     var track: TrackKind
-    /// Where in the file its bytes are.
+    /// Position in the file.
     var range: Range<Int64>
-    /// When it is presented, and when it ends, nanoseconds of session time.
+    /// Presentation time and its end, nanoseconds of session time.
     var start: Int64
     var end: Int64
     var isSync: Bool
 }
 
 extension RecordedFile {
-    /// Fragments that are read, and not computed: there sound begins that no player shows, which the index does not mark.
+    /// First fragments, which are read from the file: the index does not mark audio priming, which players discard.
     private static let leadingFragments = 2
 
-    /// The fragments of a finished file from its index, without the heads of all but the first ones.
-    /// - Returns: the first fragments as they were read, and the others; nil where the index does not say it: the file grows, was retimed,
-    ///   or has a track that begins later.
-    package func outline() throws(ArchiveError) -> (
-        leading: [RecordedFragment], others: [FragmentOutline]
-    )? {
+    /// The fragments of a finished file from its index; only the first `moof` boxes are read.
+    /// - Returns: nil if the index is not sufficient: the file is growing, was retimed, or has a track that starts later.
+    package func outline() throws(ArchiveError) -> [FragmentOutline]? {
         guard isFinished, retiming == nil, let origin = originNanoseconds else { return nil }
         var cursor = try FileCursor(self)
         var leading: [RecordedFragment] = []
@@ -92,7 +122,7 @@ extension RecordedFile {
             Set(anchors.keys) == Set(formats.map(\.kind)),
             let samples = try SeekIndex(self).samples(anchors)
         else { return nil }
-        // As the file is walked: pictures before its first keyframe are not shown, nor are those that a decoder needs to recover.
+        // As in sequential reading: pictures before the first keyframe, and those for decoder recovery, are hidden.
         var keyframe = samples.first { $0.track == .video && $0.isSync }?.start ?? .max
         let pictures = leading.flatMap(\.samples).filter { $0.track == .video }
         if let recovering = pictures.last(where: { $0.flags.contains(.priming) }) {
@@ -102,12 +132,12 @@ extension RecordedFile {
             keyframe = shown.ptsNanoseconds
         }
         let main: TrackKind = format(.video) == nil ? .audio : .video
-        var others: [FragmentOutline] = []
+        var outlines = leading.map { FragmentOutline($0) }
         var group: ArraySlice<IndexedSample> = []
         var start = end
         func close() {
             guard !group.isEmpty else { return }
-            others.append(
+            outlines.append(
                 FragmentOutline(from: start, group, main: main) { sample in
                     sample.track == .video
                         ? sample.start >= max(keyframe, origin) : sample.end > origin
@@ -115,7 +145,7 @@ extension RecordedFile {
         }
         var last = end
         for (index, sample) in samples.enumerated() where sample.range.lowerBound >= end {
-            // Behind the media of a fragment lies the head of the next one.
+            // Between two fragments' samples is the second one's `moof`.
             if sample.range.lowerBound > last {
                 close()
                 start = last
@@ -125,6 +155,6 @@ extension RecordedFile {
             last = max(last, sample.range.upperBound)
         }
         close()
-        return (leading, others)
+        return outlines
     }
 }

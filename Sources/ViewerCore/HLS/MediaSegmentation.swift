@@ -31,7 +31,7 @@ package struct MediaSegmentation: Sendable {
     package init(_ range: PlaybackRange, isGrowing: Bool) {
         for file in range.files {
             guard let index = beginFile(SegmentFile(file.file, key: file.key)) else { continue }
-            for fragment in file.fragments { append(FragmentSummary(fragment), toFile: index) }
+            for fragment in file.fragments { append(FragmentOutline(fragment), toFile: index) }
             if file.file.isFinished { finishFile(index) }
         }
         if !isGrowing { finish() }
@@ -57,7 +57,7 @@ package struct MediaSegmentation: Sendable {
     }
 
     /// Appends a fragment. One that was appended before, and one of a finished file, changes nothing.
-    package mutating func append(_ fragment: FragmentSummary, toFile index: Int) {
+    package mutating func append(_ fragment: FragmentOutline, toFile index: Int) {
         guard let place = place(ofFile: index) else { return }
         open[place].append(fragment)
         release()
@@ -115,7 +115,7 @@ private struct FileSegmentation: Sendable {
         return ready
     }
 
-    mutating func append(_ fragment: FragmentSummary) {
+    mutating func append(_ fragment: FragmentOutline) {
         guard !isFinished else { return }
         guard var segment = pending else {
             begin(with: fragment)
@@ -145,7 +145,7 @@ private struct FileSegmentation: Sendable {
     }
 
     /// Looks for the file's first keyframe.
-    private mutating func begin(with fragment: FragmentSummary) {
+    private mutating func begin(with fragment: FragmentOutline) {
         guard let keyframe = fragment.decodableFromNanoseconds else {
             if let start = fragment.soundAloneFromNanoseconds {
                 leading = leading ?? (fragment.range.lowerBound, start)
@@ -196,7 +196,7 @@ private struct PendingSegment: Sendable {
     private var mainEndNanoseconds: Int64?
     private var lastEndNanoseconds: Int64?
 
-    init(_ fragment: FragmentSummary, start: Int64, followsGap: Bool) {
+    init(_ fragment: FragmentOutline, start: Int64, followsGap: Bool) {
         range = fragment.range
         startNanoseconds = start
         self.followsGap = followsGap
@@ -222,7 +222,7 @@ private struct PendingSegment: Sendable {
         range = min(offset, range.lowerBound)..<range.upperBound
     }
 
-    mutating func extend(by fragment: FragmentSummary) {
+    mutating func extend(by fragment: FragmentOutline) {
         range = range.lowerBound..<fragment.range.upperBound
         if let end = fragment.mainEndNanoseconds {
             mainEndNanoseconds = max(mainEndNanoseconds ?? end, end)

@@ -117,19 +117,16 @@ final class SourcePlaylist: Sendable {
         }
         guard var known = state.files[file.path], var cursor = known.cursor else { return }
         do throws(ArchiveError) {
-            // The head of each fragment would be a request.
-            if recorded.isDistant, let outline = try recorded.outline() {
-                let summaries =
-                    outline.leading.map { FragmentSummary($0) }
-                    + outline.others.map { FragmentSummary($0) }
-                for summary in summaries { state.segmentation.append(summary, toFile: known.index) }
+            // Reading each `moof` would cost a request.
+            if recorded.isDistant, let outlines = try recorded.outline() {
+                for outline in outlines { state.segmentation.append(outline, toFile: known.index) }
                 known.cursor = nil
                 state.files[file.path] = known
                 state.segmentation.finishFile(known.index)
                 return
             }
             while let fragment = try cursor.next() {
-                state.segmentation.append(FragmentSummary(fragment), toFile: known.index)
+                state.segmentation.append(FragmentOutline(fragment), toFile: known.index)
             }
         } catch {
             // What came before the damage is right.

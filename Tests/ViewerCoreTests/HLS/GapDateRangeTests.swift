@@ -138,7 +138,7 @@ import ViewerCore
         var entries: [LedgerEntry] = []
         var old: PlaylistRules?
         for (number, fragment) in file.fragments.enumerated() {
-            segmentation.append(FragmentSummary(fragment), toFile: index)
+            segmentation.append(FragmentOutline(fragment), toFile: index)
             // Sixty a second; some are reported late.
             for place in 0..<60 {
                 let late = place % 7 == 0 ? 2.5 : 0

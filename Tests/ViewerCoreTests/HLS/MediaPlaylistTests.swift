@@ -131,7 +131,7 @@ import ViewerCore
             let place = segmentation.beginFile(SegmentFile(file.file, key: file.key))
             let index = try #require(place)
             for fragment in file.fragments {
-                segmentation.append(FragmentSummary(fragment), toFile: index)
+                segmentation.append(FragmentOutline(fragment), toFile: index)
                 try follow()
             }
             segmentation.finishFile(index)

@@ -42,7 +42,7 @@ import ViewerCore
             var count = 0
             while let fragment = try reader.next() {
                 count += 1
-                let summary = FragmentSummary(fragment)
+                let summary = FragmentOutline(fragment)
                 let pictures = fragment.samples.filter { $0.track == .video && !$0.isHidden }
                 #expect(summary.range == fragment.range)
                 #expect(summary.mainEndNanoseconds == pictures.map(\.endNanoseconds).max())
@@ -200,7 +200,7 @@ import ViewerCore
     func `segments of irregular groups are bounded and whole`(_ seed: UInt64) throws {
         var random = SeededGenerator(seed: seed)
         var found = MediaSegmentation()
-        var all: [FragmentSummary] = []
+        var all: [FragmentOutline] = []
         var longest: Int64 = 0
         var time = 0.0
         for file in 0..<3 {

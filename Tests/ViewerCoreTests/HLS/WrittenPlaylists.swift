@@ -13,7 +13,7 @@ func nanoseconds(_ seconds: Double) -> Int64 { Int64((seconds * 1e9).rounded()) 
 struct WrittenFragments {
     static let second: Int64 = 1_000_000_000
 
-    private(set) var fragments: [FragmentSummary] = []
+    private(set) var fragments: [FragmentOutline] = []
     private var offset: Int64 = 1_187
 
     /// Appends a fragment.
@@ -26,7 +26,7 @@ struct WrittenFragments {
     ) {
         let end = nanoseconds(seconds.upperBound)
         fragments.append(
-            FragmentSummary(
+            FragmentOutline(
                 range: offset..<offset + bytes, mainEndNanoseconds: end,
                 lastEndNanoseconds: max(end, soundEnd.map(nanoseconds) ?? end),
                 decodableFromNanoseconds: isKey ? nanoseconds(seconds.lowerBound) : nil))
@@ -36,7 +36,7 @@ struct WrittenFragments {
     /// Appends a fragment without shown pictures.
     mutating func addHidden(keyAt key: Double? = nil, soundEnd: Double? = nil) {
         fragments.append(
-            FragmentSummary(
+            FragmentOutline(
                 range: offset..<offset + 1_000, mainEndNanoseconds: nil,
                 lastEndNanoseconds: soundEnd.map(nanoseconds),
                 decodableFromNanoseconds: key.map(nanoseconds)))
@@ -46,7 +46,7 @@ struct WrittenFragments {
     /// Appends a fragment with nothing but sound.
     mutating func addSound(_ seconds: ClosedRange<Double>) {
         fragments.append(
-            FragmentSummary(
+            FragmentOutline(
                 range: offset..<offset + 1_000, mainEndNanoseconds: nil,
                 lastEndNanoseconds: nanoseconds(seconds.upperBound), decodableFromNanoseconds: nil,
                 soundAloneFromNanoseconds: nanoseconds(seconds.lowerBound)))
