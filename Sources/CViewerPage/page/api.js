@@ -3,10 +3,10 @@
 
 import { awaitLogIn, logIn, noteLogIn } from './login.js';
 
-/** What the viewer answered instead of what was asked for. */
+/** An error response of the viewer. */
 export class ApiError extends Error {
     /**
-     * @param {number} status HTTP's; 0: no answer came.
+     * @param {number} status HTTP status; 0 if there was no response.
      * @param {string} text One line for people.
      */
     constructor(status, text) {
@@ -25,25 +25,25 @@ export class ApiError extends Error {
  * @property {boolean} needsLogIn
  */
 
-/** Sent instead of a cookie, where a page is framed by another one; empty: a cookie. */
+/** Authorization header of an embedded page; empty if the cookie is used. */
 let authorization = '';
 
 /**
- * Asks with this header instead of a cookie; nobody is asked to log in then.
+ * Sends this header instead of a cookie, and disables the log-in form.
  * @param {string} header
  */
 export function useAuthorization(header) {
     authorization = header;
 }
 
-/** Longest line of an error that is shown. */
+/** Maximum length of an error message. */
 const longestText = 300;
 
 /**
- * Sends a request; asks for a log-in where one is needed, and sends it again.
+ * Sends a request, and repeats it after a log-in if the viewer requires one.
  * @param {string} path
  * @param {RequestInit} [options]
- * @returns {Promise<Response>} One that succeeded.
+ * @returns {Promise<Response>} A successful response.
  * @throws {ApiError}
  */
 export async function request(path, options = {}) {
@@ -67,7 +67,7 @@ export async function request(path, options = {}) {
         try {
             text = (await response.text()).trim().split('\n')[0].slice(0, longestText);
         } catch {
-            // The line broke while the error was read: its number says enough.
+            // The connection broke: the status alone is shown.
         }
         throw new ApiError(response.status, text || `The viewer answered ${response.status}.`);
     }
@@ -93,7 +93,7 @@ async function exchange(method, path, body, signal) {
 }
 
 /**
- * Gets JSON; anything else as a Blob.
+ * Gets JSON; another content type as a Blob.
  * @param {string} path
  * @param {AbortSignal} [signal]
  * @returns {Promise<any>}
@@ -105,7 +105,7 @@ export function get(path, signal) {
 /**
  * @param {string} path
  * @param {unknown} [body]
- * @returns {Promise<any>} JSON, a Blob, or undefined where the answer is empty.
+ * @returns {Promise<any>} JSON, a Blob, or undefined for an empty response.
  */
 export function post(path, body) {
     return exchange('POST', path, body);
@@ -130,7 +130,7 @@ export function put(path, body) {
 }
 
 /**
- * DELETE, which is a word of the language.
+ * Sends DELETE (`delete` is a keyword).
  * @param {string} path
  * @returns {Promise<any>}
  */
@@ -139,7 +139,7 @@ export function remove(path) {
 }
 
 /**
- * An address of the interface, its parts escaped: address`/api/v1/sessions/${name}`.
+ * A URL with escaped components: address`/api/v1/sessions/${name}`.
  * @param {TemplateStringsArray} texts
  * @param {...(string | number)} values
  */
@@ -151,7 +151,7 @@ export function address(texts, ...values) {
 let known;
 
 /**
- * Who one is; asked for once.
+ * The account that is logged in; requested once.
  * @returns {Promise<Account>}
  */
 export function account() {
@@ -174,7 +174,7 @@ export function isSameAccount(one, other) {
     return one.name === other.name && one.role === other.role && String(one.sources) === String(other.sources);
 }
 
-// Somebody has logged in: who it is is asked for again.
+// After a log-in, the account is requested again.
 addEventListener('tributary:account', () => {
     known = undefined;
 });

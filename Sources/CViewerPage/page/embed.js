@@ -1,13 +1,13 @@
 // @ts-check
-// `/embed/SOURCE`: one live source and nothing else, for a frame in another page. What lets it in is in its own address: a signed link
-// (`?account=…&expires=…&signature=…`), or a token behind `#token=`, which browsers send to nobody.
+// `/embed/SOURCE`: one live source without controls, for an iframe. The URL authorises it: a signed link
+// (`?account=…&expires=…&signature=…`), or a token in the fragment (`#token=`), which browsers do not send.
 
 import { useAuthorization } from './api.js';
 import { element } from './element.js';
 import { LiveConnection } from './live-connection.js';
 import { LiveWall } from './live-wall.js';
 
-/** The header that the address stands for; empty: a cookie, or nothing is needed. */
+/** The Authorization header from the URL; empty if it has none. */
 function authorization() {
     const token = new URLSearchParams(location.hash.slice(1)).get('token');
     if (token) return ['Bearer', token].join(' ');
@@ -29,18 +29,13 @@ function open() {
     new LiveConnection([name], {
         take: (frame) => wall.take(frame),
         change: (state, text) => {
-            tile.hindrance = state === 'open' ? '' : state;
-            if (state !== 'open') tile.pause();
             message.replaceChildren(...(state === 'lost' ? [element('p', {}, text)] : []));
-            wall.draw();
+            wall.setConnection(state);
         },
     });
     Object.assign(window, {
         tributary: {
-            state: () => ({
-                mode: 'live', at: tile.at, rate: 1,
-                sources: { [name]: { at: tile.at, bound: tile.bound, lag: tile.lag, state: tile.state } },
-            }),
+            state: () => ({ mode: 'live', at: tile.at, rate: 1, sources: wall.states }),
         },
     });
 }

@@ -298,8 +298,26 @@ export class LiveWall {
     }
 
     /**
-     * Puts every tile in its place.
+     * Pauses the tiles while the connection is not open.
+     * @param {'open' | 'paused' | 'lost'} state
      */
+    setConnection(state) {
+        for (const tile of this.tiles.values()) {
+            tile.hindrance = state === 'open' ? '' : state;
+            if (state !== 'open') tile.pause();
+        }
+        this.draw();
+    }
+
+    /** @returns {Record<string, import('./main.js').SourceState>} */
+    get states() {
+        /** @type {Record<string, import('./main.js').SourceState>} */
+        const states = {};
+        for (const { name, at, bound, lag, state } of this.tiles.values()) states[name] = { at, bound, lag, state };
+        return states;
+    }
+
+    /** Lays out the tiles. */
     layOut() {
         const [width, height] = [this.root.clientWidth, this.root.clientHeight];
         if (!width || !height) return;

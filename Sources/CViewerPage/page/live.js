@@ -175,11 +175,7 @@ class LivePage {
             say('The viewer answers again.');
             this.#hasLostLine = false;
         }
-        for (const tile of this.#wall.tiles.values()) {
-            tile.hindrance = state === 'open' ? '' : state;
-            if (state !== 'open') tile.pause();
-        }
-        this.#wall.draw();
+        this.#wall.setConnection(state);
     }
 
     /** @param {any} status */
@@ -365,9 +361,6 @@ class LivePage {
 
     /** @returns {import('./main.js').PageState} */
     state() {
-        /** @type {Record<string, import('./main.js').SourceState>} */
-        const sources = {};
-        for (const { name, at, bound, lag, state } of this.#wall.tiles.values()) sources[name] = { at, bound, lag, state };
-        return { mode: this.#wall.mode, at: this.#at, rate: 1, sources };
+        return { mode: this.#wall.mode, at: this.#at, rate: 1, sources: this.#wall.states };
     }
 }
