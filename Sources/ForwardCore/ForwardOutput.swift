@@ -1,17 +1,17 @@
 import Containers
 import Media
 
-/// A connection to a destination, with times from zero on. Belongs to one thread, which may block.
+/// A connection to a destination, whose timestamps start at zero. Used on one thread, which it may block.
 final class ForwardOutput {
     private var writer: ContainerWriter?
     private let formats: [TrackFormat]
     private let session: String
-    /// Of the first sample, nanoseconds.
+    /// Decoding time of the first sample, nanoseconds.
     private let origin: Int64
-    /// Decoding times of each track have to increase.
+    /// Last decoding time per track: muxers require increasing times.
     private var last: [TrackKind: Int64] = [:]
 
-    /// Connects.
+    /// Connects, and writes the header.
     init(
         _ destination: ContainerDestination, format: ContainerFormat, first: ForwardedSample,
         cancellation: Cancellation
@@ -29,7 +29,7 @@ final class ForwardOutput {
             cancellation: cancellation)
     }
 
-    /// Whether a sample can follow the others.
+    /// Whether a sample has the formats and the session of this output.
     func continues(with sample: ForwardedSample) -> Bool {
         sample.session == session && sample.formats == formats
     }
@@ -39,7 +39,7 @@ final class ForwardOutput {
         let shift = saturatingRescale(
             origin, from: .nanoseconds, to: formats[track].timescale)
         let dts = sample.dts.clampedSubtracting(shift)
-        // Sound that is older than the first picture.
+        // Audio from before the first picture.
         guard dts >= 0, dts > last[sample.track] ?? -1 else { return }
         last[sample.track] = dts
         var failure: ContainerError?
@@ -57,7 +57,7 @@ final class ForwardOutput {
         if let failure { throw failure }
     }
 
-    /// Ends it as the destination expects it.
+    /// Writes the trailer and disconnects.
     func finish() throws(ContainerError) {
         guard let open = writer.take() else { return }
         try open.finish()

@@ -1,10 +1,10 @@
 package import Media
 package import Wire
 
-/// A sample on its way to a destination.
+/// A sample for a destination.
 package struct ForwardedSample: Hashable, Sendable {
     package var session: String
-    /// Of the source's tracks.
+    /// Formats of all tracks of the source.
     package var formats: [TrackFormat]
     package var track: TrackKind
     /// Session time, ticks of the track's timescale.
@@ -13,7 +13,7 @@ package struct ForwardedSample: Hashable, Sendable {
     package var duration: Int64
     package var flags: SampleFlags
     package var bytes: [UInt8]
-    /// When it was captured at the latest, nanoseconds of the caller's clock.
+    /// Upper bound of its capture time, nanoseconds of the caller's clock.
     package var capturedNanoseconds: Int64
 
     /// Session time, nanoseconds.
@@ -25,14 +25,14 @@ package struct ForwardedSample: Hashable, Sendable {
     package var isKeyframe: Bool { track == .video && flags.contains(.keyframe) }
 }
 
-/// Samples of one source that wait for a destination: a value.
+/// A bounded queue of one source's samples for a destination.
 ///
-/// What waits begins with a keyframe and has no hole. Where the destination is too slow, or something of the feed is missing, samples up to
-/// a later keyframe are left out, and counted.
+/// The queue starts with a keyframe and has no gaps. If the destination is too slow, or feed messages were lost, samples are dropped up
+/// to the next keyframe and counted.
 package struct ForwardQueue: Sendable {
-    /// Eight seconds of 16 Mbit/s.
+    /// Eight seconds at 16 Mbit/s.
     package static let maximumBytes = 16 << 20
-    /// Later samples are of no use to who watches live.
+    /// Maximum latency of a queued sample.
     package static let maximumNanoseconds: Int64 = 8_000_000_000
 
     private var samples: [ForwardedSample] = []
@@ -41,11 +41,11 @@ package struct ForwardQueue: Sendable {
     private var number: UInt64?
     private var session = ""
     private var formats: [TrackFormat] = []
-    /// Of pictures, and sound with them.
+    /// Controls video and, with it, audio.
     private var gate = KeyframeGate(isSkipping: true)
-    /// Samples that were left out.
+    /// Dropped samples.
     package private(set) var droppedSamples: UInt64 = 0
-    /// Times that messages of the feed were missing.
+    /// Times that feed messages were lost.
     package private(set) var feedLosses: UInt64 = 0
 
     package init() {}
@@ -54,7 +54,7 @@ package struct ForwardQueue: Sendable {
 
     package var count: Int { samples.count - first }
 
-    /// Takes a message of the feed.
+    /// Adds a feed message's samples.
     /// - Parameter now: the caller's clock, nanoseconds.
     package mutating func take(_ message: FeedSamples, media: [UInt8], now: Int64) {
         guard media.count == message.sizeBytes else { return }
@@ -78,14 +78,14 @@ package struct ForwardQueue: Sendable {
         limit()
     }
 
-    /// The next sample; nil: none waits.
+    /// - Returns: the next sample; nil if the queue is empty.
     package mutating func next() -> ForwardedSample? {
         guard !isEmpty else { return nil }
         defer { advance(1) }
         return samples[first]
     }
 
-    /// A destination begins anew: what waits begins with the newest keyframe.
+    /// For a new connection: drops samples up to the newest keyframe.
     package mutating func restart() {
         guard let last = samples[first...].lastIndex(where: \.isKeyframe) else {
             if formats.contains(where: { $0.kind == .video }) { gate.skip() }
@@ -115,14 +115,14 @@ package struct ForwardQueue: Sendable {
     private mutating func advance(_ number: Int) {
         bytes -= samples[first..<first + number].reduce(0) { $0 + $1.bytes.count }
         first += number
-        // Moving the rest costs as much as has been taken.
+        // Compacts when at least half of the array is consumed: amortised O(1).
         if first > 256, first * 2 > samples.count {
             samples.removeFirst(first)
             first = 0
         }
     }
 
-    /// A message's samples in the order of their decoding times.
+    /// A message's samples in decoding order.
     private static func samples(
         of message: FeedSamples, media: [UInt8], now: Int64
     ) -> [ForwardedSample] {

@@ -7,13 +7,13 @@ import Synchronization
 import Threads
 import Wire
 
-/// Sends one live source to a server that takes a stream, as it is captured, and connects again where that ends.
+/// Forwards one live source to a streaming server, and reconnects when the connection ends.
 ///
-/// One thread reads the feed, another one writes, which may block: what waits between them is bounded (``ForwardQueue``).
+/// One thread reads the feed, another one writes and may block; ``ForwardQueue`` is between them.
 package final class Forwarder: Sendable {
     package struct Settings: Sendable {
         package var source: String
-        /// Where a collector publishes what it takes in.
+        /// Endpoint of the collector's feed.
         package var feed: String
         package var security = SocketSecurity.plain
         package var destination: ContainerDestination
@@ -31,29 +31,29 @@ package final class Forwarder: Sendable {
 
     package struct Status: Hashable, Sendable {
         package enum State: String, Hashable, Sendable {
-            /// Nothing has come of the source yet, or not for three seconds.
+            /// No sample has been received for three seconds.
             case waiting
             case connecting
             case sending
         }
 
         package var state = State.waiting
-        /// From capture to when the newest sample was sent; nil: none yet.
+        /// Time from capture to transmission of the newest sample; nil before the first one.
         package var lateNanoseconds: Int64?
         package var sentSamples: UInt64 = 0
         package var sentBytes: UInt64 = 0
         package var droppedSamples: UInt64 = 0
         package var feedLosses: UInt64 = 0
-        /// Connections that were made.
+        /// Number of connections so far.
         package var connections: UInt64 = 0
-        /// Why the last one ended.
+        /// The last error.
         package var trouble: String?
     }
 
-    /// A destination that takes nothing for so long is connected to again.
+    /// A write that blocks for longer ends the connection.
     private static let stallNanoseconds: Int64 = 5_000_000_000
     private static let silenceNanoseconds: Int64 = 3_000_000_000
-    /// Until the next try: half a second at first, then twice as long each time, up to four.
+    /// Delay before reconnecting, doubled after each failure up to the longest one.
     private static let shortestPauseNanoseconds: Int64 = 500_000_000
     private static let longestPauseNanoseconds: Int64 = 4_000_000_000
     private static let parts = 3
@@ -62,7 +62,7 @@ package final class Forwarder: Sendable {
         var queue = ForwardQueue()
         var status = Status()
         var heardNanoseconds: Int64?
-        /// The connection in use, and since when a call of it runs.
+        /// The connection in use, and the start of a blocking call.
         var cancellation: Cancellation?
         var busySince: Int64?
     }
@@ -94,7 +94,7 @@ package final class Forwarder: Sendable {
 
     private static var now: Int64 { SystemClock.monotonic.nowNanoseconds }
 
-    /// Sends until ``stop()``. Blocks its thread.
+    /// Forwards until ``stop()`` is called. Blocks the calling thread.
     package func run() throws(MessagingError) {
         let writer = JoinableThread()
         writer.start("forward") { [self] in write() }
@@ -112,7 +112,7 @@ package final class Forwarder: Sendable {
         state.withLock { $0.cancellation?.cancel() }
     }
 
-    // MARK: The feed
+    // MARK: Feed
 
     private func read() throws(MessagingError) {
         var options = SocketOptions()
@@ -157,7 +157,7 @@ package final class Forwarder: Sendable {
         }
     }
 
-    /// A destination that takes nothing is given up.
+    /// Cancels a write that blocks for too long.
     private func endStall() {
         let now = Self.now
         state.withLock { state in
@@ -167,7 +167,7 @@ package final class Forwarder: Sendable {
         }
     }
 
-    // MARK: The destination
+    // MARK: Destination
 
     private func write() {
         var pause = Self.shortestPauseNanoseconds
@@ -187,7 +187,7 @@ package final class Forwarder: Sendable {
             let isNew = state.withLock { state -> Bool in
                 defer { state.status.trouble = trouble }
                 state.status.state = .connecting
-                // What was sent last has not arrived.
+                // A repeated error is logged once.
                 return state.status.trouble != trouble
             }
             if isNew { logger.warning("\(settings.destination.name): \(trouble); trying again") }
@@ -203,7 +203,7 @@ package final class Forwarder: Sendable {
         }
     }
 
-    /// Waits for a sample; nil: it is over.
+    /// Waits for a sample; nil after ``stop()``.
     private func nextSample() -> ForwardedSample? {
         while !isStopping.load(ordering: .acquiring) {
             if let sample = state.withLock({ $0.queue.next() }) { return sample }
@@ -212,15 +212,15 @@ package final class Forwarder: Sendable {
         return nil
     }
 
-    /// How a connection ends.
+    /// Why a connection ended.
     private enum Ending {
         case over
-        /// With this sample, another session or format.
+        /// The next sample has another session or format.
         case begins(ForwardedSample)
         case failed(String)
     }
 
-    /// Connects, and sends until the connection ends or something else begins.
+    /// Connects, and sends until the connection ends or the session or format changes.
     private func send(from first: ForwardedSample) -> Ending {
         let cancellation = Cancellation()
         begin(cancellation)
@@ -267,7 +267,7 @@ package final class Forwarder: Sendable {
             state.busySince = Self.now
             state.status.state = .connecting
         }
-        // Told to stop just before.
+        // `stop()` was called before the cancellation was stored.
         if isStopping.load(ordering: .acquiring) { cancellation.cancel() }
     }
 }

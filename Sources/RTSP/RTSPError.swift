@@ -1,16 +1,16 @@
-/// Why bytes of a camera, or an address of one, cannot be used.
+/// A camera's data or address is invalid.
 package enum RTSPError: Error, Hashable, CustomStringConvertible {
-    /// The address of a camera is wrong; one line that never repeats it, because it may hold a password.
+    /// The URL is invalid. The message never contains it, because it may contain a password.
     case invalidURL(String)
-    /// A message of the control connection cannot be read.
+    /// A message on the control connection is malformed.
     case malformedMessage(String)
-    /// A part of a message is longer than any camera's.
+    /// A part of a message exceeds its limit.
     case tooLarge(part: String, limitBytes: Int)
-    /// The session description has nothing that can be used.
+    /// The session description has nothing that can be recorded.
     case unusableDescription(String)
-    /// A packet of RTP or RTCP cannot be read.
+    /// An RTP or RTCP packet is malformed.
     case malformedPacket(String)
-    /// The payload of a packet contradicts its format.
+    /// A packet's payload violates its format.
     case malformedPayload(String)
 
     package var description: String {
@@ -25,7 +25,7 @@ package enum RTSPError: Error, Hashable, CustomStringConvertible {
     }
 }
 
-/// A camera's words for logs: printable ASCII, and not too much of it.
+/// Text from a camera, for logs: printable ASCII of limited length.
 func printable(_ text: some StringProtocol, limit: Int = 80) -> String {
     String(
         text.unicodeScalars.prefix(limit).map {

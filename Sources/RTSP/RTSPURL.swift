@@ -1,20 +1,20 @@
-/// Where a camera's stream is: `rtsp://HOST[:PORT]/PATH` (RFC 2326 §3.2), or `rtsps://` for RTSP over TLS (RFC 7826 §4.2), without a
-/// user's name and password.
+/// URL of a camera's stream: `rtsp://HOST[:PORT]/PATH` (RFC 2326 §3.2), or `rtsps://` for RTSP over TLS (RFC 7826 §4.2), without
+/// credentials.
 package struct RTSPURL: Hashable, Sendable {
     private static let plainScheme = "rtsp://"
     private static let secureScheme = "rtsps://"
     package static let defaultPort: UInt16 = 554
-    /// Of `rtsps://`.
+    /// Default port of `rtsps://`.
     package static let securePort: UInt16 = 322
-    /// Longer than any camera's.
+    /// Maximum length of a URL.
     package static let maximumBytes = 2_048
 
-    /// Whether the connection is made by TLS.
+    /// RTSP over TLS.
     package let isSecure: Bool
-    /// A name or an address; an IPv6 address without its brackets.
+    /// A host name or an address; IPv6 without brackets.
     package let host: String
     package let port: UInt16
-    /// Path and query, with the slash in front; may be empty.
+    /// Path and query with the leading slash; may be empty.
     package let path: String
 
     package init(parsing text: String) throws(RTSPError) {
@@ -68,7 +68,7 @@ package struct RTSPURL: Hashable, Sendable {
         }
     }
 
-    /// The scheme that a text begins with, in small letters; nil: none of a camera's.
+    /// The lower-case scheme of a URL; nil if it is not one of a camera.
     package static func scheme(of text: String) -> String? {
         let start = text.prefix(secureScheme.count).lowercased()
         return [plainScheme, secureScheme].first { start.hasPrefix($0) }
@@ -76,10 +76,10 @@ package struct RTSPURL: Hashable, Sendable {
 
     private var scheme: String { isSecure ? Self.secureScheme : Self.plainScheme }
 
-    /// As requests name it.
+    /// The URL for request lines.
     package var text: String { "\(scheme)\(authority)\(path)" }
 
-    /// For logs and status: the query is left out, because some cameras want the password there.
+    /// The URL without the query, which may contain a password, for logs and status.
     package var summary: String {
         let end = path.firstIndex { "?&".contains($0) } ?? path.endIndex
         let shown = path[..<end]
@@ -94,10 +94,10 @@ package struct RTSPURL: Hashable, Sendable {
         return port == usual ? name : "\(name):\(port)"
     }
 
-    /// What a control attribute means (RFC 2326 §C.1.1), as a request names it.
+    /// The request URI of a control attribute (RFC 2326 §C.1.1).
     ///
-    /// Cameras append to the base whatever it ends with; only a slash is put between.
-    /// - Parameter base: what the description's `Content-Base` says. Some cameras leave the scheme out: that is no base.
+    /// A relative one is appended to the base with a slash between, as cameras expect, not resolved like a relative URL.
+    /// - Parameter base: `Content-Base`. One without a scheme, which some cameras send, is ignored.
     package func resolve(control: String?, base: String?) -> String {
         let own = base.flatMap(Self.requestURI) ?? text
         guard let control, !control.isEmpty, control != "*" else { return own }
@@ -112,7 +112,7 @@ package struct RTSPURL: Hashable, Sendable {
         }
     }
 
-    /// A whole URI that may stand in a request line, without what cameras repeat of a login.
+    /// An absolute URI for a request line, without credentials, which some cameras repeat; nil if it is none.
     private static func requestURI(_ text: String) -> String? {
         guard text.utf8.count <= maximumBytes, let scheme = scheme(of: text),
             text.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F })
@@ -123,7 +123,7 @@ package struct RTSPURL: Hashable, Sendable {
         return scheme + rest[rest.index(after: at)...]
     }
 
-    /// Where a redirection leads.
+    /// The URL of a redirect's `Location`.
     package func redirected(to location: String) throws(RTSPError) -> RTSPURL {
         guard let whole = Self.requestURI(location) else {
             throw .invalidURL(

@@ -1,14 +1,14 @@
-/// What a camera wants before it answers (RFC 7235 §4.1), one of several offers.
+/// An authentication challenge of a camera (RFC 7235 §4.1).
 package struct AuthenticationChallenge: Hashable, Sendable {
-    /// In small letters: "digest", "basic".
+    /// Lower case: "digest", "basic".
     package var scheme: String
-    /// Names in small letters.
+    /// Lower-case names.
     package var parameters: [String: String]
 
-    /// Offers of one answer; cameras make two.
+    /// Limit of challenges in one response; cameras send two.
     static let maximumOffers = 16
 
-    /// All offers of an answer's `WWW-Authenticate` headers; one header may make several.
+    /// Parses all `WWW-Authenticate` headers of a response; one header may have several challenges.
     package static func offers(in headers: [String]) -> [AuthenticationChallenge] {
         var offers: [AuthenticationChallenge] = []
         for header in headers {
@@ -29,7 +29,7 @@ package struct AuthenticationChallenge: Hashable, Sendable {
         return offers
     }
 
-    /// Words, and quoted strings, with commas and blanks between them.
+    /// Tokenizer: tokens and quoted strings, separated by commas and spaces.
     private struct Scanner {
         private var rest: Substring.UnicodeScalarView
 

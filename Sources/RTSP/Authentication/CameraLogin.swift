@@ -1,4 +1,4 @@
-/// A user's name and password at a camera. Printed, it shows neither.
+/// User name and password of a camera. Its description shows neither.
 package struct CameraLogin: Hashable, Sendable, CustomStringConvertible,
     CustomDebugStringConvertible,
     CustomReflectable
@@ -11,7 +11,7 @@ package struct CameraLogin: Hashable, Sendable, CustomStringConvertible,
         self.password = password
     }
 
-    /// Reads `USER:PASSWORD` on the first line of a file.
+    /// Parses `USER:PASSWORD`, the first line of a file.
     package init?(fileText: String) {
         guard let line = fileText.split(whereSeparator: \.isNewline).first,
             let colon = line.firstIndex(of: ":"), colon > line.startIndex

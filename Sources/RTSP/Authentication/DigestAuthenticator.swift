@@ -1,6 +1,6 @@
 import Hashing
 
-/// Answers a camera's challenge by digest (RFC 7616, RFC 2617): MD5 and SHA-256, with and without `-sess`.
+/// Digest authentication (RFC 7616, RFC 2617) with MD5 and SHA-256, also `-sess`.
 package struct DigestAuthenticator: Hashable, Sendable {
     package enum Algorithm: Int, Hashable, Comparable, Sendable {
         case md5, md5Session, sha256, sha256Session
@@ -29,19 +29,19 @@ package struct DigestAuthenticator: Hashable, Sendable {
         }
     }
 
-    /// Of the challenge that is answered.
+    /// The algorithm of the selected challenge.
     package let algorithm: Algorithm
     package let nonce: String
     private let realm: String
     private let opaque: String?
     private let hasQuality: Bool
-    /// As the camera writes it, so that it recognises it.
+    /// Spelled as in the challenge, because some cameras compare it.
     private let algorithmName: String?
     private let login: CameraLogin
     private let clientNonce: String
     private var count: UInt32 = 0
 
-    /// The strongest of the offers, whatever their order; nil: there is no digest that is known here.
+    /// Selects the challenge with the strongest algorithm; nil if none is a supported digest.
     /// - Parameter clientNonce: unpredictable.
     package init?(
         _ offers: [AuthenticationChallenge], login: CameraLogin, clientNonce: String
@@ -71,7 +71,7 @@ package struct DigestAuthenticator: Hashable, Sendable {
         text.split(separator: ",").map { String($0).trimmed.lowercased() }
     }
 
-    /// The `Authorization` header of the next request.
+    /// The value of the `Authorization` header for the next request.
     package mutating func authorization(method: String, uri: String) -> String {
         count &+= 1
         let digits = String(count, radix: 16)
@@ -101,7 +101,7 @@ package struct DigestAuthenticator: Hashable, Sendable {
         ByteText.hexadecimal(algorithm.function.hash(Array(text.utf8)))
     }
 
-    /// What a camera has sent goes back to it: nothing of it may end the header.
+    /// A quoted string. Characters from the camera that would end it are escaped.
     private static func quoted(_ text: String) -> String {
         var result = "\""
         for scalar in text.unicodeScalars where scalar.value >= 0x20 && scalar.value != 0x7F {

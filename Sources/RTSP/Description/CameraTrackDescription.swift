@@ -1,26 +1,26 @@
 import Hashing
 package import Media
 
-/// A medium of a camera that can be recorded: how its packets are read, and what its decoder has to know.
+/// A medium that can be recorded: its payload format and codec configuration.
 package struct CameraTrackDescription: Hashable, Sendable {
     package enum Coding: Hashable, Sendable {
-        /// RFC 6184, RFC 7798; nil: the parameter sets come with the pictures.
+        /// RFC 6184, RFC 7798. The format is nil if parameter sets are sent in-band.
         case video(VideoCodec, VideoFormat?)
         /// RFC 3640, mode AAC-hbr or AAC-lbr.
         case audio(AudioFormat, AACPayload)
         /// RFC 6416.
         case latm(LATMPayload)
-        /// To be encoded as AAC by the receiver.
+        /// Transcoded to AAC by the receiver.
         case foreign(ForeignSound)
     }
 
     package var coding: Coding
     package var payloadType: UInt8
-    /// Ticks per second of the packets' timestamps, as they should be.
+    /// Nominal RTP clock rate, Hz.
     package var clockRate: UInt32
     package var control: String?
 
-    /// What is recorded bit for bit; nil: no AAC.
+    /// Format of AAC, which is recorded without transcoding; nil for other codecs.
     package var aacFormat: AudioFormat? {
         switch coding {
         case .audio(let format, _): format
@@ -36,14 +36,14 @@ package struct CameraTrackDescription: Hashable, Sendable {
         }
     }
 
-    /// RFC 6184 §8.2.1 and RFC 7798 §7.1 allow no other.
+    /// Required by RFC 6184 §8.2.1 and RFC 7798 §7.1.
     private static let videoClockRate: UInt32 = 90_000
 
-    /// For people: `AAC, G.711, L16 and Opus`.
+    /// Supported audio codecs, for error messages.
     private static let soundCodecs = "AAC, G.711, L16 and Opus"
     private static let pictureCodecs = VideoCodec.all.map(\.description).joined(separator: ", ")
 
-    /// - Throws: one line that says why this medium cannot be recorded.
+    /// - Throws: the reason why this medium cannot be recorded, on one line.
     package init(_ media: MediaDescription) throws(RTSPError) {
         guard let payloadType = media.payloadType, let encoding = media.encoding else {
             throw .unusableDescription("its \(printable(media.kind)) has no known format")
@@ -57,7 +57,7 @@ package struct CameraTrackDescription: Hashable, Sendable {
                 throw .unusableDescription(refusal)
             }
             coding = .video(video.codec, video.format(media.parameters))
-            // Some cameras state another rate, and mean this one.
+            // Some cameras state another rate but use this one.
             clockRate = Self.videoClockRate
             return
         }
@@ -93,7 +93,7 @@ package struct CameraTrackDescription: Hashable, Sendable {
         }
     }
 
-    /// The rate that the camera states; where that is nonsense, the configuration's.
+    /// The stated rate; the rate of the codec configuration if the stated one is implausible.
     private static func clockRate(_ media: MediaDescription, _ format: AudioFormat) -> UInt32 {
         let stated = media.clockRate ?? 0
         return stated == 0 ? max(1, format.sampleRate) : stated

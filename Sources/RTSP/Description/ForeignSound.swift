@@ -1,4 +1,4 @@
-/// Sound in a codec that recordings do not have: the receiver decodes it and encodes it as AAC.
+/// Audio in a codec that recordings do not support: the receiver transcodes it to AAC.
 package struct ForeignSound: Hashable, Sendable {
     package enum Codec: Hashable, Sendable {
         /// ITU-T G.711 (RFC 3551 §4.5.14).
@@ -9,20 +9,20 @@ package struct ForeignSound: Hashable, Sendable {
         case opus
     }
 
-    /// Sample rates of sound cards, Hz.
+    /// Plausible sample rates, Hz.
     private static let sampleRates: ClosedRange<UInt32> = 8_000...192_000
     private static let maximumChannels = 8
-    /// The timestamps of Opus count 48 kHz, whatever its bandwidth (RFC 7587 §4.1).
+    /// The RTP clock rate of Opus (RFC 7587 §4.1).
     private static let opusRate: UInt32 = 48_000
     private static let telephoneRate: UInt32 = 8_000
 
     package let codec: Codec
-    /// Hz; also the clock rate of the packets' timestamps.
+    /// Hz; also the RTP clock rate.
     package let sampleRate: UInt32
     package let channels: Int
 
     /// - Returns: nil for another encoding.
-    /// - Throws: for a rate or a number of channels that cannot be.
+    /// - Throws: if the rate or the number of channels is not supported.
     init?(_ media: MediaDescription) throws(RTSPError) {
         switch media.encoding {
         case "PCMU": codec = .muLaw
@@ -33,7 +33,7 @@ package struct ForeignSound: Hashable, Sendable {
         }
         if codec == .opus {
             sampleRate = Self.opusRate
-            // `rtpmap` always states 2 channels (RFC 7587 §7).
+            // `rtpmap` always has 2 channels (RFC 7587 §7).
             channels = media.parameters["sprop-stereo"] == "1" ? 2 : 1
             return
         }
@@ -46,7 +46,7 @@ package struct ForeignSound: Hashable, Sendable {
         }
     }
 
-    /// Bytes of one sample of every channel; nil: packets have no fixed size.
+    /// Bytes per audio frame of all channels; nil if packets have a variable size.
     package var frameBytes: Int? {
         switch codec {
         case .muLaw, .aLaw: channels

@@ -1,21 +1,21 @@
 /// One medium of a ``SessionDescription``: an `m=` line and its attributes.
 package struct MediaDescription: Hashable, Sendable {
-    /// "video", "audio", "application".
+    /// Media type: "video", "audio", "application".
     package private(set) var kind: String
-    /// The first of the formats that the line lists: the one that is sent.
+    /// The first payload type of the line, which is the one in use.
     package private(set) var payloadType: UInt8?
     package private(set) var control: String?
-    /// The encoding's name in capitals: "H264", "MPEG4-GENERIC"; nil: unknown.
+    /// Encoding name in upper case: "H264", "MPEG4-GENERIC"; nil if unknown.
     package private(set) var encoding: String?
-    /// Ticks per second as the camera says it; may be nonsense.
+    /// The stated clock rate, Hz; may be implausible.
     package private(set) var clockRate: UInt32?
     package private(set) var channels: Int?
-    /// Of `fmtp`, names in small letters.
+    /// Parameters of `fmtp`, with lower-case names.
     package private(set) var parameters: [String: String] = [:]
-    /// The camera receives this one (`a=sendonly` from the camera's view is normal, `recvonly` is a back channel).
+    /// The camera receives this medium (`a=recvonly`).
     package private(set) var isBackChannel = false
 
-    /// Numbers of RFC 3551 that need no `rtpmap`.
+    /// Static payload types (RFC 3551 §6), which need no `rtpmap`.
     private static let fixed: [UInt8: (encoding: String, rate: UInt32, channels: Int)] = [
         0: ("PCMU", 8_000, 1), 8: ("PCMA", 8_000, 1), 10: ("L16", 44_100, 2),
         11: ("L16", 44_100, 1), 14: ("MPA", 90_000, 1), 26: ("JPEG", 90_000, 1),
@@ -55,7 +55,7 @@ package struct MediaDescription: Hashable, Sendable {
         }
     }
 
-    /// An attribute's value behind the payload type that it is of; nil: of another one.
+    /// The value after the payload type; nil if the attribute is for another payload type.
     private func ownValue(_ value: String) -> String? {
         guard let blank = value.firstIndex(where: \.isWhitespace),
             let number = UInt8(value[..<blank]), number == payloadType

@@ -1,13 +1,13 @@
-/// What a camera says of its stream (SDP, RFC 8866), as far as recording needs it.
+/// A session description (SDP, RFC 8866), as far as recording needs it.
 package struct SessionDescription: Hashable, Sendable {
-    /// Media beyond these are left out: a camera has pictures, sound and what describes them.
+    /// Further media are ignored.
     package static let maximumMedia = 32
 
-    /// `a=control` of the whole session.
+    /// Session-level `a=control`.
     package private(set) var control: String?
     package private(set) var media: [MediaDescription] = []
 
-    /// Lines that are unknown or broken are left out; cameras write many of them.
+    /// Unknown and malformed lines are ignored, because many cameras send some.
     package init(parsing bytes: [UInt8]) throws(RTSPError) {
         for line in bytes.split(whereSeparator: { $0 == 0x0A || $0 == 0x0D }) {
             guard line.count > 2, line[line.startIndex + 1] == UInt8(ascii: "=") else { continue }

@@ -1,25 +1,25 @@
-/// The first line and the headers of a message (RFC 2326 §4), request or answer.
+/// First line and headers of a message (RFC 2326 §4).
 package struct RTSPHead: Hashable, Sendable {
     package struct Header: Hashable, Sendable {
-        /// In small letters.
+        /// Lower case.
         package var name: String
         package var value: String
     }
 
-    /// Headers of one message; cameras send a dozen.
+    /// Limit of headers in one message; cameras send a dozen.
     static let maximumHeaders = 128
 
     package let firstLine: String
     package let headers: [Header]
 
-    /// - Parameter bytes: the lines, without the blank line at their end. Lines may end in LF alone.
+    /// - Parameter bytes: the lines without the final empty line. LF is accepted as line ending.
     package init(parsing bytes: ArraySlice<UInt8>) throws(RTSPError) {
         var lines: [String] = []
         for line in bytes.split(separator: 0x0A, omittingEmptySubsequences: false) {
             let own = line.last == 0x0D ? line.dropLast() : line
             guard !own.contains(0) else { throw .malformedMessage("a zero byte in the header") }
             let text = String(decoding: own, as: UTF8.self)
-            // A line that begins with a blank continues the one before it.
+            // Header folding: a line that starts with a space continues the previous one.
             if let first = own.first, first == 0x20 || first == 0x09, lines.count > 1 {
                 lines[lines.count - 1] += " " + text.trimmed
             } else if !own.isEmpty || !lines.isEmpty {
@@ -39,19 +39,19 @@ package struct RTSPHead: Hashable, Sendable {
         }
     }
 
-    /// The first header of that name.
+    /// The first header with a name.
     package func value(_ name: String) -> String? {
         headers.first { $0.name == name }?.value
     }
 
-    /// All headers of that name.
+    /// All headers with a name.
     package func values(_ name: String) -> [String] {
         headers.filter { $0.name == name }.map(\.value)
     }
 }
 
 extension String {
-    /// Without blanks at both ends.
+    /// Without leading and trailing whitespace.
     var trimmed: String {
         guard let start = firstIndex(where: { !$0.isWhitespace }),
             let end = lastIndex(where: { !$0.isWhitespace })

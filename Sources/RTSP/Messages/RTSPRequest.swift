@@ -18,8 +18,8 @@ package struct RTSPRequest: Hashable, Sendable {
         self.uri = uri
     }
 
-    /// The request as it is sent.
-    /// - Parameter sequence: `CSeq`, by which the answer is recognised.
+    /// The serialised request.
+    /// - Parameter sequence: `CSeq`, which identifies the response.
     package func bytes(sequence: UInt32) -> [UInt8] {
         var text = "\(method.rawValue) \(uri) RTSP/1.0\r\nCSeq: \(sequence)\r\n"
         for header in headers { text += "\(header.name): \(header.value)\r\n" }

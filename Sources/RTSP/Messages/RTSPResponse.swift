@@ -1,4 +1,4 @@
-/// A camera's answer (RFC 2326 §7).
+/// A camera's response (RFC 2326 §7).
 package struct RTSPResponse: Hashable, Sendable {
     package let status: Int
     package let reason: String
@@ -16,7 +16,7 @@ package struct RTSPResponse: Hashable, Sendable {
         self.body = body
     }
 
-    /// By which the request is recognised; nil: some cameras leave it out.
+    /// `CSeq` of the request; nil if the camera omits it.
     package var sequence: UInt32? { head.value("cseq").flatMap { UInt32($0) } }
 
     /// The status for logs: "453 Not Enough Bandwidth".

@@ -1,12 +1,12 @@
-/// What a camera answers to `SETUP`: how packets come (RFC 2326 §12.39).
+/// The Transport header of a SETUP response (RFC 2326 §12.39).
 package struct TransportHeader: Hashable, Sendable {
-    /// Channels of RTP and RTCP on the control connection.
+    /// RTP and RTCP channels on the control connection.
     package var interleaved: (rtp: UInt8, rtcp: UInt8)?
     package var serverPorts: (rtp: UInt16, rtcp: UInt16)?
 
-    /// Unknown and broken parameters are left out: cameras write `ssrc` with blanks, as a decimal number, or twice.
+    /// Unknown and malformed parameters are ignored: cameras write `ssrc` with spaces, in decimal, or twice.
     package init(parsing text: String) {
-        // Several transports may be listed; the first is the one in force.
+        // If several transports are listed, the first one is in use.
         let first = text.split(separator: ",").first ?? ""
         for parameter in first.split(separator: ";") {
             let parts = parameter.split(separator: "=", maxSplits: 1)

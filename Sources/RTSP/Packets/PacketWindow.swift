@@ -1,55 +1,55 @@
-/// Packets that are missing before another one.
+/// A loss before a packet.
 package enum PacketLoss: Hashable, Sendable {
-    /// These sequence numbers never came.
+    /// Lost packets, by sequence number.
     case packets(first: UInt16, count: Int)
-    /// The sender began to count anew: how many are missing is unknown.
+    /// The sender restarted its sequence numbers: the number of lost packets is unknown.
     case restart
 }
 
-/// Brings a sender's packets into their order, and says what is missing between them (RFC 3550 §A.1).
+/// Reorders a sender's packets, and detects losses (RFC 3550 §A.1).
 ///
-/// Where packets may overtake each other (UDP), a hole is waited for: as long as ``waitNanoseconds``, and while no more than
-/// ``maximumHeld`` packets are behind it. Where they cannot (TCP), a hole is one at once.
+/// Over UDP, a missing packet is waited for during ``waitNanoseconds``, and while at most ``maximumHeld`` packets are queued. Over
+/// TCP, a missing packet is lost at once.
 package struct PacketWindow: Sendable {
-    /// A packet in its order.
+    /// A packet in sequence order.
     package struct Ordered: Hashable, Sendable {
         package var packet: RTPPacket
-        /// Its sequence number without wraps.
+        /// Extended sequence number, which does not wrap.
         package var number: Int64
-        /// When it came, nanoseconds of the caller's clock.
+        /// Arrival, nanoseconds of the caller's clock.
         package var arrivalNanoseconds: Int64
-        /// What is missing before it.
+        /// The loss before it.
         package var loss: PacketLoss?
     }
 
-    /// A keyframe of 4K has 500 packets.
+    /// A keyframe in 4K has 500 packets.
     package static let maximumHeld = 1_024
-    /// A hole of more packets is a sender that counts anew (`MAX_DROPOUT`).
+    /// A larger gap is a restart of the sequence numbers (`MAX_DROPOUT`).
     static let largestHole: Int64 = 3_000
-    /// A packet that is later than this belongs to another count (`MAX_MISORDER`).
+    /// A packet that is older belongs to another sequence (`MAX_MISORDER`).
     static let latest: Int64 = 1_024
 
     private let waitNanoseconds: Int64
     private var expected: Int64?
     private var source: UInt32?
     private var held: [Ordered] = []
-    /// A packet far from the others: one that follows it makes them a new count.
+    /// A packet outside the window: if the next one follows it, the sequence numbers have restarted.
     private var stray: (packet: RTPPacket, arrival: Int64)?
     private var hasRestarted = false
-    /// Packets that came twice, or when they were given up already.
+    /// Duplicates, and packets that arrived after they were declared lost.
     package private(set) var unused = 0
 
     package init(waitNanoseconds: Int64) {
         self.waitNanoseconds = waitNanoseconds
     }
 
-    /// When ``next(now:)`` has something to give although nothing more comes; nil: then nothing.
+    /// When ``next(now:)`` is due without a new packet; nil if no packets are queued.
     package var deadlineNanoseconds: Int64? {
         held.first.map { $0.arrivalNanoseconds + waitNanoseconds }
     }
 
-    /// Takes the packet that came next.
-    /// - Returns: packets that are in order now.
+    /// Adds a received packet.
+    /// - Returns: the packets that are in order now.
     package mutating func add(_ packet: RTPPacket, arrivalNanoseconds now: Int64) -> [Ordered] {
         guard let source, let expected, source == packet.source else {
             let rest = self.source == nil ? [] : flush()
@@ -79,10 +79,10 @@ package struct PacketWindow: Sendable {
         return release(now: now)
     }
 
-    /// Packets whose holes have been waited for long enough.
+    /// Packets whose wait for a missing one is over.
     package mutating func next(now: Int64) -> [Ordered] { release(now: now) }
 
-    /// Nothing follows: all that are held.
+    /// Ends the stream: all queued packets.
     package mutating func flush() -> [Ordered] {
         var rest: [Ordered] = []
         while !held.isEmpty { rest.append(takeFirst()) }

@@ -1,9 +1,9 @@
-/// What a camera's sender report states (RFC 3550 §6.4.1): one instant of its clock on both of its scales.
+/// The times of a sender report (RFC 3550 §6.4.1): one instant on the camera's wallclock and on the media clock.
 package struct SenderReport: Hashable, Sendable {
     package var source: UInt32
-    /// Seconds since 1900 in 32.32 fixed point, by the camera's own clock, which may never have been set.
+    /// NTP timestamp: seconds since 1900 in 32.32 fixed point. The camera's clock may never have been set.
     package var ntp: UInt64
-    /// The same instant in ticks of the media.
+    /// The same instant as RTP timestamp.
     package var timestamp: UInt32
 
     package init(source: UInt32, ntp: UInt64, timestamp: UInt32) {
@@ -13,13 +13,13 @@ package struct SenderReport: Hashable, Sendable {
     }
 }
 
-/// Packets of control (RFC 3550 §6), as far as recording needs them.
+/// RTCP packets (RFC 3550 §6), as far as recording needs them.
 package enum RTCPPacket: Hashable, Sendable {
     case senderReport(SenderReport)
-    /// These sources will send no more.
+    /// BYE with its sources.
     case goodbye([UInt32])
 
-    /// What is known of a compound packet, up to the first part that cannot be read.
+    /// The known packets of a compound packet, up to the first malformed one.
     package static func packets(in bytes: [UInt8]) -> [RTCPPacket] {
         var packets: [RTCPPacket] = []
         var start = 0
@@ -47,10 +47,10 @@ package enum RTCPPacket: Hashable, Sendable {
         return packets
     }
 
-    /// A receiver's report with its name (RFC 3550 §6.4.2, §6.5): some cameras stop sending without.
+    /// A receiver report with CNAME (RFC 3550 §6.4.2, §6.5), without which some cameras stop sending.
     /// - Parameters:
-    ///   - reporter: our own source number.
-    ///   - block: what was received; nil: nothing yet.
+    ///   - reporter: our SSRC.
+    ///   - block: reception statistics; nil before the first packet.
     ///   - name: `CNAME`, at most 255 bytes.
     static func receiverReport(from reporter: UInt32, _ block: ReportBlock?, name: String)
         -> [UInt8]
@@ -60,27 +60,27 @@ package enum RTCPPacket: Hashable, Sendable {
         bytes += bigEndian(reporter) + blocks
         let text = Array(name.utf8.prefix(255))
         var chunk = bigEndian(reporter) + [1, UInt8(text.count)] + text
-        // The list of items ends with a zero, and the chunk with a whole word.
+        // The item list ends with a zero byte, and the chunk at a 32-bit boundary.
         chunk += [UInt8](repeating: 0, count: 4 - chunk.count % 4)
         bytes += [0x81, 202, 0, UInt8(chunk.count / 4)] + chunk
         return bytes
     }
 }
 
-/// What a receiver says of one sender (RFC 3550 §6.4.1).
+/// A report block (RFC 3550 §6.4.1).
 struct ReportBlock: Hashable {
     var source: UInt32
-    /// Lost since the last report, of 256.
+    /// Fraction lost since the last report, in 1/256.
     var fractionLost: UInt8
-    /// Lost in all; negative with duplicates.
+    /// Cumulative loss; negative with duplicates.
     var totalLost: Int
-    /// Highest sequence number, with the number of wraps in front.
+    /// Extended highest sequence number.
     var highestSequence: UInt32
-    /// Ticks.
+    /// Interarrival jitter, ticks.
     var jitter: UInt32
-    /// Middle 32 bits of the last sender report's time; 0: none came.
+    /// Middle 32 bits of the last sender report's NTP timestamp; 0 before the first one.
     var lastReport: UInt32
-    /// Since that report, 1/65536 s.
+    /// Delay since that report, 1/65536 s.
     var delay: UInt32
 
     var bytes: [UInt8] {

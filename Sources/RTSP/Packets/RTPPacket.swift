@@ -1,11 +1,11 @@
-/// A packet of media (RFC 3550 §5.1).
+/// An RTP packet (RFC 3550 §5.1).
 package struct RTPPacket: Hashable, Sendable {
     package var payloadType: UInt8
     package var marker: Bool
     package var sequence: UInt16
-    /// Ticks of the track's clock rate; wraps.
+    /// Ticks of the clock rate; wraps.
     package var timestamp: UInt32
-    /// Who sends it.
+    /// SSRC.
     package var source: UInt32
     package var payload: [UInt8]
 
@@ -50,7 +50,7 @@ package struct RTPPacket: Hashable, Sendable {
         payload = Array(bytes[start..<end])
     }
 
-    /// The packet as it is sent, without extension and padding.
+    /// Serialised without extension and padding.
     package var bytes: [UInt8] {
         [
             0x80, (marker ? 0x80 : 0) | payloadType & 0x7F, UInt8(sequence >> 8),
@@ -59,12 +59,12 @@ package struct RTPPacket: Hashable, Sendable {
     }
 }
 
-/// Four bytes, the most significant first.
+/// A 32-bit big-endian integer.
 func bigEndian(_ bytes: [UInt8], at offset: Int) -> UInt32 {
     bytes[offset..<(offset + 4)].reduce(0) { $0 << 8 | UInt32($1) }
 }
 
-/// The most significant byte first.
+/// In big-endian order.
 func bigEndian(_ value: UInt32) -> [UInt8] {
     [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: value >> $0) }
 }

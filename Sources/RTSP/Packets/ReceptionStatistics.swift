@@ -1,6 +1,6 @@
 import Media
 
-/// Counts what comes of one sender, for reports to it (RFC 3550 §A.3, §A.8). Times are nanoseconds of one clock.
+/// Reception statistics of one sender (RFC 3550 §A.3, §A.8). Times are nanoseconds of one clock.
 struct ReceptionStatistics: Hashable, Sendable {
     private let clockRate: UInt32
     private(set) var source: UInt32?
@@ -9,7 +9,7 @@ struct ReceptionStatistics: Hashable, Sendable {
     private var received = 0
     private var expectedBefore: Int64 = 0
     private var receivedBefore = 0
-    /// Sixteenths of a tick.
+    /// 1/16 tick.
     private var jitter: Int64 = 0
     private var last: (arrival: Int64, timestamp: UInt32)?
     private var report: (ntp: UInt64, arrival: Int64)?
@@ -18,7 +18,7 @@ struct ReceptionStatistics: Hashable, Sendable {
         self.clockRate = clockRate
     }
 
-    /// Takes a packet with its number without wraps.
+    /// - Parameter number: its extended sequence number.
     mutating func note(_ packet: RTPPacket, number: Int64, arrival: Int64) {
         if source != packet.source {
             self = ReceptionStatistics(clockRate: clockRate)
@@ -32,7 +32,7 @@ struct ReceptionStatistics: Hashable, Sendable {
             let ticks = saturatingRescale(
                 arrival - last.arrival, from: .nanoseconds, to: Timescale(max(1, clockRate)))
             let step = Int64(Int32(bitPattern: packet.timestamp &- last.timestamp))
-            // A stamp that is hours away says nothing of the way.
+            // Limits the effect of an implausible timestamp.
             let difference = min((ticks - step).magnitude, UInt64(clockRate) * 16)
             jitter += Int64(difference) - (jitter + 8) / 16
         }
@@ -44,7 +44,7 @@ struct ReceptionStatistics: Hashable, Sendable {
         self.report = (report.ntp, arrival)
     }
 
-    /// What there is to report since the last one; nil: nothing has come yet.
+    /// The report block since the last call; nil before the first packet.
     mutating func block(now: Int64) -> ReportBlock? {
         guard let source else { return nil }
         let expected = highest - first + 1

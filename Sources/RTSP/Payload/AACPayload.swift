@@ -1,6 +1,6 @@
-/// How the headers of AAC's access units are written (RFC 3640 §4.1): the parameters of `fmtp`.
+/// Layout of AU headers (RFC 3640 §4.1): the parameters of `fmtp`.
 package struct AACPayload: Hashable, Sendable {
-    /// Bits of each field.
+    /// Field lengths in bits.
     package var sizeBits: Int
     package var indexBits: Int
     package var indexDeltaBits: Int

@@ -1,6 +1,6 @@
 import Media
 
-/// Packets of H.264 (RFC 6184): single NAL units, STAP-A and FU-A.
+/// Payload format of H.264 (RFC 6184): single NAL units, STAP-A and FU-A.
 enum H264Payload: VideoPayload {
     static let codec = VideoCodec.h264
     static let encoding = "H264"
@@ -31,7 +31,7 @@ enum H264Payload: VideoPayload {
         }
     }
 
-    /// `first_mb_in_slice` is 0: its code is a single one bit.
+    /// `first_mb_in_slice` is 0, coded as a single one bit.
     static func isFirstSlice(_ unit: ArraySlice<UInt8>) -> Bool? {
         let isPartition = unit.first.map { (2...4).contains($0 & 0x1F) } ?? false
         guard !isPartition else { return nil }

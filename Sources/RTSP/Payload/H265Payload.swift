@@ -1,13 +1,13 @@
 import Media
 
-/// Packets of H.265 (RFC 7798): single NAL units, aggregation packets and fragmentation units.
+/// Payload format of H.265 (RFC 7798): single NAL units, aggregation packets and fragmentation units.
 enum H265Payload: VideoPayload {
     static let codec = VideoCodec.h265
     static let encoding = "H265"
     static let setParameters = ["sprop-vps", "sprop-sps", "sprop-pps"]
     static let fragmentHeaderBytes = 2
 
-    /// With another order of decoding, packets have fields for it (§4.4.1).
+    /// With `sprop-max-don-diff`, packets have DONL fields (§4.4.1), which are not supported.
     static func refusal(_ parameters: [String: String]) -> String? {
         guard let difference = parameters["sprop-max-don-diff"], difference != "0" else {
             return nil
@@ -40,6 +40,6 @@ enum H265Payload: VideoPayload {
         unit.count > 2 && unit[unit.startIndex + 2] & 0x80 != 0
     }
 
-    /// A picture that others of its sub-layer do not refer to may still have some of higher sub-layers that do.
+    /// Always false: a sub-layer non-reference picture may be referenced by higher sub-layers.
     static func isDisposable(_ unit: ArraySlice<UInt8>) -> Bool { false }
 }

@@ -1,14 +1,14 @@
 import Hashing
 package import Media
 
-/// How MP4A-LATM multiplexes AAC (RFC 6416 §6, ISO/IEC 14496-3 §1.7.3): the parameters of `fmtp`.
+/// Multiplex configuration of MP4A-LATM (RFC 6416 §6, ISO/IEC 14496-3 §1.7.3): the parameters of `fmtp`.
 package struct LATMPayload: Hashable, Sendable {
-    /// AAC packets in one AudioMuxElement.
+    /// AAC packets per AudioMuxElement.
     package let subframes: Int
     package let format: AudioFormat
 
     init(_ parameters: [String: String]) throws(RTSPError) {
-        // Absent means 1 (RFC 6416 §7.3); senders that leave it out and state the configuration mean 0.
+        // The default is 1 (RFC 6416 §7.3), but senders that omit it and state a configuration use 0.
         guard parameters["cpresent"] != "1" else {
             throw .unusableDescription(
                 "its AAC (LATM) has its configuration in the packets (cpresent=1), which is not supported"

@@ -1,47 +1,47 @@
 import Hashing
 import Media
 
-/// How a codec's NAL units are put into packets of RTP. A codec has one, which ``all`` lists.
+/// The RTP payload format of a video codec.
 protocol VideoPayload: Sendable {
     static var codec: VideoCodec { get }
-    /// The encoding's name in capitals (`a=rtpmap`): `H265`.
+    /// Encoding name in upper case (`a=rtpmap`): `H265`.
     static var encoding: String { get }
-    /// Parameters of `a=fmtp` with parameter sets.
+    /// Parameters of `fmtp` with parameter sets.
     static var setParameters: [String] { get }
-    /// Why a description with these parameters cannot be recorded; nil: it can.
+    /// Why a stream with these parameters cannot be recorded; nil if it can.
     static func refusal(_ parameters: [String: String]) -> String?
     static func content(of payload: [UInt8]) throws(RTSPError) -> VideoPayloadContent
-    /// Bytes of a NAL unit's header.
+    /// Size of a NAL unit header.
     static var fragmentHeaderBytes: Int { get }
-    /// Whether a slice is the first one of its picture; nil: its header does not say.
+    /// Whether a slice is the first one of its picture; nil if its header does not tell.
     static func isFirstSlice(_ unit: ArraySlice<UInt8>) -> Bool?
-    /// Whether no other picture refers to the slice's.
+    /// Whether a slice's picture is not used for reference.
     static func isDisposable(_ unit: ArraySlice<UInt8>) -> Bool
 }
 
-/// The payload of one packet.
+/// Contents of one packet.
 enum VideoPayloadContent {
-    /// A NAL unit; with start codes, as some cameras send it, several.
+    /// One NAL unit, or, from some cameras, several with start codes.
     case unit
-    /// Several NAL units, by their positions.
+    /// Several NAL units, by range.
     case units([Range<Int>])
-    /// A part of a NAL unit: its header, and where the part begins.
+    /// A fragment of a NAL unit: the unit's header, and the offset of the fragment's data.
     case fragment(isStart: Bool, isEnd: Bool, header: [UInt8], body: Int)
     /// A reserved type.
     case ignored
 }
 
-/// All payload formats of video that are recorded.
+/// The payload formats of all video codecs.
 let videoPayloads: [any VideoPayload.Type] = [H264Payload.self, H265Payload.self]
 
 extension VideoPayload {
-    /// The parameter sets of a description; nil: none, or not all kinds, or broken ones.
+    /// The format with the parameter sets of a description; nil if they are missing, incomplete or malformed.
     static func format(_ parameters: [String: String]) -> VideoFormat? {
         var sets: [[UInt8]] = []
         for name in setParameters {
             for part in parameters[name]?.split(separator: ",") ?? [] {
                 guard var set = ByteText.decode(base64: String(part).trimmed) else { continue }
-                // Some cameras leave the start code in front, or zeros behind.
+                // Some cameras include a start code or trailing zeros.
                 if let start = startCodeBytes(set) { set.removeFirst(start) }
                 while set.last == 0 { set.removeLast() }
                 if codec.kind(of: set)?.isParameterSet == true { sets.append(set) }
@@ -50,7 +50,7 @@ extension VideoPayload {
         do throws(BitstreamError) {
             return try VideoFormat(codec, parsing: sets)
         } catch {
-            // Those that come with the pictures are looked at instead.
+            // Parameter sets in the stream are used instead.
             return nil
         }
     }
@@ -60,7 +60,7 @@ extension VideoPayload {
         return set.starts(with: [0, 0, 1]) ? 3 : nil
     }
 
-    /// The NAL units of an aggregation packet, each after its size of two bytes.
+    /// The NAL units of an aggregation packet, each preceded by a 2-byte size.
     static func aggregate(
         _ payload: [UInt8], from start: Int
     ) throws(RTSPError) -> VideoPayloadContent {

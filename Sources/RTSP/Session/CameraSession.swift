@@ -1,27 +1,27 @@
 import Media
 
-/// A connection to a camera (RTSP 1.0, RFC 2326) as a state machine: bytes and times in, bytes and access units out.
+/// State machine of an RTSP 1.0 client (RFC 2326): bytes and times in, bytes and access units out.
 ///
-/// It has no socket and no clock. The caller sends what ``takeOutputs()`` says, hands in what comes, and calls ``tick(now:)`` at
-/// ``deadlineNanoseconds`` at the latest. Requests go one after the other:
+/// It has no socket and no clock. The caller executes ``takeOutputs()``, passes received data, and calls ``tick(now:)`` at
+/// ``deadlineNanoseconds`` at the latest. One request is outstanding at a time:
 ///
 ///     start ─► OPTIONS ─► DESCRIBE ─► described ─► setUp ─► SETUP… ─► ready ─► play ─► PLAY ─► playing ─► stop ─► TEARDOWN
 ///
-/// An answer of 401 repeats the request with an authorisation, in the middle of a session too. Whatever ends the session is said
-/// once, as ``Output/ended(_:)``; a new session is begun for another try.
+/// A 401 response repeats the request with credentials, also later in the session. The end is reported once, as
+/// ``Output/ended(_:)``; reconnecting needs a new session.
 package struct CameraSession: Sendable {
     package enum Transport: Hashable, Sendable {
-        /// Packets come on the control connection.
+        /// Packets are interleaved with messages on the control connection.
         case tcp
-        /// Packets come as datagrams.
+        /// Packets are datagrams.
         case udp
     }
 
-    /// A track to be set up.
+    /// A track to set up.
     package struct Wanted: Hashable, Sendable {
-        /// Its place in what was described.
+        /// Index in the description.
         package var track: Int
-        /// Where its datagrams are received; RTCP's port is the next one. Nil over TCP.
+        /// Local port for RTP; RTCP uses the next one. Nil over TCP.
         package var port: UInt16?
 
         package init(track: Int, port: UInt16? = nil) {
@@ -30,28 +30,28 @@ package struct CameraSession: Sendable {
         }
     }
 
-    /// What the caller has to do or to know.
+    /// Actions and events for the caller.
     package enum Output: Hashable, Sendable {
-        /// To be sent on the connection.
+        /// Send on the connection.
         case send([UInt8])
-        /// To be sent to the camera's port of a wanted track, RTP's or RTCP's.
+        /// Send to the camera's RTP or RTCP port of a track.
         case sendDatagram(track: Int, port: UInt16, isControl: Bool, [UInt8])
-        /// What there is to record, and what there is that cannot be, each in words. The caller goes on with
+        /// The tracks that can be recorded, and the reasons why others cannot. The caller continues with
         /// ``CameraSession/setUp(_:now:)``.
         case described([CameraTrackDescription], refused: [String])
-        /// The caller goes on with ``CameraSession/play(now:)``.
+        /// The caller continues with ``CameraSession/play(now:)``.
         case ready
         case playing
         case items(track: Int, [DepacketizedItem])
         case report(track: Int, SenderReport, arrivalNanoseconds: Int64)
-        /// The last of all.
+        /// The last output.
         case ended(SessionEnd)
     }
 
     private enum Phase: Hashable {
         case idle
         case asking
-        /// The caller has to say what comes next.
+        /// The caller's next call is expected.
         case waiting
         case playing
         case stopping
@@ -62,7 +62,7 @@ package struct CameraSession: Sendable {
         case options, describe, setUp(Int), play(Int), keepAlive, teardown
     }
 
-    /// Whether a camera that is silent was asked if it is there.
+    /// State of the keep-alive that checks a silent camera.
     private enum Probe: Hashable {
         case none, sent, answered
     }
@@ -72,7 +72,7 @@ package struct CameraSession: Sendable {
         var purpose: Purpose
         var sequence: UInt32
         var deadline: Int64
-        /// How often it has been answered with 401.
+        /// Number of 401 responses.
         var refusals = 0
     }
 
@@ -82,25 +82,25 @@ package struct CameraSession: Sendable {
         var receiver: TrackReceiver
         var channels: (rtp: UInt8, rtcp: UInt8)
         var serverPorts: (rtp: UInt16, rtcp: UInt16)?
-        /// When a packet came last.
+        /// Arrival of the last packet.
         var heard: Int64
     }
 
-    /// A camera that takes longer to answer is not there.
+    /// Response timeout.
     static let answerNanoseconds: Int64 = 5_000_000_000
-    /// Without pictures for so long, the camera is asked whether it is there …
+    /// After this time without video, a keep-alive checks the camera …
     static let silenceNanoseconds: Int64 = 3_000_000_000
-    /// … and has so long to answer …
+    /// … which must respond within this time …
     static let probeNanoseconds: Int64 = 3_000_000_000
-    /// … and one that answers and sends nothing has so long in all.
+    /// … and send packets within this time in total.
     static let longestSilenceNanoseconds: Int64 = 10_000_000_000
-    /// How long datagrams are waited for that others have overtaken.
+    /// Wait for reordered datagrams.
     package static let reorderNanoseconds: Int64 = 100_000_000
     private static let reportNanoseconds: Int64 = 5_000_000_000
-    /// RFC 2326 §12.37.
+    /// Default session timeout (RFC 2326 §12.37).
     private static let usualTimeoutSeconds: Int64 = 60
     private static let longestSessionBytes = 512
-    /// Requests that are answered with 401 although they were authorised.
+    /// 401 responses to requests with credentials until the session ends.
     private static let mostRefusals = 2
 
     private let url: RTSPURL
@@ -129,8 +129,8 @@ package struct CameraSession: Sendable {
     private var outputs: [Output] = []
 
     /// - Parameters:
-    ///   - agent: `User-Agent`.
-    ///   - random: unpredictable numbers, for nonces and names.
+    ///   - agent: the `User-Agent` header.
+    ///   - random: unpredictable numbers, for nonces and identifiers.
     package init(
         url: RTSPURL, login: CameraLogin?, transport: Transport, agent: String, random: UInt64
     ) {
@@ -142,16 +142,16 @@ package struct CameraSession: Sendable {
         reporter = UInt32(truncatingIfNeeded: random >> 32)
     }
 
-    // MARK: What the caller says
+    // MARK: Inputs
 
-    /// The connection stands.
+    /// The connection is open.
     package mutating func start(now: Int64) {
         precondition(phase == .idle, "a session starts once")
         phase = .asking
         ask(RTSPRequest(.options, url.text), .options, now)
     }
 
-    /// Sets tracks up, one after the other.
+    /// Sets up tracks.
     package mutating func setUp(_ wanted: [Wanted], now: Int64) {
         guard phase == .waiting else { return }
         precondition(!wanted.isEmpty && wanted.allSatisfy { tracks.indices.contains($0.track) })
@@ -160,14 +160,14 @@ package struct CameraSession: Sendable {
         setUpNext(now)
     }
 
-    /// Has packets begin.
+    /// Starts the stream.
     package mutating func play(now: Int64) {
         guard phase == .waiting, !receiving.isEmpty else { return }
         phase = .asking
         ask(playRequest(aggregate), .play(receiving.count), now)
     }
 
-    /// Leaves the camera. The session has ended when it has answered, or does not.
+    /// Tears the session down; it ends with the response, or on timeout.
     package mutating func stop(now: Int64) {
         guard phase != .ended, phase != .stopping else { return }
         guard sessionID != nil else { return end(.stopped) }
@@ -175,12 +175,12 @@ package struct CameraSession: Sendable {
         ask(RTSPRequest(.teardown, aggregate), .teardown, now)
     }
 
-    /// The connection is gone.
+    /// The connection was closed.
     package mutating func disconnected(_ reason: String) {
         end(phase == .stopping ? .stopped : .closed(reason))
     }
 
-    /// Bytes have come on the connection.
+    /// Processes bytes of the connection.
     package mutating func received(_ bytes: some Sequence<UInt8>, arrivalNanoseconds now: Int64) {
         guard phase != .ended else { return }
         reader.add(bytes)
@@ -197,7 +197,7 @@ package struct CameraSession: Sendable {
         }
     }
 
-    /// A datagram has come from the camera.
+    /// Processes a datagram.
     package mutating func receivedDatagram(
         _ bytes: [UInt8], track: Int, isControl: Bool, arrivalNanoseconds now: Int64
     ) {
@@ -211,7 +211,7 @@ package struct CameraSession: Sendable {
         }
     }
 
-    /// Time has passed.
+    /// Checks timeouts.
     package mutating func tick(now: Int64) {
         guard phase != .ended else { return }
         for place in receiving.indices {
@@ -249,7 +249,7 @@ package struct CameraSession: Sendable {
         send()
     }
 
-    /// Sends the pending request, for the first time or again.
+    /// Sends or resends the pending request.
     private mutating func send() {
         guard var own = pending else { return }
         sequence &+= 1
@@ -269,7 +269,7 @@ package struct CameraSession: Sendable {
         outputs.append(.send(request.bytes(sequence: sequence)))
     }
 
-    /// What cameras ask is answered, and not done.
+    /// Responds to a request of the camera with 501.
     private mutating func refuse(_ sequence: String?) {
         let line = sequence.flatMap { UInt32($0) }.map { "CSeq: \($0)\r\n" } ?? ""
         outputs.append(.send(Array("RTSP/1.0 501 Not Implemented\r\n\(line)\r\n".utf8)))
@@ -312,7 +312,7 @@ package struct CameraSession: Sendable {
         pending = nil
         switch own.purpose {
         case .keepAlive:
-            // While pictures come, cameras may leave it unanswered.
+            // While packets arrive, a missing response is tolerated.
             if probe == .sent {
                 end(.silent("it sends nothing, and does not answer"))
             }
@@ -323,7 +323,7 @@ package struct CameraSession: Sendable {
         }
     }
 
-    // MARK: Answers
+    // MARK: Responses
 
     private mutating func answered(_ response: RTSPResponse, _ now: Int64) {
         guard let own = pending,
@@ -337,7 +337,7 @@ package struct CameraSession: Sendable {
             hasGetParameter =
                 response.head.values("public").joined(separator: ",").uppercased()
                 .contains("GET_PARAMETER")
-            // Some cameras do not know it, and go on.
+            // Some cameras do not implement OPTIONS.
             describe(now)
         case .describe:
             guard isGood else { return refused(own, response) }
@@ -346,7 +346,7 @@ package struct CameraSession: Sendable {
             guard isGood else { return refused(own, response) }
             setUp(track, response, now)
         case .play(let place):
-            // Some cameras take one track at a time (RFC 2326 §10.5).
+            // Some cameras require PLAY for each track (RFC 2326 §10.5).
             let isAggregateRefused = response.status == 459 && place == receiving.count
             guard isGood || isAggregateRefused else { return refused(own, response) }
             let next = isAggregateRefused ? 0 : place + 1
@@ -419,7 +419,7 @@ package struct CameraSession: Sendable {
     }
 
     private mutating func nextRandom() -> UInt64 {
-        // SplitMix64: spreads what was unpredictable at the beginning.
+        // SplitMix64, seeded with unpredictable numbers.
         random &+= 0x9E37_79B9_7F4A_7C15
         var value = random
         value = (value ^ value >> 30) &* 0xBF58_476D_1CE4_E5B9
@@ -492,7 +492,7 @@ package struct CameraSession: Sendable {
     // MARK: Packets
 
     private mutating func take(_ bytes: [UInt8], channel: UInt8, _ now: Int64) {
-        // Others were never asked for.
+        // Channels that were not set up are ignored.
         for place in receiving.indices {
             if receiving[place].channels.rtp == channel { return takeMedia(bytes, place, now) }
             if receiving[place].channels.rtcp == channel { return takeControl(bytes, place, now) }
@@ -551,7 +551,7 @@ package struct CameraSession: Sendable {
 
     // MARK: Silence
 
-    /// When the track that matters was heard last: pictures, where there are any.
+    /// Arrival of the last packet of the decisive track: video if there is one.
     private var heard: Int64 {
         let pictures = receiving.filter { $0.receiver.description.kind == .video }
         return (pictures.isEmpty ? receiving : pictures).map(\.heard).max() ?? .max

@@ -1,18 +1,18 @@
-/// Why a connection to a camera is over.
+/// Why a session with a camera ended.
 package enum SessionEnd: Hashable, Sendable, CustomStringConvertible {
-    /// The camera names another place.
+    /// The camera redirects to another URL.
     case redirected(RTSPURL)
-    /// The camera does not do what is asked of it: "SETUP: 453 Not Enough Bandwidth".
+    /// The camera rejected a request: "SETUP: 453 Not Enough Bandwidth".
     case refused(request: String, status: Int, summary: String)
-    /// The camera does not accept the login, or wants one; one line that says what to do.
+    /// The credentials are missing or wrong; one line that says what to do.
     case unauthorised(String)
-    /// The camera, or the network to it, has fallen silent.
+    /// The camera stopped sending.
     case silent(String)
-    /// The camera has ended the stream or the connection.
+    /// The camera closed the stream or the connection.
     case closed(String)
-    /// The camera sends what cannot be read.
+    /// The camera sent malformed data.
     case broken(String)
-    /// We have left.
+    /// The caller stopped it.
     case stopped
 
     package var description: String {

@@ -1,4 +1,4 @@
-/// One track's packets on their way to access units.
+/// Receives one track: packets in, access units out.
 struct TrackReceiver: Sendable {
     private enum Depacketizer {
         case video(VideoDepacketizer)
@@ -11,11 +11,11 @@ struct TrackReceiver: Sendable {
     private var window: PacketWindow
     private var depacketizer: Depacketizer
     private var statistics: ReceptionStatistics
-    /// Packets that could not be read, or of another format.
+    /// Malformed packets, and those of another payload type.
     private(set) var foreignPackets = 0
     private(set) var hasEnded = false
 
-    /// - Parameter waitNanoseconds: how long a hole is waited for.
+    /// - Parameter waitNanoseconds: wait for reordered packets.
     init(_ description: CameraTrackDescription, waitNanoseconds: Int64) {
         self.description = description
         window = PacketWindow(waitNanoseconds: waitNanoseconds)
@@ -33,7 +33,7 @@ struct TrackReceiver: Sendable {
 
     var deadlineNanoseconds: Int64? { window.deadlineNanoseconds }
 
-    /// Takes a packet of RTP; nil: it is none.
+    /// Processes an RTP packet; nil if it is malformed.
     mutating func receive(_ bytes: [UInt8], arrivalNanoseconds arrival: Int64)
         -> [DepacketizedItem]?
     {
@@ -41,17 +41,17 @@ struct TrackReceiver: Sendable {
         do throws(RTSPError) {
             packet = try RTPPacket(parsing: bytes)
         } catch {
-            // Its number is missing then, if it ever was one.
+            // If it was a packet of the track, its number is reported as lost.
             foreignPackets += 1
             return nil
         }
         return depacketize(window.add(packet, arrivalNanoseconds: arrival))
     }
 
-    /// Gives what has been waited for long enough.
+    /// Outputs packets whose wait is over.
     mutating func tick(now: Int64) -> [DepacketizedItem] { depacketize(window.next(now: now)) }
 
-    /// Nothing follows.
+    /// Ends the stream.
     mutating func finish() -> [DepacketizedItem] {
         var items = depacketize(window.flush())
         if case .video(var own) = depacketizer {
@@ -72,7 +72,7 @@ struct TrackReceiver: Sendable {
             }
             switch depacketizer {
             case .video(var own):
-                // Moved out, so that its bytes are not copied.
+                // Moved out of the enum to avoid copying its buffers.
                 depacketizer = .video(VideoDepacketizer(own.codec))
                 items += own.add(ordered)
                 depacketizer = .video(own)
@@ -88,7 +88,8 @@ struct TrackReceiver: Sendable {
         return items
     }
 
-    /// Takes a packet of RTCP; what it reports.
+    /// Processes an RTCP packet.
+    /// - Returns: its sender reports.
     mutating func receiveControl(
         _ bytes: [UInt8], arrivalNanoseconds arrival: Int64
     ) -> [SenderReport] {
@@ -107,7 +108,7 @@ struct TrackReceiver: Sendable {
         return reports
     }
 
-    /// What goes back to the camera.
+    /// The receiver report.
     mutating func report(from reporter: UInt32, name: String, now: Int64) -> [UInt8] {
         RTCPPacket.receiverReport(from: reporter, statistics.block(now: now), name: name)
     }

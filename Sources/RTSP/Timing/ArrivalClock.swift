@@ -1,52 +1,51 @@
 import Media
 
-/// Places a track's RTP timestamps on the receiver's clock by when packets arrive.
+/// Maps a track's RTP timestamps to the receiver's clock, based on arrival times.
 ///
-/// The camera's stamps say how far pictures are apart; the packet that was quickest within the last seconds says where they are. So a
-/// time is never later than the arrival of its packet, and earlier than it by no more than what the network delayed that packet beyond
-/// the quickest one. What no receiver can know is not taken off: the quickest packet's own way, and the time that the camera needed to
-/// encode the picture.
+/// Timestamps determine the distance of pictures, and the packet with the least delay in the last seconds determines their offset. A
+/// time is never later than the arrival of its packet, and earlier at most by that packet's additional delay. The least network
+/// delay and the camera's encoding delay are unknown, and not subtracted.
 ///
-/// A stamp that is hours away is not believed; several that agree are a new count. Where stamps run at another rate than the camera
-/// says, or drift, arrival is what counts.
+/// A single implausible timestamp is ignored; several consistent ones start a new sequence. If the timestamps drift or run at
+/// another rate than stated, arrival times prevail.
 package struct ArrivalClock: Hashable, Sendable {
-    /// What the clock has found, since it was last asked.
+    /// Findings since the last call.
     package struct Findings: Hashable, Sendable {
-        /// Stamps that were not believed.
+        /// Ignored timestamps.
         package var strayStamps = 0
-        /// The camera's count has begun anew, or stood still.
+        /// Restarts of the timestamp sequence, and pauses in it.
         package var steps = 0
-        /// The camera's clock runs at this rate, in millionths of what it should; nil: nothing new.
+        /// A new estimate of the timestamps' rate, in ppm of the nominal rate; nil if unchanged.
         package var ratePPM: Int64?
     }
 
     private struct Second: Hashable {
         var number: Int64
-        /// By how much the quickest packet came after its time.
+        /// Least delay of a packet.
         var least: Int64
     }
 
-    /// What is this far off is not on the same count.
+    /// A larger deviation is outside the sequence.
     private static let jumpNanoseconds: Int64 = 1_000_000_000
-    /// Stamps in a row that agree with each other and not with the count, until they are a new one.
+    /// Consistent timestamps that start a new sequence.
     private static let newCountStamps = 8
-    /// The quickest packet of so long counts.
+    /// Window for the least delay.
     private static let windowSeconds = 8
-    /// Times are moved later by no more in a second: 1 %, what any crystal is better than by far.
+    /// Maximum correction per second: 1 %, far above the drift of a crystal.
     private static let slewNanoseconds: Int64 = 10_000_000
-    /// A rate that is off by more than one in so many is another one.
+    /// A rate that deviates by more than 1/100 is a new rate.
     private static let rateTolerance: Int64 = 100
-    /// Within what a rate is believed: 1/200 to 200 times.
+    /// Plausible rates: 1/200 to 200 times the nominal rate.
     private static let rates: ClosedRange<Int64> = 5_000...200_000_000
 
     private let clockRate: UInt32
-    /// The last believed stamp, and the same without wraps.
+    /// The last accepted timestamp, and its value without wraps.
     private var last: (stamp: UInt32, ticks: Int64)?
-    /// One instant on both scales, nanoseconds.
+    /// One instant on both clocks, nanoseconds.
     private var anchor: (media: Int64, local: Int64) = (0, 0)
-    /// Millionths of the camera's seconds for a second.
+    /// Rate of the timestamps, in ppm of the nominal rate.
     private var ratePPM: Int64 = 1_000_000
-    /// The last time that was given, and its arrival.
+    /// The last returned time, and its arrival.
     private var given: (time: Int64, arrival: Int64)?
     private var strays = 0
     private var stray: (ticks: Int64, arrival: Int64)?
@@ -62,12 +61,12 @@ package struct ArrivalClock: Hashable, Sendable {
         return findings
     }
 
-    /// Learns from a packet without giving its time yet.
+    /// Observes a packet without returning its time.
     package mutating func observe(timestamp: UInt32, arrivalNanoseconds arrival: Int64) {
         _ = time(of: timestamp, arrivalNanoseconds: arrival)
     }
 
-    /// When what a packet holds was captured, at the latest. Arrivals do not go back.
+    /// Upper bound of a timestamp's capture time. Arrival times must not decrease.
     package mutating func time(of timestamp: UInt32, arrivalNanoseconds arrival: Int64) -> Int64 {
         guard let last else {
             self.last = (timestamp, Int64(timestamp))
@@ -85,7 +84,7 @@ package struct ArrivalClock: Hashable, Sendable {
         stray = nil
         self.last = (timestamp, ticks)
         if late < 0 {
-            // Nothing arrives before it was captured.
+            // A capture time is not later than its arrival.
             anchor.local += late
             for index in seconds.indices { seconds[index].least -= late }
         }
@@ -93,7 +92,7 @@ package struct ArrivalClock: Hashable, Sendable {
         return give(min(local(ticks), arrival), arrival)
     }
 
-    /// The time that an earlier stamp has by what is known now.
+    /// The time of an earlier timestamp, by the current estimate.
     package func time(of timestamp: UInt32) -> Int64 {
         guard let last else { return 0 }
         return local(last.ticks + Int64(Int32(bitPattern: timestamp &- last.stamp)))
@@ -118,7 +117,7 @@ package struct ArrivalClock: Hashable, Sendable {
         return give(min(time, arrival), arrival)
     }
 
-    /// The count goes on from here.
+    /// Continues the sequence at another timestamp.
     private mutating func step(to ticks: Int64, _ timestamp: UInt32, at time: Int64) {
         last = (timestamp, ticks)
         anchor = (nanoseconds(ticks), time)
@@ -133,7 +132,7 @@ package struct ArrivalClock: Hashable, Sendable {
         return time
     }
 
-    // MARK: Scales
+    // MARK: Conversion
 
     private func nanoseconds(_ ticks: Int64) -> Int64 {
         saturatingRescale(ticks, from: Timescale(clockRate), to: .nanoseconds)
@@ -146,7 +145,7 @@ package struct ArrivalClock: Hashable, Sendable {
 
     // MARK: Drift
 
-    /// Takes by how much a packet came after its time. Once a second, the times are corrected.
+    /// Observes a packet's delay, and corrects the offset once a second.
     private mutating func note(late: Int64, at arrival: Int64) {
         let number = arrival / 1_000_000_000
         if let current = seconds.last, current.number == number {
@@ -160,22 +159,22 @@ package struct ArrivalClock: Hashable, Sendable {
     }
 
     private mutating func correct() {
-        // The newest second has only begun.
+        // Excludes the current second, which is incomplete.
         let whole = seconds.dropLast()
         guard let first = whole.first, let end = whole.last else { return }
         let least = whole.reduce(Int64.max) { min($0, $1.least) }
         let span = (end.number - first.number) * 1_000_000_000
         let growth = end.least - first.least
-        // A second in which nothing came is no measure.
+        // Only a window with packets in every second is used.
         let isGapless = end.number - first.number == Int64(Self.windowSeconds - 1)
         let isSteady = zip(whole, whole.dropFirst()).allSatisfy { $0.least <= $1.least }
         if isGapless, isSteady, growth > span / Self.rateTolerance, growth < span {
-            // By the camera's stamps, less time has passed.
+            // By the camera's timestamps, less time has passed.
             let factor = Int128(span) * 1_000_000 / Int128(span - growth)
             let due = end.least + growth / Int64(Self.windowSeconds - 1)
             changeRate(by: Int64(factor), late: min(due, seconds.last?.least ?? due))
         } else if least > Self.jumpNanoseconds {
-            // It stood still, and went on.
+            // The timestamps paused.
             move(by: least)
             findings.steps += 1
         } else if least > 0 {
@@ -188,7 +187,7 @@ package struct ArrivalClock: Hashable, Sendable {
         for index in seconds.indices { seconds[index].least -= step }
     }
 
-    /// From the last stamp on.
+    /// Changes the rate from the last timestamp on.
     private mutating func changeRate(by factorPPM: Int64, late: Int64) {
         guard let last else { return }
         let rate = Int64(clamping: Int128(ratePPM) * Int128(factorPPM) / 1_000_000)

@@ -1,22 +1,21 @@
-/// Judges the clock that a camera states in its sender reports (RFC 3550 §6.4.1) by the receiver's.
+/// Compares the camera's wallclock, from its sender reports (RFC 3550 §6.4.1), with the receiver's.
 ///
-/// A report cannot arrive before it was sent. So the camera's clock is ahead of the receiver's by at least what the report states minus
-/// its arrival, and behind it by at most the reverse: the bound is one-sided, because the network's delay is unknown. The clock is only
-/// judged: recorded times never depend on it.
+/// A report arrives after it was sent, so the camera's clock is ahead by at least the stated time minus the arrival. The bound is
+/// one-sided, because the network delay is unknown. The result is informative: recorded times do not depend on it.
 package struct StatedClock: Hashable, Sendable {
-    /// What is wrong with the camera's clock.
+    /// A finding about the camera's clock.
     package enum Finding: Hashable, Sendable {
-        /// It was never set: it states a time before the year 2000.
+        /// It has a time before 2000.
         case neverSet
-        /// It is ahead by at least that.
+        /// It is ahead by at least this.
         case ahead(nanoseconds: Int64)
-        /// It is behind by at most that, delay included.
+        /// It is behind by at most this, network delay included.
         case behind(nanoseconds: Int64)
-        /// It is right, after it was not.
+        /// It is correct again.
         case right
-        /// It was set by that, negative: back.
+        /// It was set; negative: back.
         case stepped(nanoseconds: Int64)
-        /// It gains that much, negative: loses.
+        /// It drifts; negative: it is slow.
         case drift(ppm: Int64)
     }
 
@@ -30,32 +29,32 @@ package struct StatedClock: Hashable, Sendable {
         var ahead: Int64
     }
 
-    /// The receiver's own clock may be off by so much.
+    /// Tolerated error of the receiver's clock.
     private static let toleranceNanoseconds: Int64 = 50_000_000
-    /// What reports take at most, in a network in which a camera is usable.
+    /// Maximum plausible network delay of a report.
     private static let longestDelayNanoseconds: Int64 = 1_000_000_000
     private static let stepNanoseconds: Int64 = 500_000_000
-    /// The quickest of so many reports says where the clock was.
+    /// Reports of which the one with the least delay determines the offset.
     private static let recentReports = 8
-    /// One report may be late; so many in a row are not.
+    /// Consecutive reports that confirm an offset; a single one may be delayed.
     private static let agreeingReports = 3
-    /// A drift is measured between the quickest reports of two spans of this length …
+    /// Drift is measured between the reports with the least delay in two spans of this length …
     private static let spanNanoseconds: Int64 = 60_000_000_000
-    /// … so far apart.
+    /// … at this distance.
     private static let driftNanoseconds: Int64 = 600_000_000_000
-    /// A quartz is better than this.
+    /// Tolerated drift of a quartz.
     private static let largestDriftPPM: Int64 = 100
-    /// Year 2000, since 1970.
+    /// The year 2000, since 1970.
     private static let earliestNanoseconds: Int64 = 946_684_800_000_000_000
-    /// From 1900 to 1970.
+    /// Seconds from 1900 to 1970.
     private static let secondsTo1970: Int64 = 2_208_988_800
 
     private var verdict = Verdict.unknown
-    /// By how much the last reports stated more than their arrival.
+    /// Offsets of recent reports.
     private var recent: [Int64] = []
-    /// The same of the last ones in a row that stated much less than the others.
+    /// Offsets of the last consecutive reports that were much smaller than the others.
     private var behind: [Int64] = []
-    /// The quickest report of the first span, and of the present one.
+    /// Reports with the least delay in the first and in the current span.
     private var first: Sample?
     private var present: Sample?
     private var presentBegan: Int64 = 0
@@ -63,14 +62,15 @@ package struct StatedClock: Hashable, Sendable {
 
     package init() {}
 
-    /// What a report states, nanoseconds since 1970 (UTC).
+    /// UTC of a report, nanoseconds since 1970.
     package static func utcNanoseconds(ntp: UInt64) -> Int64 {
         let seconds = Int64(ntp >> 32) - secondsTo1970
         let fraction = Int64(((ntp & 0xFFFF_FFFF) * 1_000_000_000) >> 32)
         return seconds * 1_000_000_000 + fraction
     }
 
-    /// Takes a report with its arrival on the receiver's UTC clock; what is news.
+    /// Adds a report with its arrival on the receiver's UTC clock.
+    /// - Returns: new findings.
     package mutating func note(
         _ report: SenderReport, arrivalUTCNanoseconds arrival: Int64
     ) -> [Finding] {
@@ -90,7 +90,7 @@ package struct StatedClock: Hashable, Sendable {
         }
         recent.append(sample.ahead)
         if recent.count > Self.recentReports { recent.removeFirst() }
-        // A report that is late states less: only several say that the clock is behind.
+        // A delayed report has a smaller offset: only several show that the clock is behind.
         let quickest = recent.suffix(Self.agreeingReports).max() ?? sample.ahead
         if quickest > Self.toleranceNanoseconds {
             findings += change(to: .ahead, .ahead(nanoseconds: quickest))
@@ -106,7 +106,7 @@ package struct StatedClock: Hashable, Sendable {
         return findings + drift(sample)
     }
 
-    /// By how much the clock was set, if it was: compared with the quickest of the recent reports.
+    /// By how much the clock was set, compared with the recent reports; nil if it was not.
     private mutating func step(to ahead: Int64) -> Int64? {
         defer { behind = behind.count < Self.agreeingReports ? behind : [] }
         guard recent.count >= Self.agreeingReports, let usual = recent.max() else { return nil }
@@ -133,7 +133,7 @@ package struct StatedClock: Hashable, Sendable {
             return []
         }
         guard sample.arrival - first.arrival >= Self.spanNanoseconds else {
-            // The quickest report is the one that states most.
+            // The report with the least delay has the largest offset.
             if sample.ahead > first.ahead { self.first?.ahead = sample.ahead }
             return []
         }
@@ -159,7 +159,7 @@ package struct StatedClock: Hashable, Sendable {
 }
 
 extension StatedClock.Finding: CustomStringConvertible {
-    /// For people; follows "the camera's clock".
+    /// For people; continues "the camera's clock".
     package var description: String {
         switch self {
         case .neverSet: "was never set: it states a time before the year 2000"
@@ -173,7 +173,7 @@ extension StatedClock.Finding: CustomStringConvertible {
         }
     }
 
-    /// Whole seconds from a minute on, else milliseconds.
+    /// Seconds from one minute on, otherwise milliseconds.
     private static func text(_ nanoseconds: Int64) -> String {
         let milliseconds = nanoseconds / 1_000_000
         if milliseconds < 10_000 { return "\(milliseconds) ms" }

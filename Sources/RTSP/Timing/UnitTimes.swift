@@ -1,11 +1,11 @@
 import Media
 
-/// Gives a track's access units their times on the receiver's clock, in decoding order.
+/// Assigns times on the receiver's clock to a track's access units, in decoding order.
 ///
-/// The first units are held back for a moment: cameras begin with what they had kept since the last keyframe, all at once, and the
-/// quickest packet is known only then. Units from before ``notBeforeNanoseconds``, which what follows may need, are placed there one
-/// right behind the other. That also shows whether pictures are reordered; decoding times are taken from the presentation
-/// times in ascending order, as many pictures earlier as are reordered (ISO/IEC 14496-10 §C.4.5.2).
+/// The first units are held for a moment: cameras start with a cached group of pictures, and the least delay is known only after it.
+/// Units from before ``notBeforeNanoseconds``, which later ones may reference, get times directly after it. The held units also
+/// show whether pictures are reordered. Decoding times are the presentation times in ascending order, shifted by the reorder depth
+/// (ISO/IEC 14496-10 §C.4.5.2).
 package struct UnitTimes: Sendable {
     /// A unit with its times, nanoseconds of the receiver's clock.
     package struct Timed: Hashable, Sendable {
@@ -20,16 +20,16 @@ package struct UnitTimes: Sendable {
         case hole(StreamHole)
     }
 
-    /// Longer than it takes a camera to send a group of pictures that it has kept.
+    /// Longer than a camera takes to send its cached group of pictures.
     package static let settlingNanoseconds: Int64 = 300_000_000
-    /// What is held back meanwhile.
+    /// Limit of held units.
     private static let mostHeld = 1_024
-    /// Two pictures are never closer.
+    /// Minimum distance of two pictures.
     private static let leastStep: Int64 = 1_000
-    /// H.264 reorders over at most so many (`max_num_reorder_frames`).
+    /// Maximum reorder depth of H.264 (`max_num_reorder_frames`).
     private static let mostReordered = 16
     private static let usualDuration: Int64 = 40_000_000
-    /// From one unit to the next where they are from before the earliest time.
+    /// Distance of units from before the earliest time.
     private static let crowdedStep: Int64 = 100_000
     private static let longestDuration: Int64 = 1_000_000_000
 
@@ -38,29 +38,29 @@ package struct UnitTimes: Sendable {
         case hole(StreamHole)
     }
 
-    /// No unit lies before it; nil: wherever it is.
+    /// Earliest time of a unit; nil: no limit.
     package var notBeforeNanoseconds: Int64?
     private var clock: ArrivalClock
     /// Known delay from capture to arrival.
     private let delayNanoseconds: Int64
-    /// Nil: settled.
+    /// Held units; nil once settled.
     private var held: [Held]? = []
     private var settledAt: Int64?
-    /// How many pictures may precede one in decoding order and follow it in presentation.
+    /// Reorder depth: pictures that precede another one in decoding order and follow it in presentation order.
     private var depth: Int
-    /// Presentation times that are not yet used as decoding times, ascending.
+    /// Presentation times that are not used as decoding times yet, ascending.
     private var unused: [Int64] = []
-    /// Pictures that got a decoding time before the first presentation time.
+    /// Pictures with a decoding time before the first presentation time.
     private var early = 0
     private var lastDTS: Int64?
     private var lastPTS: Int64?
     private var duration: Int64
 
     /// - Parameters:
-    ///   - clockRate: of the timestamps.
-    ///   - reorderDepth: as the parameter sets have it; 0 where they do not say.
-    ///   - usualDuration: of a unit, as the format has it; nil: nothing says.
-    ///   - delayNanoseconds: known delay from capture to arrival, which is taken off.
+    ///   - clockRate: RTP clock rate, Hz.
+    ///   - reorderDepth: from the parameter sets; 0 if unknown.
+    ///   - usualDuration: of a unit, from the format; nil if unknown.
+    ///   - delayNanoseconds: known delay from capture to arrival, which is subtracted.
     package init(
         clockRate: UInt32, reorderDepth: Int = 0, usualDuration: Int64? = nil,
         delayNanoseconds: Int64 = 0
@@ -73,10 +73,10 @@ package struct UnitTimes: Sendable {
 
     package mutating func takeFindings() -> ArrivalClock.Findings { clock.takeFindings() }
 
-    /// When ``tick(now:)`` has something to give although nothing more comes; nil: never.
+    /// When ``tick(now:)`` is due without new units; nil if none are held.
     package var deadlineNanoseconds: Int64? { held?.isEmpty == false ? settledAt : nil }
 
-    /// Takes what comes next, in order; what has its times now.
+    /// - Returns: units whose times are known, in decoding order.
     package mutating func add(_ item: DepacketizedItem, now: Int64) -> [Item] {
         switch item {
         case .unit(let unit):
@@ -95,7 +95,7 @@ package struct UnitTimes: Sendable {
         return tick(now: now)
     }
 
-    /// Gives what was held back for long enough.
+    /// Outputs the held units after the settling time.
     package mutating func tick(now: Int64) -> [Item] {
         guard let held, let settledAt, now >= settledAt || held.count > Self.mostHeld else {
             return []
@@ -103,7 +103,7 @@ package struct UnitTimes: Sendable {
         return settle()
     }
 
-    /// Nothing follows: all that is held back.
+    /// Ends the stream: all held units.
     package mutating func flush() -> [Item] { settle() }
 
     private mutating func settle() -> [Item] {
@@ -131,7 +131,7 @@ package struct UnitTimes: Sendable {
         }
     }
 
-    /// The same times, in the same order, and none before the earliest.
+    /// Moves times from before the earliest time after it, in the same order.
     private func crowded(_ times: [Int64?]) -> [Int64?] {
         guard let notBeforeNanoseconds else { return times }
         var times = times
@@ -154,7 +154,7 @@ package struct UnitTimes: Sendable {
         var pts = time
         if let lastPTS {
             if depth == 0 { note(step: pts - lastPTS) }
-            // Behind a pause, decoding times begin anew.
+            // After a pause, decoding times restart.
             if pts - lastPTS > Self.longestDuration * Int64(1 + depth) {
                 unused = []
                 early = 0
@@ -171,7 +171,7 @@ package struct UnitTimes: Sendable {
         if let lastDTS, dts < lastDTS + Self.leastStep {
             dts = lastDTS + Self.leastStep
             if dts > pts, pts + Int64(Self.mostReordered) * Self.longestDuration > dts {
-                // More are reordered than were known: this one comes too late for its place.
+                // The reorder depth is larger than known: this picture is late.
                 if let lastPTS, pts < lastPTS, depth < Self.mostReordered {
                     depth += 1
                     unused.insert(pts, at: 0)

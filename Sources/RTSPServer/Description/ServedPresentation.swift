@@ -1,13 +1,13 @@
 import Hashing
 package import Media
 
-/// A track as it is described to clients.
+/// A track of a session description.
 package struct ServedTrack: Hashable, Sendable {
     package let index: Int
     package let format: TrackFormat
     package var payloadType: UInt8 { UInt8(Self.firstPayloadType + index) }
 
-    /// Dynamic (RFC 3551 §6).
+    /// First dynamic payload type (RFC 3551 §6).
     private static let firstPayloadType = 96
 
     package init(index: Int, format: TrackFormat) {
@@ -16,11 +16,11 @@ package struct ServedTrack: Hashable, Sendable {
     }
 }
 
-/// What a client can play, and how it is coded.
+/// The tracks offered to a client.
 package struct ServedPresentation: Hashable, Sendable {
     package enum Extent: Hashable, Sendable {
         case live
-        /// Nanoseconds from its beginning; nil: it is still being recorded.
+        /// Duration in nanoseconds; nil while it is being recorded.
         case recorded(durationNanoseconds: Int64?)
     }
 
@@ -28,7 +28,7 @@ package struct ServedPresentation: Hashable, Sendable {
     package let tracks: [ServedTrack]
     package let extent: Extent
 
-    /// Codecs without a payload format are left out.
+    /// - Parameter formats: tracks without an RTP payload format are omitted.
     package init(name: String, formats: [TrackFormat], extent: Extent) {
         self.name = name
         self.extent = extent
@@ -37,7 +37,7 @@ package struct ServedPresentation: Hashable, Sendable {
         tracks = known.enumerated().map { ServedTrack(index: $0.offset, format: $0.element) }
     }
 
-    /// The session description (RFC 8866), as DESCRIBE answers it.
+    /// The session description (RFC 8866), the body of a DESCRIBE response.
     package var description: String {
         let range =
             switch extent {
@@ -78,7 +78,7 @@ package struct ServedPresentation: Hashable, Sendable {
         ]
     }
 
-    /// RFC 6184 §8.1.
+    /// H.264 parameters of `fmtp` (RFC 6184 §8.1).
     private static func h264(_ format: VideoFormat) -> String {
         let sets = format.parameterSets.map { ByteText.base64($0) }.joined(separator: ",")
         let profile = format.sets(.sequence).first.map { $0.dropFirst().prefix(3) } ?? []
@@ -86,7 +86,7 @@ package struct ServedPresentation: Hashable, Sendable {
         return "packetization-mode=1;\(level)sprop-parameter-sets=\(sets)"
     }
 
-    /// RFC 7798 §7.1.
+    /// H.265 parameters of `fmtp` (RFC 7798 §7.1).
     private static func h265(_ format: VideoFormat) -> String {
         func sets(_ kind: ParameterSetKind) -> String {
             format.sets(kind).map { ByteText.base64($0) }.joined(separator: ",")

@@ -1,17 +1,17 @@
 import Media
 
-/// AAC (RFC 3640, mode AAC-hbr): one AAC packet in one packet of RTP, or in several.
+/// Packetizes AAC (RFC 3640, mode AAC-hbr): one AAC packet in one RTP packet or in fragments.
 enum AACWriter: PayloadWriter {
-    /// Sizes have 13 bits.
+    /// The AU-size field has 13 bits.
     private static let maximumSampleBytes = 8_191
 
     static func parts(
         of sample: [UInt8], maximumBytes: Int
     ) throws(BitstreamError) -> [PayloadPart] {
-        // No decoder's input is as long (ISO/IEC 14496-3 §4.5.3): 6,144 bits for each channel.
+        // A valid packet is shorter: at most 6,144 bits per channel (ISO/IEC 14496-3 §4.5.3).
         guard (1...maximumSampleBytes).contains(sample.count) else { return [] }
         let size = sample.count << 3
-        // Sixteen bits of headers: the size, and an index of 0. A part has the size of the whole.
+        // AU header section of 16 bits: the size, and index 0. A fragment states the size of the whole packet.
         let header = [0, 16, UInt8(truncatingIfNeeded: size >> 8), UInt8(truncatingIfNeeded: size)]
         let content = maximumBytes - header.count
         return stride(from: 0, to: sample.count, by: content).map { start in

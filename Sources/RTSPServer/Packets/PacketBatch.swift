@@ -1,29 +1,29 @@
-/// Packets that are sent together, in order, each with its frame for a control connection (RFC 2326 §10.12).
+/// Packets sent together, each with its interleaving header for a control connection (RFC 2326 §10.12).
 ///
-/// ``bytes`` is what a reader gets who took the usual channels; others get the packets alone. So one batch serves all readers of a source.
+/// ``bytes`` suits readers with the default channels, so that all readers of a source share it. Others are sent the individual packets.
 package struct PacketBatch: Sendable {
     package struct Packet: Hashable, Sendable {
         /// Index of the track.
         package var track: Int
-        /// RTCP; else RTP.
+        /// RTCP, not RTP.
         package var isControl: Bool
-        /// Of the packet in ``PacketBatch/bytes``, without the frame of four bytes in front.
+        /// Range in ``PacketBatch/bytes``, without the interleaving header.
         package var range: Range<Int>
     }
 
-    /// A dollar sign, the channel, and two bytes of size.
+    /// Size of the interleaving header: a dollar sign, the channel, and two bytes of length.
     package static let frameBytes = 4
 
     package private(set) var bytes: [UInt8] = []
     package private(set) var packets: [Packet] = []
-    /// Decoding can begin with it.
+    /// Decoding can start with this batch.
     package var beginsDecodable = false
 
     package init() {}
 
     package var isEmpty: Bool { packets.isEmpty }
 
-    /// Writes a packet whose bytes `write` appends.
+    /// Appends a packet that `write` serialises.
     mutating func append(
         track: Int, isControl: Bool, sizeBytes: Int, _ write: (inout [UInt8]) -> Void
     ) {
@@ -39,7 +39,7 @@ package struct PacketBatch: Sendable {
 
     mutating func reserve(_ count: Int) { bytes.reserveCapacity(bytes.count + count) }
 
-    /// The batch as a connection with these transports gets it. Tracks without one are left out.
+    /// The batch with the channels of these transports; tracks without a transport are omitted.
     package func interleaved(_ transports: [Int: ClientTransport]) -> [UInt8] {
         var result: [UInt8] = []
         result.reserveCapacity(bytes.count)
@@ -52,7 +52,7 @@ package struct PacketBatch: Sendable {
         return result
     }
 
-    /// Whether ``bytes`` is what a connection with these transports gets.
+    /// Whether these transports use the default channels, for which ``bytes`` is written.
     package func isUsual(_ transports: [Int: ClientTransport]) -> Bool {
         packets.allSatisfy { packet in
             transports[packet.track]

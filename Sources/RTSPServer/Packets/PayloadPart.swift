@@ -1,6 +1,6 @@
 import Media
 
-/// The payload of one packet: bytes in front, and pieces of the sample, each of which may have its size of two bytes in front.
+/// One packet's payload: a header, and ranges of the sample, each optionally preceded by a 2-byte size.
 struct PayloadPart: Hashable {
     var header: [UInt8]
     var pieces: [Range<Int>]
@@ -11,13 +11,13 @@ struct PayloadPart: Hashable {
     }
 }
 
-/// How a codec's samples are put into packets of RTP.
+/// Packetizes samples of a codec.
 protocol PayloadWriter: Sendable {
-    /// The payloads of one sample, in order. The last one gets the marker.
+    /// The payloads of one sample, in order. The last packet has the marker.
     static func parts(of sample: [UInt8], maximumBytes: Int) throws(BitstreamError) -> [PayloadPart]
 }
 
-/// The writer for a codec; nil: its tracks are not served.
+/// The packetizer for a format; nil if its codec is not supported.
 func payloadWriter(for format: TrackFormat) -> (any PayloadWriter.Type)? {
     switch format {
     case .video(let video): video.codec == .h264 ? H264Writer.self : H265Writer.self

@@ -1,14 +1,13 @@
 package import Media
 
-/// Puts one track's samples into packets of RTP, and says what their timestamps mean (RFC 3550 §5.1, §6.4.1).
+/// Packetizes one track's samples, and writes its sender reports (RFC 3550 §5.1, §6.4.1).
 ///
-/// Timestamps are ticks of the session's timeline, so that a sender report states the session's true time: UTC of its zero, plus the
-/// sample's.
+/// RTP timestamps count ticks of the session's timeline, so a sender report maps them to UTC: the session's zero plus the session time.
 package struct TrackSender: Sendable {
-    /// Packets of 1,400 bytes fit every path with an MTU of 1,500, tunnels included.
+    /// With headers, fits an MTU of 1,500 bytes, also through tunnels.
     package static let maximumPayloadBytes = 1_400
     private static let headerBytes = 12
-    /// `SR` without blocks.
+    /// Size of an `SR` without report blocks.
     private static let reportBytes = 28
 
     /// Index of the track.
@@ -21,13 +20,13 @@ package struct TrackSender: Sendable {
     private let writer: any PayloadWriter.Type
     /// Sequence number of the next packet.
     package private(set) var sequence: UInt16
-    /// What is added to ticks.
+    /// Added to ticks.
     private let offset: UInt32
     private var packets: UInt32 = 0
     private var octets: UInt32 = 0
 
-    /// - Parameter random: of which source, first sequence number and offset are made (RFC 3550 §5.1): nobody can guess them.
-    /// - Returns: nil for a codec that has no payload format here.
+    /// - Parameter random: source of SSRC, first sequence number and timestamp offset, which must be unpredictable (RFC 3550 §5.1).
+    /// - Returns: nil for a codec without a payload format.
     package init?(_ track: ServedTrack, random: (UInt64, UInt64)) {
         guard let writer = payloadWriter(for: track.format) else { return nil }
         self.track = track.index
@@ -40,17 +39,17 @@ package struct TrackSender: Sendable {
         offset = UInt32(truncatingIfNeeded: random.1)
     }
 
-    /// The timestamp of an instant of the timeline.
+    /// The RTP timestamp of a session time.
     package func timestamp(_ ticks: Int64) -> UInt32 {
         UInt32(truncatingIfNeeded: ticks) &+ offset
     }
 
-    /// Goes on with another format of the same codec and timescale.
-    /// - Returns: false: it cannot; who reads has to ask for a description again.
+    /// Changes the format.
+    /// - Returns: false if codec or timescale differ: clients need a new description.
     package mutating func follow(_ new: TrackFormat) -> Bool {
         switch (format, new) {
         case (.video(let old), .video(let video)) where old.codec == video.codec:
-            // Its parameter sets go with the next keyframe.
+            // The next keyframe carries the new parameter sets.
             format = new
             return true
         case (.audio, .audio): return format == new
@@ -58,13 +57,13 @@ package struct TrackSender: Sendable {
         }
     }
 
-    /// Something is missing before the next sample: receivers count a packet that never comes.
+    /// Signals a loss to receivers by skipping a sequence number.
     package mutating func noteLoss() { sequence &+= 1 }
 
-    /// Adds a sample's packets.
+    /// Appends a sample's packets.
     /// - Parameters:
     ///   - ticks: presentation time on the timeline, in the track's timescale.
-    ///   - isKeyframe: the sample gets the parameter sets that it lacks.
+    ///   - isKeyframe: missing parameter sets are inserted before the sample.
     package mutating func append(
         _ sample: [UInt8], ticks: Int64, isKeyframe: Bool, to batch: inout PacketBatch
     ) throws(BitstreamError) {
@@ -101,13 +100,13 @@ package struct TrackSender: Sendable {
         }
     }
 
-    /// Adds a sender report with the track's name (RFC 3550 §6.4.1, §6.5).
+    /// Appends a sender report and the CNAME (RFC 3550 §6.4.1, §6.5).
     /// - Parameters:
-    ///   - ticks: an instant of the timeline in the track's timescale.
-    ///   - utcNanoseconds: the same instant, since 1970.
+    ///   - ticks: a session time, in the track's timescale.
+    ///   - utcNanoseconds: UTC of the same instant, since 1970.
     package func report(ticks: Int64, utcNanoseconds: Int64, to batch: inout PacketBatch) {
         let name = Array("tributary".utf8)
-        // A chunk ends with one to four zeros, at a whole word.
+        // A chunk is terminated by 1 to 4 zero bytes, up to a 32-bit boundary.
         let padding = 4 - (6 + name.count) % 4
         let chunk = 6 + name.count + padding
         let time = NTPTime(utcNanoseconds: utcNanoseconds)
@@ -128,11 +127,11 @@ package struct TrackSender: Sendable {
         }
     }
 
-    /// Adds the end of the track: a report and a goodbye (RFC 3550 §6.6).
+    /// Appends a report and a BYE (RFC 3550 §6.6).
     package func goodbye(ticks: Int64, utcNanoseconds: Int64, to batch: inout PacketBatch) {
         report(ticks: ticks, utcNanoseconds: utcNanoseconds, to: &batch)
         batch.append(track: track, isControl: true, sizeBytes: 8 + 8) { bytes in
-            // A compound packet begins with a report (§6.1).
+            // A compound packet starts with a report (§6.1).
             bytes += [0x80, 201, 0, 1]
             appendBigEndian(source, to: &bytes)
             bytes += [0x81, 203, 0, 1]
@@ -141,7 +140,7 @@ package struct TrackSender: Sendable {
     }
 }
 
-/// Seconds since 1900 and their fraction (RFC 5905 §6).
+/// NTP timestamp: seconds since 1900 and their fraction (RFC 5905 §6).
 package struct NTPTime: Hashable, Sendable {
     private static let secondsFrom1900To1970: Int64 = 2_208_988_800
 
@@ -158,7 +157,7 @@ package struct NTPTime: Hashable, Sendable {
     }
 }
 
-/// The most significant byte first.
+/// Appends in big-endian order.
 func appendBigEndian(_ value: UInt32, to bytes: inout [UInt8]) {
     bytes.append(UInt8(truncatingIfNeeded: value >> 24))
     bytes.append(UInt8(truncatingIfNeeded: value >> 16))

@@ -1,13 +1,13 @@
 import Media
 
-/// What differs between packets of H.264 and H.265.
+/// The codec-specific part of packetizing H.264 and H.265.
 protocol VideoWriter: PayloadWriter {
     static var codec: VideoCodec { get }
-    /// Bytes of a NAL unit's header.
+    /// Size of a NAL unit header.
     static var headerBytes: Int { get }
-    /// The header of a packet of several units.
+    /// The header of an aggregation packet.
     static func aggregateHeader(_ headers: [ArraySlice<UInt8>]) -> [UInt8]
-    /// The header of a packet with a part of a unit.
+    /// The header of a fragmentation unit.
     static func fragmentHeader(
         _ header: ArraySlice<UInt8>, isStart: Bool, isEnd: Bool
     ) -> [UInt8]
@@ -36,9 +36,9 @@ extension VideoWriter {
         var cursor = NALUnitCursor()
         while let unit = try cursor.next(in: span) {
             let range = unit.range
-            // A header alone says nothing, and cannot be fragmented.
+            // A NAL unit without a payload cannot be fragmented.
             guard range.count > headerBytes else { continue }
-            // Parameter sets and messages go together; a slice has a packet of its own.
+            // Parameter sets and SEI messages are aggregated; a slice has its own packet.
             if codec.kind(of: unit) != .slice, headerBytes + 2 + range.count <= maximumBytes {
                 if headerBytes + smallBytes + 2 + range.count > maximumBytes { flush() }
                 small.append(range)
@@ -79,7 +79,7 @@ enum H264Writer: VideoWriter {
     static let codec = VideoCodec.h264
     static let headerBytes = 1
 
-    /// §5.7.1: the highest importance of all.
+    /// The highest `nal_ref_idc` of all units (§5.7.1).
     static func aggregateHeader(_ headers: [ArraySlice<UInt8>]) -> [UInt8] {
         let bytes = headers.compactMap(\.first)
         let forbidden = bytes.reduce(0) { $0 | $1 & 0x80 }
@@ -87,7 +87,7 @@ enum H264Writer: VideoWriter {
         return [forbidden | importance | 24]
     }
 
-    /// §5.8.
+    /// FU indicator and FU header (§5.8).
     static func fragmentHeader(
         _ header: ArraySlice<UInt8>, isStart: Bool, isEnd: Bool
     ) -> [UInt8] {
@@ -101,7 +101,7 @@ enum H265Writer: VideoWriter {
     static let codec = VideoCodec.h265
     static let headerBytes = 2
 
-    /// §4.4.2: the lowest layer and the lowest temporal identifier of all.
+    /// The lowest layer and temporal identifiers of all units (§4.4.2).
     static func aggregateHeader(_ headers: [ArraySlice<UInt8>]) -> [UInt8] {
         let words = headers.map { header in
             UInt16(header[header.startIndex]) << 8 | UInt16(header[header.startIndex + 1])
@@ -113,7 +113,7 @@ enum H265Writer: VideoWriter {
         return [UInt8(word >> 8), UInt8(word & 0xFF)]
     }
 
-    /// §4.4.3.
+    /// Payload header and FU header (§4.4.3).
     static func fragmentHeader(
         _ header: ArraySlice<UInt8>, isStart: Bool, isEnd: Bool
     ) -> [UInt8] {

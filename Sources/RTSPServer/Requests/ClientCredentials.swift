@@ -1,16 +1,16 @@
 import Hashing
 import RTSP
 
-/// Who a client says it is: nothing of it is checked here.
+/// The credentials of a request, not yet checked.
 package enum ClientCredentials: Hashable, Sendable {
-    /// `?token=` of the address.
+    /// Query item `token` of the URL.
     case token(String)
-    /// HTTP Basic authentication (RFC 7617), which clients make of `rtsp://NAME:PASSWORD@HOST/`. The password may be a token.
+    /// HTTP Basic authentication (RFC 7617), for which clients use `rtsp://NAME:PASSWORD@HOST/`. The password may be a token.
     case basic(name: String, password: String)
 
     private static let maximumBytes = 1_024
 
-    /// Nil: the request has none, or none that can be used.
+    /// Nil if the request has no usable credentials.
     init?(_ request: ClientRequest, _ address: ServedAddress) {
         if let token = address.token {
             self = .token(token)

@@ -1,6 +1,6 @@
 package import RTSP
 
-/// A request of a client (RFC 2326 §6).
+/// A client's request (RFC 2326 §6).
 package struct ClientRequest: Hashable, Sendable {
     package enum Method: String, Hashable, Sendable, CaseIterable {
         case options = "OPTIONS"
@@ -16,15 +16,15 @@ package struct ClientRequest: Hashable, Sendable {
         case redirect = "REDIRECT"
     }
 
-    /// Nil: a method that RFC 2326 does not have.
+    /// Nil for a method that is not in RFC 2326.
     package let method: Method?
-    /// As it came: printable ASCII.
+    /// Unparsed; printable ASCII.
     package let uri: String
-    /// `CSeq`, digits.
+    /// `CSeq`, decimal digits.
     package let sequence: String
     package let head: RTSPHead
 
-    /// Digits of a sequence number.
+    /// Maximum length of `CSeq`.
     private static let maximumSequenceDigits = 10
 
     init(_ head: RTSPHead) throws(RTSPServerError) {

@@ -1,23 +1,23 @@
-/// How a client wants a track's packets (RFC 2326 §12.39), and how it gets them.
+/// The transport of one track (RFC 2326 §12.39).
 package enum ClientTransport: Hashable, Sendable {
-    /// On the connection, between its messages.
+    /// Interleaved with messages on the control connection.
     case interleaved(rtp: UInt8, rtcp: UInt8)
-    /// As datagrams to these ports of the client's address.
+    /// UDP, to these ports of the client's address.
     case datagrams(rtp: UInt16, rtcp: UInt16)
 
-    /// Ports below are services' of the client's machine, not players'.
+    /// Lower ports belong to system services.
     private static let lowestPort: UInt16 = 1_024
 
-    /// The first of the listed transports that is possible.
+    /// Selects the first supported transport of a list.
     /// - Parameters:
-    ///   - track: whose channels are usual.
-    ///   - allowsDatagrams: whether the server has ports for them.
+    ///   - track: its index, which determines the default channels.
+    ///   - allowsDatagrams: whether the server has UDP ports.
     package init?(parsing text: String, track: Int, allowsDatagrams: Bool) {
         for wish in text.split(separator: ",").prefix(8) {
             let parameters = wish.split(separator: ";").map { Self.trimmed($0) }
             guard let profile = parameters.first?.uppercased(),
                 !parameters.contains(where: { $0.lowercased() == "multicast" }),
-                // Recording clients send; they do not receive.
+                // Such a client would send media.
                 !parameters.contains(where: { $0.lowercased().hasPrefix("mode=record") })
             else { continue }
             func value(_ name: String) -> String? {
@@ -36,7 +36,7 @@ package enum ClientTransport: Hashable, Sendable {
                 self = .interleaved(rtp: rtp, rtcp: rtcp)
                 return
             case "RTP/AVP", "RTP/AVP/UDP":
-                // Packets go to the connection's peer alone: `destination` is left out.
+                // `destination` is ignored: packets go only to the connection's peer.
                 guard allowsDatagrams, let text = value("client_port"),
                     let (rtp, rtcp) = Self.pair(text), rtp >= Self.lowestPort,
                     rtcp >= Self.lowestPort, rtp != rtcp
@@ -49,10 +49,10 @@ package enum ClientTransport: Hashable, Sendable {
         return nil
     }
 
-    /// The header of the answer.
+    /// The Transport header of the response.
     /// - Parameters:
-    ///   - source: of the track's packets.
-    ///   - ports: the server's, where datagrams come from.
+    ///   - source: the track's SSRC.
+    ///   - ports: the server's UDP ports.
     func header(source: UInt32, ports: ServerPorts?) -> String {
         let hexadecimal = String(source, radix: 16, uppercase: true)
         let ssrc = String(repeating: "0", count: 8 - hexadecimal.count) + hexadecimal
@@ -78,7 +78,7 @@ package enum ClientTransport: Hashable, Sendable {
     }
 }
 
-/// The server's ports of datagrams.
+/// The server's UDP ports.
 package struct ServerPorts: Hashable, Sendable {
     package var rtp: UInt16
     package var rtcp: UInt16

@@ -1,22 +1,22 @@
-/// `Range` of a PLAY request (RFC 2326 §12.29), as far as it is understood: normal play time with a beginning.
+/// `Range` of a PLAY request (RFC 2326 §12.29): the start in normal play time; an end is ignored.
 package enum PlayRange: Hashable, Sendable {
-    /// None is given: where it was, or at the beginning.
+    /// No range: the current position, or the beginning.
     case unspecified
     /// `npt=now-`
     case now
     /// Nanoseconds of normal play time.
     case from(Int64)
 
-    /// A hundred years: nothing that is recorded is as long.
+    /// 100 years, more than any recording.
     private static let maximumSeconds: Int64 = 3_155_760_000
 
-    /// Nil for a range that is none, or is given in other units.
+    /// Nil for a malformed range, and for other units.
     package init?(_ header: String?) {
         guard let header, !header.isEmpty else {
             self = .unspecified
             return
         }
-        // What is behind the semicolon is when it is to begin.
+        // The part after the semicolon is the time at which to begin playing.
         let text = header.split(separator: ";", omittingEmptySubsequences: false)[0]
         guard text.hasPrefix("npt=") else { return nil }
         let start = text.dropFirst(4).prefix { $0 != "-" }
@@ -58,7 +58,7 @@ package enum PlayRange: Hashable, Sendable {
         text.utf8.allSatisfy { (0x30...0x39).contains($0) }
     }
 
-    /// Seconds with milliseconds, as answers and descriptions write normal play time.
+    /// Normal play time in seconds with three decimals, for responses and descriptions.
     package static func text(_ nanoseconds: Int64) -> String {
         let milliseconds = max(0, nanoseconds) / 1_000_000
         let rest = String(milliseconds % 1_000)

@@ -1,4 +1,4 @@
-/// Limits how much one connection may ask: a player sends a dozen requests, and then one or two a minute with its receiver's reports.
+/// Rate limits of one connection. A player sends a dozen requests, then one or two a minute, and receiver reports.
 struct RequestBudget: Hashable, Sendable {
     private static let burstRequests: Int64 = 60
     private static let requestsPerSecond: Int64 = 10
@@ -6,7 +6,7 @@ struct RequestBudget: Hashable, Sendable {
     private static let bytesPerSecond: Int64 = 64 << 10
     private static let second: Int64 = 1_000_000_000
 
-    /// Billionths of a request, and of a byte.
+    /// Token buckets, in billionths of a request and of a byte.
     private var requests = burstRequests * second
     private var bytes = burstBytes * second
     private var refilled: Int64?
@@ -24,7 +24,7 @@ struct RequestBudget: Hashable, Sendable {
     }
 
     private mutating func refill(_ now: Int64) {
-        // Longer pauses fill both in any case.
+        // 60 s fill both buckets; the limit prevents overflow.
         let passed = refilled.map { max(0, min(60 * Self.second, now - $0)) } ?? 0
         refilled = now
         requests = min(Self.burstRequests * Self.second, requests + passed * Self.requestsPerSecond)

@@ -1,33 +1,33 @@
 import Media
 
-/// What a URI of the server names: `/live/SOURCE`, or `/SESSION/SOURCE?from=83.5`; with `/trackID=N` behind, one of its tracks.
+/// A URL of the server: `/live/SOURCE` or `/SESSION/SOURCE?from=83.5`, optionally with `/trackID=N`.
 package struct ServedAddress: Hashable, Sendable {
     package enum Resource: Hashable, Sendable {
         case live(source: String)
-        /// - Parameter from: where it begins, as it is written: seconds of session time, or UTC.
+        /// - Parameter from: start, unparsed: seconds of session time, or UTC.
         case recording(session: String, source: String, from: String?)
     }
 
-    /// Longer than any of ours.
+    /// No valid URL is longer.
     package static let maximumBytes = 2_048
-    /// Of a path's first part: names no session.
+    /// First path component of live sources; not a valid session name.
     private static let live = "live"
     private static let track = "trackID="
     private static let maximumValueBytes = 128
 
     package let resource: Resource
     package let token: String?
-    /// Index of the track; nil: all of them.
+    /// Index of the track; nil for all tracks.
     package let track: Int?
-    /// What descriptions of it are relative to: with a slash behind, without a query, a name or a password.
+    /// Base URL of session descriptions, with a trailing slash, without query and credentials.
     package let base: String
 
-    /// Reads an absolute URI of `rtsp` or `rtsps` (RFC 2326 §3.2); nil for anything else, and for what names nothing.
+    /// Parses an absolute `rtsp` or `rtsps` URL (RFC 2326 §3.2); nil if it is anything else, or names no resource.
     package init?(parsing uri: String) {
         guard uri.utf8.count <= Self.maximumBytes, let (scheme, afterScheme) = Self.scheme(of: uri)
         else { return nil }
         var text = afterScheme.prefix { $0 != "#" }
-        // Clients put the track behind the query, too (RFC 2326 §C.1.1).
+        // Clients append the track after the query, too (RFC 2326 §C.1.1).
         var track: Int?
         while text.hasSuffix("/") { text = text.dropLast() }
         if let slash = text.lastIndex(of: "/"), text[slash...].dropFirst().hasPrefix(Self.track) {
@@ -64,14 +64,14 @@ package struct ServedAddress: Hashable, Sendable {
         return nil
     }
 
-    /// Host and port, without a login.
+    /// Host and port, without credentials.
     private static func host(of authority: Substring) -> Substring? {
         let host = authority.lastIndex(of: "@").map { authority[authority.index(after: $0)...] }
         let named = host ?? authority
         return named.isEmpty || named.utf8.count > 300 ? nil : named
     }
 
-    /// Values by name, each once; nil for names that are unknown here.
+    /// Query items by name; nil for unknown or repeated names.
     private static func query(_ text: Substring) -> [String: String]? {
         var values: [String: String] = [:]
         for item in text.split(separator: "&") {
@@ -84,7 +84,7 @@ package struct ServedAddress: Hashable, Sendable {
         return values
     }
 
-    /// Percent-encoded text, as far as it stands for printable ASCII.
+    /// Percent-decoded text; nil if it is not printable ASCII.
     package static func decoded(_ text: Substring) -> String? {
         var bytes: [UInt8] = []
         var rest = text.utf8[...]

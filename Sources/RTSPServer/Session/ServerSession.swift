@@ -1,43 +1,44 @@
 import RTSP
 
-/// One client's connection: requests in, actions out. A value without sockets; times are the caller's monotonic clock, nanoseconds.
+/// State machine of one client's connection: requests in, actions out. It has no socket; times are the caller's monotonic clock,
+/// nanoseconds.
 ///
-/// A connection has one session, which ends with it. A request that needs an answer from elsewhere (who asks, what there is, where playing
-/// begins) is held until the caller gives it; those behind it wait.
+/// A connection has one RTSP session. A request that needs the caller (access, lookup, start of playback) is pending until the caller
+/// replies; later requests wait.
 package struct ServerSession: Sendable {
-    /// What the caller is to do, in this order.
+    /// Actions for the caller, in order.
     package enum Action: Hashable, Sendable {
         case send([UInt8])
-        /// Answer with ``ServerSession/resolved(_:now:)``.
+        /// The caller replies with ``ServerSession/resolved(_:now:)``.
         case resolve(Wish)
-        /// Answer with ``ServerSession/began(_:now:)``; media follows that.
+        /// The caller replies with ``ServerSession/began(_:now:)``, and sends media after that.
         case play(PlayRange, tracks: [Int: ClientTransport])
         case pause
-        /// The session is over; the connection stays.
+        /// Ends the session, but not the connection.
         case tearDown
-        /// Once everything is sent.
+        /// Closes the connection after pending writes.
         case close(reason: String)
     }
 
-    /// Who asks for what.
+    /// A requested resource and its credentials.
     package struct Wish: Hashable, Sendable {
         package let resource: ServedAddress.Resource
         package let credentials: ClientCredentials?
     }
 
-    /// What has become of a wish.
+    /// Result of a ``Wish``.
     package enum Resolution: Hashable, Sendable {
         /// - Parameter sources: SSRC of each track's packets.
         case granted(ServedPresentation, sources: [UInt32])
         case refused(ServerStatus)
     }
 
-    /// Where playing begins.
+    /// Start of playback.
     package struct Beginning: Hashable, Sendable {
         package struct Track: Hashable, Sendable {
-            /// Of the first packet.
+            /// Sequence number of the first packet.
             package var sequence: UInt16
-            /// Of the instant where it begins.
+            /// RTP timestamp of the start.
             package var timestamp: UInt32
 
             package init(sequence: UInt16, timestamp: UInt32) {
@@ -48,7 +49,7 @@ package struct ServerSession: Sendable {
 
         /// Normal play time, nanoseconds; nil: live.
         package var startNanoseconds: Int64?
-        /// By index; those that are not known yet are missing.
+        /// By track index; tracks without a packet yet are missing.
         package var tracks: [Int: Track]
 
         package init(startNanoseconds: Int64?, tracks: [Int: Track]) {
@@ -57,11 +58,11 @@ package struct ServerSession: Sendable {
         }
     }
 
-    /// A client that says nothing for so long is gone, unless it takes packets on its connection.
+    /// A client that sends nothing for this long is disconnected, unless it is receiving packets on the connection.
     package static let timeoutSeconds: Int64 = 60
-    /// Until its first request that is granted: players ask at once.
+    /// Time limit for the first granted request.
     private static let greetingNanoseconds: Int64 = 15_000_000_000
-    /// Log-ins that were refused on one connection, until it is closed. Clients ask once without and once with a password.
+    /// Refused log-ins until the connection is closed. Clients try once without and once with a password.
     private static let maximumRefusals = 5
     private static let second: Int64 = 1_000_000_000
 
@@ -69,12 +70,12 @@ package struct ServerSession: Sendable {
         let resource: ServedAddress.Resource
         let presentation: ServedPresentation
         let sources: [UInt32]
-        /// Of the address under which it was granted.
+        /// Base URL of the request that was granted.
         let base: String
     }
 
     private enum Phase {
-        /// Nothing is waited for.
+        /// No request is pending.
         case ready
         case resolving(ClientRequest, ServedAddress)
         case beginning(ClientRequest)
@@ -101,8 +102,8 @@ package struct ServerSession: Sendable {
     private var actions: [Action] = []
 
     /// - Parameters:
-    ///   - identifier: of the session: at least eight characters that nobody can guess (RFC 2326 §3.4).
-    ///   - ports: of datagrams; nil: clients get none.
+    ///   - identifier: of the session: at least eight unpredictable characters (RFC 2326 §3.4).
+    ///   - ports: UDP ports; nil if UDP is not offered.
     package init(identifier: String, ports: ServerPorts?, now: Int64) {
         self.identifier = identifier
         self.ports = ports
@@ -110,7 +111,7 @@ package struct ServerSession: Sendable {
         lastHeard = now
     }
 
-    /// Whether requests wait for an answer of the caller's; no more bytes should be read meanwhile.
+    /// A request is pending: the caller should stop reading from the connection.
     package var isWaiting: Bool {
         switch phase {
         case .resolving, .beginning: true
@@ -122,7 +123,7 @@ package struct ServerSession: Sendable {
 
     // MARK: Inputs
 
-    /// Takes bytes of the connection.
+    /// Processes bytes of the connection.
     package mutating func receive(_ bytes: some Collection<UInt8>, now: Int64) -> [Action] {
         if case .closed = phase { return [] }
         lastHeard = now
@@ -135,7 +136,7 @@ package struct ServerSession: Sendable {
         return proceed(now)
     }
 
-    /// A report came as a datagram.
+    /// A receiver report arrived by UDP.
     package mutating func heard(now: Int64) { lastHeard = now }
 
     package mutating func resolved(_ resolution: Resolution, now: Int64) -> [Action] {
@@ -173,7 +174,7 @@ package struct ServerSession: Sendable {
         return proceed(now)
     }
 
-    /// Playing could not begin.
+    /// The caller could not start playback.
     package mutating func failed(_ status: ServerStatus, now: Int64) -> [Action] {
         guard case .beginning(let request) = phase else { return [] }
         phase = .ready
@@ -181,8 +182,8 @@ package struct ServerSession: Sendable {
         return proceed(now)
     }
 
-    /// Asks once a second whether the client is still there.
-    /// - Parameter takesPackets: packets on the connection have been taken since it was asked last.
+    /// Checks timeouts; called once a second.
+    /// - Parameter takesPackets: the client has received packets on the connection since the last call.
     package mutating func tick(takesPackets: Bool, now: Int64) -> [Action] {
         if takesPackets { lastHeard = now }
         switch phase {
@@ -219,7 +220,7 @@ package struct ServerSession: Sendable {
         return actions
     }
 
-    /// Answers what cannot be read, and closes.
+    /// Responds with 400, and closes the connection.
     private mutating func close(_ reason: String) -> [Action] {
         defer { actions = [] }
         if case .closed = phase { return [] }
@@ -231,7 +232,7 @@ package struct ServerSession: Sendable {
 
     private mutating func take(_ request: ClientRequest) {
         if let required = request.head.value("require") {
-            // What a client requires, and we do not have (RFC 2326 §12.32).
+            // An option that the client requires (RFC 2326 §12.32); none is supported.
             let named = String(required.unicodeScalars.prefix(80).map { Character($0) })
             return answer(
                 request, .optionNotSupported, [("Unsupported", named.filter { $0.isASCII })])
@@ -243,7 +244,7 @@ package struct ServerSession: Sendable {
                 [("Public", "OPTIONS, DESCRIBE, SETUP, PLAY, PAUSE, TEARDOWN, GET_PARAMETER")])
         case .describe: resolve(request)
         case .setUp:
-            // A track is set up before it is played (§A.1).
+            // Transports cannot be changed while playing (§A.1).
             guard playing != .now else { return answer(request, .notValidInThisState) }
             resolve(request)
         case .play:
@@ -267,7 +268,7 @@ package struct ServerSession: Sendable {
             actions.append(.tearDown)
             answer(request, .ok)
         case .getParameter:
-            // A sign of life; parameters are none (§10.8).
+            // Clients use it as a keep-alive; there are no parameters (§10.8).
             let isOpen = !transports.isEmpty
             answer(request, .ok, isOpen ? [("Session", identifier)] : [])
         case .setParameter, .announce, .record, .redirect:
@@ -276,7 +277,7 @@ package struct ServerSession: Sendable {
         }
     }
 
-    /// Whether a request names this connection's session; else it is answered.
+    /// Whether a request has this connection's session identifier; if not, responds with an error.
     private mutating func isOfSession(_ request: ClientRequest) -> Bool {
         let named = request.head.value("session")?.prefix { $0 != ";" }
         guard !transports.isEmpty, let named, named == identifier else {
@@ -299,7 +300,7 @@ package struct ServerSession: Sendable {
         if request.method == .setUp, let granted, granted.resource == address.resource {
             return answerGranted(request, address)
         }
-        // A session is of one presentation.
+        // A session has one presentation.
         guard transports.isEmpty else { return answer(request, .aggregateNotAllowed) }
         phase = .resolving(request, address)
         actions.append(
@@ -327,7 +328,7 @@ package struct ServerSession: Sendable {
                 [("Content-Base", granted.base), ("Content-Type", "application/sdp")],
                 body: Array(granted.presentation.description.utf8))
         }
-        // A presentation of one track may be set up as a whole.
+        // SETUP with the presentation's URL is accepted if it has one track.
         let tracks = granted.presentation.tracks
         guard let track = address.track ?? (tracks.count == 1 ? 0 : nil) else {
             return answer(request, .aggregateNotAllowed)
@@ -365,7 +366,7 @@ package struct ServerSession: Sendable {
 }
 
 extension ClientTransport {
-    /// Whether two tracks' packets could not be told apart, or would come in two ways.
+    /// Whether two tracks would share channels or ports, or mix TCP and UDP.
     fileprivate func overlaps(_ other: ClientTransport) -> Bool {
         switch (self, other) {
         case (.interleaved(let rtp, let rtcp), .interleaved(let otherRTP, let otherRTCP)):

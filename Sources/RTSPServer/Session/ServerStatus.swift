@@ -1,4 +1,4 @@
-/// What a request is answered with (RFC 2326 §7.1.1).
+/// Status of a response (RFC 2326 §7.1.1).
 package enum ServerStatus: Int, Hashable, Sendable {
     case ok = 200
     case badRequest = 400

@@ -3,32 +3,32 @@ import RTSPServer
 import Synchronization
 import Wire
 
-/// Takes packets of a live source, in order. Any thread may call.
+/// A receiver of a live source's packets, in order. Any thread may call it.
 protocol LiveReader: AnyObject, Sendable {
     func take(_ batch: SharedBatch)
-    /// Nothing follows.
+    /// No more packets follow.
     func end(_ reason: String)
 }
 
-/// A live source as packets of RTP: made once, for all who read it (module `RTSPServer`).
+/// Packetizes a live source once for all of its RTSP readers (module `RTSPServer`).
 ///
-/// It hears the source while somebody reads it, and for some seconds longer. A reader begins with the last keyframe. Timestamps go on where
-/// another session follows; where tracks change, the readers end, and can ask for a new description.
+/// The feed is subscribed to while there are readers, and for ten seconds after the last one. A reader starts with the last keyframe.
+/// Timestamps continue across sessions; if a track's format changes, readers are disconnected and can request a new description.
 final class LiveSource: Sendable {
-    /// What is described, and who sends it.
+    /// The description, and the SSRCs of the packets.
     struct Description: Sendable {
         var presentation: ServedPresentation
         /// SSRC of each track.
         var sources: [UInt32]
     }
 
-    /// Nobody has read for so long: who connects again need not wait.
+    /// Time without readers until the source is closed; a client that reconnects sooner need not wait for a keyframe.
     private static let idleNanoseconds: Int64 = 10_000_000_000
-    /// A source that is away for longer ends its readers.
+    /// Readers are disconnected after this time without samples.
     private static let awayNanoseconds: Int64 = 30_000_000_000
-    /// What a description is waited for.
+    /// Time limit for ``description(now:)``.
     static let patienceNanoseconds: Int64 = 5_000_000_000
-    /// Longest group of pictures that is kept for who comes later.
+    /// Maximum size of the group of pictures that is cached for new readers.
     private static let groupBytes = 16 << 20
     private static let reportNanoseconds: Int64 = 5_000_000_000
 
@@ -36,15 +36,15 @@ final class LiveSource: Sendable {
         var format: LiveFormat?
         var presentation: ServedPresentation?
         var senders: [TrackSender] = []
-        /// UTC of the timeline's zero: that of the first session. Nanoseconds.
+        /// UTC of the timeline's zero, which is that of the first session, nanoseconds.
         var zeroUTCNanoseconds: Int64 = 0
-        /// From the last keyframe on; empty while a part is missing.
+        /// Batches since the last keyframe; empty if one was lost.
         var group: [SharedBatch] = []
         var groupBytes = 0
         var groupBeginning = ServerSession.Beginning(startNanoseconds: nil, tracks: [:])
-        /// Decoding goes on with the next keyframe.
+        /// Samples are dropped up to the next keyframe.
         var isBroken = true
-        /// Newest instant of the timeline, and that of the last report; nanoseconds.
+        /// Session time of the newest sample and of the last report, nanoseconds.
         var newest = Int64.min
         var reported = Int64.min
         var readers: [ObjectIdentifier: any LiveReader] = [:]
@@ -74,12 +74,12 @@ final class LiveSource: Sendable {
         state = Mutex(State(usedNanoseconds: now))
     }
 
-    /// It takes nothing in any more.
+    /// The source is closed.
     var isOver: Bool { state.withLock(\.hasEnded) }
 
     var readerCount: Int { state.withLock { $0.readers.count } }
 
-    /// Takes in what comes, until nobody reads it any more.
+    /// Packetizes the feed until the source is idle.
     func run() async {
         guard hub.start(watcher) else { return finish("too many live sources are watched") }
         while true {
@@ -96,7 +96,7 @@ final class LiveSource: Sendable {
 
     // MARK: Readers
 
-    /// What it is, once something of it has come; nil: nothing comes.
+    /// The description, after the first samples; nil on timeout.
     func description(now: Int64 = SystemClock.monotonic.nowNanoseconds) async -> Description? {
         let known = state.withLock { state -> Bool in
             state.usedNanoseconds = now
@@ -132,10 +132,10 @@ final class LiveSource: Sendable {
         for each in waiting { each.resume() }
     }
 
-    /// Begins to send to a reader.
+    /// Adds a reader.
     /// - Parameters:
-    ///   - description: what it was told; nil is returned when that is not so any more.
-    ///   - catchesUp: it gets what came since the last keyframe at once; else it begins with the next one.
+    ///   - description: as sent to the client; nil is returned if it is no longer valid.
+    ///   - catchesUp: sends the packets since the last keyframe at once; otherwise the reader starts at the next keyframe.
     func add(
         _ reader: any LiveReader, with description: ServedPresentation, catchesUp: Bool
     ) -> ServerSession.Beginning? {
@@ -145,7 +145,7 @@ final class LiveSource: Sendable {
             guard catchesUp, !state.group.isEmpty else {
                 return ServerSession.Beginning(startNanoseconds: nil, tracks: [:])
             }
-            // Nothing that comes now may overtake it.
+            // Under the lock, so that new batches follow.
             for batch in state.group { reader.take(batch) }
             return state.groupBeginning
         }
@@ -158,7 +158,7 @@ final class LiveSource: Sendable {
         }
     }
 
-    // MARK: The feed
+    // MARK: Feed
 
     func take(_ frame: LiveFrame, now: Int64) {
         switch frame.content {
@@ -217,12 +217,12 @@ final class LiveSource: Sendable {
         wake()
     }
 
-    /// Goes on with the same tracks.
+    /// Applies a new session or format to the same tracks.
     private static func follow(_ format: LiveFormat, _ state: inout State) -> Bool {
         guard let old = state.presentation else { return false }
         let new = ServedPresentation(name: old.name, formats: format.formats, extent: .live)
         guard new.tracks.count == old.tracks.count else { return false }
-        // A clock that was set back would have times come twice.
+        // If the clock was set back, timestamps would repeat.
         let shift = format.zeroUTCNanoseconds.clampedSubtracting(state.zeroUTCNanoseconds)
         guard format.session == state.format?.session || shift > state.newest else { return false }
         var senders = state.senders
@@ -272,7 +272,7 @@ final class LiveSource: Sendable {
                         Array(fragment.bytes[place..<end]), ticks: ticks,
                         isKeyframe: sample.flags.contains(.keyframe), to: &batch)
                 } catch {
-                    // A sample that no decoder reads either: a receiver counts it as lost.
+                    // The sample cannot be packetized: receivers count a lost packet.
                     state.senders[sender].noteLoss()
                 }
             }
@@ -297,7 +297,7 @@ final class LiveSource: Sendable {
         for reader in state.readers.values { reader.take(shared) }
     }
 
-    /// Each track's report of one instant of the timeline.
+    /// Appends a sender report of each track for one instant.
     private static func report(_ instant: Int64, to batch: inout PacketBatch, _ state: inout State)
     {
         for sender in state.senders {
@@ -332,17 +332,17 @@ final class LiveSource: Sendable {
     }
 }
 
-/// The live sources that are read, one for each name.
+/// The live sources with readers, by name.
 final class LiveSources: Sendable {
     private let hub: LiveHub
     private let sources = Mutex<[String: LiveSource]>([:])
 
     init(hub: LiveHub) { self.hub = hub }
 
-    /// Sources that are heard at once.
+    /// Limit of subscribed sources.
     private static let maximumSources = 500
 
-    /// The source of that name, which is heard from now on; nil: there are too many.
+    /// The source of a name, subscribed to if necessary; nil if there are too many.
     func source(_ name: String) -> LiveSource? {
         let (source, isNew) = sources.withLock { sources -> (LiveSource?, Bool) in
             if let known = sources[name], !known.isOver { return (known, false) }

@@ -4,19 +4,19 @@ import Media
 import NIOCore
 import RTSPServer
 
-/// One connection of the RTSP server. Used on its event loop.
+/// An RTSP connection. Used on its event loop.
 final class RTSPConnection: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundOut = ByteBuffer
 
-    /// What a reader may leave on the way: two seconds of 16 Mbit/s. Past it, pictures are left out up to the next keyframe that finds room.
+    /// Limit of unsent bytes: two seconds at 16 Mbit/s. Beyond it, live video is dropped up to a keyframe that fits.
     static let maximumOutstandingBytes = 4 << 20
-    /// A recording is read no further ahead.
+    /// Read-ahead limit of a recording.
     private static let recordingOutstandingBytes = 1 << 20
-    /// Bytes that nobody has taken for so long: the reader is gone.
+    /// A client that receives nothing for this long is disconnected.
     private static let stallNanoseconds: Int64 = 20_000_000_000
     private static let look = TimeAmount.seconds(1)
-    /// Between a recording's last packets and the goodbye.
+    /// Delay between a recording's last packets and the BYE.
     private static let lastPause = Duration.milliseconds(500)
 
     private enum Content {
@@ -25,7 +25,7 @@ final class RTSPConnection: ChannelInboundHandler {
         case recording(RecordingPlayback)
     }
 
-    /// Stands for the connection in a live source.
+    /// Receives a live source's packets for the connection.
     private final class Reader: LiveReader {
         let bound: NIOLoopBound<RTSPConnection>
         let eventLoop: any EventLoop
@@ -58,12 +58,12 @@ final class RTSPConnection: ChannelInboundHandler {
     private var reportKeys: [String] = []
     private var reader: Reader?
     private var playing: Task<Void, Never>?
-    /// Live pictures are left out up to the next keyframe.
+    /// Live video is dropped up to the next keyframe.
     private var isSkipping = false
-    /// That it is too slow has been logged.
+    /// The warning about a slow client has been logged.
     private var isKnownSlow = false
     private var outstandingBytes = 0
-    /// When a write was taken last, or the first one was begun; monotonic, nanoseconds.
+    /// Time of the last completed write, or of the first pending one; monotonic, nanoseconds.
     private var progressed: Int64 = 0
     private var hasTaken = false
     private var looking: RepeatedTask?
@@ -72,7 +72,7 @@ final class RTSPConnection: ChannelInboundHandler {
     init(_ service: RTSPService, isSecure: Bool) {
         self.service = service
         self.isSecure = isSecure
-        // Over TLS, packets do not travel beside it in clear.
+        // UDP would bypass TLS.
         let ports = isSecure ? nil : service.datagramChannels?.ports
         session = ServerSession(
             identifier: Self.identifier(), ports: ports, now: SystemClock.monotonic.nowNanoseconds)
@@ -130,7 +130,7 @@ final class RTSPConnection: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A connection that breaks, or a handshake that fails, is normal here.
+        // Broken connections and failed handshakes are expected.
         context.close(promise: nil)
     }
 
@@ -145,7 +145,7 @@ final class RTSPConnection: ChannelInboundHandler {
             return close("the account has changed")
         }
         if outstandingBytes > 0, now - progressed > Self.stallNanoseconds {
-            // Its bytes would wait for as long as the kernel tries.
+            // Closes without flushing: the kernel would retry for minutes.
             service.logger.info("RTSP: \(address) does not read, and is disconnected")
             isClosing = true
             context?.close(promise: nil)
@@ -176,7 +176,7 @@ final class RTSPConnection: ChannelInboundHandler {
         }
     }
 
-    /// Continues with what was behind a request that waited.
+    /// Performs actions, and parses requests that were received while one was pending.
     private func proceed(_ actions: [ServerSession.Action]) {
         carryOut(actions)
         if !session.isWaiting { readOn(true) }
@@ -194,7 +194,7 @@ final class RTSPConnection: ChannelInboundHandler {
         service.logger.debug("RTSP: \(address) is disconnected: \(reason)")
         guard let context else { return }
         let bound = NIOLoopBound(context, eventLoop: context.eventLoop)
-        // Behind what is still to be sent.
+        // After pending writes.
         context.writeAndFlush(wrapOutboundOut(ByteBuffer())).whenComplete { _ in
             bound.value.close(promise: nil)
         }
@@ -254,7 +254,7 @@ final class RTSPConnection: ChannelInboundHandler {
         case .none: carryOut(session.failed(.notValidInThisState, now: Self.now))
         case .live(let source, let description):
             let reader = Reader(self, context.eventLoop)
-            // A group of pictures at once would not fit in a receiver's socket.
+            // Over UDP, a whole group of pictures at once would overflow the receiver's socket buffer.
             let beginning = source.add(
                 reader, with: description.presentation, catchesUp: remotes.isEmpty)
             guard let beginning else {
@@ -275,7 +275,7 @@ final class RTSPConnection: ChannelInboundHandler {
         }
     }
 
-    /// - Returns: what ends now, and still may read.
+    /// - Returns: the playback that was stopped, which may still be reading.
     @discardableResult
     private func stopPlaying() -> Task<Void, Never>? {
         if let reader, case .live(let source, _) = content { source.remove(reader) }
@@ -297,7 +297,7 @@ final class RTSPConnection: ChannelInboundHandler {
         }
     }
 
-    /// Sends a recording at the pace at which it was recorded.
+    /// Sends a recording at its original pace.
     private static func send(
         _ playback: RecordingPlayback, from place: Int64?, _ bound: NIOLoopBound<RTSPConnection>,
         _ eventLoop: any EventLoop
@@ -324,7 +324,7 @@ final class RTSPConnection: ChannelInboundHandler {
                     }
                 }
             }
-            // Reports have a port of their own, and must not overtake the last packets.
+            // RTCP has a separate port, and must not overtake the last packets.
             try await Task.sleep(for: lastPause)
             let last = playback.goodbye()
             try await eventLoop.submit { _ = bound.value.takeRecorded(last) }.get()
@@ -336,7 +336,7 @@ final class RTSPConnection: ChannelInboundHandler {
         }
     }
 
-    /// A recording cannot be read, at its beginning or later.
+    /// Reading a recording failed.
     private func failed(_ status: ServerStatus) {
         guard !isClosing else { return }
         if session.isWaiting {
@@ -422,9 +422,9 @@ final class RTSPConnection: ChannelInboundHandler {
     private typealias Datagram = AddressedEnvelope<ByteBuffer>
 }
 
-/// Says when a recording's samples are due: as far apart as they were recorded. What is missing for long is not waited for.
+/// Computes when a recording's samples are due. Long gaps are skipped.
 struct RecordingPace {
-    /// A hole up to this is as long as it was.
+    /// Maximum wait for a gap.
     private static let longestHole: Int64 = 10_000_000_000
 
     private var anchor: (media: Int64, time: Int64)?

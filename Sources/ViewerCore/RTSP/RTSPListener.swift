@@ -5,18 +5,18 @@ import NIOPosix
 import NIOSSL
 import RTSPServer
 
-/// Accepts the connections of RTSP, and has the two ports of datagrams.
+/// Listens for RTSP connections, and owns the UDP ports.
 struct RTSPListener: Sendable {
-    /// Pairs of ports that are tried: a program that takes many has none beside each other.
+    /// Attempts to find a pair of free ports.
     private static let attempts = 64
-    /// Datagrams of a keyframe wait here while the network takes them.
+    /// Socket send buffer for the datagrams of a keyframe.
     private static let datagramBytes: SocketOptionValue = 2 << 20
 
     private let channels: [any Channel]
     private let service: RTSPService
     let port: UInt16
 
-    /// - Throws: when the address cannot be listened at.
+    /// - Throws: if the address cannot be bound.
     static func start(
         _ service: RTSPService, host: String, port: UInt16, certificate: Certificate?,
         on group: MultiThreadedEventLoopGroup
@@ -60,7 +60,7 @@ struct RTSPListener: Sendable {
         service.sources.stop()
     }
 
-    /// Two ports beside each other, the first of them even (RFC 3550 §11).
+    /// Binds two consecutive ports, the first one even (RFC 3550 §11).
     private static func datagrams(
         _ service: RTSPService, host: String, on group: MultiThreadedEventLoopGroup
     ) async throws -> RTSPService.DatagramChannels {
@@ -94,7 +94,7 @@ struct RTSPListener: Sendable {
     }
 }
 
-/// Notes that reports come from readers of datagrams; what they say is not used.
+/// Registers receiver reports, whose content is not used.
 private final class ReportReader: ChannelInboundHandler {
     typealias InboundIn = AddressedEnvelope<ByteBuffer>
 
@@ -112,6 +112,6 @@ private final class ReportReader: ChannelInboundHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // A reader whose port is closed is told of by ICMP: its connection ends it.
+        // ICMP reports a closed port; the connection's timeout handles it.
     }
 }

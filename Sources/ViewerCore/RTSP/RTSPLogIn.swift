@@ -1,17 +1,17 @@
 import Accounts
 import RTSPServer
 
-/// Who a client of RTSP is: by the accounts and tokens of HTTP.
+/// Authenticates RTSP clients with the accounts and tokens of HTTP.
 struct RTSPLogIn: Sendable {
     enum Answer: Sendable {
-        /// - Parameter pass: shows later that it may still go on.
+        /// - Parameter pass: for checking later that access has not been revoked.
         case allowed(Identity, Rights, AccessPass)
         case refused(ServerStatus)
     }
 
     let access: Access
 
-    /// - Parameter address: of the peer: numeric, without a port.
+    /// - Parameter address: the peer's, numeric, without a port.
     func check(_ credentials: ClientCredentials?, from address: String) async -> Answer {
         var own = Credentials(remoteAddress: address)
         switch credentials {

@@ -6,16 +6,16 @@ import NIOCore
 import RTSPServer
 import Synchronization
 
-/// What all connections of the RTSP server share. Any thread may call.
+/// State shared by all RTSP connections. Any thread may call it.
 final class RTSPService: Sendable {
-    /// Readers, and clients that have not asked for anything yet.
+    /// Includes clients without a granted request.
     static let maximumConnections = 500
-    /// Of these, clients that nothing has been granted: the oldest gives its place to a new one.
+    /// Limit of connections without a granted request: a new one replaces the oldest.
     static let maximumStrangers = 100
-    /// As of live streams over HTTP.
+    /// The limit of live streams over HTTP.
     static let maximumReadersOfAccount = LiveHub.maximumWatchersOfAccount
 
-    /// What a wish has become.
+    /// Result of a ``ServerSession/Wish``.
     enum Outcome: Sendable {
         case live(LiveSource, LiveSource.Description, Identity, AccessPass)
         case recording(RecordingPlayback, Identity, AccessPass)
@@ -26,7 +26,7 @@ final class RTSPService: Sendable {
         var last = 0
         var strangers: [(number: Int, channel: any Channel)] = []
         var readers: [Int: Identity] = [:]
-        /// When a report came from an address of ``datagramKey(_:port:)``, monotonic, nanoseconds.
+        /// Time of the last receiver report per ``datagramKey(_:port:)``, monotonic, nanoseconds.
         var heard: [String: Int64] = [:]
     }
 
@@ -38,7 +38,7 @@ final class RTSPService: Sendable {
     private let state = Mutex(State())
     private let datagrams = Mutex<DatagramChannels?>(nil)
 
-    /// The two ports that datagrams come from. Both are of one event loop.
+    /// The two UDP sockets, on one event loop.
     struct DatagramChannels: Sendable {
         let rtp: any Channel
         let rtcp: any Channel
@@ -70,9 +70,9 @@ final class RTSPService: Sendable {
 
     func use(_ channels: DatagramChannels) { datagrams.withLock { $0 = channels } }
 
-    // MARK: Places
+    // MARK: Connections
 
-    /// Takes a place for a new connection; nil: there is none.
+    /// Registers a connection; nil if the limit is reached.
     func begin(_ channel: any Channel) -> Int? {
         let (number, displaced) = state.withLock { state -> (Int?, (any Channel)?) in
             var displaced: (any Channel)?
@@ -89,11 +89,11 @@ final class RTSPService: Sendable {
         return number
     }
 
-    /// Something has been granted to a connection.
-    /// - Returns: false when the account has too many already.
+    /// Counts a connection for an account.
+    /// - Returns: false if the account has reached its limit.
     private func admit(_ number: Int, _ identity: Identity) -> Bool {
         state.withLock { state in
-            // It may be gone while its wish was looked up.
+            // The connection may have been closed during the lookup.
             guard
                 state.readers[number] != nil
                     || state.strangers.contains(where: { $0.number == number })
@@ -115,16 +115,16 @@ final class RTSPService: Sendable {
         }
     }
 
-    // MARK: Datagrams
+    // MARK: UDP
 
     static func datagramKey(_ address: String, port: Int) -> String { "\(address) \(port)" }
 
-    /// Reports of these addresses are noted from now on.
+    /// Registers an address whose reports are accepted.
     func expect(_ key: String, now: Int64) { state.withLock { $0.heard[key] = now } }
 
     func forget(_ key: String) { state.withLock { $0.heard[key] = nil } }
 
-    /// A report came; from an address that none is expected of, nothing happens.
+    /// Notes a report; ignores unregistered addresses.
     func noteReport(_ key: String, now: Int64) {
         state.withLock { state in
             if state.heard[key] != nil { state.heard[key] = now }
@@ -133,9 +133,9 @@ final class RTSPService: Sendable {
 
     func heard(_ key: String) -> Int64? { state.withLock { $0.heard[key] } }
 
-    // MARK: Wishes
+    // MARK: Requests
 
-    /// Who asks, and what there is for them.
+    /// Authenticates a client, and looks up its resource.
     func resolve(
         _ wish: ServerSession.Wish, from address: String, connection: Int
     ) async -> Outcome {
@@ -171,7 +171,7 @@ final class RTSPService: Sendable {
         return outcome
     }
 
-    /// As HTTP would answer it.
+    /// The status that HTTP would have.
     static func status(of error: any Error) -> ServerStatus {
         guard let problem = error as? Problem else { return .unavailable }
         switch problem.status {

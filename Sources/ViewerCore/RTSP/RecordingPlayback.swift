@@ -6,7 +6,7 @@ import Recordings
 import RTSPServer
 import Synchronization
 
-/// One reader's way through a recording: packets of RTP, and when each is due. What it reads is read on the reading threads.
+/// Reads a recording for one client, and packetizes it. File access is on the reading threads.
 final class RecordingPlayback: Sendable {
     /// Packets that are sent together.
     struct Step: Sendable {
@@ -15,10 +15,10 @@ final class RecordingPlayback: Sendable {
         var batch: SharedBatch
     }
 
-    /// Read at a time.
+    /// Duration that is read at once.
     private static let chunkNanoseconds: Int64 = 500_000_000
     private static let chunkBytes = 4 << 20
-    /// Samples that are looked at for the first picture.
+    /// Samples that are searched for the first picture.
     private static let lookahead = 256
     private static let reportNanoseconds: Int64 = 5_000_000_000
 
@@ -33,7 +33,7 @@ final class RecordingPlayback: Sendable {
     }
 
     let presentation: ServedPresentation
-    /// Where normal play time is zero: session time, nanoseconds.
+    /// Session time of normal play time 0, nanoseconds.
     let beginningNanoseconds: Int64
     private let site: ViewerSite
     private let session: String
@@ -59,9 +59,9 @@ final class RecordingPlayback: Sendable {
     /// SSRC of each track.
     var sources: [UInt32] { state.withLock { $0.senders.map(\.source) } }
 
-    /// Finds where a recording begins, and what it is.
-    /// - Parameter from: as it is written in the address.
-    /// - Throws: ``Problem`` where nothing is recorded.
+    /// Opens a recording, and finds its start and tracks.
+    /// - Parameter from: unparsed, from the URL.
+    /// - Throws: ``Problem`` if nothing is recorded there.
     static func open(
         _ source: String, in session: String, from: String?, at site: ViewerSite
     ) async throws -> RecordingPlayback {
@@ -89,7 +89,7 @@ final class RecordingPlayback: Sendable {
         }
     }
 
-    /// The first samples up to the first picture, which a recording begins with where it has some.
+    /// The first samples, up to and including the first picture if there is one.
     private static func first(
         _ reader: inout SampleReader
     ) throws(ArchiveError) -> (samples: [RecordedSample], beginning: RecordedSample?) {
@@ -101,9 +101,9 @@ final class RecordingPlayback: Sendable {
         return (samples, samples.first { $0.track == .video } ?? samples.first)
     }
 
-    /// Goes to a place.
-    /// - Parameter nanoseconds: of normal play time; nil: where it was.
-    /// - Returns: where it begins: at a keyframe.
+    /// Seeks.
+    /// - Parameter nanoseconds: normal play time; nil keeps the position.
+    /// - Returns: the start, at a keyframe.
     func begin(at nanoseconds: Int64?) async throws -> ServerSession.Beginning {
         let (session, source) = (session, source)
         let wanted =
@@ -132,7 +132,7 @@ final class RecordingPlayback: Sendable {
         }
     }
 
-    /// What comes next, half a second of it; empty at the end.
+    /// The next half second; empty at the end.
     func next() async throws -> [Step] {
         let presentation = presentation
         return try await read { _, state in
@@ -171,7 +171,7 @@ final class RecordingPlayback: Sendable {
         }
     }
 
-    /// The end of every track.
+    /// BYE packets of all tracks.
     func goodbye() -> SharedBatch {
         state.withLock { state in
             var batch = PacketBatch()
@@ -191,7 +191,7 @@ final class RecordingPlayback: Sendable {
         return try state.reader?.next()
     }
 
-    /// Another file may have other parameter sets.
+    /// Applies the parameter sets of another file.
     private static func follow(
         _ formats: [TrackFormat], _ presentation: ServedPresentation, _ state: inout State
     ) -> Bool {
@@ -199,7 +199,7 @@ final class RecordingPlayback: Sendable {
             name: presentation.name, formats: formats, extent: presentation.extent)
         for index in state.senders.indices {
             let kind = presentation.tracks[state.senders[index].track].format.kind
-            // A file may lack a track for a while.
+            // A file may lack a track.
             guard let format = new.tracks.first(where: { $0.format.kind == kind })?.format else {
                 continue
             }
@@ -220,7 +220,7 @@ final class RecordingPlayback: Sendable {
         }
     }
 
-    /// Works with the state on a reading thread. One at a time: who plays waits for each.
+    /// Runs `work` with the state on a reading thread. The caller awaits each call, so calls do not overlap.
     private func read<Result: Sendable>(
         _ work: @escaping @Sendable (RecordingLibrary, inout State) throws -> Result
     ) async throws -> Result {

@@ -1,7 +1,7 @@
 import NIOCore
 import RTSPServer
 
-/// Packets of a source that all of its readers get, without a copy for each.
+/// A batch of packets shared by all readers of a source without copying.
 struct SharedBatch: Sendable {
     let batch: PacketBatch
     /// ``PacketBatch/bytes``.
@@ -12,7 +12,7 @@ struct SharedBatch: Sendable {
         buffer = ByteBuffer(bytes: batch.bytes)
     }
 
-    /// One packet without its frame.
+    /// One packet without its interleaving header.
     func slice(_ packet: PacketBatch.Packet) -> ByteBuffer? {
         buffer.getSlice(at: packet.range.lowerBound, length: packet.range.count)
     }

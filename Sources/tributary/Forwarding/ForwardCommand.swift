@@ -10,7 +10,7 @@ import Messaging
 import Terminal
 import Trust
 
-/// `tributary forward`: a live source to a server that takes a stream.
+/// `tributary forward`: sends a live source to a streaming server.
 struct ForwardCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "forward",
@@ -53,7 +53,7 @@ struct ForwardCommand: ParsableCommand {
 
     @OptionGroup(title: "Log") var log: LogOptions
 
-    /// Of a URL.
+    /// Maximum length of a URL.
     private static let maximumBytes = 4_096
     private static let schemes: Set = ["srt", "rtmp", "rtmps", "rtsp", "rtsps", "udp"]
 

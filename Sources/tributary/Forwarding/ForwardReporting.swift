@@ -4,17 +4,17 @@ import Glibc
 import JSON
 import Terminal
 
-/// Says once a second what a forwarder does.
+/// Prints a forwarder's status once a second.
 final class ForwardReporting: Sendable {
     /// A line of `--json` (proto/json/schema.json, "forward").
     struct Line: Encodable {
         var source: String
         var state: String
-        /// From capture to sending.
+        /// Time from capture to sending.
         var lateSeconds: Double?
         var sentSamples: UInt64
         var sentBytes: UInt64
-        /// Left out, because the destination was away or too slow.
+        /// Dropped because the destination was unavailable or too slow.
         var droppedSamples: UInt64
         var feedLosses: UInt64
         var connections: UInt64
@@ -33,7 +33,7 @@ final class ForwardReporting: Sendable {
         }
     }
 
-    // Made once, only cancelled.
+    // Created once, only cancelled.
     nonisolated(unsafe) private let timer: any DispatchSourceTimer
     private let report: @Sendable () -> Void
     private let console: Console
@@ -54,7 +54,7 @@ final class ForwardReporting: Sendable {
         timer.resume()
     }
 
-    /// Says it a last time.
+    /// Prints the last status.
     func stop() {
         timer.cancel()
         report()
@@ -63,7 +63,7 @@ final class ForwardReporting: Sendable {
 
     private static func print(_ line: Line) {
         do {
-            // One line each, whatever is inside.
+            // One line of JSON.
             let text = try JSONOutput.text(line).split(whereSeparator: \.isNewline)
                 .map { $0.drop { $0 == " " } }.joined()
             Swift.print(text)
