@@ -5,17 +5,17 @@ import Media
 import Synchronization
 package import Wire
 
-/// One source on its way: what the capture makes goes to the uplink, until one of them ends.
+/// Records one source: passes captured samples to the uplink until either ends.
 package final class Agent: Sendable {
     /// How an agent's work ended.
     package enum Outcome: Hashable, Sendable {
         /// Everything captured is durable at the collector.
         case complete
-        /// Told not to wait any longer: one line that says how much is kept on the disk, for the next start.
+        /// Stopped before everything was sent. One line with the amount that is on disk for the next start.
         case kept(String)
         /// The same while the collector did not admit this box's key; and whether everything is kept on the disk.
         case refused(String, isKept: Bool)
-        /// One line that says what was wrong.
+        /// One line with the reason.
         case failed(String)
     }
 
@@ -65,7 +65,7 @@ package final class Agent: Sendable {
         for line in capture.details { logger.debug("\(line)") }
         for line in capture.notes + capture.descriptions { logger.info("\(line)") }
         let outcome = uplink.wait()
-        // Without an uplink, there is no use in capturing.
+        // Without an uplink, nothing can be recorded.
         capture.stop()
         switch (outcome, sink.end) {
         case (.failed(let line), _): return .failed(line)
@@ -76,8 +76,8 @@ package final class Agent: Sendable {
         }
     }
 
-    /// Opens the control socket, unless it is open. The socket is made with a changed umask(2) of the process: no other thread may
-    /// create files meanwhile.
+    /// Opens the control socket, unless it is open. The socket is created with a changed umask(2), which is process-wide: no other
+    /// thread may create files during the call.
     package func listen() {
         guard control.withLock({ $0 == nil }) else { return }
         let opened = openControl()
@@ -130,10 +130,10 @@ package final class Agent: Sendable {
         }
     }
 
-    /// Asks the capture to end; what it has made is sent, for as long as the settings' linger says.
+    /// Stops the capture. Recorded data is sent within the linger of the settings.
     package func stop() { abandon(after: settings.linger) }
 
-    /// Gives up what is not persisted by then: ``run()`` ends with how much that was.
+    /// Stops sending after a delay: ``run()`` then returns with the amount that is not persisted.
     package func abandon(after delay: Duration = .zero) {
         capture.stop()
         uplink.abandon(after: delay)
@@ -159,7 +159,7 @@ package final class Agent: Sendable {
         return progress
     }
 
-    /// Requests changes as a command on this box would; `answer` is called when they are made, or cannot be.
+    /// Executes a command of this process; `answer` is called when it succeeded or failed.
     package func change(
         _ change: CaptureChange, answer: @escaping @Sendable (CommandReply) -> Void
     ) {
@@ -167,7 +167,7 @@ package final class Agent: Sendable {
     }
 }
 
-/// Hands what the capture makes to the uplink.
+/// Passes captured samples to the uplink.
 private final class UplinkSink: CaptureSink {
     private let uplink: Uplink
     private let logger: Logger
@@ -197,7 +197,7 @@ private final class UplinkSink: CaptureSink {
         } else if loss.durationNanoseconds > 0 {
             logger.warning("\(loss.track) lost: \(loss.text)")
         } else {
-            // Nothing is missing: it concerns the times.
+            // A note about the times, not a loss.
             logger.warning("\(loss.track): \(loss.text)")
         }
         uplink.offer(Loss(loss))
@@ -208,7 +208,7 @@ private final class UplinkSink: CaptureSink {
         note.withLock { $0 = line }
     }
 
-    /// What the capture said last.
+    /// The capture's last note.
     var latestNote: String? { note.withLock { $0 } }
 
     func heard(_ report: AudioReport) {

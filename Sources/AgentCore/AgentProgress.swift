@@ -6,13 +6,13 @@ package struct AgentProgress: Hashable, Sendable {
     /// Where the collector listens.
     package var endpoint: String
     package var uplink: UplinkStatus
-    /// A command has stopped the capture.
+    /// The capture was stopped by a command.
     package var isPaused = false
     /// Since the start; nil: none are captured.
     package var pictures: UInt64?
     package var soundPackets: UInt64?
     package var lostSamples: UInt64 = 0
-    /// What the capture said last that was not as it should be.
+    /// The last warning of the capture.
     package var latestNote: String?
     /// How often each thread that does the work has come round.
     package var turns: [String: UInt64] = [:]
@@ -26,7 +26,7 @@ package struct AgentProgress: Hashable, Sendable {
 
 /// Follows an agent's work from one look to the next: says how it does in a line, and whether it does anything at all.
 package struct ProgressWatch: Sendable {
-    /// A thread that has not come round for so long hangs: opening a camera, and a disk that is busy, take less.
+    /// A thread without an iteration for this long hangs: opening a camera, or waiting for a busy disk, takes less.
     static let patienceNanoseconds: Int64 = 20_000_000_000
     /// Looks closer together say nothing of rates.
     private static let shortestNanoseconds: Int64 = 200_000_000
@@ -41,7 +41,7 @@ package struct ProgressWatch: Sendable {
 
     package init() {}
 
-    /// What a look has found.
+    /// Result of a check.
     package struct Finding: Hashable, Sendable {
         /// One line for people.
         package var line: String

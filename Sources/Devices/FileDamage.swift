@@ -51,7 +51,7 @@ struct DamagedPackets {
             gaps[packet.track] = gap
             return true
         } else if let resumed = gap.resumedNanoseconds {
-            // Pictures that are presented before it depend on what is missing.
+            // Pictures that are presented before it reference missing ones.
             if time > resumed {
                 close(packet.track, gap, at: resumed)
                 return true
@@ -64,7 +64,7 @@ struct DamagedPackets {
         return false
     }
 
-    /// What is complete since the last call.
+    /// Complete losses since the last call.
     mutating func take() -> [FileDamage] {
         defer { found = [] }
         return found

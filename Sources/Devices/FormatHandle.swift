@@ -14,8 +14,8 @@ struct FormatHandle: ~Copyable {
     let path: String
     private let input: MediaInput
 
-    /// Opens the file and reads what it says of itself.
-    /// - Parameter descriptor: the file, where it is open already; the path is for messages then.
+    /// Opens the file and reads its headers.
+    /// - Parameter descriptor: the open file; the path is for messages then.
     init(path: String, descriptor: Int32? = nil) throws(DeviceError) {
         do throws(InputFailure) {
             input = try MediaInput(descriptor.map { .descriptor($0) } ?? .path(path))

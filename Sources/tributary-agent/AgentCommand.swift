@@ -112,7 +112,7 @@ struct AgentCommand: ParsableCommand {
         return settings
     }
 
-    /// What is captured, and where it is sent. Creates the box's key if it is missing.
+    /// Resolves the options into a plan. Creates the box's key if it is missing.
     func plan(_ logger: Logger) throws -> AgentPlan {
         let name = link.name
         var uplink = UplinkSettings(
@@ -165,7 +165,7 @@ struct AgentCommand: ParsableCommand {
 extension AgentCommand: GroupingCommand {
     static let groupsName = "cameras"
 
-    /// Everything that is of one source.
+    /// Options that apply to one source.
     static let groupOptions: Set<String> = [
         "source", "batch", "control-socket", "video", "audio", "camera-login", "camera-ca",
         "camera-fingerprint", "camera-transport", "delay", "preset", "size", "video-format", "fps",

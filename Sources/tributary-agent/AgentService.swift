@@ -24,7 +24,7 @@ final class AgentService: Sendable {
         var isReady = false
         var status = ""
         var watch = ProgressWatch()
-        /// What was read last.
+        /// The last read options.
         var options: [String: String]?
     }
 
@@ -45,7 +45,7 @@ final class AgentService: Sendable {
         }
     }
 
-    /// Checks an agent's progress once a second while the returned object exists; nil: no service manager asked for it.
+    /// Checks an agent's progress once a second while the returned object exists; nil without a service manager.
     func watch(_ agent: Agent) -> (any DispatchSourceTimer)? {
         guard manager.isThere else { return nil }
         let timer = DispatchSource.makeTimerSource(queue: queue)
@@ -71,7 +71,7 @@ final class AgentService: Sendable {
         if isAlive { manager.alive() }
     }
 
-    /// Ends the capture; what is there is sent, for as long as --linger says.
+    /// Stops the capture. Recorded data is sent within --linger.
     func stop(_ agent: Agent) {
         manager.stopping()
         manager.status("stopping: sending the remaining samples first")
@@ -87,7 +87,7 @@ final class AgentService: Sendable {
 
     // MARK: The configuration
 
-    /// Reads the options again: what may change does, what may not is said.
+    /// Reloads the options: applies those that may change, and reports the others.
     func reload(_ agent: Agent) {
         manager.reloading()
         defer { manager.ready() }
@@ -119,7 +119,7 @@ final class AgentService: Sendable {
         Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }.sorted()
     }
 
-    /// What options that have changed mean to a capture that runs.
+    /// Converts changed options to changes of a running capture.
     static func change(
         _ changed: [String], _ command: AgentCommand
     ) throws(UsageError) -> CaptureChange {
@@ -146,7 +146,7 @@ final class AgentService: Sendable {
         return change
     }
 
-    /// One line on what a changed configuration does.
+    /// One line about the effect of a changed configuration.
     private static func report(_ changed: [String]) -> String {
         let now = changed.filter(changeable.contains)
         let later = changed.filter { !changeable.contains($0) }

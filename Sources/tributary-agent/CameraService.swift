@@ -6,7 +6,7 @@ import Media
 import Synchronization
 import Terminal
 
-/// Runs the agents of all sources that the configuration file lists, and tells people and the system how they do.
+/// Runs the agents of all sources in the configuration file, and reports their state to the service manager and the log.
 final class CameraService: Sendable {
     private static let lookMilliseconds = 1_000
 
@@ -19,7 +19,7 @@ final class CameraService: Sendable {
     private let watches = Mutex<[String: ProgressWatch]>([:])
     private let status = Mutex("")
 
-    /// - Parameter command: the options of the first source, and of the whole agent.
+    /// - Parameter command: has the options of the first source, and those of the whole agent.
     init(_ command: AgentCommand) {
         console = command.log.console
         checksOnly = command.configuration.checks
@@ -37,7 +37,7 @@ final class CameraService: Sendable {
         return logger
     }
 
-    /// The options of each source that the configuration file lists; empty when it lists none.
+    /// The options of each source in the configuration file; empty if it lists none.
     static func cameras() throws(UsageError) -> [AgentCommand] {
         let commands = try Program.groups(of: AgentCommand.self).map { $0.command }
         var names: Set<String> = []
@@ -53,7 +53,7 @@ final class CameraService: Sendable {
         return commands
     }
 
-    /// Records until all sources have ended, or a signal ends them.
+    /// Records until all sources have ended, or a signal stops them.
     func run(_ commands: [AgentCommand]) throws {
         let plans = try plans(commands)
         if checksOnly {
@@ -76,7 +76,7 @@ final class CameraService: Sendable {
             withExtendedLifetime((signals, reloading)) {}
         }
         group.wait()
-        // For a service, nothing is lost: the next start sends it.
+        // A service sends it at its next start.
         if let line = group.leftovers.first, !manager.isThere { throw Failure(line) }
     }
 
@@ -102,7 +102,7 @@ final class CameraService: Sendable {
         }
     }
 
-    /// Reads the configuration again; sources whose options are the same are left alone.
+    /// Reads the configuration again. Sources with unchanged options continue.
     private func reload(_ group: AgentGroup) {
         manager.reloading()
         defer { manager.ready() }
@@ -121,7 +121,7 @@ final class CameraService: Sendable {
 
     // MARK: The service manager
 
-    /// Looks once a second; nil: nobody wants to know.
+    /// Checks the agents once a second; nil without a service manager.
     private func watch(_ group: AgentGroup) -> (any DispatchSourceTimer)? {
         guard manager.isThere else { return nil }
         manager.ready()
@@ -132,7 +132,7 @@ final class CameraService: Sendable {
         return timer
     }
 
-    /// One line for all of them: how many record, and what is wrong with the first that does not.
+    /// Reports one line for all sources: how many are recording, and the first problem.
     private func look(at group: AgentGroup) {
         let now = SystemClock.monotonic.nowNanoseconds
         var recording = 0
@@ -161,7 +161,7 @@ final class CameraService: Sendable {
             return status != line
         }
         if isNews { manager.status(line) }
-        // One that hangs must not end the others.
+        // A single hanging source must not have all of them restarted.
         if stalled < max(1, members.count) { manager.alive() }
     }
 }

@@ -6,7 +6,7 @@ import Media
 import RTSP
 import Terminal
 
-/// What is captured.
+/// Options of the capture.
 struct CaptureOptions: ParsableArguments {
     @Option(
         help: """
@@ -58,7 +58,7 @@ struct CaptureOptions: ParsableArguments {
 
     @Option(
         help: """
-            Known delay of a network camera from capture to arrival, such as 120ms: taken off the recorded times. (default: 0)
+            Known delay of a network camera from capture to arrival, such as 120ms: subtracted from the recorded times. (default: 0)
             """)
     var delay: TimeSpan?
 
@@ -99,7 +99,7 @@ struct CaptureOptions: ParsableArguments {
     @Flag(help: "Loop an input file.")
     var loop = false
 
-    /// Writes what was asked for into the settings.
+    /// Applies the options to the settings.
     func apply(to settings: inout CaptureSettings) throws {
         if preset != nil, size != nil {
             throw UsageError(

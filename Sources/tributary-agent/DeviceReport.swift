@@ -2,7 +2,7 @@ import AgentCore
 import Devices
 import Media
 
-/// What `tributary-agent devices` says; its JSON is an interface for other programs.
+/// Output of `tributary-agent devices`; its JSON is an interface for other programs.
 struct DeviceReport: Encodable {
     var cameras: [Camera]
     var microphones: [Microphone]

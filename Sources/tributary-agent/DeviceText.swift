@@ -14,7 +14,7 @@ extension DeviceReport {
 }
 
 extension DeviceReport.Camera {
-    /// What a line has room for.
+    /// Limit that fits in a line.
     private static let mostCodes = 8
 
     fileprivate var lines: [String] {

@@ -2,7 +2,7 @@ import ArgumentParser
 import JSON
 import Terminal
 
-/// `tributary-agent devices`: what can be captured from, and the names to use it by.
+/// `tributary-agent devices`: lists devices with the names to use.
 struct DevicesCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "devices", _superCommandName: "tributary-agent",

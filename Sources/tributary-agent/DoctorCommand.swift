@@ -5,7 +5,7 @@ import Logging
 import Terminal
 import Trust
 
-/// `tributary-agent doctor`: whether this box can do what is asked of it.
+/// `tributary-agent doctor`: checks whether this box can run a capture.
 struct DoctorCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor", _superCommandName: "tributary-agent",

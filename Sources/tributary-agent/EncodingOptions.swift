@@ -10,7 +10,7 @@ struct EncodingOptions: ParsableArguments {
             Video encoder: auto (the first that opens of h264_vaapi, h264_v4l2m2m, h264_nvenc, h264_qsv and libx264; the \
             log lists the ones tried), hevc (H.265: the first that opens of hevc_vaapi, hevc_v4l2m2m, hevc_nvenc, hevc_qsv \
             and libx265), copy (H.264, H.265 and AAC of the camera or file, unchanged), or the name of an H.264 or H.265 \
-            encoder of libavcodec. What a network camera sends is always recorded unchanged.
+            encoder of libavcodec. Video and AAC of network cameras are never transcoded.
             """)
     var encoder = "auto"
 
@@ -103,7 +103,7 @@ struct EncodingOptions: ParsableArguments {
         }
     }
 
-    /// Writes what was asked for into the settings.
+    /// Applies the options to the settings.
     func apply(to settings: inout CaptureSettings) throws {
         settings.encoder = EncoderChoice(argument: encoder)
         settings.late = late

@@ -63,8 +63,8 @@ struct EnrolCommand: ParsableCommand {
     }
 
     /// Enrols with each collector of the line, in order.
-    /// - Returns: what the first one says, and why others could not be asked.
-    /// - Throws: when none enrols the box.
+    /// - Returns: the first one's response, and why others could not be reached.
+    /// - Throws: if no collector enrols the box.
     private func enrol(
         _ line: EnrolmentLine, _ key: SecretKey
     ) throws -> (Enrolled, failures: [EnrolmentError]) {
@@ -138,7 +138,7 @@ struct EnrolCommand: ParsableCommand {
         }
     }
 
-    /// A path that holds wherever the agent will be started: what is written into the configuration.
+    /// An absolute path for the configuration, which is valid in any working directory.
     private static func wholePath(of path: String) throws -> String {
         guard !path.hasPrefix("/") else { return path }
         guard let current = getcwd(nil, 0) else {
@@ -200,7 +200,7 @@ struct EnrolCommand: ParsableCommand {
         return files
     }
 
-    /// A configuration with what connects the box in it.
+    /// A configuration with the connection's options.
     private static func text(
         for file: Written, _ line: EnrolmentLine, _ keys: KeyDirectory
     ) throws(ConfigurationError) -> ConfigurationText {

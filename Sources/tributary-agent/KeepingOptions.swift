@@ -59,16 +59,16 @@ struct KeepingOptions: ParsableArguments {
             path: "\(directory)/\(source)", limitBytes: Int(spoolLimit.bytes))
     }
 
-    /// Where the system's agents keep what must outlive them.
+    /// State directory of system services.
     static let systemDirectory = "/var/lib/tributary-agent"
 
-    /// Where agents have their spools, and their sockets beside them; nil: there is no such place.
+    /// Directory of spools and control sockets; nil if there is none.
     static func directory(_ spool: String?) -> String? {
         spool == "none" ? nil : spool ?? usualDirectory()
     }
 
-    /// Where programs keep what must outlive them: as systemd says (systemd.exec(5), `StateDirectory=`), else as the
-    /// Filesystem Hierarchy Standard says for root and the XDG Base Directory Specification for everybody else.
+    /// The state directory: of systemd (systemd.exec(5), `StateDirectory=`), otherwise according to the Filesystem Hierarchy Standard
+    /// for root, and to the XDG Base Directory Specification for other users.
     private static func usualDirectory() -> String? {
         func variable(_ name: String) -> String? {
             guard let value = getenv(name).map({ String(cString: $0) }), value.hasPrefix("/") else {

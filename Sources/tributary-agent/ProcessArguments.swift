@@ -2,7 +2,7 @@ import Glibc
 
 /// This process's arguments as other programs see them (`ps`).
 enum ProcessArguments {
-    /// Fields of proc(5)'s stat behind the program's name: where the arguments begin and end in memory.
+    /// Fields of proc(5)'s stat after the program's name: addresses of the arguments' start and end.
     private static let (startField, endField) = (45, 46)
 
     /// Overwrites a secret argument in the memory that the kernel shows. It was visible before.

@@ -1,21 +1,22 @@
 import Dispatch
 import Synchronization
 
-/// One thread waits for what another does, but not for ever: what has not been begun by then is not done any more.
+/// A call to another thread with a timeout: it is cancelled if it has not begun by then.
 final class CancellableCall<Value: Sendable>: Sendable {
     private enum State {
         case open
-        /// It is being answered.
+        /// The callee is working on the answer.
         case begun
         case given(Value)
-        /// The caller has stopped waiting.
+        /// The caller timed out.
         case abandoned
     }
 
     private let state = Mutex(State.open)
     private let isThere = DispatchSemaphore(value: 0)
 
-    /// Called before answering; false: the caller has stopped waiting.
+    /// Called before answering.
+    /// - Returns: false if the caller timed out.
     func begin() -> Bool {
         state.withLock { state in
             guard case .open = state else { return false }
@@ -38,7 +39,7 @@ final class CancellableCall<Value: Sendable>: Sendable {
         if isFirst { isThere.signal() }
     }
 
-    /// Blocks until the answer is there; nil if answering has not begun within that time.
+    /// Blocks until the call is answered; nil if the callee does not begin within the timeout.
     func wait(milliseconds: Int) -> Value? {
         if isThere.wait(timeout: .now() + .milliseconds(milliseconds)) == .timedOut {
             let isAbandoned = state.withLock { state in

@@ -1,6 +1,6 @@
 import Devices
 
-/// Why a capture could not start: one line that says what was wrong and what to do.
+/// A capture could not start: one line with the reason and what to do.
 package enum CaptureError: Error, Hashable, CustomStringConvertible {
     /// Settings that contradict each other or cannot be met.
     case settings(String)

@@ -2,19 +2,19 @@ import Devices
 import Media
 import Synchronization
 
-/// Where a capture's pipelines meet: one call at a time reaches the sink, formats first and the end last.
+/// Serialises the output of a capture's pipelines: one call at a time reaches the sink, formats first and the end last.
 ///
-/// Pipelines come and go while it lasts: what a new one gives follows what the old one gave, in times that grow.
+/// Pipelines may be exchanged during a capture; times of the new one follow those of the old one.
 final class CaptureHub: Sendable {
     private struct Track {
         /// Decoding time of the newest sample.
         var latestDTS: Int64
-        /// Where what has been captured ends, and when that was.
+        /// End of the captured samples, and when it was reached.
         var endNanoseconds: Int64
         var samples: UInt64 = 0
     }
 
-    /// One pipeline ended there, and another goes on: what lies between them is known when that gives something.
+    /// The boundary between a pipeline that ended and its successor; the loss is known with the successor's first sample.
     private struct Seam {
         var endNanoseconds: Int64
         /// When the new pipeline began: nothing before it counts.
@@ -31,7 +31,7 @@ final class CaptureHub: Sendable {
         var lostSamples: UInt64 = 0
         /// Pipelines whose end counts.
         var running: Set<Int> = []
-        /// A thread continues without pipelines, or is exchanging them.
+        /// The thread keeps running without pipelines, for a pause or an exchange.
         var isHeld = false
         var failure: String?
         var latestEnd = CaptureEnd.stopped
@@ -53,7 +53,7 @@ final class CaptureHub: Sendable {
     /// All pipelines are to come to an end.
     var isStopping: Bool { isStoppingAll.load(ordering: .relaxed) }
 
-    // MARK: What pipelines give
+    // MARK: Output of pipelines
 
     func sample(_ sample: EncodedSample) {
         var sample = sample
@@ -87,7 +87,7 @@ final class CaptureHub: Sendable {
         }
     }
 
-    /// Another pipeline goes on with a kind, or will: a loss by command reaches from where the one before ended to what comes next.
+    /// Another pipeline continues a track: the loss by a command reaches from the end of the previous one to the next sample.
     func expectSeam(
         of kind: TrackKind, fromNanoseconds end: Int64, toNanoseconds begin: Int64, text: String
     ) {
@@ -144,7 +144,7 @@ final class CaptureHub: Sendable {
         state.withLock { state in state.formats.first { $0.kind == kind } }
     }
 
-    /// Where what has been captured of a kind ends; nil: nothing has.
+    /// End of a track's captured samples; nil if there are none.
     func end(of kind: TrackKind) -> Int64? {
         state.withLock { $0.tracks[kind]?.endNanoseconds }
     }
@@ -155,9 +155,9 @@ final class CaptureHub: Sendable {
     /// Pipelines whose threads run.
     var running: Set<Int> { state.withLock { $0.running } }
 
-    /// The last word of each thread. The first failure stops the others, and is how the capture ended.
+    /// The end of a pipeline's thread. The first failure stops the others, and determines the capture's end.
     ///
-    /// - Parameter isRetired: another pipeline has taken its place, so that it is no end of anything.
+    /// - Parameter isRetired: the pipeline was replaced, so that the capture continues.
     func pipelineEnded(_ pipeline: Int, _ end: CaptureEnd, isRetired: Bool) {
         state.withLock { state in
             begin(&state)
@@ -211,7 +211,7 @@ final class CaptureHub: Sendable {
         state.withLock { finishIfOver(&$0) }
     }
 
-    /// What has been captured so far.
+    /// Numbers of captured and lost samples.
     var counts: (pictures: UInt64, soundPackets: UInt64, lostSamples: UInt64) {
         state.withLock { state in
             (

@@ -7,13 +7,13 @@ final class CaptureOutput: Sendable {
     /// The longest that a thread sleeps before it looks whether it should stop.
     private static let longestNapNanoseconds: Int64 = 100_000_000
 
-    /// What people ask of the pipeline's pictures.
+    /// Requests to the pipeline's pictures.
     let wishes = PictureRequests()
 
     private let hub: CaptureHub
-    /// Kinds of which another pipeline gave the samples before, in the same format.
+    /// Tracks whose earlier samples came from another pipeline with the same format.
     private let continued: Set<TrackKind>
-    /// Another pipeline takes this one's place.
+    /// Another pipeline replaces this one.
     private let isRetiring = Atomic(false)
     private let turnCount = Atomic<UInt64>(0)
 
@@ -33,10 +33,10 @@ final class CaptureOutput: Sendable {
     /// Passes on a format that holds from now on.
     func formatChanged(_ format: TrackFormat) { hub.formatChanged(format) }
 
-    /// Passes on what was lost.
+    /// Reports a loss.
     func lost(_ loss: CaptureLoss) { hub.lost(loss) }
 
-    /// Passes on what people may want to know.
+    /// Reports a line for people.
     func noted(_ line: String) { hub.noted(line) }
 
     /// Passes on how sound does.
@@ -45,7 +45,7 @@ final class CaptureOutput: Sendable {
     /// Has this pipeline alone come to an end.
     func retire() { isRetiring.store(true, ordering: .relaxed) }
 
-    /// Whether the pipeline's place has been taken.
+    /// Whether the pipeline was replaced.
     var isRetired: Bool { isRetiring.load(ordering: .relaxed) }
 
     /// The time of the capture's clock, nanoseconds.

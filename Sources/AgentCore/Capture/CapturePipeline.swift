@@ -1,9 +1,9 @@
 import Media
 
-/// The work of one capture thread: a source and what encodes it.
+/// A capture source with its encoder, run by one thread.
 ///
-/// A pipeline is opened by the caller that starts the capture, and from then on belongs to its thread; that hand-over is what
-/// makes its `@unchecked Sendable` true.
+/// The pipeline is created by the caller that starts the capture, and used only by its thread after that, which makes
+/// `@unchecked Sendable` valid.
 protocol CapturePipeline: AnyObject, Sendable {
     /// The thread's name.
     var name: String { get }
@@ -11,15 +11,15 @@ protocol CapturePipeline: AnyObject, Sendable {
     var formats: [TrackFormat] { get }
     /// One line per track for people.
     var descriptions: [String] { get }
-    /// What people may want to know of how it was picked: one line each.
+    /// Notes about the selected input, one line each.
     var notes: [String] { get }
-    /// More of the same, for who wants to know everything: one line each.
+    /// Further notes for verbose logs, one line each.
     var details: [String] { get }
     /// libavcodec's name of the encoder of its pictures; nil: there is none.
     var encoder: String? { get }
     /// Whether a keyframe can be asked for: of its encoder, or of a camera that encodes.
     var makesKeyframes: Bool { get }
-    /// What can be set at the camera that it captures from; nil: nothing.
+    /// Controls of the camera; nil without any.
     var device: (any ControlledDevice)? { get }
     /// Captures from that time on until the source ends or the capture is to stop; everything has reached `output` when
     /// it returns. The pipeline before may have given samples up to then: nothing may lie before it.

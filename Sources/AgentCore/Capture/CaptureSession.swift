@@ -20,18 +20,18 @@ package final class CaptureSession: Sendable {
 
     struct State {
         var hasStarted = false
-        /// What is in force.
+        /// The current settings.
         var settings: CaptureSettings
         /// Their pipelines; one that has ended by itself stays here.
         var pipelines: [Running] = []
         var pipelineCount = 0
-        /// A command has stopped the capture, not the session.
+        /// The capture was stopped by a command; the session continues.
         var isPaused = false
         /// Pipelines are being exchanged.
         var isChanging = false
         /// It was stopped until its time was over.
         var hasExpired = false
-        /// When what was asked for has been captured; nil: never.
+        /// End of the wanted duration; nil without a limit.
         var deadlineNanoseconds: Int64?
     }
 
@@ -70,8 +70,8 @@ package final class CaptureSession: Sendable {
         begin(opened, notBefore: now)
     }
 
-    /// Asks the capture to end: encoders give what they have, then the sink hears of the end. Returns at once, and may
-    /// be called from the sink.
+    /// Requests the end of the capture: encoders are flushed, then the sink is notified. Returns at once, and may be called from the
+    /// sink.
     package func stop() {
         hub.stop()
         guard state.withLock({ $0.hasStarted && $0.isPaused }) else { return }
@@ -79,7 +79,7 @@ package final class CaptureSession: Sendable {
         NamedThread.start("capture end") { [hub] in hub.finishIfStopped() }
     }
 
-    /// What was picked: one line per track for people; empty before the start.
+    /// The selected inputs and encoders, one line per track for people; empty before the start.
     package var descriptions: [String] {
         state.withLock { state in
             let pipelines = state.pipelines.sorted { first, second in
@@ -90,13 +90,13 @@ package final class CaptureSession: Sendable {
         }
     }
 
-    /// What people may want to know of how it was picked.
+    /// Notes about the selected inputs.
     package var notes: [String] { state.withLock { $0.pipelines.flatMap(\.pipeline.notes) } }
 
-    /// More of the same, for who wants to know everything.
+    /// Further notes for verbose logs.
     package var details: [String] { state.withLock { $0.pipelines.flatMap(\.pipeline.details) } }
 
-    /// How often the threads that run have come round, by what they are called: one that stands still hangs.
+    /// Iterations of the running threads, by name: a thread without progress hangs.
     var turns: [String: UInt64] {
         let pipelines = state.withLock { $0.pipelines }
         let running = hub.running
@@ -107,12 +107,11 @@ package final class CaptureSession: Sendable {
         return turns
     }
 
-    /// Starts the threads of pipelines that have been opened, together, and not before that time nor before the end of what has
-    /// been captured.
+    /// Starts the threads of opened pipelines together, not before a time, and not before the end of the captured samples.
     ///
     /// - Parameters:
-    ///   - ends: where pipelines ended whose place they take; what lies between is a loss.
-    ///   - text: what that loss is called.
+    ///   - ends: ends of the replaced pipelines; the time until new samples is a loss.
+    ///   - text: description of that loss.
     func begin(
         _ opened: [(plan: PipelinePlan, pipeline: any CapturePipeline)], notBefore now: Int64,
         after ends: [TrackKind: Int64] = [:], text: String = ""
@@ -138,7 +137,7 @@ package final class CaptureSession: Sendable {
             }
             state.pipelines += begun
             if let found = begun.compactMap(\.pipeline.encoder).first {
-                // What is not there now is not tried again at every change.
+                // Encoders that are not available are not tried again at each change.
                 let rest = state.settings.encoderCandidates.drop { $0 != found }
                 if !rest.isEmpty { state.settings.encoderCandidates = Array(rest) }
             }
@@ -159,8 +158,7 @@ package final class CaptureSession: Sendable {
         }
     }
 
-    /// Ends a stopped capture when its time is over: that is counted from its start, whether or not anything
-    /// is captured. Returns at once.
+    /// Ends a paused capture when the wanted duration is over, which includes pauses. Returns at once.
     func watchPause() {
         NamedThread.start("capture pause") { [self] in
             while !hub.isStopping {
@@ -169,7 +167,7 @@ package final class CaptureSession: Sendable {
                     guard state.isPaused, let deadline = state.deadlineNanoseconds else {
                         return (true, false)
                     }
-                    // What is being started goes on; it ends by itself.
+                    // A capture that is being started ends by itself.
                     guard now >= deadline, !state.isChanging else { return (false, false) }
                     state.hasExpired = true
                     return (true, true)
@@ -184,8 +182,8 @@ package final class CaptureSession: Sendable {
     /// How often a capture that is stopped looks whether its time is over.
     private static let pauseNapNanoseconds: Int64 = 100_000_000
 
-    /// The earliest that a pipeline with this format may begin: what was captured before ends there, and an AAC encoder begins
-    /// with a packet of silence before its first sound.
+    /// The earliest start of a pipeline with this format: after the captured samples, and after the packet of silence with which an
+    /// AAC encoder starts.
     private func start(of format: TrackFormat) -> Int64 {
         guard let end = hub.end(of: format.kind) else { return .min }
         switch format {
@@ -195,6 +193,6 @@ package final class CaptureSession: Sendable {
         }
     }
 
-    /// What libavcodec's AAC encoder gives before the first sound.
+    /// Encoder delay of libavcodec's AAC encoder.
     private static let primingFrames: Int64 = 1024
 }

@@ -31,11 +31,11 @@ package enum AudioChoice: Hashable, Sendable {
     case networkIfPresent(RTSPURL)
 }
 
-/// Who encodes pictures and sound.
+/// Selection of the encoder.
 package enum EncoderChoice: Hashable, Sendable {
     /// The first of ``CaptureSettings/encoderCandidates`` that opens; AAC is libavcodec's.
     case auto
-    /// No encoder: a file's media in codecs of recordings is shipped bit for bit.
+    /// No encoder: media in codecs of recordings is not transcoded.
     case copy
     /// libavcodec's encoder of this name, or the first that opens of a codec of this name (`hevc`).
     case named(String)
@@ -56,7 +56,7 @@ package enum SizePreset: String, CaseIterable, Hashable, Sendable {
     }
 }
 
-/// What one source captures and how it encodes it.
+/// Capture and encoder settings of one source.
 package struct CaptureSettings: Hashable, Sendable {
     /// Where pictures come from.
     package var video = VideoChoice.test
@@ -75,16 +75,16 @@ package struct CaptureSettings: Hashable, Sendable {
     /// leaves pictures out; more never repeats any.
     package var frameRate: FrameRate?
 
-    /// The part of the pictures that is wanted; nil: all of them.
+    /// Crop rectangle; nil for whole pictures.
     package var crop: PictureCrop?
     /// How players are to show the pictures.
     package var orientation = PictureOrientation.upright
 
-    /// Who encodes the pictures.
+    /// Selection of the video encoder.
     package var encoder = EncoderChoice.auto
-    /// What `auto` tries, by libavcodec's names.
+    /// Candidates for `auto`, by libavcodec's names.
     package var encoderCandidates = EncoderSearch.candidates
-    /// What becomes of pictures when the encoder is too slow.
+    /// Behaviour if the encoder is too slow.
     package var late = LatePolicy.drop
     /// Bits per second on average.
     package var videoBitrate = 4_000_000
@@ -116,12 +116,11 @@ package struct CaptureSettings: Hashable, Sendable {
     /// A file starts again when it ends.
     package var loop = false
 
-    /// User agent for network cameras; nil: none.
+    /// Credentials for network cameras; nil: none.
     package var cameraLogin: CameraLogin?
     /// How their packets come.
     package var cameraTransport = CameraSession.Transport.tcp
-    /// How long a network camera's pictures and sound take from their capture to their arrival, as far as it is known: taken off the
-    /// times.
+    /// Known delay from capture to arrival of a network camera, subtracted from the times.
     package var cameraDelay = Duration.zero
     /// Of a network camera that is reached by TLS.
     package var cameraTrust = CameraTrust()
@@ -132,7 +131,7 @@ package struct CaptureSettings: Hashable, Sendable {
 }
 
 extension CaptureSettings {
-    /// Finds what contradicts itself before anything is opened.
+    /// Checks for contradictions, before anything is opened.
     func validate() throws(CaptureError) {
         if video == .none, audio == .none {
             throw .settings(
@@ -170,7 +169,7 @@ extension CaptureSettings {
         }
     }
 
-    /// Finds what can be found without opening anything: for a configuration that is not in force yet.
+    /// Checks a configuration that is not in use, as far as possible without opening anything.
     package func check() throws(CaptureError) {
         try validate()
         _ = try videoRate()
@@ -219,7 +218,7 @@ extension CaptureSettings {
         }
     }
 
-    /// What takes longer is no delay of a camera.
+    /// Limit of a plausible camera delay.
     private static let longestCameraDelay = Duration.seconds(10)
 
     private var isFromNetwork: Bool {

@@ -13,7 +13,7 @@ package enum CaptureLossCause: Hashable, Sendable {
     case overrun
     /// The device was gone.
     case deviceLost
-    /// A command stopped the capture, or exchanged the device.
+    /// A command stopped the capture or changed the device.
     case command
     /// The network between a camera and this box lost packets.
     case packetLoss
@@ -61,12 +61,11 @@ package struct AudioReport: Hashable, Sendable {
 package enum CaptureEnd: Hashable, Sendable {
     /// As it should; the text says why ("end of file", "stopped").
     case finished(String)
-    /// Early; one line that says what was wrong.
+    /// Ended early; one line with the reason.
     case failed(String)
 }
 
-/// Takes what a ``CaptureSession`` makes. Called from the capture's threads, never from two at once; may block
-/// briefly.
+/// Receives the output of a ``CaptureSession``. Called on the capture's threads, but not concurrently; may block briefly.
 package protocol CaptureSink: AnyObject, Sendable {
     /// The formats of all tracks: once, before the first sample.
     func formats(_ formats: [TrackFormat])

@@ -2,16 +2,15 @@ import Encoding
 import Media
 import Synchronization
 
-/// A pipeline's pictures on their way through the encoder, and what people ask for meanwhile: another bitrate, a keyframe, another
-/// orientation, a snapshot.
+/// Encodes a pipeline's pictures, and applies requests: bitrate, keyframe, orientation, snapshot.
 ///
-/// Belongs to the pipeline's thread.
+/// Used on the pipeline's thread.
 final class LivePictures {
-    /// What the encoder was opened with: of `auto`, what was found.
+    /// Settings of the opened encoder; for `auto`, the one that was found.
     private(set) var plan: VideoEncoderSettings
     /// How they are encoded now, for people; any thread.
     let description: Mutex<String>
-    /// What comes out.
+    /// The output format.
     private(set) var format: VideoFormat
     /// One line on the encoders that were tried before, if any was.
     let search: String?
@@ -22,11 +21,11 @@ final class LivePictures {
     /// A format that holds from the keyframe with this time on.
     private var upcoming: (format: VideoFormat, fromNanoseconds: Int64)?
 
-    /// Opens the encoder that was chosen.
+    /// Opens the selected encoder.
     ///
     /// - Parameters:
-    ///   - plan: how to encode; its encoder is what is used unless the settings leave the choice open.
-    ///   - late: what becomes of pictures that are late; nil: they cannot be, their source waits.
+    ///   - plan: encoder settings; the encoder itself is replaced if the settings leave the choice open.
+    ///   - late: behaviour for late pictures; nil if the source waits for the encoder.
     init(
         _ plan: VideoEncoderSettings, for settings: CaptureSettings, late: LatePolicy?
     ) throws(EncodingError) {
@@ -50,7 +49,7 @@ final class LivePictures {
         gate = late.map(LatePictureFilter.init)
     }
 
-    /// Encodes a picture, or leaves it out when it is too late; what comes out goes to `output`.
+    /// Encodes a picture, unless it is too late; samples are passed to `output`.
     func encode(_ picture: RawFrame, _ output: CaptureOutput) throws(EncodingError) {
         if let wishes = output.wishes.take() { follow(wishes, at: picture, output) }
         let isAdmitted = gate?.admits(
@@ -61,7 +60,7 @@ final class LivePictures {
         try encoder.encode(try cropped(picture)) { give($0, output) }
     }
 
-    /// Ends the stream; `output` gets what was still on its way.
+    /// Flushes the encoder.
     func finish(_ output: CaptureOutput) throws(EncodingError) {
         gate?.flush(output.lost)
         try encoder.finish { give($0, output) }
@@ -112,10 +111,10 @@ final class LivePictures {
         }
     }
 
-    /// The format of what is encoded next.
+    /// The format of the next encoded picture.
     private var latest: VideoFormat { upcoming?.format ?? format }
 
-    /// In place where the encoder can, with another instance of it where not.
+    /// Changes the encoder's settings in place if it supports that, otherwise with a new instance.
     private func change(
         to rate: VideoRate, at picture: RawFrame, _ output: CaptureOutput
     ) throws(EncodingError) {

@@ -2,9 +2,9 @@ import Encoding
 import Media
 import Synchronization
 
-/// What people ask of a pipeline's pictures while they come: anybody asks, the pipeline's thread does it with its next picture.
+/// Requests to a pipeline's pictures: made on any thread, applied by the pipeline's thread to its next picture.
 final class PictureRequests: Sendable {
-    /// What is to be done with the next picture.
+    /// Requests for the next picture.
     struct Wishes: Sendable {
         var isKeyframeWanted = false
         var orientation: PictureOrientation?
@@ -22,13 +22,13 @@ final class PictureRequests: Sendable {
     /// Looked at for every picture.
     private let areAny = Atomic(false)
 
-    /// Adds to what is to be done.
+    /// Adds a request.
     func add(_ change: (inout Wishes) -> Void) {
         wishes.withLock { change(&$0) }
         areAny.store(true, ordering: .releasing)
     }
 
-    /// What is to be done now; nil: nothing.
+    /// Pending requests; nil if there are none.
     func take() -> Wishes? {
         guard areAny.load(ordering: .acquiring) else { return nil }
         areAny.store(false, ordering: .relaxed)

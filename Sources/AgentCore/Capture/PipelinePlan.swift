@@ -16,9 +16,9 @@ struct PipelinePlan: Hashable, Sendable {
     }
 
     var source: Source
-    /// What is wanted of it, pictures first.
+    /// The wanted tracks, video first.
     var kinds: [TrackKind]
-    /// Those that matter to it; what can be changed while it runs is as it was when it was planned.
+    /// The settings that affect it; those that can be changed during a capture are as planned.
     var settings: CaptureSettings
 
     init(_ source: Source, _ kinds: [TrackKind], _ settings: CaptureSettings) {
@@ -61,7 +61,7 @@ struct PipelinePlan: Hashable, Sendable {
         }
     }
 
-    /// Whether a pipeline of this plan may go on where the other is wanted: only what can be changed while it runs differs.
+    /// Whether a pipeline of this plan can be kept for the other one: only settings that can be changed during a capture differ.
     func isSame(as other: PipelinePlan) -> Bool { steady == other.steady }
 
     /// A file's pictures as they are: nothing of them changes while it runs.
@@ -70,7 +70,7 @@ struct PipelinePlan: Hashable, Sendable {
         return settings.encoder == .copy
     }
 
-    /// Without what can be changed while it runs.
+    /// Without settings that can be changed during a capture.
     private var steady: PipelinePlan {
         var plan = self
         let usual = CaptureSettings(sourceName: settings.sourceName)
@@ -82,7 +82,7 @@ struct PipelinePlan: Hashable, Sendable {
         // How much of it is left changes by itself, and which encoder was found.
         plan.settings.duration = usual.duration
         plan.settings.encoderCandidates = usual.encoderCandidates
-        // What concerns the other kind alone.
+        // Settings of the other track.
         plan.settings.video = usual.video
         plan.settings.audio = usual.audio
         if !kinds.contains(.video) {
@@ -95,7 +95,7 @@ struct PipelinePlan: Hashable, Sendable {
 }
 
 extension CaptureSettings {
-    /// The pipelines that give what is wanted.
+    /// Plans the pipelines for these settings.
     func pipelinePlans() throws(CaptureError) -> [PipelinePlan] {
         var plans: [PipelinePlan] = []
         let audio = try audioThatIsThere()

@@ -38,7 +38,7 @@ extension EncoderChoice {
     }
 }
 
-/// What `--video` and `--audio` have in common.
+/// Common syntax of `--video` and `--audio`.
 private enum SourceArgument {
     case none
     case test

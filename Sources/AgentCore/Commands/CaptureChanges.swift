@@ -8,36 +8,35 @@ import Wire
 enum ChangeError: Error, Hashable {
     /// It cannot be done as asked; nothing has changed.
     case refused(String)
-    /// It failed midway, and what was before could not be brought back.
+    /// The change failed, and the previous state could not be restored.
     case notRestored(String)
 }
 
-/// A capture that is changed while it runs: in one transaction, so that all of a change happens or nothing.
+/// Changes a running capture in one transaction: a change is applied completely or not at all.
 ///
-/// First everything is prepared that can fail: settings are judged, new sources and encoders opened beside the old ones, the rate of
-/// an encoder that goes on is changed, controls are set. Whatever fails is a reason, and what had been changed is changed back. Then pipelines
-/// are exchanged, which cannot fail; only a device that old and new pipeline both need is opened in between, and when that fails, the
-/// old pipeline is opened again.
+/// Everything that can fail is done first: settings are validated, new sources and encoders are opened beside the old ones, encoder
+/// rates are changed, and controls are set. On failure, these changes are reverted. Then pipelines are exchanged, which cannot fail,
+/// unless an old and a new pipeline need the same device: it is opened in between, and if that fails, the old pipeline is reopened.
 ///
-/// One call at a time.
+/// Calls must not overlap.
 extension CaptureSession {
     /// How long a picture is waited for that an encoder can be changed at.
     private static let pictureMilliseconds = 3_000
     /// How long a pipeline is given to come to its end: a driver may take its time, but this is not for ever.
     private static let pipelineMilliseconds = 20_000
 
-    /// What a change comes to.
+    /// The steps of a change.
     struct Exchange {
         var settings: CaptureSettings
         var isPaused: Bool
-        /// Pipelines that go on, with what is wanted of them now.
+        /// Pipelines that continue, with their new plans.
         var kept: [(running: Running, plan: PipelinePlan)] = []
         var leaving: [Running] = []
         /// Plans of pipelines that begin.
         var arriving: [PipelinePlan] = []
     }
 
-    /// Changes what is asked for, all of it or nothing.
+    /// Applies a change completely or not at all.
     func apply(_ change: CaptureChange) throws(ChangeError) {
         let wasPaused = try state.withLock { (state) throws(ChangeError) in
             if state.hasExpired {
@@ -56,7 +55,7 @@ extension CaptureSession {
     private func exchangePipelines(for change: CaptureChange) throws(ChangeError) {
         let exchange: Exchange
         var opened: [(plan: PipelinePlan, pipeline: any CapturePipeline)] = []
-        // What waits for a pipeline to let go of its device.
+        // Plans that need a device which a pipeline has not released yet.
         var waiting: [PipelinePlan] = []
         var undo: [() -> Void] = []
         do throws(CaptureError) {
@@ -87,7 +86,7 @@ extension CaptureSession {
             for plan in waiting { opened.append((plan, try plan.open())) }
         } catch {
             for step in undo.reversed() { step() }
-            // One of them may have what an old pipeline is to have again.
+            // A new pipeline may hold a device that an old one needs again.
             opened.removeAll()
             throw restore(exchange.leaving, because: error, ends)
         }
@@ -134,8 +133,8 @@ extension CaptureSession {
         return exchange
     }
 
-    /// Has the encoder of pictures that go on use another rate.
-    /// - Returns: what takes it back.
+    /// Changes the encoder rate of pipelines that continue.
+    /// - Returns: closures that revert it.
     private func changeRate(_ exchange: Exchange) throws(CaptureError) -> [() -> Void] {
         let old = try state.withLock { $0.settings }.videoRate()
         let new = try exchange.settings.videoRate()
@@ -154,8 +153,8 @@ extension CaptureSession {
         return [{ running.output.wishes.add { $0.rates.append((old, CancellableCall())) } }]
     }
 
-    /// Sets controls of the camera that is captured from, or will be.
-    /// - Returns: what takes it back.
+    /// Sets controls of the current or the new camera.
+    /// - Returns: closures that revert it.
     private func setControls(
         _ settings: [CaptureChange.Setting], of opened: [any CapturePipeline], _ exchange: Exchange
     ) throws(CaptureError) -> [() -> Void] {
@@ -193,15 +192,15 @@ extension CaptureSession {
         return [restore]
     }
 
-    /// Has pictures that go on turned as is wanted, from the next keyframe on.
+    /// Changes the orientation of pipelines that continue, from the next keyframe on.
     private func turn(_ exchange: Exchange) {
         for (running, plan) in exchange.kept where plan.kinds.contains(.video) {
             running.output.wishes.add { $0.orientation = plan.settings.orientation }
         }
     }
 
-    /// Takes pipelines away.
-    /// - Returns: where what they gave ends.
+    /// Stops and removes pipelines.
+    /// - Returns: the ends of their samples.
     private func retire(_ leaving: [Running]) -> [TrackKind: Int64] {
         for running in leaving { running.output.retire() }
         for running in leaving
@@ -237,7 +236,7 @@ extension CaptureSession {
         let text =
             "\(error); and the previous source cannot be opened again: "
             + failures.joined(separator: "; ")
-        // This end was not requested.
+        // The pipeline ended by itself.
         if hub.running.isEmpty { hub.fail(text) }
         return .notRestored(text)
     }
@@ -250,7 +249,7 @@ extension CaptureSession {
         let now = hub.clock.nowNanoseconds
         var ends = ends
         if exchange.isPaused {
-            // From here on, the capture is paused, which is no loss; the pause is reported when it goes on.
+            // A pause is not a loss; it is reported when the capture continues.
             tell(ends, text: "stopped by a command")
             return
         }

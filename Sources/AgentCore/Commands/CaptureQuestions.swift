@@ -3,7 +3,7 @@ import Media
 import Synchronization
 import Wire
 
-/// What can be asked of a capture that runs.
+/// Queries of a running capture.
 extension CaptureSession {
     /// How long the next picture is waited for.
     private static let nextPictureMilliseconds = 5_000
@@ -11,7 +11,7 @@ extension CaptureSession {
     /// Whether a command has stopped the capture.
     package var isPaused: Bool { state.withLock { $0.isPaused } }
 
-    /// What is captured, and how.
+    /// Settings and state.
     func status() -> CaptureStatus {
         let state = state.withLock { $0 }
         var status = CaptureStatus()
@@ -45,7 +45,7 @@ extension CaptureSession {
         running.output.wishes.add { $0.isKeyframeWanted = true }
     }
 
-    /// The next picture as a JPEG, as it is to be shown. Blocks until it is there.
+    /// The next picture as JPEG, as it is displayed. Blocks until it is encoded.
     func snapshot(
         maximumBytes: Int
     ) throws(ChangeError) -> (description: SnapshotDescription, jpeg: [UInt8]) {
@@ -76,7 +76,7 @@ extension CaptureSession {
         }
     }
 
-    /// What can be set at the camera.
+    /// The camera's controls.
     func controls() throws(ChangeError) -> [DeviceControl] {
         let pipelines = state.withLock { $0.pipelines }
         guard let device = pipelines.compactMap(\.pipeline.device).first else {
@@ -89,7 +89,7 @@ extension CaptureSession {
         }
     }
 
-    /// The pipeline that gives pictures.
+    /// The pipeline of the video track.
     private func pictures() throws(ChangeError) -> Running {
         let state = state.withLock { $0 }
         if state.isPaused { throw .refused("the capture is stopped: 'start' resumes it") }

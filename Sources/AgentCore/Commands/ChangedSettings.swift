@@ -4,8 +4,8 @@ import RTSP
 import Wire
 
 extension CaptureSettings {
-    /// The settings with what is asked for.
-    /// - Throws: when that contradicts itself; nothing has been opened then.
+    /// The settings after a change.
+    /// - Throws: if they are contradictory; nothing has been opened then.
     func changed(by change: CaptureChange) throws(CaptureError) -> CaptureSettings {
         var settings = self
         if let video = change.video {
@@ -72,7 +72,7 @@ extension VideoChoice {
         }
     }
 
-    /// The same for logs and status, without what may be a password.
+    /// For logs and status, without possible passwords.
     var summary: String {
         if case .network(let url) = self { return url.summary }
         return argument
@@ -91,7 +91,7 @@ extension AudioChoice {
         }
     }
 
-    /// The same for logs and status, without what may be a password.
+    /// For logs and status, without possible passwords.
     var summary: String {
         switch self {
         case .network(let url), .networkIfPresent(let url): url.summary

@@ -5,8 +5,8 @@ import Synchronization
 import Threads
 import Wire
 
-/// Does what people ask of a running agent, one thing after the other, on a thread of its own: opening a camera takes its time, and
-/// neither the connection nor the capture may wait for it.
+/// Executes commands to a running agent in order, on a separate thread: opening a camera takes time, for which neither the connection
+/// nor the capture may wait.
 final class CommandQueue: Sendable {
     /// Gets the answer, and a snapshot's JPEG with it.
     typealias Answer = @Sendable (CommandReply, [UInt8]) -> Void
@@ -22,7 +22,7 @@ final class CommandQueue: Sendable {
         var isClosed = false
     }
 
-    /// What waits at most: as much as one connection may ask, of two askers.
+    /// Queue limit: the commands of two connections.
     private static let maximumJobs = 2 * WireLimits.openCommands
 
     private let capture: CaptureSession
@@ -43,7 +43,7 @@ final class CommandQueue: Sendable {
         self.uplink = uplink
     }
 
-    /// Begins to work. Before that, what is asked waits.
+    /// Starts execution; commands are queued before that.
     func open() {
         NamedThread.start("commands") { [self] in
             while true {
@@ -58,14 +58,14 @@ final class CommandQueue: Sendable {
         }
     }
 
-    /// Does what has been asked, and nothing more.
+    /// Executes queued commands, and ends.
     func close() {
         state.withLock { $0.isClosed = true }
         isThere.signal()
     }
 
-    /// Queues a request; it is answered on the queue's thread, or at once.
-    /// - Parameter asker: for the log.
+    /// Queues a request. It is answered on the queue's thread, or immediately.
+    /// - Parameter asker: origin of the request, for the log.
     func submit(_ request: CommandRequest, from asker: String, answer: @escaping Answer) {
         enum Verdict { case taken, busy, closed }
         let verdict = state.withLock { state in
@@ -134,7 +134,7 @@ final class CommandQueue: Sendable {
 }
 
 extension CaptureChange {
-    /// What is changed, in a few words for the log.
+    /// The changes in a few words, for the log.
     var words: String {
         var words: [String] = []
         if let isCapturing { words.append(isCapturing ? "start" : "stop") }

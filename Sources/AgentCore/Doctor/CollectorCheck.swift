@@ -4,15 +4,15 @@ import CollectorClient
 import Trust
 import Wire
 
-/// Whether the collector can be reached, admits this box, and answers clock probes.
+/// Checks whether the collector is reachable, accepts this box's key, and answers clock probes.
 ///
-/// Only clock probes are sent, as every agent sends them: a running agent that writes the same source is not disturbed.
+/// Only clock probes are sent, so a running agent for the same source is not affected.
 enum CollectorCheck {
     private static let connectMilliseconds: Int64 = 5_000
     private static let answerMilliseconds: Int64 = 2_000
     private static let probes = 8
 
-    /// - Parameter bitrate: of what is to be captured, bits per second; nil: unknown.
+    /// - Parameter bitrate: of the capture, bits per second; nil if unknown.
     static func look(_ settings: UplinkSettings, bitrate: Int?) -> [Diagnosis] {
         let endpoints = settings.collectors
         return endpoints.flatMap { endpoint in

@@ -3,13 +3,13 @@ import Glibc
 
 /// Whether devices may be opened, by the groups that own them.
 enum DevicePermissions {
-    /// What this user may do with a group's devices.
+    /// Permissions of this user for a group's devices.
     enum Access {
         /// All of them may be opened.
         case open(Diagnosis)
-        /// There is none that may be: whatever is wanted of them fails for this reason.
+        /// No device can be opened, for this reason.
         case closed(Diagnosis)
-        /// Some may be opened, so that it depends on which is wanted; or there are none, which need not be wrong.
+        /// Some devices can be opened, or there are none, which may be correct.
         case unclear
     }
 
@@ -29,7 +29,7 @@ enum DevicePermissions {
             missing: nil)
     }
 
-    /// - Parameter missing: what to say when there is nothing; nil: that may be.
+    /// - Parameter missing: the finding if there are no devices; nil if that may be correct.
     private static func look(
         at nodes: [String], group: String, what: String, missing: String?
     ) -> Access {

@@ -1,4 +1,4 @@
-/// What one look at a box has found.
+/// Result of one check.
 package struct Diagnosis: Hashable, Sendable {
     package enum Verdict: String, Hashable, Sendable {
         case ok
@@ -8,10 +8,10 @@ package struct Diagnosis: Hashable, Sendable {
         case problem
     }
 
-    /// What was looked at, in a word.
+    /// The checked item, in a word.
     package var subject: String
     package var verdict: Verdict
-    /// What was found; when that is wrong, also what to do.
+    /// The result; for a failure, with what to do.
     package var text: String
 
     package init(_ subject: String, _ verdict: Verdict, _ text: String) {

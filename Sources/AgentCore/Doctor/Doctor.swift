@@ -3,8 +3,7 @@ import Encoding
 import Glibc
 import Media
 
-/// Looks whether a box can do what is asked of it, before it has to: the same sources, encoders and connections are tried as in
-/// earnest, one after the other, and nothing is recorded.
+/// Checks whether a box can run a capture: opens the same sources, encoders and connections one after the other, and records nothing.
 package struct Doctor: Sendable {
     private let capture: CaptureSettings
     private let uplink: UplinkSettings
@@ -15,7 +14,7 @@ package struct Doctor: Sendable {
         self.uplink = uplink
     }
 
-    /// Tries everything; `found` gets each finding as soon as it is there. Blocks for some seconds.
+    /// Runs all checks; `found` receives each result at once. Blocks for some seconds.
     package func examine(found: (Diagnosis) -> Void) {
         let pipelines = openPipelines(found)
         if let finding = encoderSpeed(pipelines) { found(finding) }
@@ -23,7 +22,7 @@ package struct Doctor: Sendable {
         for finding in CollectorCheck.look(uplink, bitrate: bitrate) { found(finding) }
     }
 
-    /// What is captured, bits per second; nil: that depends on what is copied.
+    /// Bitrate of the capture, bits per second; nil if streams are not transcoded.
     private var bitrate: Int? {
         guard capture.encoder != .copy, !capture.isVideoCopied else { return nil }
         return (capture.video == .none ? 0 : capture.videoBitrate)
@@ -32,7 +31,7 @@ package struct Doctor: Sendable {
 
     // MARK: Devices
 
-    /// What this user may do with devices of that kind.
+    /// Permissions of this user for a kind of device.
     private func access(to source: PipelinePlan.Source) -> DevicePermissions.Access {
         switch source {
         case .testPicture, .testAudio, .file, .network: .unclear
@@ -41,7 +40,7 @@ package struct Doctor: Sendable {
         }
     }
 
-    /// Opens what is to be captured, as a capture would.
+    /// Opens the pipelines of the capture.
     private func openPipelines(_ found: (Diagnosis) -> Void) -> [any CapturePipeline] {
         CodecLibrary.keepOffTerminal()
         let plans: [PipelinePlan]

@@ -6,7 +6,7 @@ import Media
 enum EncoderSpeed {
     /// As long as it takes to know; a slow box does not get through a second of pictures in it.
     private static let longestNanoseconds: Int64 = 2_000_000_000
-    /// What is encoded at most: the rate control has settled by then.
+    /// Maximum number of encoded pictures, after which the rate control has settled.
     private static let mostPictures: Int64 = 300
     /// The first ones come from cold caches.
     private static let unmeasuredPictures: Int64 = 5
@@ -27,7 +27,7 @@ enum EncoderSpeed {
             let time = plan.frameRate.nanoseconds(ofPicture: number)
             let frame = painter.paint(
                 number: number, captureNanoseconds: time, durationNanoseconds: interval)
-            // Painting is not what a camera's box has to do.
+            // Generating the pictures is not measured.
             let start = clock.nowNanoseconds
             try encoder.encode(frame) { _ in }
             guard number >= unmeasuredPictures else { continue }
@@ -39,10 +39,10 @@ enum EncoderSpeed {
         return Double(measured * interval) / Double(max(1, spent))
     }
 
-    /// Says what the box can carry.
+    /// Compares the measured speed with the number of cameras.
     /// - Parameters:
-    ///   - speed: how many times faster than pictures come, measured with one encoder of `plan`.
-    ///   - processors: how many the box has: an encoder with fewer threads leaves the others to further cameras.
+    ///   - speed: multiple of real time, measured with one encoder of `plan`.
+    ///   - processors: of the box: an encoder with fewer threads leaves processors for other cameras.
     static func judge(
         _ speed: Double, _ plan: VideoEncoderSettings, processors: Int
     ) -> Diagnosis {

@@ -2,7 +2,7 @@ import Files
 import Glibc
 import Media
 
-/// Whether there is room for what the collector does not have yet.
+/// Checks the space for records that the collector does not have yet.
 enum SpoolCheck {
     static func look(at spool: SpoolSettings?, memoryLimitBytes: Int) -> Diagnosis {
         guard let spool else {
@@ -39,14 +39,14 @@ enum SpoolCheck {
         return Diagnosis("spool", .ok, "\(room), for at most \(byteText(spool.limitBytes))")
     }
 
-    /// Rates vary, and a spool gives back whole files.
+    /// Bitrates vary, and a spool deletes whole files.
     private static let margin = 1.25
 
-    /// Whether the spool holds what the collector wants to have kept until its store has it.
+    /// Checks whether the spool can hold records until the collector's store has them.
     /// - Parameters:
-    ///   - releaseSeconds: how long that takes, as the collector expects; 0: it does not want it.
-    ///   - bitrate: of what is captured, bits per second; nil: unknown.
-    /// - Returns: nil: nothing is to be kept for longer than it takes to send it.
+    ///   - releaseSeconds: expected time until then, from the collector; 0 if it is not required.
+    ///   - bitrate: of the capture, bits per second; nil if unknown.
+    /// - Returns: nil if it is not required.
     static func look(
         at uplink: UplinkSettings, releaseSeconds: UInt32, bitrate: Int?
     ) -> Diagnosis? {

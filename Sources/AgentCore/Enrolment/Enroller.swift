@@ -17,26 +17,26 @@ package struct Enroller: Sendable {
     private let request: Enrol
 
     /// - Parameters:
-    ///   - line: what the server printed.
-    ///   - key: the box's own, which is on its disk already: an answer that is lost can be asked for again.
+    ///   - line: printed by the server.
+    ///   - key: the box's key, which is on disk already, so that a request can be repeated after a lost response.
     package init(line: EnrolmentLine, key: SecretKey, software: String, agent: String) {
         self.line = line
         self.key = key
         request = Enrol(software: software, agent: agent, publicKey: key.publicKey.bytes)
     }
 
-    /// What a collector says to a key and its wish.
+    /// A collector's response to an enrolment request.
     private enum Answer {
         case enrolled(Enrolled)
         /// It does not admit the key.
         case notAdmitted
-        /// One line that says what is wrong, and what to do.
+        /// One line with the reason and what to do.
         case failed(String)
     }
 
     /// Enrols, and proves that the box's own key is admitted. Blocks its thread for some seconds at most.
     package func run() throws(EnrolmentError) -> Enrolled {
-        // A collector follows its files of keys within two seconds: the line may be newer than what it knows.
+        // A collector reloads its key files within two seconds: the line may be newer.
         let deadline = now() + Self.followNanoseconds
         while true {
             let isExchanged: Bool
@@ -150,7 +150,7 @@ package struct Enroller: Sendable {
     private func now() -> Int64 { MonotonicClock().nowNanoseconds }
 }
 
-/// Why a box could not be enrolled: one line that says what to do.
+/// Enrolment failed: one line that says what to do.
 package struct EnrolmentError: Error, Hashable, CustomStringConvertible {
     package let description: String
     /// The collector does not accept the key.

@@ -3,29 +3,29 @@ import Media
 import Synchronization
 import Threads
 
-/// Several agents in one process: each source has its own capture, spool, uplink and thread.
+/// Several agents in one process, each with its own capture, spool, uplink and thread.
 ///
-/// An agent that cannot start or fails is started again, and costs nobody else anything.
+/// An agent that fails is restarted, without effect on the others.
 package final class AgentGroup: Sendable {
-    /// A source that failed is started again after so long …
+    /// Delay of the first restart …
     private static let firstPauseNanoseconds: Int64 = 2_000_000_000
-    /// … and after repeated failures after so long: some cameras lock an account after refused logins.
+    /// … and maximum delay: some cameras lock an account after refused log-ins.
     private static let longestPauseNanoseconds: Int64 = 30_000_000_000
-    /// An agent that ran for so long had started well.
+    /// A run of this length resets the delay.
     private static let goodRunNanoseconds: Int64 = 60_000_000_000
     private static let napNanoseconds: Int64 = 100_000_000
 
-    /// One source and the thread that runs its agents, one after the other.
+    /// One source, and the thread that runs its agents in succession.
     private final class Member: Sendable {
         struct State {
-            /// Nil: it is to end.
+            /// Nil: to be stopped.
             var plan: AgentPlan?
             var agent: Agent?
-            /// Its work is done.
+            /// The thread is done.
             var hasEnded = false
-            /// Why its agent is not running, in one line.
+            /// Why the agent is not running, on one line.
             var trouble: String?
-            /// What its last agent had to leave in the spool, in one line.
+            /// What the last agent left in the spool, on one line.
             var leftover: String?
         }
 
@@ -42,22 +42,22 @@ package final class AgentGroup: Sendable {
 
     private let members = Mutex<[Member]>([])
     private let isStopping = Atomic(false)
-    /// Sockets and directories are made by one thread at a time: see umask(2) in ``ControlServer``.
+    /// Serialises opening of sockets and directories: see umask(2) in ``ControlServer``.
     private let opening = Mutex(())
     private let logger: @Sendable (String) -> Logger
 
-    /// - Parameter logger: the logger of a source.
+    /// - Parameter logger: makes the logger of a source.
     package init(_ plans: [AgentPlan], logger: @escaping @Sendable (String) -> Logger) {
         self.logger = logger
         for plan in plans { add(plan) }
     }
 
-    /// What is in force.
+    /// The current plans.
     package var plans: [AgentPlan] {
         members.withLock { $0 }.compactMap { member in member.state.withLock { $0.plan } }
     }
 
-    /// Starts, replaces and ends agents, so that these plans are in force; the others are left alone.
+    /// Applies plans: starts, restarts and stops agents. Agents whose plan is unchanged continue.
     package func change(to plans: [AgentPlan]) -> AgentGroupChange {
         let change = AgentGroupChange(from: self.plans, to: plans)
         for source in change.removed { replace(source, by: nil) }
@@ -66,13 +66,13 @@ package final class AgentGroup: Sendable {
         return change
     }
 
-    /// Ends all captures; what they have made is sent, for as long as the settings' linger says.
+    /// Stops all captures. Recorded data is sent within the linger of the settings.
     package func stop() {
         isStopping.store(true, ordering: .releasing)
         for agent in agents { agent.stop() }
     }
 
-    /// Gives up what is not persisted.
+    /// Stops without waiting for data that is not persisted.
     package func abandon() {
         isStopping.store(true, ordering: .releasing)
         for agent in agents { agent.abandon() }
@@ -92,14 +92,14 @@ package final class AgentGroup: Sendable {
         }
     }
 
-    /// What ended sources had to leave in their spools: one line each.
+    /// What stopped sources left in their spools, one line each.
     package var leftovers: [String] {
         members.withLock { $0 }.compactMap { member in
             member.state.withLock { $0.leftover }.map { "\(member.source): \($0)" }
         }
     }
 
-    /// How each source does: its progress, or one line that says why there is none.
+    /// Each source with its agent's progress, or with the reason why it is not running.
     package var progress: [(source: String, progress: AgentProgress?, trouble: String?)] {
         members.withLock { $0 }.map { member in
             let (agent, trouble) = member.state.withLock { ($0.agent, $0.trouble) }
@@ -127,11 +127,11 @@ package final class AgentGroup: Sendable {
             return (state.agent, state.hasEnded)
         }
         agent?.stop()
-        // Its thread is gone.
+        // Its thread has ended.
         if hasEnded, let plan { add(plan) }
     }
 
-    /// Runs a member's agents until its work is done, or it is not wanted any more.
+    /// Runs a member's agents until the source is complete or removed.
     private func live(_ member: Member) {
         var failures = 0
         var told: String?
@@ -165,7 +165,7 @@ package final class AgentGroup: Sendable {
         return member.state.withLock { $0.plan }
     }
 
-    /// How an agent's work ended, as far as it matters here.
+    /// How an agent ended.
     private enum End {
         case ended
         case failed(String)
@@ -179,7 +179,7 @@ package final class AgentGroup: Sendable {
                 agent.listen()
                 return agent
             }
-            // From here on, whoever ends the group or the member finds it.
+            // `stop()` and `change(to:)` can reach it from here on.
             member.state.withLock { $0.agent = agent }
             if wantedPlan(of: member) != plan { agent.stop() }
             switch try agent.run() {
@@ -197,7 +197,7 @@ package final class AgentGroup: Sendable {
         }
     }
 
-    /// Waits, but no longer than the plan is wanted.
+    /// Sleeps until a restart; ends early if the plan changes.
     private func wait(_ nanoseconds: Int64, _ member: Member, _ plan: AgentPlan) {
         let end = SystemClock.monotonic.nowNanoseconds + nanoseconds
         while SystemClock.monotonic.nowNanoseconds < end, wantedPlan(of: member) == plan { nap() }

@@ -1,4 +1,4 @@
-/// What one agent of a group is to do. Equal plans need no restart.
+/// Configuration of one agent in a group. An agent is restarted when its plan changes.
 package struct AgentPlan: Hashable, Sendable {
     package var capture: CaptureSettings
     package var uplink: UplinkSettings
@@ -11,18 +11,18 @@ package struct AgentPlan: Hashable, Sendable {
     package var source: String { uplink.sourceName }
 }
 
-/// What a changed configuration means to the agents of a group.
+/// The difference between two configurations of a group.
 package struct AgentGroupChange: Hashable, Sendable {
-    /// Plans of sources that are new.
+    /// Plans of new sources.
     package private(set) var added: [AgentPlan] = []
-    /// Plans of sources that have another one.
+    /// New plans of existing sources.
     package private(set) var changed: [AgentPlan] = []
-    /// Names of sources that are gone.
+    /// Names of removed sources.
     package private(set) var removed: [String] = []
 
     /// - Parameters:
-    ///   - old: what is in force.
-    ///   - new: what is to be; each source once.
+    ///   - old: the current plans.
+    ///   - new: the wanted plans; each source once.
     package init(from old: [AgentPlan], to new: [AgentPlan]) {
         let before = Dictionary(old.map { ($0.source, $0) }) { first, _ in first }
         for plan in new {

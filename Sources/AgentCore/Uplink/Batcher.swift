@@ -3,7 +3,7 @@ import Media
 import Messaging
 import Wire
 
-/// A batch that is ready to be numbered: what the header will say of it, and its bytes.
+/// A complete batch before numbering: the contents of its header, and its bytes.
 struct Batch: Sendable {
     var runs: [SampleRun]
     /// SHA-256 of the payload.
@@ -30,12 +30,12 @@ struct Batch: Sendable {
     }
 }
 
-/// Collects one source's samples into batches: per-message cost is what a receiver pays for, so samples travel together.
+/// Collects one source's samples into batches, because receivers pay per message.
 ///
-/// A batch ends when it is old enough, when it is large enough, and before a picture at which decoding can start, so that no
-/// batch straddles a fragment. In it, samples are grouped by track, pictures first.
+/// A batch ends when it is old or large enough, and before a picture at which decoding can start, so that no batch straddles a
+/// fragment. Samples are grouped by track, video first.
 struct Batcher: Sendable {
-    /// A batch is sent when it has grown to this: far below what a message may carry, so that one more sample fits.
+    /// A batch of this size is complete: far below the message limit, so that one more sample fits.
     static let fullBytes = 1 << 20
 
     private(set) var intervalNanoseconds: Int64
@@ -53,10 +53,10 @@ struct Batcher: Sendable {
 
     var isEmpty: Bool { count == 0 }
 
-    /// Changes how long samples wait, those that wait already included: the batch under way may be due at once.
-    /// - Parameter countsFromCapture: whether the interval counts from a sample's capture: an AAC packet leaves the encoder when the packet
-    ///   after it is complete, 64 ms after its first sample of sound at 48 kHz. What it has cost to encode is taken from the wait, up to half of it:
-    ///   a slow encoder does not make a message of every sample.
+    /// Changes the interval, also for queued samples: the current batch may be due immediately.
+    /// - Parameter countsFromCapture: whether the interval starts at a sample's capture. An AAC packet leaves the encoder when the
+    ///   next one is complete, 64 ms after its first audio frame at 48 kHz. The encoding delay is subtracted from the interval, but
+    ///   at most half of it, so that a slow encoder does not cause one message per sample.
     mutating func setInterval(_ nanoseconds: Int64, countsFromCapture: Bool = false) {
         intervalNanoseconds = nanoseconds
         self.countsFromCapture = countsFromCapture

@@ -1,11 +1,11 @@
 import Media
 import Wire
 
-/// Follows what piled up while the collector was away, until it is all on the collector's disk: readers of the log then know
-/// that the outage is over, and not only the connection back.
+/// Detects when the backlog of an outage is persisted by the collector, so that the log tells the end of the outage, and not only the
+/// reconnection.
 ///
-/// While that is sent, more is captured. The goal is therefore moved to the newest record each time it is reached, until the way
-/// from one goal to the next is short.
+/// More is captured while the backlog is sent. Each time the goal is reached, it is moved to the newest record, until that takes
+/// only a moment.
 struct CatchUp: Hashable, Sendable {
     /// A record: the spool that has it, and its number there.
     struct Goal: Hashable, Sendable {
@@ -17,7 +17,7 @@ struct CatchUp: Hashable, Sendable {
     static let shortestOutageNanoseconds: Int64 = 2_000_000_000
     /// That much is from before an agent's start, or from a fast source: worth a line however short the outage was.
     static let muchBytes = 1_000_000
-    /// Less than that behind is not behind: a fragment and its commit.
+    /// A smaller backlog is normal: a fragment and its commit.
     static let toleranceNanoseconds: Int64 = 3_000_000_000
 
     private enum State: Hashable, Sendable {
@@ -30,7 +30,7 @@ struct CatchUp: Hashable, Sendable {
     private struct Way: Hashable, Sendable {
         var outageNanoseconds: Int64
         var beganNanoseconds: Int64
-        /// What the collector lacked at the beginning, and was captured until the goal was set.
+        /// Backlog at the start, and what was captured until the goal was set.
         var bytes: Int
         var goal: Goal
         var goalNanoseconds: Int64
@@ -48,10 +48,10 @@ struct CatchUp: Hashable, Sendable {
         }
     }
 
-    /// The collector takes records again.
+    /// The collector accepts records again.
     /// - Parameters:
-    ///   - newest: the newest record there is.
-    ///   - keptBytes: what the collector lacks.
+    ///   - newest: the newest record.
+    ///   - keptBytes: the backlog.
     mutating func resumed(newest: Goal, keptBytes: Int, now: Int64) {
         guard case .away(let since) = state else { return }
         let isLong = now - since >= Self.shortestOutageNanoseconds

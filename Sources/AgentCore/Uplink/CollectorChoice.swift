@@ -16,7 +16,7 @@ struct CollectorChoice: Hashable, Sendable {
 
     /// In the source's order; at least one.
     let collectors: [String]
-    /// One that gets the same records as another cursor's collector.
+    /// The endpoint that another cursor uses.
     var excluded: String?
     private var index = 0
     /// When the present one was heard last, or had its turn.
@@ -36,7 +36,7 @@ struct CollectorChoice: Hashable, Sendable {
     }
 
     var present: String { collectors[index] }
-    /// Whether there is another one to go to.
+    /// Whether there is another collector to switch to.
     var hasOthers: Bool { collectors.contains { $0 != present && $0 != excluded } }
 
     /// Something was heard of the present collector.
@@ -61,8 +61,8 @@ struct CollectorChoice: Hashable, Sendable {
         return nil
     }
 
-    /// Gives the next one its turn.
-    /// - Precondition: there is one.
+    /// Switches to the next collector.
+    /// - Precondition: ``hasOthers``.
     mutating func advance(now: Int64) {
         repeat { index = (index + 1) % collectors.count } while present == excluded
         heardNanoseconds = now
@@ -77,11 +77,11 @@ struct CollectorChoice: Hashable, Sendable {
     }
 }
 
-/// The order of collectors for a source by rendezvous hashing: every agent that knows the names finds the same one, sources spread evenly,
-/// and a collector that is added or removed changes nothing between the others.
+/// The order of collectors for a source by rendezvous hashing: all agents derive the same order from the names, sources are
+/// distributed evenly, and adding or removing a collector does not reorder the others.
 ///
-/// The weight of a collector is the 64-bit FNV-1a hash of its name as it is configured, a zero byte and the source's name, mixed by
-/// the finaliser of SplitMix64; the heaviest is first.
+/// A collector's weight is the 64-bit FNV-1a hash of its configured name, a zero byte and the source's name, mixed by the SplitMix64
+/// finaliser; the highest weight is first.
 enum RendezvousOrder {
     static func of(_ collectors: [String], for source: String) -> [String] {
         collectors.map { (name: $0, weight: weight(of: $0, for: source)) }

@@ -2,11 +2,11 @@ import Media
 import Spooling
 import Wire
 
-/// What a spool's directory keeps of the collectors that its records went to: the term, where they go now, what other collectors
-/// hold, and the session that they were in.
+/// Persistent state about collectors in a spool's directory: the term, the present collector, records that other collectors hold, and
+/// their session.
 ///
-/// Text, a value a line, with a checksum in the last one. It is replaced as a whole, and durable before anything is sent that it is
-/// about.
+/// Text with one value per line, and a checksum in the last line. It is replaced atomically, and durable before records are sent that
+/// depend on it.
 struct CollectorNote: Hashable, Sendable {
     /// A session, by the box's clock.
     struct Session: Hashable, Sendable {
@@ -27,22 +27,22 @@ struct CollectorNote: Hashable, Sendable {
     var term: UInt64 = 0
     /// The endpoint of the collector that has the records of this term, as it was configured; empty: none yet.
     var endpoint = ""
-    /// Its name; empty: none.
+    /// The collector's announced name; empty if it has none.
     var name = ""
-    /// The endpoint of the collector that gets the same records; empty: none does.
+    /// The second collector's endpoint; empty if there is none.
     var mirror = ""
-    /// The name that it has told; empty: none.
+    /// The second collector's announced name; empty if it has none.
     var mirrorName = ""
-    /// By spool: what other collectors hold.
+    /// Records that other collectors hold, by spool.
     var held: [SpoolID: [HeldRange]] = [:]
     var session: Session?
 
     init() {}
 
-    /// What the collector is called.
+    /// The collector's name for the log.
     var collectorName: String { Self.called(name, at: endpoint) }
 
-    /// What a collector is called that has told this name.
+    /// A collector's name for the log.
     static func called(_ name: String, at endpoint: String) -> String {
         var text = name.isEmpty ? endpoint : name
         while text.utf8.count > WireLimits.labelBytes { text.removeLast() }

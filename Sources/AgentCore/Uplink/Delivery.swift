@@ -3,38 +3,37 @@ import CollectorClient
 import Spooling
 import Wire
 
-/// One source's way to the collector: its log, and the links that send it.
+/// Delivers one source to its collectors: its record log, and the links that send it.
 ///
-/// A value without threads, sockets and clocks. The records of one boot of the box are one spool of the log, which one link sends.
-/// What earlier boots left is sent first, oldest first, each over connections of its own, while new records are already written behind
-/// it. Where the disk fails, or cannot be used from the start, records go on in memory, as a spool of their own, which moves to the disk
-/// as soon as that takes it.
+/// A value without threads, sockets and clocks. The records of one boot are one spool of the log, which is sent by one link. Spools
+/// of earlier boots are sent first, oldest first, each over its own connection, while new records are written. If the disk fails or
+/// is unusable, new records go to a spool in memory, which moves to the disk when that works again.
 ///
-///     senders:  spool of an earlier boot ─► spool of this boot        (the disk failed: ─► memory, then on the disk again)
+///     senders:  spool of an earlier boot ─► spool of this boot        (disk failure: ─► memory, then the disk again)
 ///             connected                   written
 ///
-/// A record is numbered, written, and only then given to the link: nothing was ever sent that the log does not have.
+/// A record is numbered and written before the link sends it, so every sent record is in the log.
 ///
-/// A collector may want records to be kept although they are on its disk, until its store has them (`released`). New records do not
-/// wait for that: a sender of which everything is persisted is set aside, with its files, and the next one connects. With every new
-/// connection those set aside come first again, because another collector may have less of them; and at the end, to hear that
-/// they are released.
+/// A collector may require that persisted records are kept until its store has them (`released`). New records do not wait for that: a
+/// sender whose records are all persisted is set aside with its files, and the next one connects. After each reconnection, the
+/// set-aside senders come first, because another collector may lack some of their records, and again at the end, to learn that their
+/// records are released.
 ///
-/// There may be several collectors (``CollectorChoice``). What one has acknowledged is not sent to the next, and what it has received
-/// without an acknowledgement is: a record is known by its spool and number, so that two copies of it are never two records. Each
-/// change raises the term (``CollectorNote``), durably, before the next collector is greeted with it.
+/// There may be several collectors (``CollectorChoice``). Records that one has acknowledged are not sent to the next; records without
+/// an acknowledgement are. Copies are recognised, because a record is identified by its spool and number. Each change of collector
+/// raises the term (``CollectorNote``), durably, before the next Hello.
 ///
-/// A spool that was put back to an earlier state (a restored snapshot) would give numbers twice. The collector's greeting shows that: it has
-/// records that this agent has not sent. What is new here goes on under another identity then.
+/// A spool that was restored from a snapshot would assign numbers twice. The collector's Welcome shows that it has records that this
+/// agent has not sent; new records then go to a spool with a new identity.
 struct Delivery<Payload: SpooledPayload>: Sendable {
     typealias Action = AgentAction<Payload>
 
     /// One spool, and the link that sends it.
     private struct Sender: Sendable {
         var link: AgentLink<Payload>
-        /// For the second collector; nil: the records go to one.
+        /// Link to the second collector; nil without one.
         var mirror: AgentLink<Payload>?
-        /// Who numbers its records.
+        /// Identity of its spool.
         let identity: SpoolID
         let place: RecordLog.Place
         let epochs: [Epoch]
@@ -44,17 +43,17 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         var cursor: Cursor<Payload> { link.cursors[0] }
         /// The number of its next record.
         var next: UInt64 { link.nextNumber(of: 0).sequence }
-        /// The highest number that any collector may have.
+        /// Upper bound of the numbers that any collector has.
         var highestSent: UInt64 {
             max(cursor.highestSent, mirror?.cursors[0].highestSent ?? 0)
         }
-        /// The last record that need not be kept.
+        /// The last record that may be deleted.
         var released: UInt64 {
             min(cursor.released, mirror?.cursors[0].released ?? cursor.released)
         }
     }
 
-    /// A sender's place among them.
+    /// Identifies a sender.
     private enum Seat: Hashable {
         case aside(Int)
         case sending(Int)
@@ -63,7 +62,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     /// Between attempts to use a disk again that has failed: twice as long after each failure.
     private static var firstRetryNanoseconds: Int64 { 5_000_000_000 }
     private static var longestRetryNanoseconds: Int64 { 60_000_000_000 }
-    /// Between two times that a spool is given another identity, at least: what was refused again at once is another trouble.
+    /// Minimum interval between two renewals of a spool's identity: a repeated refusal has another cause.
     private static var renewalNanoseconds: Int64 { 600_000_000_000 }
 
     private let settings: UplinkSettings
@@ -74,18 +73,18 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     private var log: RecordLog
     /// The first is connected, the last is written; never empty.
     private var senders: [Sender] = []
-    /// Senders of which everything is persisted and not all is released, oldest first.
+    /// Senders whose records are all persisted, and not all released, oldest first.
     private var setAside: [Sender] = []
     private var policy = SyncPolicy()
     private var retryAt: Int64?
     private var retryNanoseconds = Self.firstRetryNanoseconds
-    /// What this life of the agent has to say of the one before, with its first samples.
+    /// The gap since the agent's previous run, sent with the first samples.
     private var restart: (endNanoseconds: Int64?, text: String)?
     /// When the spool got another identity, last.
     private var renewedAt: Int64?
     /// When the collector was asked again because it took exception to the numbers.
     private var askedAgainAt: Int64?
-    /// Formats that are other ones than in the life before, whose spool goes on.
+    /// Formats that differ from those of the previous run, if its spool is continued.
     private var changedFormats: [TrackFormat] = []
     private var retiredLostSamples: UInt64 = 0
     private var catchUp = CatchUp()
@@ -102,10 +101,10 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     private var recentExchanges: [ReportedExchange] = []
     private static var recentExchangesKept: Int { 32 }
     private static var recentNanoseconds: Int64 { 60_000_000_000 }
-    /// The second collector, where two have to have the records; nil: one is enough.
+    /// The second collector; nil without mirroring.
     private var mirror: MirrorLane<Payload>?
     private var rate = CaptureRate()
-    /// It was said that there is no second collector.
+    /// The warning about a missing second collector was logged.
     private var hasMissedMirror = false
     /// The note could not be written, which was said.
     private var hasNoteFailed = false
@@ -141,8 +140,8 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     /// The number by which exchanges with the collector's clock name the present one.
     var presentEpoch: UInt32 { senders[0].epochs.last?.number ?? SpoolCoding.epoch }
     var isFlowing: Bool { senders[0].link.isFlowing }
-    /// Bytes that are not durable at the collector: of records that are sent next their payload, of the others what they take in
-    /// their spool. A file that the collector has is not counted, although it may still be there.
+    /// Bytes that the collector has not persisted: payloads of the next records to send, and spool bytes of the others. Files that
+    /// the collector has persisted are not counted, although they may exist.
     var keptBytes: Int {
         senders.reduce(0) { total, sender in
             let behind = log.spool(sender.place)?.sizeBytes(from: sender.cursor.windowEnd) ?? 0
@@ -170,7 +169,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     }
     /// Whether the collector takes several records in one message.
     var takesSeveralRecords: Bool { senders[0].link.takesSeveralRecords }
-    /// The delay that live viewers of the source request; nil: it is not watched.
+    /// The delay that live viewers request; nil without viewers.
     var watchNanoseconds: Int64? {
         [senders[0].link, mirrorLink].compactMap { $0?.watchNanoseconds(of: 0) }.min()
     }
@@ -190,12 +189,12 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         }
         return held
     }
-    /// Whether what is kept outlives the process.
+    /// All kept records are on disk.
     var isOnDisk: Bool { (senders + setAside).allSatisfy { $0.place.medium == .disk } }
     /// The spool's directory; nil while there is none.
     var storage: (any SpoolStorage)? { log.disk?.storage }
 
-    // MARK: What the source gives
+    // MARK: Source
 
     mutating func add(_ batch: Batch, payload: Payload, now: Int64) -> [Action] {
         let actions = begin(now: now) + noteRestart(before: batch, now: now)
@@ -225,13 +224,13 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         senders[0].link.add(exchange)
     }
 
-    /// Has what is known of the clocks sent now instead of with the next heartbeat.
+    /// Reports clock exchanges now instead of with the next heartbeat.
     mutating func reportExchanges(now: Int64) -> [Action] {
         let actions = senders[0].link.reportExchanges(now: now)
         return perform(actions, now: now)
     }
 
-    /// Whether a command has stopped the capture; reported at once.
+    /// Sets whether the capture is stopped by a command; reported immediately.
     mutating func setStopped(_ isStopped: Bool, now: Int64) -> [Action] {
         let actions = senders[0].link.setStopped(isStopped, of: 0, now: now)
         let others = changeMirror { $0.setStopped(isStopped, of: 0, now: now) }
@@ -242,7 +241,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     /// Why nothing is heard of the collector, where that is known.
     mutating func setAbsence(_ reason: String?) { senders[0].link.setAbsence(reason) }
 
-    /// State of the source's sound, sent with the next heartbeat.
+    /// Sets the audio state, which is sent with the next heartbeat.
     mutating func setAudio(_ sound: AudioHealth) {
         senders[0].link.setAudio(sound, of: 0)
         _ = changeMirror {
@@ -262,7 +261,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         return performMirror(actions, now: now)
     }
 
-    // MARK: What the network does
+    // MARK: Network
 
     mutating func connected(now: Int64) -> [Action] {
         if note.endpoint != choice.present { turn() }
@@ -327,7 +326,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         return perform(actions, now: now) + tickMirror(now: now) + lookBehind(now: now)
     }
 
-    /// Whether what piled up during an outage has been sent.
+    /// Checks whether the backlog of an outage has been sent.
     private mutating func lookBehind(now: Int64) -> [Action] {
         let newest = CatchUp.Goal(
             spool: senders[senders.count - 1].identity,
@@ -376,7 +375,7 @@ extension Delivery {
         "the box or the agent was restarted; the amount of lost data is unknown"
     }
 
-    /// Finds out what earlier lives left, and goes on with it.
+    /// Opens the spools of earlier runs, and continues them.
     private mutating func takeUp() {
         guard let disk = log.disk else { return begin(in: .memory) }
         let lives = log.earlierSpools()
@@ -390,8 +389,8 @@ extension Delivery {
         if goesOn(last) {
             restart = (last.endNanoseconds, Self.wasNotRunning)
             if hasOtherCollectors {
-                // Had the box been put back to an earlier state, only the collector that it sent to since could tell. Another one
-                // would take other records under numbers that are given.
+                // A restored box would be detected only by the collector with the newest records. Another one would accept different
+                // records under the same numbers.
                 senders[senders.count - 1].link.retire()
                 return begin(in: .disk)
             }
@@ -434,7 +433,7 @@ extension Delivery {
             spool: identity, epochs: epochs)
         let isOnDisk = place.medium == .disk
         own.memoryLimitBytes = isOnDisk ? nil : settings.memoryLimitBytes
-        // What is in memory alone is lost with the process: there, sending is what makes it safe.
+        // Records in memory are safe only once they are sent.
         own.gathers = settings.batch.gathers && isOnDisk
         own.window = log.window(of: place.medium)
         var link = AgentLink<Payload>(settings: own)
@@ -455,7 +454,7 @@ extension Delivery {
         policy = SyncPolicy()
     }
 
-    /// The disk has failed: what comes next is kept in memory, under numbers of its own.
+    /// The disk has failed: new records go to a spool in memory.
     private mutating func leaveDisk(_ error: SpoolError, now: Int64) {
         precondition(senders.last?.place.medium == .disk, "memory takes every record")
         let limit = byteText(settings.memoryLimitBytes)
@@ -470,7 +469,7 @@ extension Delivery {
         begin(in: .memory)
     }
 
-    /// Uses the disk again, if it takes what is in memory: a power cut must not have it.
+    /// Returns to the disk, if records in memory can be written to it.
     private mutating func returnToDisk(now: Int64) {
         guard let retryAt, now >= retryAt, senders.last?.place.medium == .memory else { return }
         self.retryAt = now.clampedAdding(Self.firstRetryNanoseconds)
@@ -493,11 +492,11 @@ extension Delivery {
         log.note(.notice, "samples are kept on disk again, in \(storage.path)")
     }
 
-    /// What earlier lives left on a disk that could not be read when this one began: it is sent first.
+    /// Opens spools of earlier runs on a disk that was not readable at the start; they are sent first.
     private mutating func takeUpEarlierLives(now: Int64) {
         let earlier = log.earlierSpools()
         guard !earlier.isEmpty else { return }
-        // What sends at this moment is not the first any more: it greets when its turn comes.
+        // The sender of the present spool is not the first any more: it sends its Hello when its turn comes.
         _ = senders[0].link.disconnected(now: now)
         let kept = log.collectorNote()
         senders =
@@ -530,7 +529,7 @@ extension Delivery {
         sender.link.cursors[0].follow(old.cursor)
         sender.link.cursors[0].noteSent(through: old.highestSent)
         retiredLostSamples += old.link.lostSamples
-        // Nothing comes behind a goodbye; that it is on disk may be known already.
+        // A Goodbye is the last record; it may be persisted already.
         if old.cursor.goodbye != nil { sender.link.retire() }
         if mirror != nil {
             attachMirror(to: &sender)
@@ -539,7 +538,7 @@ extension Delivery {
         senders[senders.count - 1] = sender
         log.remove(old.place)
         policy = SyncPolicy()
-        // What was on its way is sent again, from the disk: another link begins with another greeting.
+        // Records in flight are sent again from the disk, after a new Hello.
         hasToReconnect = hasToReconnect || senders.count == 1
     }
 
@@ -562,7 +561,7 @@ extension Delivery {
         }
         retiredLostSamples += senders[0].link.lostSamples
         senders.removeFirst()
-        // The source has ended: what is left of it is to be released.
+        // The source has ended: the remaining spools have to be released.
         if senders.isEmpty { takeBack() }
         isBetweenSenders = true
         return [.reconnect(afterMilliseconds: 0)]
@@ -580,7 +579,7 @@ extension Delivery {
         return [.reconnect(afterMilliseconds: 0)]
     }
 
-    /// What was set aside is to be connected again, first.
+    /// Set-aside senders are connected again, first.
     private mutating func takeBack() {
         senders = setAside + senders
         setAside = []
@@ -596,22 +595,22 @@ extension Delivery {
 // MARK: - Collectors
 
 extension Delivery {
-    /// Goes on with what an earlier life has noted of the collectors.
+    /// Applies the note about collectors of an earlier run.
     private mutating func follow(_ kept: CollectorNote) {
         note = kept
         for index in senders.indices { follow(kept, by: &senders[index]) }
     }
 
-    /// Has a spool of an earlier life go on with what that has noted.
+    /// Continues a spool of an earlier run according to its note.
     private func follow(_ kept: CollectorNote, by sender: inout Sender) {
         sender.link.cursors[0].held = kept.held[sender.identity] ?? []
-        // What was released was so by the collector that the note names.
+        // The note's collector had released these records, not the present one.
         if !kept.endpoint.isEmpty, kept.endpoint != note.endpoint {
             sender.link.cursors[0].leave(kept.collectorName)
         }
     }
 
-    /// What the connected sender says of itself and of other collectors.
+    /// The route of the connected sender, for its Hello.
     private func route(of sender: Sender) -> LinkRoute {
         var route = LinkRoute(endpoint: choice.present)
         route.term = note.term
@@ -633,7 +632,7 @@ extension Delivery {
         let former = note.endpoint.isEmpty ? nil : note.collectorName
         for seat in seats {
             self[seat].link.cursors[0].leave(former)
-            // Until the next collector says what it has, nothing is released that only the former one has.
+            // Until the next Welcome, records that only the former collector has are not released.
             if mirror != nil { self[seat].link.cursors[0].rewind() }
         }
         if let former {
@@ -654,8 +653,8 @@ extension Delivery {
         return "\(records) records that are not on this box any more"
     }
 
-    /// A collector has seen a higher term of the spool: this one was put back to an earlier state, or is a copy. Which of its records
-    /// the collector has is in its next greeting.
+    /// A collector has seen a higher term of the spool, which was restored or copied. The next Welcome tells which records the
+    /// collector has.
     private mutating func raiseTerm(above seen: UInt64) {
         note.term = max(note.term, seen) + 1
         log.note(.warning, "the spool's term is raised to \(note.term)")
@@ -670,7 +669,7 @@ extension Delivery {
         return actions.filter { !$0.isReconnection } + moveOn(because: reason, now: now)
     }
 
-    /// Gives the next collector its turn.
+    /// Switches to the next collector.
     private mutating func moveOn(because reason: String, now: Int64) -> [Action] {
         noteSession(isLeaving: true)
         let former = choice.present
@@ -678,7 +677,7 @@ extension Delivery {
         let ending = perform(senders[0].link.disconnected(now: now), now: now)
         choice.advance(now: now)
         mirror?.choice.excluded = choice.present
-        // What the former collector has counts for it alone: the second one may be the same one by then.
+        // The former collector's state does not count for the new one, which may be the second collector.
         if mirror != nil { for seat in seats { self[seat].link.cursors[0].rewind() } }
         moved = "\(former): \(reason)"
         while let text = moved, text.utf8.count > WireLimits.textBytes { moved?.removeLast() }
@@ -688,13 +687,12 @@ extension Delivery {
             + [.reconnect(afterMilliseconds: 0)]
     }
 
-    /// Keeps what another collector needs to go on with the session: in memory each time it is known better, on the disk when it is
-    /// another session.
+    /// Stores the state that another collector needs to continue the session: in memory at each update, on disk for a new session.
     private mutating func noteSession(isLeaving: Bool = false) {
         guard hasOtherCollectors else { return }
         let link = senders[0].link
         if link.isFlowing, link.session.isEmpty, note.session?.collector == note.collectorName {
-            // It has ended there, and must not be continued.
+            // The session has ended there, and must not be continued.
             note.session = nil
             writeNote()
         }
@@ -727,7 +725,7 @@ extension Delivery {
             try log.write(note)
             hasNoteFailed = false
         } catch {
-            // A box with a failed disk must still record. A collector that has seen a higher term refuses what comes after a crash,
+            // A box with a failed disk must still record. After a crash, a collector that has seen a higher term refuses its records,
             // and the term is raised again.
             if !hasNoteFailed {
                 log.note(.error, "\(error); the change of collector is not noted on the disk")
@@ -776,14 +774,14 @@ extension Delivery {
         return perform(actions, now: now) + (mirror == nil ? [] : performMirror(others, now: now))
     }
 
-    /// In front of everything in this life: the formats that are not those of the life before, where its spool goes on.
+    /// The first records of this run: formats that differ from the previous run, if its spool is continued.
     private mutating func begin(now: Int64) -> [Action] {
         let changed = changedFormats
         changedFormats = []
         return changed.flatMap { format in keep(now: now) { KeptRecord(format, at: $0) } }
     }
 
-    /// With the first samples of this life: that there was another, and what is between them.
+    /// Adds the gap since the previous run before the first samples.
     private mutating func noteRestart(before batch: Batch, now: Int64) -> [Action] {
         guard let restart else { return [] }
         self.restart = nil
@@ -796,10 +794,10 @@ extension Delivery {
                 samples: 0, text: restart.text), now: now)
     }
 
-    /// Does what the link asked of the disk, and passes on the rest.
-    /// - Parameter takesBack: whether those set aside are connected first after a lost connection. Not so when the collector has only
-    ///   put off the next sender: it is the same one, and it greets a source only so often. With many spools, the last would never
-    ///   have its turn.
+    /// Performs a link's log actions, and returns the others.
+    /// - Parameter takesBack: whether set-aside senders are connected first after a lost connection. Not if the collector only
+    ///   postponed the next sender: it accepts a limited rate of Hellos per source, and with many spools the last would never be
+    ///   sent.
     private mutating func perform(
         _ actions: [Action], takesBack: Bool = true, now: Int64
     ) -> [Action] {
@@ -815,9 +813,9 @@ extension Delivery {
                 return result + finishSender() + takeNotices()
             case .reconnect(let pause):
                 if takesBack { takeBack() }
-                // The next connection's clock may be another one: of another collector, or of one that has booted.
+                // The next connection may be to another clock.
                 recentExchanges.removeAll()
-                // A collector that has everything closes the connection: only the second one is awaited.
+                // The first collector has everything: only the second one is waited for.
                 let isAtRest = mirror != nil && isPersisted && senders[0].link.unreleasedRecords > 0
                 result.append(
                     isAtRest
@@ -850,8 +848,8 @@ extension Delivery {
         "the box was restored to an earlier state; samples captured since then and not sent are lost"
     }
 
-    /// Whether the collector has records of the open spool that this agent has not sent: the spool, or the
-    /// whole box, is a copy of what it was. Numbers would be given twice.
+    /// Whether the collector has records of the open spool that this agent has not sent: the spool or the whole box was restored or
+    /// copied, and would assign numbers twice.
     private func isPutBack(_ welcome: Welcome, of sender: Sender, now: Int64) -> Bool {
         guard senders.count == 1, sender.identity == senders[0].identity,
             renewedAt.map({ now - $0 >= Self.renewalNanoseconds }) ?? true,
@@ -860,8 +858,8 @@ extension Delivery {
         return state.received > max(sender.highestSent, sender.firstOwn - 1)
     }
 
-    /// Whether to greet again because the collector takes exception to the numbers, for the first time in a while: its next greeting says
-    /// what it has, and so whether the spool was put back. If it was not, the next such refusal is the last.
+    /// Whether to send another Hello after a refusal with the reason `sequence`, for the first time in a while: the next Welcome
+    /// shows whether the spool was restored. If not, the next such refusal is final.
     private mutating func asksAgain(now: Int64) -> Bool {
         guard senders.count == 1,
             askedAgainAt.map({ now - $0 >= Self.renewalNanoseconds }) ?? true
@@ -870,7 +868,7 @@ extension Delivery {
         return true
     }
 
-    /// Goes on under another identity with what the collector cannot have: what this life has captured and not sent.
+    /// Moves records of this run that were not sent to a spool with a new identity.
     private mutating func renew(now: Int64) -> [Action] {
         guard let old = senders.first else { return [] }
         renewedAt = now
@@ -933,14 +931,14 @@ extension Delivery {
                 apply(change, now: now)
             }
         } catch {
-            // Without a durable note of what was dropped nothing may go.
+            // Media is only dropped if that is noted durably.
             if senders.last?.place.medium == .disk { leaveDisk(error, now: now) }
         }
     }
 
     private var allowances: [RecordLog.Allowance] {
         func allowance(_ sender: Sender, isSetAside: Bool) -> RecordLog.Allowance {
-            // Where there is no room for what a second collector lacks, one copy is better than none.
+            // When the spool is full, one persisted copy suffices.
             let second = sender.mirror?.cursors[0]
             return RecordLog.Allowance(
                 place: sender.place,
@@ -952,7 +950,7 @@ extension Delivery {
             + senders.map { allowance($0, isSetAside: false) }
     }
 
-    /// Has the link of a spool follow what the log has given up.
+    /// Applies the log's drops to the link of a spool.
     private mutating func apply(_ change: RecordLog.Change, now: Int64) {
         switch change {
         case .forgot(let place, let number):
@@ -976,12 +974,12 @@ extension Delivery {
 // MARK: - The second collector
 
 extension Delivery {
-    /// Whether two collectors have to have the records.
+    /// Whether records are sent to two collectors.
     var isMirrored: Bool { mirror != nil }
-    /// The endpoint of the second collector to connect to; nil: none for now.
+    /// The endpoint to connect to for the second collector; nil: none at present.
     func mirrorEndpoint(now: Int64) -> String? {
         guard let mirror, mirror.choice.present != choice.present else { return nil }
-        // It is to go on with the session of the first one, which begins with its first sample.
+        // It continues the session of the first one, which exists after the first sample.
         let waits = now - mirror.beganNanoseconds < MirrorLane<Payload>.sessionPatienceNanoseconds
         let knows = note.session?.collector == note.collectorName
         return knows || !waits ? mirror.choice.present : nil
@@ -994,7 +992,7 @@ extension Delivery {
     /// See ``presentEpoch``.
     var mirrorEpoch: UInt32 { mirrorSeat.flatMap { self[$0].epochs.last?.number } ?? presentEpoch }
 
-    /// How it does; nil: there is none.
+    /// State of the second collector; nil without one.
     var mirrorStatus: MirrorStatus? {
         guard let mirror else { return nil }
         var status = MirrorStatus()
@@ -1006,7 +1004,7 @@ extension Delivery {
         return status
     }
 
-    /// How long the box can keep what is captured, at the present rate; nil: unknown.
+    /// How long the spool can store the capture at the present rate; nil if unknown.
     private var spoolLasts: Duration? {
         guard let rate = rate.bytesPerSecond, rate > 0, let medium = senders.last?.place.medium
         else { return nil }
@@ -1015,7 +1013,7 @@ extension Delivery {
         return .seconds(Int64(min(Double(max(0, left)) / rate, 1e9)))
     }
 
-    /// By collector, what it lacks.
+    /// Records that each collector lacks.
     private var owed: [OwedRecords] {
         guard let mirror else { return [] }
         func owed(_ name: String, _ link: (Sender) -> AgentLink<Payload>?) -> OwedRecords {
@@ -1036,9 +1034,9 @@ extension Delivery {
         ]
     }
 
-    // MARK: What its connection does
+    // MARK: Connection
 
-    /// What the connection to the second collector is to do.
+    /// Actions for the second collector's connection.
     mutating func takeMirrorActions() -> [Action] {
         guard let actions = mirror?.actions, !actions.isEmpty else { return [] }
         mirror?.actions = []
@@ -1066,12 +1064,12 @@ extension Delivery {
         }
     }
 
-    /// Its connection is ready.
+    /// The connection is established.
     mutating func mirrorConnected(now: Int64) -> [Action] {
         guard let present = mirror?.choice.present else { return [] }
         if note.mirror != present { turnMirror() }
         if mirror?.isBetweenSpools == false {
-            // It may be another collector than before, or one that has lost its disk.
+            // The collector may be another one, or have lost its disk.
             for seat in seats { self[seat].mirror?.cursors[0].rewind() }
         }
         mirror?.isBetweenSpools = false
@@ -1125,7 +1123,7 @@ extension Delivery {
         return performMirror(actions, now: now) + leaveMirrorIfTold(now: now)
     }
 
-    // MARK: Its links
+    // MARK: Links
 
     private var seats: [Seat] {
         setAside.indices.map { .aside($0) } + senders.indices.map { .sending($0) }
@@ -1146,20 +1144,20 @@ extension Delivery {
         }
     }
 
-    /// The sender whose spool the connection has; nil: there is none.
+    /// The sender of the connected spool; nil if not connected.
     private var mirrorSeat: Seat? {
         guard let connected = mirror?.connected else { return nil }
         return seats.first { self[$0].identity == connected }
     }
 
-    /// The sender that the next connection is for: the oldest with something to send.
+    /// The sender of the next connection: the oldest one that is not persisted.
     private var nextMirrorSeat: Seat? {
         seats.first { !(self[$0].mirror?.isPersisted ?? true) } ?? seats.last
     }
 
     private var mirrorLink: AgentLink<Payload>? { mirrorSeat.flatMap { self[$0].mirror } }
 
-    /// Calls the link that is connected, or is to be connected next.
+    /// Calls the link that is connected or will be connected next.
     private mutating func changeMirror(
         _ body: (inout AgentLink<Payload>) -> [Action]
     ) -> [Action] {
@@ -1170,7 +1168,7 @@ extension Delivery {
         return body(&link)
     }
 
-    /// Gives a sender a link for the second collector, which has none of its records.
+    /// Adds a link to the second collector, which has none of the sender's records.
     private mutating func attachMirror(to sender: inout Sender) {
         let first = min(log.spool(sender.place)?.firstNumber ?? sender.next, sender.next)
         let formats =
@@ -1178,14 +1176,14 @@ extension Delivery {
             ? log.content(of: sender.place, first...first, as: Payload.self).formats : nil
         var link = AgentLink(
             beside: sender.link, from: first, formats: formats ?? log.formats)
-        // What is not kept any more was released by the first collector.
+        // Deleted records were released by the first collector.
         if !note.endpoint.isEmpty { link.cursors[0].leave(note.collectorName) }
         sender.link.cursors[0].setOtherReleased(link.cursors[0].releasable)
         link.cursors[0].setOtherReleased(sender.cursor.releasable)
         sender.mirror = link
     }
 
-    /// Does what the first collector's policy says.
+    /// Follows the first collector's release policy.
     private mutating func followPolicy(now: Int64) {
         guard senders[0].link.isFlowing, let wants = senders[0].link.wantsMirror else { return }
         if wants, settings.collectors.count < 2, !hasMissedMirror {
@@ -1244,7 +1242,7 @@ extension Delivery {
             "records are sent to \(choice.present) alone: it does not ask for two collectors")
     }
 
-    /// Another collector is the second one: as ``turn()``.
+    /// Records a change of the second collector, as ``turn()`` does for the first one.
     private mutating func turnMirror() {
         guard let present = mirror?.choice.present else { return }
         let former =
@@ -1280,7 +1278,7 @@ extension Delivery {
         return takeNotices()
     }
 
-    /// Gives up the connection for another one, at once.
+    /// Closes the connection and reconnects immediately.
     private mutating func disconnectMirror(now: Int64) {
         guard mirror != nil else { return }
         _ = changeMirror { $0.disconnected(now: now) }
@@ -1289,7 +1287,7 @@ extension Delivery {
         mirror?.actions = [.reconnect(afterMilliseconds: 0)]
     }
 
-    // MARK: Its work
+    // MARK: Ticks
 
     private mutating func tickMirror(now: Int64) -> [Action] {
         guard mirror != nil else { return [] }
@@ -1319,7 +1317,7 @@ extension Delivery {
         return performMirror(actions, now: now) + warnOfOneCopy(owed, now: now)
     }
 
-    /// Says that records are at one collector only.
+    /// Warns that records are at one collector only.
     private mutating func warnOfOneCopy(_ owed: [OwedRecords], now: Int64) -> [Action] {
         let (first, second) = (isFlowing, isMirrorFlowing)
         let isDue = mirror?.isNoticeDue(bothFlow: first && second, now: now) ?? false
@@ -1343,7 +1341,7 @@ extension Delivery {
         return "\(seconds / 3_600) h"
     }
 
-    /// Does what a link of the second collector asked of the log, keeps what its connection is to do, and passes on the rest.
+    /// Performs the log actions of a second collector's link, queues those of its connection, and returns the rest.
     private mutating func performMirror(_ actions: [Action], now: Int64) -> [Action] {
         var result: [Action] = []
         var pending = actions[...]
@@ -1358,7 +1356,7 @@ extension Delivery {
                 pending =
                     changeMirror { $0.loaded(records, formats: inForce, of: 0, now: now) } + pending
             case .finished:
-                // Whether anything is to be kept is decided for both together.
+                // `pair()` decides for both links.
                 continue
             case .failed(let line):
                 result.append(.log(LinkLog(.error, "\(line); trying again")))
@@ -1380,7 +1378,7 @@ extension Delivery {
         return result + pair() + takeNotices()
     }
 
-    /// A link that was refused for good is over: another one takes its place.
+    /// Replaces a link that was refused permanently.
     private mutating func replaceFailedMirror() {
         guard let seat = mirrorSeat else { return }
         var sender = self[seat]
@@ -1390,7 +1388,7 @@ extension Delivery {
         mirror?.connected = nil
     }
 
-    /// Releases what both collectors need not have any more.
+    /// Releases records that neither collector needs any more.
     private mutating func pair() -> [Action] {
         for seat in seats {
             guard let second = self[seat].mirror?.cursors[0].releasable else { continue }
@@ -1408,19 +1406,19 @@ extension Delivery {
         return finishSender()
     }
 
-    /// Whether nothing of a spool is to come, or to be kept for either collector.
+    /// Whether a spool is complete and released by both collectors.
     private static func isOver(_ sender: Sender) -> Bool {
         sender.link.isComplete && (sender.mirror?.isComplete ?? true)
     }
 
-    /// What was kept of a spool is deleted for lack of room, up to a record that one collector has on disk.
+    /// Records of a spool were deleted for lack of space, up to one that a collector has persisted.
     private mutating func forget(_ number: UInt64, at seat: Seat, now: Int64) {
         let (first, second) = (self[seat].cursor.persisted, self[seat].mirror?.cursors[0].persisted)
         let (name, own) = (mirror?.collectorName, note.collectorName)
         self[seat].link.cursors[0].forget(through: number, heldBy: name)
         guard let second else { return }
         self[seat].mirror?.cursors[0].forget(through: number, heldBy: own)
-        // What follows has to be greeted with, in a Hello of its own.
+        // The next Hello has to state the new first record.
         if first < number, seat == .sending(0) { hasToReconnect = true }
         if second < number, seat == mirrorSeat { disconnectMirror(now: now) }
     }

@@ -3,8 +3,7 @@ import Media
 import Spooling
 import Wire
 
-/// What replaces a group of pictures that a full log has dropped: one gap, joined with the one before it, and the formats that
-/// changed meanwhile.
+/// Replaces a dropped group of pictures in a full log: one gap, merged with the previous one, and the format changes.
 struct Dropped {
     static let text = "the collector was unreachable for longer than the spool can hold"
 
@@ -14,15 +13,15 @@ struct Dropped {
     private(set) var substitutes: [Spool.Substitute] = []
     /// Samples that are lost now.
     private(set) var samples: UInt64 = 0
-    /// With what was lost before it could be kept.
+    /// Includes samples that were lost before they could be stored.
     private var gapSamples: UInt64 = 0
     private var start: Int64?
     private var end: Int64?
 
     /// - Parameters:
-    ///   - records: those of the group, with gaps where they cannot be read.
-    ///   - formats: those in force at its beginning (nil: unknown) and behind it.
-    ///   - others: the spool's substitutes until now.
+    ///   - records: of the group, with gaps where they are unreadable.
+    ///   - formats: the formats at its start (nil if unknown) and after it.
+    ///   - others: previous replacements in the spool.
     ///   - fixedBelow: the collector may have records with lower numbers.
     init(
         _ records: [KeptRecord<NoPayload>], _ numbers: ClosedRange<UInt64>,
@@ -34,7 +33,7 @@ struct Dropped {
         var changed = Set(
             formats.behind.filter { !(formats.before ?? formats.behind).contains($0) }.map(\.kind))
         var kept = others.filter { $0.numbers.upperBound < numbers.lowerBound }
-        // What was dropped just before, and was not sent since, becomes part of this.
+        // A preceding replacement that was not sent is merged into this one.
         while let last = kept.last, last.numbers.upperBound + 1 == self.numbers.lowerBound,
             last.numbers.lowerBound >= fixedBelow, let record = SpoolCoding.readable(last.body[...])
         {
@@ -43,7 +42,7 @@ struct Dropped {
             if let gap = record.gap { add(gap) }
             if let format = record.format { changed.insert(format.kind) }
         }
-        // The formats that hold behind the gap take its last numbers.
+        // Format records after the gap take its last numbers.
         let updates = formats.behind.filter { changed.contains($0.kind) }
             .prefix(self.numbers.count)
         let firstUpdate = self.numbers.upperBound + 1 - UInt64(updates.count)
@@ -55,7 +54,7 @@ struct Dropped {
                 source: 0, sequence: firstUpdate + UInt64(place), format: format)
             kept.append(Self.substitute(KeptRecord(update)))
         }
-        // An earlier life may have begun behind what it had sent.
+        // An earlier run may have started after the records that it had sent.
         substitutes = kept + others.filter { $0.numbers.lowerBound > numbers.upperBound }
     }
 

@@ -1,31 +1,30 @@
 import Media
 package import Wire
 
-/// The second collector of a source whose records two collectors have to have on disk (`--release mirrored`): which one it is, and
-/// what its connection is to do.
+/// State of the second collector of a source with `--release mirrored`: its choice and its connection.
 ///
-/// The links are beside those of the first collector, one for each spool; this is what they have in common.
+/// The links, one per spool, are stored with those of the first collector.
 struct MirrorLane<Payload: Sendable>: Sendable {
-    /// For this long it waits for the first collector's session, which it is to go on with.
+    /// Maximum wait for the first collector's session, which the second one continues.
     static var sessionPatienceNanoseconds: Int64 { 5_000_000_000 }
-    /// A collector that refuses for good is asked again after this time.
+    /// Delay after a permanent refusal.
     static var refusedMilliseconds: Int64 { 10_000 }
-    /// What tells the commands of this connection from those of the other one.
+    /// Distinguishes command identifiers of this connection from those of the first one.
     static var commandBit: UInt64 { 1 << 63 }
-    /// How long only one collector has what is recorded before the log says so, and how often it says it again.
+    /// Time with one collector only until the warning, and until it is repeated.
     private static var aloneNanoseconds: Int64 { 10_000_000_000 }
     private static var againNanoseconds: Int64 { 600_000_000_000 }
 
     var choice: CollectorChoice
-    /// The spool that the connection sends; nil: there is no connection.
+    /// The spool of the current connection; nil if not connected.
     var connected: SpoolID?
-    /// One spool is sent, and the next is not connected yet.
+    /// One spool is complete, and the next one is not connected yet.
     var isBetweenSpools = false
-    /// The collector's name; empty: it has told none.
+    /// The announced name; empty if the collector has none.
     var name = ""
-    /// Messages for the connection, and when it is to be another one.
+    /// Queued actions for the connection.
     var actions: [AgentAction<Payload>] = []
-    /// Since when there is a second collector.
+    /// Start of mirroring.
     let beganNanoseconds: Int64
     private var aloneSince: Int64?
     private var nextNotice: Int64 = 0
@@ -35,10 +34,10 @@ struct MirrorLane<Payload: Sendable>: Sendable {
         beganNanoseconds = now
     }
 
-    /// What the collector is called.
+    /// Name for the log.
     var collectorName: String { CollectorNote.called(name, at: choice.present) }
 
-    /// Whether it is time to say that records are at one collector only.
+    /// Whether the warning about a single copy is due.
     mutating func isNoticeDue(bothFlow: Bool, now: Int64) -> Bool {
         guard !bothFlow else {
             aloneSince = nil
@@ -54,24 +53,24 @@ struct MirrorLane<Payload: Sendable>: Sendable {
     }
 }
 
-/// How one of the two collectors of a source does.
+/// State of mirroring, for status output.
 package struct MirrorStatus: Hashable, Sendable {
     /// The endpoint of the second collector.
     package var collector = ""
     package var isConnected = false
-    /// By collector, what it lacks.
+    /// Records that each collector lacks.
     package var owed: [OwedRecords] = []
-    /// How long the box can keep what is owed at the present rate; nil: unknown.
+    /// How long the spool can store what is owed, at the present rate; nil if unknown.
     package var lasts: Duration?
-    /// Why the second collector cannot be reached, if that is known.
+    /// Why the second collector cannot be reached; nil if unknown.
     package var trouble: String?
 
     package init() {}
 
-    /// Less than that is on its way, and not owed.
+    /// Fewer bytes are in transit, and not reported as owed.
     private static let owedBytes: UInt64 = 10_000_000
 
-    /// What follows the first collector's endpoint in a status line: where records go besides, and what is kept for whom.
+    /// Follows the first collector's endpoint in a status line: the second collector, and the records owed to each.
     package var text: String {
         let owed = owed.filter { $0.bytes >= Self.owedBytes }
         let kept = owed.map { "; \(byteText(Int(clamping: $0.bytes))) kept for \($0.collector)" }
@@ -83,13 +82,13 @@ package struct MirrorStatus: Hashable, Sendable {
     }
 }
 
-/// How many bytes a source gives, over the last seconds.
+/// Data rate of a source over the last seconds.
 struct CaptureRate: Hashable, Sendable {
     private static let windowNanoseconds: Int64 = 10_000_000_000
 
     private var bytes = 0
     private var sinceNanoseconds: Int64?
-    /// Nil: not known yet.
+    /// Nil until it is measured.
     private(set) var bytesPerSecond: Double?
 
     mutating func add(_ count: Int, now: Int64) {

@@ -3,13 +3,13 @@ import Media
 import Spooling
 import Wire
 
-/// The records of one source: numbered, kept as long as cursors need them, and dropped where that takes too much room.
+/// The records of one source: numbers them, stores them while cursors need them, and drops them when space is exhausted.
 ///
-/// A value without threads, sockets and clocks. It consists of spools, each with an identity and numbers of its own, in two volumes: the
-/// disk, and memory where there is no disk or it has failed. A volume that is full gives up records in this order:
+/// A value without threads, sockets and clocks. It has spools, each with an identity and numbers, in two volumes: the disk, and
+/// memory if there is no disk or it has failed. A full volume deletes records in this order:
 ///
-/// 1. files of which every record is on the disk of each collector that has to have it;
-/// 2. the oldest groups of pictures that no collector can have. Each gives way to a gap that says how much is missing.
+/// 1. files with records that all required collectors have persisted; 2. the oldest groups of pictures that no collector can have,
+/// each replaced by a gap with the number of samples.
 struct RecordLog: Sendable {
     enum Medium: Hashable, Sendable { case disk, memory }
 
@@ -19,7 +19,7 @@ struct RecordLog: Sendable {
         let generation: UInt32
     }
 
-    /// What the cursors allow to be removed from a spool.
+    /// The records that cursors allow to be removed from a spool.
     struct Allowance {
         let place: Place
         /// Records up to this one are on the collector's disk.
@@ -30,18 +30,18 @@ struct RecordLog: Sendable {
         let isSetAside: Bool
     }
 
-    /// What a full volume has given up.
+    /// A change by a full volume.
     enum Change {
         case forgot(Place, through: UInt64)
         case removed(Place)
         case dropped(Place, from: UInt64, samples: UInt64)
     }
 
-    /// Spools in one place, within one limit.
+    /// Spools on one medium, with one limit.
     private struct Volume: Sendable {
         var spools: SpoolSet
         var dropping: DropPolicy
-        /// Of what is only kept because it is not released.
+        /// Drop policy for records that are persisted but not released.
         var forgetting: DropPolicy
 
         init(_ spools: SpoolSet) {
@@ -92,7 +92,7 @@ struct RecordLog: Sendable {
     func window(of medium: Medium) -> RecordWindow {
         var window = RecordWindow()
         window.memoryBytes = Self.windowBytes(of: medium, memoryLimitBytes)
-        // More than the credit that a collector gives.
+        // More than the credit window of a collector.
         window.inFlightBytes = min(
             Self.largestWindowBytes, (volumes[medium]?.spools.limitBytes ?? .max) / 2)
         window.isPaced = medium == .disk
@@ -113,7 +113,7 @@ struct RecordLog: Sendable {
     /// Uses a disk that could not be opened before.
     mutating func add(disk: SpoolSet) { volumes[.disk] = Volume(disk) }
 
-    /// What earlier lives left on the disk, oldest first. Spools that cannot be read are deleted, and reported.
+    /// Spools of earlier runs on the disk, oldest first. Unreadable spools are deleted and reported.
     mutating func earlierSpools() -> [EarlierSpool] {
         guard let disk else { return [] }
         for complaint in disk.complaints { note(.error, complaint) }
@@ -186,7 +186,7 @@ struct RecordLog: Sendable {
 
     // MARK: The collectors
 
-    /// What is kept beside the spools; nil: nothing, or it cannot be read.
+    /// The note beside the spools; nil if there is none, or it is unreadable.
     mutating func collectorNote() -> CollectorNote? {
         guard let disk else { return nil }
         do throws(SpoolError) {
@@ -235,7 +235,7 @@ struct RecordLog: Sendable {
         let record = make(
             RecordNumber(
                 source: 0, sequence: spool(place)?.nextNumber ?? 1, epoch: SpoolCoding.epoch))
-        // A change of format is in force behind its record, not at it; but who begins there may as well know it.
+        // A format applies after its record, but a cursor that starts there may use it as well.
         if let format = record.format { formats = formats.replacing(format) }
         try write(record, to: place, formats: formats, staysShort: staysShort, now: now)
         return record
@@ -312,9 +312,9 @@ struct RecordLog: Sendable {
         }
     }
 
-    /// Gives up records of a volume that is full: call it until nothing changes.
-    /// - Parameter allowances: those of all spools, oldest first; the last one is the one that is written.
-    /// - Throws: when the disk does not take the note of what is dropped: without that nothing may go.
+    /// Deletes records of a full volume: call it until nothing changes.
+    /// - Parameter allowances: of all spools, oldest first; the last one is being written.
+    /// - Throws: if the note about dropped records cannot be written; nothing is dropped then.
     mutating func makeRoom(
         in medium: Medium, _ allowances: [Allowance]
     ) throws(SpoolError) -> Change? {
@@ -343,7 +343,7 @@ struct RecordLog: Sendable {
         let place = allowance.place
         let oldest = spool(place)?.oldestReleasable
         if oldest == nil, allowance.isSetAside {
-            // Of a spool that ends, the last file holds no next number: it goes with what is known of it.
+            // The last file of a completed spool has no next number: the spool is removed as a whole.
             remove(place)
             guard spool(place) == nil else { return nil }
             noteForgetting(in: place.medium)

@@ -49,7 +49,7 @@ final class SpoolSynchronizer: Sendable {
         work.signal()
     }
 
-    /// What went wrong since the last call.
+    /// The error since the last call.
     func takeFailure() -> SpoolError? {
         state.withLock { state in
             defer { state.failure = nil }
@@ -57,7 +57,7 @@ final class SpoolSynchronizer: Sendable {
         }
     }
 
-    /// Lets the thread end, after what it is doing.
+    /// Ends the thread after its current work.
     func stop() {
         state.withLock { $0.isStopped = true }
         work.signal()

@@ -13,7 +13,7 @@ package import Wire
 ///
 /// Any thread may offer samples; it never blocks. One thread of the uplink's own drives the protocol and owns the sockets.
 package final class Uplink: Sendable {
-    /// What capture has given since the uplink's thread looked last.
+    /// Samples and events of the capture since the uplink's thread last took them.
     struct Inbox {
         enum Event {
             case batch(Batch)
@@ -47,8 +47,8 @@ package final class Uplink: Sendable {
 
         mutating func append(_ event: Event) { events.append(event) }
 
-        /// Adds a batch, or what its loss is when the uplink's thread has not come round for too long: a disk that stands still
-        /// must not cost all memory.
+        /// Adds a batch. If the uplink's thread has been blocked for too long, for example by a hanging disk, adds a loss instead, to
+        /// bound memory.
         mutating func append(_ batch: Batch) {
             hasVideo = hasVideo || batch.beginsDecodable != nil
             let canBeDecoded = batch.beginsDecodable ?? !hasVideo
@@ -76,7 +76,7 @@ package final class Uplink: Sendable {
     let settings: UplinkSettings
     let logger: Logger
     let wakeUp: WakeUp
-    /// What is on the disk; nil: it cannot be used yet, or samples are kept in memory alone.
+    /// Spools on disk; nil if the disk is not usable yet, or samples are kept in memory only.
     let disk: SpoolSet?
     /// Why there was no spool at the start, although there should have been one.
     let spoolTrouble: String?
@@ -137,32 +137,33 @@ package final class Uplink: Sendable {
         }
     }
 
-    // MARK: What the collector asks
+    // MARK: Commands of the collector
 
-    /// Does what the collector asks; called on the uplink's thread, must not block it.
+    /// Executes a command of the collector; called on the uplink's thread, must not block it.
     package typealias CommandHandler = @Sendable (Command) -> Void
 
     /// Closures that query and notify the capture.
     ///
-    /// Functions are in a structure: one that is a ``Mutex``'s own value is wrapped once more each time it is read, so that every call
-    /// is slower and needs more stack than the one before.
+    /// In a structure, because a closure that is itself the value of a ``Mutex`` is re-wrapped at each access, which costs time and
+    /// stack.
     private struct Capture {
         var obey: CommandHandler?
         var isStopped: (@Sendable () -> Bool)?
         var isWatched: (@Sendable () -> Void)?
     }
 
-    /// Says who does what the collector asks; the answer goes to ``answer(_:payload:)``.
+    /// Sets the command handler; results are passed to ``answer(_:payload:)``.
     package func obey(with handler: @escaping CommandHandler) {
         capture.withLock { $0.obey = handler }
     }
 
-    /// Sets the closure that says whether a command has stopped the capture; called on the uplink's thread, must not block it.
+    /// Sets the closure that tells whether the capture is stopped by a command. It is called on the uplink's thread, and must not
+    /// block.
     package func askWhetherStopped(_ question: @escaping @Sendable () -> Bool) {
         capture.withLock { $0.isStopped = question }
     }
 
-    /// Sets the closure that is called for a new live viewer; called on the uplink's thread, must not block it.
+    /// Sets the closure that is called for a new live viewer. It is called on the uplink's thread, and must not block.
     package func tellOfWatchers(_ listener: @escaping @Sendable () -> Void) {
         capture.withLock { $0.isWatched = listener }
     }
@@ -173,7 +174,7 @@ package final class Uplink: Sendable {
         wakeUp.signal()
     }
 
-    // MARK: What capture gives
+    // MARK: Capture
 
     /// The source's tracks: once, before anything else.
     package func begin(formats: [TrackFormat]) {
@@ -235,7 +236,7 @@ package final class Uplink: Sendable {
         return outcome.withLock { $0 } ?? .complete
     }
 
-    /// Gives up what is not durable by then; ``wait()`` then says how much that was.
+    /// Stops sending after a delay; ``wait()`` then returns with the amount that is not durable.
     package func abandon(after delay: Duration) {
         let deadline = MonotonicClock().nowNanoseconds + delay.nanoseconds
         inbox.withLock { inbox in
@@ -249,7 +250,7 @@ package final class Uplink: Sendable {
 
     // MARK: For the uplink's thread
 
-    /// Everything that has been given, in order, and what else the thread must know.
+    /// All samples and events in order, and the deadline of a stop.
     func takeEvents() -> (events: [Inbox.Event], deadline: Int64?) {
         inbox.withLock { inbox in
             if let batch = inbox.batcher.takeDue(now: MonotonicClock().nowNanoseconds) {
@@ -259,8 +260,8 @@ package final class Uplink: Sendable {
         }
     }
 
-    /// The source is watched live, or not any more.
-    /// - Parameter nanoseconds: the delay that viewers request; nil: it is not watched.
+    /// Live viewing has started, changed or ended.
+    /// - Parameter nanoseconds: the delay that viewers request; nil without viewers.
     func setWatch(_ nanoseconds: Int64?) {
         let interval = settings.batch.recordNanoseconds(watched: nanoseconds)
         inbox.withLock { inbox in
@@ -288,10 +289,10 @@ package final class Uplink: Sendable {
         }
     }
 
-    /// Whether a command has stopped the capture.
+    /// Whether the capture is stopped by a command.
     var isCaptureStopped: Bool { capture.withLock { $0.isStopped }?() ?? false }
 
-    /// The source has a new live viewer, who cannot decode anything before the next keyframe.
+    /// A new live viewer needs a keyframe.
     func beginsToBeWatched() { capture.withLock { $0.isWatched }?() }
 
     /// The collector asks for something.
@@ -322,7 +323,7 @@ package struct UplinkError: Error, Hashable, CustomStringConvertible {
 }
 
 extension EncodedSample {
-    /// What keeps the sample from being sent, in one line.
+    /// Why the sample cannot be sent, on one line; nil if it can.
     var flaw: String? {
         if data.isEmpty { return "it is empty" }
         if data.count > WireLimits.payloadBytes {

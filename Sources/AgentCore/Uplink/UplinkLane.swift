@@ -4,45 +4,45 @@ import Messaging
 import Trust
 import Wire
 
-/// One of an uplink's connections, with what is known of its other end. Confined to the uplink's thread, whose loop has two of them.
+/// One of an uplink's two connections, with the state of its collector. Confined to the uplink's thread.
 final class UplinkLane {
     enum Role: Hashable, Sendable {
-        /// To the collector of the source.
+        /// The source's collector.
         case first
-        /// To the second one, where two have to have the records.
+        /// The second collector, with `--release mirrored`.
         case mirror
     }
 
     enum Phase {
-        /// No connection until then, on the monotonic clock.
+        /// Waits before connecting until a time of the monotonic clock.
         case pausing(until: Int64)
-        /// The sockets wait for the collector.
+        /// The sockets are connecting.
         case connecting
-        /// Connected; the collector's clock is being asked.
+        /// Connected, and measuring the collector's clock.
         case probing
         case greeted
     }
 
-    /// While the clocks are learnt, what was learnt is sent so often: a tenth of what a collector lets one peer send.
+    /// Report interval during the initial clock measurement: a tenth of the rate that a collector allows.
     private static let reportNanoseconds: Int64 = 150_000_000
-    /// A name is looked up only where a collector is not there at once: most are, and the resolver takes memory.
+    /// Delay before a host name is resolved to explain a failure: the resolver uses memory, and most connections succeed at once.
     private static let lookUpAfterNanoseconds: Int64 = 500_000_000
 
     let role: Role
     var phase = Phase.pausing(until: .min)
-    /// Nil while it pauses.
+    /// Nil while pausing.
     var connection: LinkConnection?
     private(set) var endpoint: String
     var prober = ClockProber(epoch: 0, now: 0)
     var outgoing: [(header: [UInt8], payload: SharedBytes?)] = []
     var greeting = GreetingWatch()
-    /// Why the collector is not heard of.
+    /// Why the collector is unreachable.
     private(set) var absence: String?
     private var hostCheck: HostLookup
-    /// Since when the collector is not there.
+    /// Time since which the collector has been unreachable.
     private var absentSince: Int64?
     private var reportedNanoseconds: Int64 = 0
-    /// Of agents that lose a collector together, each comes back at another time.
+    /// Jittered, so that agents that lose a collector together do not reconnect together.
     private var pauses = ReconnectPauses(of: .random())
 
     init(_ role: Role, endpoint: String) {
@@ -51,13 +51,13 @@ final class UplinkLane {
         hostCheck = HostLookup(of: endpoint)
     }
 
-    /// Whether a connection is due, which is to be made to this endpoint.
+    /// Whether a connection should be opened.
     func isDue(now: Int64) -> Bool {
         guard connection == nil, case .pausing(let until) = phase else { return false }
         return now >= until
     }
 
-    /// Goes to an endpoint from now on.
+    /// Changes the endpoint of the next connection.
     func follow(_ endpoint: String) {
         guard endpoint != self.endpoint else { return }
         self.endpoint = endpoint
@@ -65,12 +65,12 @@ final class UplinkLane {
         greeting = GreetingWatch()
     }
 
-    /// Another connection is to be made after a pause; the present one is given up by the loop.
+    /// Schedules a reconnection; the loop closes the present connection.
     func pause(milliseconds: Int64, now: Int64) {
         phase = .pausing(until: now + pauses.next(usualMilliseconds: milliseconds) * 1_000_000)
     }
 
-    /// Whether messages can be sent over it.
+    /// Whether messages can be sent.
     var isReady: Bool {
         switch phase {
         case .probing, .greeted: connection != nil
@@ -82,7 +82,7 @@ final class UplinkLane {
         if case .pausing = phase { true } else { false }
     }
 
-    /// Whether what was learnt of the clocks is to be sent now.
+    /// Whether clock exchanges should be reported now.
     func isReportDue(now: Int64) -> Bool {
         guard prober.isLearning(now: now), now - reportedNanoseconds >= Self.reportNanoseconds
         else { return false }
@@ -90,7 +90,7 @@ final class UplinkLane {
         return true
     }
 
-    /// Finds out why the collector is not heard of.
+    /// Diagnoses why the collector is unreachable.
     func lookForCollector(isFlowing: Bool, now: Int64) {
         guard !isFlowing else {
             absence = nil
@@ -105,12 +105,12 @@ final class UplinkLane {
             ?? (isEarly ? nil : hostCheck.trouble(now: now))
     }
 
-    /// How long the thread may sleep for it, milliseconds; nil: as long as usual.
+    /// Maximum sleep of the thread in milliseconds; nil: the usual tick.
     func waitMilliseconds(now: Int64) -> Int? {
         switch phase {
         case .probing, .greeted: Int(max(0, prober.dueNanoseconds - now) / 1_000_000) + 1
         case .pausing(let until):
-            // One that is due has been made, if there is anywhere to go.
+            // One that is due is already open, unless there is no endpoint.
             until > now
                 ? Int(max(0, min(until.clampedSubtracting(now), 1_000_000_000)) / 1_000_000) + 1
                 : nil

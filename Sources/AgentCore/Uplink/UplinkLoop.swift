@@ -8,7 +8,7 @@ import Spooling
 import Trust
 import Wire
 
-/// The uplink's thread: makes connections, and carries messages between them and the links.
+/// The loop of an uplink's thread: opens connections, and passes messages between them and the links.
 struct UplinkLoop: ~Copyable {
     /// How long the thread sleeps at most: batches and heartbeats are looked at that often.
     private static let tickMilliseconds = 50
@@ -17,19 +17,19 @@ struct UplinkLoop: ~Copyable {
     private var delivery: Delivery<SharedBytes>
     private var synchronizer: SpoolSynchronizer?
     private let first: UplinkLane
-    /// Idle where one collector is enough.
+    /// Idle without mirroring.
     private let second: UplinkLane
-    /// Watches the connections that there are; nil: they have changed.
+    /// Polls the open connections; nil after a change.
     private var poller: Poller?
     private var outcome: UplinkOutcome?
     private var turns: UInt64 = 0
-    /// What went wrong last, while nothing is sent.
+    /// The last error, while nothing is sent.
     private var trouble: String?
-    /// When records last went to the collector, or the source ended: the linger of an unrequested end counts from there.
+    /// Last time records were sent, or the end of the source: start of the linger unless a stop was requested.
     private var progressNanoseconds: Int64 = 0
     private var hasSaidGoodbye = false
     private var spoolTrouble: String?
-    /// The delay that viewers of the source request.
+    /// The delay that live viewers request.
     private var watchNanoseconds: Int64?
     private var watchers = WatcherArrivals()
 
@@ -88,7 +88,7 @@ struct UplinkLoop: ~Copyable {
         return outcome ?? .complete
     }
 
-    /// Makes a connection that is due, and gives up one that is not wanted any more.
+    /// Opens a connection that is due, and closes one that is not wanted.
     private mutating func open(_ lane: UplinkLane, in context: Context) throws(MessagingError) {
         let now = MonotonicClock().nowNanoseconds
         guard let endpoint = lane === first ? delivery.endpoint : delivery.mirrorEndpoint(now: now)
@@ -110,7 +110,7 @@ struct UplinkLoop: ~Copyable {
         if !lane.isPausing { lane.phase = .pausing(until: .min) }
     }
 
-    /// Waits for a message, an event or something of the capture; what that gives is kept meanwhile.
+    /// Blocks until a message, a socket event or a captured sample is available, and queues it.
     private mutating func wait() throws(MessagingError) {
         if poller == nil {
             var poller = Poller()
@@ -140,7 +140,7 @@ struct UplinkLoop: ~Copyable {
 }
 
 extension UplinkLoop {
-    /// What capture has given, and the time that has passed.
+    /// Takes samples and events of the capture, and updates timers.
     private mutating func takeIn(now: Int64) {
         uplink.wakeUp.drain()
         let wish = delivery.watchNanoseconds
@@ -202,17 +202,17 @@ extension UplinkLoop {
         uplink.setStatus(status)
     }
 
-    /// Whether to wait no longer. If the end was not requested, what is on the box's disk waits for a collector that is not there
-    /// as long as the linger says; what would be lost waits on.
+    /// Whether to end. Without a requested stop, records on disk wait for an unreachable collector until the linger is over; records
+    /// in memory are waited for without limit.
     private func isOver(_ deadline: Int64?, now: Int64) -> Bool {
         if let deadline { return now >= deadline }
         return hasSaidGoodbye && isKept
             && now - progressNanoseconds >= uplink.settings.linger.nanoseconds
     }
 
-    /// Finds out why collectors are not heard of.
+    /// Diagnoses why collectors are unreachable.
     private mutating func lookForCollectors(now: Int64) {
-        // While only releases are awaited, nothing goes to the collector.
+        // While only a release is pending, no records are sent.
         let sends = delivery.isFlowing && !(hasSaidGoodbye && delivery.isPersisted)
         let sendsMore =
             delivery.isMirrorFlowing && !(hasSaidGoodbye && delivery.isMirrorPersisted)
@@ -238,7 +238,7 @@ extension UplinkLoop {
         if !names.isEmpty { synchronizer.start(names) }
     }
 
-    /// Whether what has not been sent outlives this process.
+    /// Unsent records are on disk, and survive the process.
     private var isKept: Bool { delivery.isOnDisk && delivery.storage != nil }
 
     private var outcomeOfGivingUp: UplinkOutcome {
@@ -273,7 +273,7 @@ extension UplinkLoop {
             + "reached the collector's disk\(why)\(kept)"
     }
 
-    /// Follows what happens to a connection.
+    /// Processes a connection's socket events.
     private mutating func takeEvents(_ lane: UplinkLane) throws(MessagingError) {
         while let event = try lane.connection?.nextEvent() ?? nil {
             let now = MonotonicClock().nowNanoseconds
@@ -292,7 +292,7 @@ extension UplinkLoop {
             case .disconnected:
                 // Before the first success libzmq tries again by itself.
                 if case .connecting = lane.phase { continue }
-                // What the collector said last, perhaps that everything is on disk, came before the end.
+                // Messages before the disconnection may acknowledge records.
                 try takeMessages(lane)
                 switch lane.role {
                 case .first: perform(delivery.disconnected(now: MonotonicClock().nowNanoseconds))

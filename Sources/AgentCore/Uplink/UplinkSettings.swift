@@ -12,7 +12,7 @@ package struct UplinkSettings: Hashable, Sendable {
     package var software: String
     /// How long samples wait for others.
     package var batch: BatchLength
-    /// What is kept in memory while the collector is away, where there is no spool or it fails.
+    /// Memory limit while the collector is unavailable, without a spool or after its failure.
     package var memoryLimitBytes: Int
     /// How the connections are protected.
     package var security = SocketSecurity.plain
@@ -25,7 +25,7 @@ package struct UplinkSettings: Hashable, Sendable {
     /// How long to go on sending once the agent is to end, or the source has ended and there is no collector.
     package var linger = UplinkSettings.defaultLinger
 
-    /// Well within what a service manager waits (`TimeoutStopSec=30`), which kills the agent then.
+    /// Shorter than the service manager's timeout (`TimeoutStopSec=30`).
     package static let defaultLinger = Duration.seconds(10)
 
     /// How the connections to one of the collectors are protected.
@@ -60,20 +60,20 @@ package struct UplinkSettings: Hashable, Sendable {
 
 /// How long samples wait for others before they become a record, and records before they are sent.
 package enum BatchLength: Hashable, Sendable {
-    /// Records of 100 ms. While the source is not watched, those of half a second are sent together; while it is, records are as
-    /// short as they wish, and are sent at once. Where samples are kept in memory alone nothing is gathered.
+    /// Records of 100 ms, batched for half a second while there are no viewers. With viewers, records have the requested length and
+    /// are sent immediately. Records in memory only are not batched.
     case automatic
     /// Records of this length, each sent at once; zero: each sample is a record.
     case fixed(Duration)
 
-    /// Length of a record of an unwatched source: the loss in a crash of the box, besides unsynchronised records.
+    /// Record length without viewers: with unsynchronised records, the loss if the box crashes.
     private static let usual = Duration.milliseconds(100)
 
     /// Whether records may wait for others.
     var gathers: Bool { self == .automatic }
 
-    /// How long samples wait for others.
-    /// - Parameter watched: the delay that viewers request, nanoseconds; nil: the source is not watched.
+    /// Time for which samples are gathered into a record.
+    /// - Parameter watched: the delay that viewers request, nanoseconds; nil without viewers.
     func recordNanoseconds(watched: Int64?) -> Int64 {
         switch self {
         case .automatic: min(Self.usual.nanoseconds, watched ?? .max)
@@ -98,12 +98,11 @@ package struct SpoolSettings: Hashable, Sendable {
 package enum UplinkOutcome: Hashable, Sendable {
     /// Everything is durable at the collector.
     case complete
-    /// Told not to wait any longer: one line that says how much is kept on the disk, for the next start.
+    /// Stopped before everything was sent. One line with the amount that is on disk for the next start.
     case kept(String)
-    /// Told not to wait any longer, while the collector did not admit this box's key: one line that says so, and how much is kept or
-    /// lost.
+    /// Stopped while the collector refused this box's key. One line with that, and with the amount that is kept or lost.
     case refused(String, isKept: Bool)
-    /// One line that says what was wrong, or how much was given up.
+    /// One line with the reason, or with the amount that was given up.
     case failed(String)
 }
 
@@ -118,7 +117,7 @@ package struct UplinkStatus: Hashable, Sendable {
     package var term: UInt64 = 0
     /// Records that other collectors hold, by their names.
     package var held: [String: UInt64] = [:]
-    /// Of the second collector, where two have to have the records; nil: one is enough.
+    /// State of the second collector; nil without mirroring.
     package var mirror: MirrorStatus?
     /// Bytes that are not durable at the collector.
     package var keptBytes = 0
@@ -126,7 +125,7 @@ package struct UplinkStatus: Hashable, Sendable {
     package var lostSamples: UInt64 = 0
     /// Of the last clock exchange.
     package var roundTripNanoseconds: Int64?
-    /// Why nothing can be sent, in one line; nil: it can, or this is unknown.
+    /// Why nothing can be sent, on one line; nil if it can, or the reason is unknown.
     package var trouble: String?
     /// Why samples are not kept on disk, although they should be.
     package var spoolTrouble: String?

@@ -24,7 +24,7 @@ enum ALSAError: Error, Hashable {
     /// The device has no supported sample format.
     case noFormat
 
-    /// Throws what a call has returned, if it is an error.
+    /// Throws if a call's result is an error.
     @discardableResult
     static func check(_ result: Int32) throws(ALSAError) -> Int32 {
         if result < 0 { throw .call(result) }

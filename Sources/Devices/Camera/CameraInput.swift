@@ -4,7 +4,7 @@ package import Media
 ///
 /// The buffer is returned to the driver with the last reference to ``owner``; while many are in use, the driver has to
 /// drop pictures.
-// @unchecked: `owner` grants exclusive access to the bytes, and the driver does not write to them meanwhile.
+// @unchecked: `owner` grants exclusive access to the bytes, and the driver does not write to them during its lifetime.
 package struct CameraPicture: @unchecked Sendable {
     /// The driver's sequence number.
     package var sequence: UInt32

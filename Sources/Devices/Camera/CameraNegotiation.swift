@@ -1,6 +1,6 @@
 import Media
 
-/// Why a camera cannot satisfy a request, and what it has instead.
+/// Why a camera cannot satisfy a request, and the available alternatives.
 package struct CameraMismatch: Error, Hashable {
     package var reason: String
 }

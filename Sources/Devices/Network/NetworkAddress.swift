@@ -11,13 +11,13 @@ struct NetworkAddress: Sendable {
     /// `AF_INET` or `AF_INET6`.
     var family: Int32 { Int32(storage.ss_family) }
 
-    /// Looks a host up. A name server may take its time: `isWanted` is asked meanwhile, ten times a second.
-    /// - Returns: nil when it is not wanted any more.
-    /// - Throws: why it has no address.
+    /// Resolves a host name. `isWanted` is called ten times a second during the wait.
+    /// - Returns: nil if it became false.
+    /// - Throws: the reason why it has no address.
     static func find(
         _ host: String, port: UInt16, while isWanted: () -> Bool
     ) throws(NetworkFailure) -> NetworkAddress? {
-        // What is an address already is known at once.
+        // A numeric address needs no name server.
         if case .success(let address) = lookUp(host, port, AI_NUMERICHOST) { return address }
         let answer = Answer()
         NamedThread.start("look up camera") { answer.give(lookUp(host, port, 0)) }
@@ -98,13 +98,13 @@ struct NetworkAddress: Sendable {
     }
 }
 
-/// Why a network camera cannot be reached, in words for behind its name.
+/// Why a network camera is unreachable; the text follows the camera's name.
 struct NetworkFailure: Error, Hashable {
     let reason: String
 
     init(_ reason: String) { self.reason = reason }
 
-    /// What the system says.
+    /// The system's error message.
     init(_ words: String, errno number: Int32) {
         reason = "\(words): \(systemMessage(number))"
     }

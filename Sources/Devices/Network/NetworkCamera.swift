@@ -9,7 +9,7 @@ package struct NetworkCameraWish: Hashable, Sendable {
     package var transport: CameraSession.Transport
     /// For `rtsps://`.
     package var trust: CameraTrust
-    /// What is wanted of it, pictures first.
+    /// The wanted tracks, video first.
     package var kinds: [TrackKind]
     /// `User-Agent`.
     package var agent: String
@@ -27,13 +27,13 @@ package struct NetworkCameraWish: Hashable, Sendable {
     }
 }
 
-/// What a network camera has to say.
+/// An event of a network camera.
 package enum NetworkCameraEvent: Hashable, Sendable {
     case items(TrackKind, [DepacketizedItem])
     case report(TrackKind, SenderReport, arrivalNanoseconds: Int64)
 }
 
-/// A camera that is connected by RTSP: its sockets, and the session that they serve. Belongs to one thread.
+/// A network camera connected by RTSP: its sockets and its session. Used on one thread.
 package final class NetworkCamera {
     /// A connection that takes longer is none.
     private static let connectNanoseconds: Int64 = 5_000_000_000
@@ -45,14 +45,14 @@ package final class NetworkCamera {
     /// Ports that are tried, until two in a row are free.
     private static let mostPorts = 64
     private static let sliceMilliseconds: Int32 = 100
-    /// At the end, the camera is given so long to answer.
+    /// Timeout of the response to TEARDOWN.
     private static let leaveNanoseconds: Int64 = 500_000_000
-    /// What waits to be sent, a few requests and reports: a camera that reads nothing has stopped.
+    /// Limit of unsent bytes, a few requests and reports: a camera that stops reading is disconnected.
     private static let mostUnsentBytes = 1 << 20
 
-    /// The tracks that are received, in the order of what was wanted.
+    /// The received tracks, in the order of ``NetworkCameraWish/kinds``.
     package private(set) var tracks: [CameraTrackDescription] = []
-    /// What else it has, and why that is not received: one line each.
+    /// Other tracks, and why they are not received: one line each.
     package private(set) var refused: [String] = []
     /// Which camera it is, for people.
     package let summary: String
@@ -101,10 +101,10 @@ package final class NetworkCamera {
         buffer.deallocate()
     }
 
-    /// Connects, follows redirections, and has the wanted tracks set up; ``play()`` comes next.
+    /// Connects, follows redirects, and sets up the wanted tracks; ``play()`` is next.
     ///
-    /// Blocks; `isWanted` is asked ten times a second.
-    /// - Returns: nil when it is not wanted any more.
+    /// Blocks; `isWanted` is called ten times a second.
+    /// - Returns: nil if it became false.
     package static func open(
         _ wish: NetworkCameraWish, while isWanted: () -> Bool
     ) throws(DeviceError) -> NetworkCamera? {
@@ -163,7 +163,7 @@ package final class NetworkCamera {
 
     private let transport: CameraSession.Transport
 
-    /// Asks for what there is, and has the wanted tracks set up.
+    /// Requests the description, and sets up the wanted tracks.
     private func setUp(
         _ kinds: [TrackKind], _ isWanted: () -> Bool
     ) throws(DeviceError) -> SessionEnd? {
@@ -227,8 +227,8 @@ package final class NetworkCamera {
         carryOut()
     }
 
-    /// Waits for what the camera sends, but not longer than that.
-    /// - Throws: when the session is over, after all that came before.
+    /// Waits for data of the camera, with a timeout.
+    /// - Throws: if the session has ended, after all earlier events.
     package func read(timeoutMilliseconds: Int) throws(DeviceError) -> [NetworkCameraEvent] {
         if events.isEmpty, end == nil { turn(Int32(clamping: timeoutMilliseconds)) }
         defer { events = [] }
@@ -320,7 +320,7 @@ package final class NetworkCamera {
             let reading =
                 isControl ? own.control.receive(into: buffer) : own.media.receive(into: buffer)
             guard case .received(let received) = reading else { return }
-            // Anybody can send datagrams.
+            // Datagrams of other hosts are ignored.
             guard address.isSameHost(as: received.from) else { continue }
             session.receivedDatagram(
                 received.bytes, track: own.track, isControl: isControl,

@@ -2,9 +2,9 @@ import CLinux
 import Glibc
 import Media
 
-/// A socket that never blocks. Belongs to one thread.
+/// A non-blocking socket. Used on one thread.
 struct NetworkSocket: ~Copyable {
-    /// What has been received, and when: nanoseconds of `CLOCK_MONOTONIC`.
+    /// Received data with its arrival, nanoseconds of `CLOCK_MONOTONIC`.
     struct Received {
         var bytes: [UInt8]
         var arrivalNanoseconds: Int64
@@ -20,8 +20,8 @@ struct NetworkSocket: ~Copyable {
 
     deinit { close(descriptor) }
 
-    /// Connects; `isWanted` is asked meanwhile, ten times a second.
-    /// - Returns: nil when it is not wanted any more.
+    /// Connects. `isWanted` is called ten times a second during the wait.
+    /// - Returns: nil if it became false.
     static func connected(
         to address: NetworkAddress, withinNanoseconds limit: Int64, while isWanted: () -> Bool
     ) throws(NetworkFailure) -> NetworkSocket? {

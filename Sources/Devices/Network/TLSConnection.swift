@@ -1,9 +1,9 @@
 import CTLS
 import Glibc
 
-/// The client's end of a TLS connection, TLS 1.2 or later. It has no socket: the caller carries the bytes. Belongs to one thread.
+/// The client side of a TLS connection, TLS 1.2 or later. It has no socket: the caller transfers the bytes. Used on one thread.
 final class TLSConnection {
-    /// One call of OpenSSL gives at most one record (RFC 8446 §5.1).
+    /// One call of OpenSSL returns at most one record (RFC 8446 §5.1).
     private static let recordBytes = 16_384
     /// The certificates and keys of a handshake are far smaller; more is an attack on memory.
     private static let mostHandshakeBytes = 262_144
@@ -14,7 +14,7 @@ final class TLSConnection {
     private let incoming: OpaquePointer
     private let outgoing: OpaquePointer
     private let trust: CameraTrust
-    /// What is to be sent once the handshake is done.
+    /// Data to send after the handshake.
     private var waiting: [UInt8] = []
     private var handshakeBytes = 0
     private(set) var isEstablished = false
@@ -52,9 +52,9 @@ final class TLSConnection {
         SSL_CTX_free(context)
     }
 
-    /// Sets what the other end's certificate has to be.
+    /// Sets the requirements on the peer's certificate.
     private func require(_ host: String) throws(NetworkFailure) {
-        // The verdict is asked for when the handshake is done, when the certificate can be shown too.
+        // The result is checked after the handshake, when the certificate can be shown, too.
         SSL_set_verify(connection, SSL_VERIFY_NONE, nil)
         guard trust.fingerprint == nil else { return }
         let areRead =
@@ -147,7 +147,7 @@ final class TLSConnection {
         else { throw NetworkFailure("cannot send over TLS: \(Self.lastError)") }
     }
 
-    /// What has to be sent to the other end.
+    /// Encrypted bytes to send to the peer.
     func takeOutgoing() -> [UInt8] {
         var all: [UInt8] = []
         var part = [UInt8](repeating: 0, count: Self.recordBytes)
@@ -157,7 +157,7 @@ final class TLSConnection {
         return all
     }
 
-    /// Takes what the other end has sent; returns the plain bytes in it.
+    /// Decrypts bytes of the peer.
     func received(_ bytes: [UInt8]) throws(NetworkFailure) -> [UInt8] {
         guard !bytes.isEmpty else { return [] }
         guard

@@ -10,7 +10,7 @@ protocol CameraPictureConverter: AnyObject {
 
 /// Why a camera's format cannot be converted.
 struct MissingConversion: Error {
-    /// One line: what is missing, and what to do.
+    /// One line: the missing format, and what to do.
     var reason: String
 }
 

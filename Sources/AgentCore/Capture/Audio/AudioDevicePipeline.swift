@@ -14,7 +14,7 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
 
     /// How long a read waits before the thread looks whether it should stop.
     private static let readMilliseconds = 100
-    /// A device that gives nothing for so long has stopped.
+    /// A device without data for this long has stopped.
     private static let silentNanoseconds: Int64 = 2_000_000_000
     /// A device that is gone is looked for that often.
     private static let searchNanoseconds: Int64 = 500_000_000
@@ -40,7 +40,7 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
     private var obstacle: DeviceError?
     private var heardNanoseconds: Int64 = 0
 
-    /// Opens the device, and an encoder for what it gives.
+    /// Opens the device and an encoder.
     init(
         _ deviceName: String, settings: CaptureSettings, open: @escaping Opener
     ) throws(CaptureError) {
@@ -196,7 +196,7 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
         let part = limit.part(of: sound)
         let frameNanoseconds = 1_000_000_000 / Int64(plan.sampleRate)
         let end = part.captureNanoseconds + Int64(part.frameCount) * frameNanoseconds
-        // What is left after the last whole frame is none.
+        // The rest is less than one audio frame.
         isDone = isDone || limit.isReached(atNanoseconds: end + frameNanoseconds)
         guard part.frameCount > 0 else { return }
         try encoder.encode(part, emit: output.sample)

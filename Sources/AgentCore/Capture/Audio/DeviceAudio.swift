@@ -2,12 +2,12 @@ import Devices
 import Encoding
 import Media
 
-/// Makes of what a sound device gives, breaks and all, sound on the monotonic clock without a hole: what is missing is
-/// silence of exactly its length, and a loss that says so.
+/// Converts a sound device's data to continuous audio on the monotonic clock. Missing audio is replaced by silence of the same
+/// length, and reported as a loss.
 ///
-/// The first sound of a device waits until its clock is known, for a bit more than half a second.
+/// The first audio of a device is delayed until its clock is measured, for somewhat more than half a second.
 struct DeviceAudio: ~Copyable {
-    /// Where what comes out goes.
+    /// Receives the output.
     struct Outlet {
         /// Planar floats, each run where the last one ended.
         var sound: (RawAudio) throws(EncodingError) -> Void
@@ -21,16 +21,16 @@ struct DeviceAudio: ~Copyable {
         var text: String
     }
 
-    /// While a device is away, a loss is reported at least this often, so that a crash loses no more of the report.
+    /// Interval at which a continuing loss is reported, which bounds what a crash loses of the report.
     private static let longestUntoldNanoseconds: Int64 = 60_000_000_000
-    /// Silence stays so far behind the present while a device is away, so that it never reaches past its return.
+    /// During a loss, silence ends this long before the present, so that it ends before new audio arrives.
     private static let silenceDelayNanoseconds: Int64 = 500_000_000
 
     private var clock: AudioClock
-    /// What was known of the device before its last interruption.
+    /// The device's clock before its last interruption.
     private var measured: AudioClock?
     private var lock: AudioLock
-    /// Nothing is kept of what was captured before.
+    /// Audio before this time is discarded.
     private let startNanoseconds: Int64
     /// Nothing is missing past this.
     private let endNanoseconds: Int64
@@ -54,10 +54,10 @@ struct DeviceAudio: ~Copyable {
     /// How much faster the device is than it says, ppm; nil until it is known.
     var skewPPM: Double? { clock.isSettled ? clock.skewPPM : nil }
 
-    /// How far the sound lies behind where the device's clock has it, nanoseconds.
+    /// Deviation of the output from the device's clock, nanoseconds.
     var lagNanoseconds: Int64 { lock.lagNanoseconds }
 
-    /// Takes what a device gave.
+    /// Processes data of the device.
     mutating func take(_ chunk: AudioChunk, _ outlet: Outlet) throws(EncodingError) {
         let event = clock.observe(chunk.reading)
         if case .shifted(let frames, _) = event { try shift(by: frames, outlet) }
@@ -65,7 +65,7 @@ struct DeviceAudio: ~Copyable {
         if clock.isSettled { try giveHeld(outlet) }
     }
 
-    /// The device has stopped, and its frames are counted anew: what is missing shows in the times of what comes next.
+    /// The device has stopped and will restart its frame count: the times of the next data determine the loss.
     mutating func interrupt(
         _ cause: CaptureLossCause, text: String, _ outlet: Outlet
     ) throws(EncodingError) {
@@ -98,7 +98,7 @@ struct DeviceAudio: ~Copyable {
         }
     }
 
-    /// The capture ends: what is still on its way comes out, and a device that is away has been so until now.
+    /// Ends the capture: outputs pending audio, and silence up to now if the device is missing.
     mutating func finish(nowNanoseconds: Int64, _ outlet: Outlet) throws(EncodingError) {
         clock.settle()
         try giveHeld(outlet)

@@ -1,6 +1,6 @@
 import Media
 
-/// What is in one buffer of a camera's H.264 (Annex B).
+/// One buffer of a camera's H.264 (Annex B).
 struct CameraAccessUnit: Hashable {
     /// Sequence and picture parameter sets, with start codes.
     private(set) var parameterSets: [UInt8] = []

@@ -1,10 +1,9 @@
 import Devices
 import Wire
 
-/// What can be set at a camera, in the protocol's words.
+/// A camera's controls, in the types of the protocol.
 ///
-/// The camera is opened anew for each question: that works while the pipeline captures from it, and finds it wherever it is plugged
-/// in by now.
+/// The camera is opened for each request, which works during a capture, and after it was plugged in elsewhere.
 struct CameraControls: ControlledDevice {
     private let place: CameraLocator
 

@@ -2,7 +2,7 @@ import Devices
 import Encoding
 import Media
 
-/// Captures from a camera and encodes what it gives; stays with that camera through faults and unplugging.
+/// Captures and encodes a camera's pictures; waits for the same camera after faults and unplugging.
 // @unchecked: see CapturePipeline.
 final class CameraPipeline: CapturePipeline, @unchecked Sendable {
     /// Opens the camera, or opens it again.
@@ -19,17 +19,17 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
     let makesKeyframes = true
     let device: (any ControlledDevice)?
 
-    /// How long a read waits before the thread looks whether it should stop.
+    /// Timeout of a read, after which the thread checks for a stop.
     private static let readMilliseconds = 100
-    /// A camera that gives nothing for so long has stopped.
+    /// A camera without pictures for this long has stopped.
     private static let frozenNanoseconds: Int64 = 2_000_000_000
-    /// A camera that is gone is looked for that often …
+    /// Delay before reopening a camera …
     private static let searchNanoseconds: Int64 = 500_000_000
-    /// … and one that fails again before it gives a picture, less and less often, down to this.
+    /// … which grows to this delay while the camera fails before its first picture.
     private static let longestSearchNanoseconds: Int64 = 8_000_000_000
-    /// One that takes longer for a picture, by its own choice, is given as many pictures' time.
+    /// Timeout in picture intervals, for a camera with a low frame rate.
     private static let frozenPictures: Int64 = 4
-    /// What was captured before the end and is still on its way, comes within this.
+    /// Time limit for pictures that were captured before the end.
     private static let tailNanoseconds: Int64 = 500_000_000
 
     private enum State {
@@ -42,14 +42,14 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
     private let cameraName: String
     private let durationNanoseconds: Int64?
     private let stage: any CameraStage
-    /// What was picked of the camera's abilities, and why.
+    /// The selected mode of the camera, and the reason.
     private let choiceText: String
     private var state: State
     private var isStarted: Bool
     private var limit: CaptureLimit
     private var timeline: CameraTimeline
     private var isDone = false
-    /// Of what waits when the capture is stopped.
+    /// Filters queued pictures when the capture is stopped.
     private var lastGate: LatePictureFilter?
     private var heardNanoseconds: Int64 = 0
     /// How often it was lost since it gave a picture.
@@ -58,7 +58,7 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
     /// Why the camera cannot be opened again, as it was last said.
     private var obstacle: DeviceError?
 
-    /// Opens the camera, and an encoder for what it gives.
+    /// Opens the camera and an encoder.
     init(
         _ cameraName: String, settings: CaptureSettings, clock: any CaptureClock,
         device: (any ControlledDevice)? = nil, open: @escaping Opener
@@ -233,7 +233,7 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
         late == .keep && input.choice.coding != .h264 ? QueuedCamera(input) : input
     }
 
-    /// Pictures that were captured before the stop and still wait are recorded, too, unless that takes too long.
+    /// Records pictures that were captured before the stop and are still queued, within a time limit.
     private func drain(_ output: CaptureOutput) throws(EncodingError) {
         guard case .capturing(let input) = state, let queue = input as? QueuedCamera else {
             return

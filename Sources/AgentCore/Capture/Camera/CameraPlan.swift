@@ -2,11 +2,11 @@ import Devices
 import Encoding
 import Media
 
-/// From what was asked for to what is wished of a camera, and from what it gives to the encoder's settings.
+/// Converts settings to a camera request, and the camera's mode to encoder settings.
 extension CaptureSettings {
     private static let usualCameraRate = FrameRate(30)
 
-    /// What is asked of the camera.
+    /// The request to the camera.
     func cameraWish() throws(CaptureError) -> CameraRequest {
         let needs = CameraRequest.H264Needs(
             bitrate: videoBitrate, keyframeIntervalNanoseconds: keyframeInterval.nanoseconds)
@@ -68,7 +68,7 @@ extension CaptureSettings {
 }
 
 extension SizePreset {
-    /// This one, and those below it, which stand in for it where a camera does not have it.
+    /// This preset and the smaller ones, which replace it if the camera does not support it.
     var levels: [CameraRequest.Level] {
         Self.allCases.reversed().drop { $0 != self }.map {
             CameraRequest.Level(name: $0.rawValue, size: $0.size)

@@ -2,11 +2,11 @@ import Devices
 import Encoding
 import Media
 
-/// What becomes of a camera's pictures: one goes in, encoded samples come out. Belongs to one thread.
+/// Processes a camera's pictures: one picture in, encoded samples out. Used on one thread.
 protocol CameraStage: AnyObject {
-    /// What comes out.
+    /// The output format.
     var format: TrackFormat { get }
-    /// What it is and what is done with it, for people.
+    /// Description of input and processing, for people.
     var text: String { get }
     /// libavcodec's name of the encoder; nil: the camera encodes.
     var encoder: String? { get }
@@ -20,7 +20,7 @@ protocol CameraStage: AnyObject {
     ) throws(EncodingError)
     /// From now on, pictures lie otherwise: the camera was opened again.
     func restart(_ layout: CameraPictureLayout) throws(EncodingError)
-    /// Gives what is still inside.
+    /// Outputs pending samples.
     func finish(_ output: CaptureOutput) throws(EncodingError)
 }
 

@@ -1,10 +1,10 @@
 import Devices
 import Media
 
-/// What a camera gives, breaks and all, on the monotonic clock: which pictures are recorded, when each was captured, and
-/// what is missing between them, with its cause.
+/// Places a camera's pictures on the monotonic clock, across interruptions: which pictures are recorded, their capture times, and
+/// losses with their causes.
 struct CameraTimeline {
-    /// What becomes of a picture.
+    /// How a picture is used.
     enum Verdict: Hashable {
         /// It is recorded as of that time.
         case recorded(atNanoseconds: Int64)
@@ -34,11 +34,11 @@ struct CameraTimeline {
         var startNanoseconds: Int64
     }
 
-    /// While a camera is away, a loss is reported at least this often, so that a crash loses no more of the report.
+    /// Interval at which a continuing loss is reported, which bounds what a crash loses of the report.
     private static let longestUntoldNanoseconds: Int64 = 60_000_000_000
-    /// Where a picture was taken out so many pictures late, it was us who left the driver without buffers.
+    /// If a picture was dequeued this many pictures late, the agent caused the loss by leaving the driver without buffers.
     private static let overloadPictures: Int64 = 2
-    /// Cameras' intervals jitter: what is early by less is in time.
+    /// Tolerated jitter of pictures that are early.
     private static let graceNanoseconds: Int64 = 1_000_000
 
     private let startNanoseconds: Int64
@@ -59,7 +59,7 @@ struct CameraTimeline {
         sequence = CameraSequence(rate: choice.rate ?? choice.recordedRate)
     }
 
-    /// Takes what the camera gave.
+    /// Processes a picture.
     mutating func take(_ picture: CameraPicture, lost: (CaptureLoss) -> Void) -> Verdict {
         let moment = stamps.moment(
             stampNanoseconds: picture.stampNanoseconds, isMonotonic: picture.isMonotonic,
@@ -93,7 +93,7 @@ struct CameraTimeline {
         return .recorded(atNanoseconds: time)
     }
 
-    /// The camera has stopped: what is missing shows in the time of what comes next.
+    /// The camera has stopped: the time of the next picture determines the loss.
     mutating func interrupt(_ cause: CaptureLossCause, text: String) {
         if gap == nil {
             let due = last.map { $0.nanoseconds + intervalNanoseconds } ?? startNanoseconds
@@ -125,7 +125,7 @@ struct CameraTimeline {
     /// How long a picture is expected to last, nanoseconds.
     var intervalNanoseconds: Int64 { choice.recordedRate.nanoseconds(ofPicture: 1) }
 
-    // MARK: What is missing
+    // MARK: Losses
 
     private func period(atNanoseconds time: Int64) -> Int64 {
         choice.recordedRate.pictures(
@@ -135,7 +135,7 @@ struct CameraTimeline {
     private mutating func tellMissing(
         from before: Last, to time: Int64, period: Int64, _ lost: (CaptureLoss) -> Void
     ) {
-        // Of pictures of which only some are recorded, others may stand for those that are missing.
+        // If only some pictures are recorded, pictures of other times may be used instead of the missing ones.
         let count =
             choice.isThinned
             ? min(missing, Int(clamping: period - (lastPeriod ?? period) - 1)) : missing
@@ -187,7 +187,7 @@ struct CameraTimeline {
         }
     }
 
-    /// Nothing is missing, but the times are less exact: that belongs to the recording, too.
+    /// Records a note about inexact times: a loss of no samples.
     private mutating func tellDoubt(_ lost: (CaptureLoss) -> Void) {
         guard let doubt else { return }
         self.doubt = nil

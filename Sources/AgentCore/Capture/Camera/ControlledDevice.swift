@@ -2,7 +2,7 @@ import Wire
 
 /// A camera with things to set. Any thread, also while another captures from it.
 protocol ControlledDevice: Sendable {
-    /// What there is to set, and how it is set.
+    /// The available controls.
     func controls() throws(CaptureError) -> [DeviceControl]
     /// Sets them in this order. When it throws, some of them may have been set.
     func set(_ settings: [CaptureChange.Setting]) throws(CaptureError)

@@ -2,14 +2,13 @@ import Devices
 import Encoding
 import Media
 
-/// A camera's own H.264, bit for bit.
+/// Records a camera's H.264 without transcoding.
 ///
-/// Its parameter sets come with its pictures, so that it has to run before anything is known of it; what it gives until
-/// then is from before the recording's start, which is the next keyframe.
+/// Parameter sets are in the stream, so the camera runs before the recording starts; the recording starts with the next keyframe.
 final class CopiedCameraPictures: CameraStage {
     let text: String
     private var copier: VideoCopier
-    /// Parameter sets that came in a buffer of their own belong to the next picture.
+    /// Parameter sets in a buffer of their own, for the next picture.
     private var headers: [UInt8] = []
     /// Since when pictures came that cannot be decoded, for want of a keyframe.
     private var undecodable: (count: Int, startNanoseconds: Int64)?
@@ -19,7 +18,7 @@ final class CopiedCameraPictures: CameraStage {
     /// Another orientation holds from the next keyframe on.
     private var isTurned = false
 
-    /// A camera that does not send a keyframe within so long cannot be recorded.
+    /// Time limit for the first keyframe.
     private static let patienceNanoseconds: Int64 = 10_000_000_000
     private static let readMilliseconds = 100
 
@@ -81,7 +80,7 @@ final class CopiedCameraPictures: CameraStage {
         return isKeyframeWanted
     }
 
-    /// Does what can be done without an encoder.
+    /// Applies the requests that need no encoder.
     private func follow(_ wishes: PictureRequests.Wishes) {
         for wish in wishes.rates where wish.answer.begin() {
             wish.answer.give(.fixedRate("the camera"))

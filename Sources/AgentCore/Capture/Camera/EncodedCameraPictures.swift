@@ -18,7 +18,7 @@ final class EncodedCameraPictures: CameraStage {
     init(
         _ plan: VideoEncoderSettings, _ layout: CameraPictureLayout, for settings: CaptureSettings
     ) throws(EncodingError) {
-        // What is kept waits in a queue that is bounded; none of that is left out for having waited.
+        // With `keep`, the queue is bounded: its pictures are not dropped for being late.
         pictures = try LivePictures(
             plan, for: settings, late: settings.late == .keep ? nil : settings.late)
         source = try Self.source(layout)

@@ -39,8 +39,7 @@ final class JPEGDecoder {
 }
 
 extension CameraPicture {
-    /// The bytes with as many zeros behind them as decoders may read: in the buffer itself where it is long enough, in a
-    /// copy otherwise.
+    /// The bytes with the zero padding that decoders may read: in the buffer itself if it is large enough, otherwise in a copy.
     func padded() -> (bytes: UnsafeRawBufferPointer, owner: any AnyObject & Sendable) {
         let padding = CodedPacket.paddingBytes
         guard spareBytes < padding else {

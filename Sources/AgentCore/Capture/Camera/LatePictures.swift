@@ -1,16 +1,16 @@
 import Encoding
 import Media
 
-/// What becomes of pictures when the encoder is slower than the camera.
+/// Behaviour if the encoder is slower than the camera.
 package enum LatePolicy: String, CaseIterable, Hashable, Sendable {
-    /// Half a second of them may wait, then some are left out: what is encoded stays live.
+    /// Pictures that are more than half a second late are dropped.
     case drop
-    /// Up to five seconds of them wait: a busy moment costs no picture, but the recording lags behind for its length. A camera's
-    /// wait in a ``PictureQueue``.
+    /// Up to five seconds of pictures are queued: no picture is lost to a short load peak, but the recording is delayed. Pictures of
+    /// cameras are queued in a ``PictureQueue``.
     case keep
 
-    /// How late a picture may be and still be encoded, nanoseconds. Drop: longer than a busy box stalls, short enough to be
-    /// called live. Keep: what keeps raw pictures in a box's memory has to end somewhere; 5 s of 720p at 30 per second are 200 MB.
+    /// Maximum lateness of a picture, nanoseconds. `drop`: longer than a busy box stalls, short enough to be called live. `keep`:
+    /// bounds memory; 5 s of 720p at 30 fps are 200 MB.
     package var patienceNanoseconds: Int64 {
         switch self {
         case .drop: 500_000_000
@@ -19,7 +19,7 @@ package enum LatePolicy: String, CaseIterable, Hashable, Sendable {
     }
 }
 
-/// Decides which pictures are too late to be encoded, and adds up what is left out. A value without a clock.
+/// Decides which pictures are too late to be encoded, and counts dropped ones. A value without a clock.
 struct LatePictureFilter {
     /// Interval between reports of a loss that lasts.
     private static let longestUntoldNanoseconds: Int64 = 1_000_000_000
@@ -31,7 +31,8 @@ struct LatePictureFilter {
         patienceNanoseconds = policy.patienceNanoseconds
     }
 
-    /// Whether the picture is to be encoded; `tell` gets what has been left out, as soon as that is over.
+    /// Whether the picture is to be encoded.
+    /// - Parameter tell: receives dropped pictures when the drop has ended.
     mutating func admits(
         captureNanoseconds: Int64, durationNanoseconds: Int64, nowNanoseconds: Int64,
         tell: (CaptureLoss) -> Void
@@ -54,7 +55,7 @@ struct LatePictureFilter {
         return false
     }
 
-    /// Tells what has been left out.
+    /// Reports dropped pictures.
     mutating func flush(_ tell: (CaptureLoss) -> Void) {
         if let lost { tell(lost) }
         lost = nil

@@ -1,10 +1,10 @@
 import Devices
 import Media
 
-/// A camera's pictures that wait for the encoder, in their order. A value without a clock and without a thread.
+/// A queue of a camera's pictures before the encoder. A value without clock and thread.
 ///
-/// When it is full nothing is taken from the driver any more, so that its buffers fill, and it counts what it leaves out: what is
-/// missing is what was captured last, and nothing that waited is thrown away.
+/// If it is full, the driver's buffers are not emptied, and the driver drops new pictures, which its sequence numbers show. Queued
+/// pictures are never dropped.
 struct PictureQueue {
     enum Item {
         case picture(CameraPicture)
@@ -12,18 +12,17 @@ struct PictureQueue {
         case failure(DeviceError)
     }
 
-    /// What waits is in the agent's memory, and a camera box is small: 5 s of 1280×720 at 30 per second in YUV 4:2:0 are 207 MB. Of
-    /// larger pictures, fewer wait.
+    /// Maximum memory: 5 s of 1280×720 at 30 fps in YUV 4:2:0 are 207 MB. Fewer pictures are queued if they are larger.
     static let mostBytes = 256_000_000
 
-    /// As many as the camera gives in the time that they may wait for.
+    /// Number of pictures in the maximum delay.
     let mostPictures: Int
     private(set) var sizeBytes = 0
     private var items: [Item?] = []
-    /// Where the oldest is; what lies before it has been taken.
+    /// Index of the oldest picture; earlier entries have been removed.
     private var head = 0
 
-    /// - Parameter rate: at which the camera gives pictures.
+    /// - Parameter rate: frame rate of the camera.
     init(rate: FrameRate) {
         mostPictures = max(
             1,
@@ -32,7 +31,7 @@ struct PictureQueue {
 
     var count: Int { items.count - head }
 
-    /// Whether one more may be put in; the last one may be larger than what is left of the bytes.
+    /// Whether another picture is accepted; the last one may exceed the byte limit.
     var hasRoom: Bool { count < mostPictures && sizeBytes < Self.mostBytes }
 
     mutating func put(_ item: Item) {

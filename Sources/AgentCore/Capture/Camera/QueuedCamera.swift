@@ -4,11 +4,11 @@ import Media
 import Synchronization
 import Threads
 
-/// A camera that a thread of its own reads, so that its pictures wait here for an encoder that is busy, and not in the
-/// driver's few buffers: `--late keep`.
+/// Reads a camera on a separate thread, so that pictures are queued in memory while the encoder is busy, and not only in the driver's
+/// few buffers: `--late keep`.
 ///
-/// A picture stays where it lies while the driver has buffers enough; only what waits beyond that is copied. For cameras that
-/// do not encode themselves. The camera is closed when this object is gone.
+/// A picture stays in its driver buffer while the driver has enough others; further queued pictures are copied. Not for cameras that
+/// encode. The camera is closed when this object is released.
 final class QueuedCamera: CameraInput {
     let choice: CameraChoice
     let layout: CameraPictureLayout
@@ -50,23 +50,22 @@ final class QueuedCamera: CameraInput {
     /// Its pictures are encoded here.
     func requestKeyframe() {}
 
-    /// Takes nothing from the driver any more, and returns when the camera is closed. What waits can still be taken.
+    /// Stops reading, and returns when the camera is closed. Queued pictures remain available.
     func close() {
         guard isStarted else { return }
         isStarted = false
         room.close()
     }
 
-    /// The oldest of what still waits after ``close()``; nil: nothing does.
+    /// The oldest queued picture after ``close()``; nil if there is none.
     func takeRest() -> CameraPicture? {
         guard case .picture(let picture) = room.take(timeoutMilliseconds: 0) else { return nil }
         return picture
     }
 }
 
-/// Reads the camera; on its thread.
-// @unchecked: its one property is touched by `init`, and by `run`, on the thread that is started after it; nobody else has the
-// camera, because `QueuedCamera` is given the only reference and lets go of its own before that thread starts.
+/// Reads the camera on its thread. @unchecked: the property is accessed only by `init`, and by `run` on the thread that is started
+/// after that. This object has the only reference to the camera, because `QueuedCamera` releases its own before the thread starts.
 private final class Reader: @unchecked Sendable {
     /// How long a read waits before the thread looks whether it should stop.
     private static let readMilliseconds = 100
@@ -88,7 +87,7 @@ private final class Reader: @unchecked Sendable {
                 break
             }
         }
-        // Closed before anybody hears of the end: it may be opened again then.
+        // Closed before the end is signalled, because it may be reopened then.
         camera = nil
         room.readerEnded()
     }
@@ -114,7 +113,8 @@ private final class WaitingRoom: Sendable {
 
     // MARK: The camera's thread
 
-    /// Blocks until a picture may be put in; false: none is wanted any more.
+    /// Blocks until another picture is accepted.
+    /// - Returns: false after ``close()``.
     func waitForRoom() -> Bool {
         while true {
             let answer: Bool? = state.withLock { state in
@@ -163,7 +163,7 @@ private final class WaitingRoom: Sendable {
 }
 
 extension CameraPicture {
-    /// The same in memory of its own, with the bytes behind it that decoders want: the driver's buffer goes back.
+    /// A copy with the padding that decoders need, which releases the driver's buffer.
     func copied() -> CameraPicture {
         let copy = PictureMemory(UnsafeRawBufferPointer(bytes))
         return CameraPicture(
@@ -173,9 +173,9 @@ extension CameraPicture {
     }
 }
 
-/// The memory of one copied picture.
-// @unchecked: where the memory is never changes, `init` writes it before anyone else can see it, and it is freed when nobody can
-// any more. What is written later is the padding, by a decoder, which has the picture alone: a queue gives each to one thread.
+/// Memory of one copied picture. @unchecked: the pointer never changes; `init` writes the memory before the object is shared, and it
+/// is freed with the last reference. Only the padding is written later, by a decoder, which has exclusive access: a queue passes each
+/// picture to one thread.
 private final class PictureMemory: @unchecked Sendable {
     let bytes: UnsafeMutableRawBufferPointer
     private let memory: UnsafeMutableRawBufferPointer

@@ -7,7 +7,7 @@ import Wire
 struct SensorArea {
     /// All there is.
     let whole: CameraArea
-    /// What is taken.
+    /// The captured area.
     private(set) var area: CameraArea
 
     init(_ area: CameraArea, of whole: CameraArea) {

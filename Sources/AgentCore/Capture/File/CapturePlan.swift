@@ -9,13 +9,13 @@ struct FilePicturePlan {
     var isThinned: Bool
 }
 
-/// From what was asked for, and what the source is, to the encoders' settings.
+/// Converts settings and properties of the source to encoder settings.
 extension CaptureSettings {
     private static let defaultSize = SizePreset.high.size
     private static let defaultRate = FrameRate(30)
-    /// When neither the file nor anybody else knows.
+    /// If neither the file nor the settings have a rate.
     private static let unknownRate = FrameRate(25)
-    /// What the highest levels of H.264 and H.265 have room for.
+    /// Limit of the highest levels of H.264 and H.265.
     private static let longestSide = 16_384
     private static let fastestRate = 1000
     /// libx264's own limit.
@@ -60,7 +60,7 @@ extension CaptureSettings {
         if picture.format?.name == "yuvj420p" {
             plan.colour?.isFullRange = true
         } else if picture.format?.name.hasPrefix("yuv") == false, picture.format != .nv12 {
-            // What is not Y′CbCr becomes it, by this matrix.
+            // Other colour models are converted to Y′CbCr with this matrix.
             plan.colour = .bt709
         }
         plan.sampleAspectRatio = SampleAspectRatio.keepingShape(
@@ -72,7 +72,7 @@ extension CaptureSettings {
         return FilePicturePlan(encoder: plan, isThinned: isThinned)
     }
 
-    /// The size of what is left of pictures of that size.
+    /// The size after cropping.
     func wanted(of whole: PictureSize) throws(CaptureError) -> PictureSize {
         guard let crop else { return whole }
         guard crop.fits(whole) else {
@@ -82,7 +82,7 @@ extension CaptureSettings {
         return crop.size
     }
 
-    /// What the rate control goes by.
+    /// Parameters of the rate control.
     func videoRate() throws(CaptureError) -> VideoRate {
         guard videoBitrate > 0, videoBuffer > .zero else {
             throw .settings("bitrate and VBV buffer must be positive")

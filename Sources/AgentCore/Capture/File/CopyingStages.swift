@@ -8,7 +8,7 @@ final class CopiedPictures: PacketStage {
     private var copier: VideoCopier
     private var limit: CaptureLimit
     private var undecodable = UndecodablePictures()
-    /// Upright: what the file says.
+    /// Upright: the file's orientation.
     private let orientation: PictureOrientation
 
     init(
@@ -32,7 +32,7 @@ final class CopiedPictures: PacketStage {
     func begin(startNanoseconds: Int64) { limit.begin(startNanoseconds: startNanoseconds) }
 
     func take(_ packet: CodedPacket, _ output: CaptureOutput) throws(EncodingError) {
-        // Cut in decoding order: what comes before the cut needs nothing from behind it.
+        // Cut in decoding order: earlier packets do not reference later ones.
         if limit.isReached(atNanoseconds: packet.dtsNanoseconds) {
             isDone = true
             return

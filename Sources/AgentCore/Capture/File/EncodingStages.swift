@@ -59,7 +59,7 @@ final class EncodedPictures: PacketStage {
 
 /// Leaves pictures out so that a lower rate remains; the others keep their times.
 struct PictureThinning {
-    /// Containers round times to milliseconds: what is early by less is in time.
+    /// Tolerance for times that containers round to milliseconds.
     private static let graceNanoseconds: Int64 = 1_000_000
 
     private let rate: FrameRate

@@ -49,7 +49,7 @@ final class FilePipeline: CapturePipeline, @unchecked Sendable {
         } catch {
             end = .failed(error.description)
         }
-        // Whatever happened, what was captured before it is delivered.
+        // Samples from before a failure are delivered.
         for kind in [TrackKind.video, .audio] {
             do throws(EncodingError) {
                 try stages[kind]?.finish(output)

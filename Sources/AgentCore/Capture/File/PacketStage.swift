@@ -1,23 +1,23 @@
 import Encoding
 import Media
 
-/// What becomes of one track of a file: packets in, encoded samples out. Belongs to one thread.
+/// Processes one track of a file: packets in, encoded samples out. Used on one thread.
 protocol PacketStage: AnyObject {
-    /// What comes out.
+    /// The output format.
     var format: TrackFormat { get }
-    /// What it is and what is done with it, for people.
+    /// Description of input and processing, for people.
     var text: String { get }
     /// libavcodec's name of the encoder of pictures; nil: there is none.
     var encoder: String? { get }
-    /// What people may want to know of how that was picked.
+    /// A note about the selected encoder.
     var note: String? { get }
-    /// The wanted duration is over: no packet is needed any more.
+    /// The wanted duration is over: no more packets are needed.
     var isDone: Bool { get }
     /// Tells the time at which the file's zero lies.
     func begin(startNanoseconds: Int64)
     /// Takes the next packet of the track.
     func take(_ packet: CodedPacket, _ output: CaptureOutput) throws(EncodingError)
-    /// Gives what is still inside.
+    /// Outputs pending samples.
     func finish(_ output: CaptureOutput) throws(EncodingError)
 }
 
@@ -26,7 +26,7 @@ extension PacketStage {
     var note: String? { nil }
 }
 
-/// The end of what is wanted of a track.
+/// The wanted duration of a track.
 struct CaptureLimit {
     private let durationNanoseconds: Int64?
     private(set) var startNanoseconds: Int64 = 0
@@ -42,7 +42,7 @@ struct CaptureLimit {
         durationNanoseconds.map { time - startNanoseconds >= $0 } ?? false
     }
 
-    /// What of the sound is before the end.
+    /// The part of the audio before the end.
     func part(of sound: RawAudio) -> RawAudio {
         guard let durationNanoseconds else { return sound }
         // Times are rounded to nanoseconds: a frame that begins within a microsecond of the end is past it.

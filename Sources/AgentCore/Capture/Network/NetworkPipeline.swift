@@ -3,7 +3,7 @@ import Encoding
 import Media
 import RTSP
 
-/// Records what a network camera sends, and stays with that camera through dropouts.
+/// Records a network camera, and reconnects after interruptions.
 // @unchecked: see CapturePipeline.
 final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     let name = "capture network"
@@ -11,17 +11,17 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     let descriptions: [String]
     let notes: [String]
 
-    /// How long a read waits before the thread looks whether it should stop.
+    /// Timeout of a read, after which the thread checks for a stop.
     private static let readMilliseconds = 100
-    /// A camera that does not say its parameter sets has to send them within so long.
+    /// Time limit for parameter sets in the stream, if the description has none.
     private static let patienceNanoseconds: Int64 = 10_000_000_000
-    /// A camera that is gone is looked for again after so long …
+    /// Delay before reconnecting …
     private static let searchNanoseconds: Int64 = 500_000_000
-    /// … later less often, down to this …
+    /// … which grows to this delay …
     private static let longestSearchNanoseconds: Int64 = 2_000_000_000
-    /// … and one that refuses us, perhaps for a wrong password, far less often: some lock the account.
+    /// … and after a refusal, perhaps for a wrong password: some cameras lock the account.
     private static let refusedNanoseconds: Int64 = 30_000_000_000
-    /// What was captured before the end and is still on its way, comes within this.
+    /// Time limit for samples that were captured before the end.
     private static let tailNanoseconds: Int64 = 1_000_000_000
 
     private enum State {
@@ -38,10 +38,10 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
     private var clock = StatedClock()
     private var fruitlessOpenings = 0
     private var searchAtNanoseconds: Int64 = 0
-    /// Why the camera cannot be opened again, as it was last said.
+    /// The last logged reason why the camera cannot be reopened.
     private var obstacle: DeviceError?
 
-    /// Connects, and learns what there is.
+    /// Connects, and selects the tracks.
     /// - Parameter isSoundNeeded: without sound, this fails.
     init(
         _ wish: NetworkCameraWish, isSoundNeeded: Bool, settings: CaptureSettings
@@ -91,7 +91,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         state = .connected(camera)
     }
 
-    /// What records one of the camera's tracks.
+    /// The recorder of a camera's track.
     private static func track(
         _ description: CameraTrackDescription, of camera: NetworkCamera,
         _ settings: CaptureSettings
@@ -223,7 +223,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         if fruitlessOpenings > 0, tracks.contains(where: \.isFlowing) { fruitlessOpenings = 0 }
     }
 
-    /// Tells what is wrong with the clock that the camera states; it is the same for all of its tracks.
+    /// Reports findings about the camera's wallclock, which is common to its tracks.
     private func judge(
         _ report: SenderReport, of kind: TrackKind, arrivalNanoseconds arrival: Int64,
         _ output: CaptureOutput
@@ -241,7 +241,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
         }
     }
 
-    /// The camera is gone: nothing from here on, until it is back.
+    /// The connection is lost: starts a loss in all tracks.
     private func lose(_ error: DeviceError, _ output: CaptureOutput) throws(EncodingError) {
         output.noted("\(error); connecting again")
         for track in tracks { try track.interrupt(error.description, output) }

@@ -2,9 +2,9 @@ import Devices
 import Encoding
 import Media
 
-/// Makes and encodes the test sound.
+/// Generates and encodes the test sound.
 ///
-/// It never skips: what is late is computed all the same, with the time that it was due.
+/// It never skips: late audio is generated with the time at which it was due.
 // @unchecked: see CapturePipeline.
 final class TestAudioPipeline: CapturePipeline, @unchecked Sendable {
     let name = "capture audio"
