@@ -4,9 +4,8 @@ package import Recordings
 package import Terminal
 package import Threads
 
-/// Where the recordings of an archive are: in a directory, in a bucket of an object store, or in a directory from which media has moved into
-/// a bucket; or several such archives that are read as one. What it keeps in memory of a bucket, and of copies in several archives, is shared
-/// by everything that is read with it.
+/// Location of an archive: a directory, a bucket, a directory with media in a bucket, or several of these that are read as one.
+/// Caches are shared by everything that is read with it.
 package struct ArchiveReference: Sendable {
     /// As it was given: a directory's path, or an address.
     package let text: String
@@ -14,7 +13,7 @@ package struct ArchiveReference: Sendable {
     package let layout: ArchiveLayout?
     /// Nil: all of it is in the directory.
     package let bucket: ObjectSegmentStore?
-    /// `https://HOST[:PORT]` of what the bucket signs addresses for; nil: not known, or there is no bucket.
+    /// `https://HOST[:PORT]` of presigned URLs; nil if unknown, or without a bucket.
     package private(set) var storeOrigin: String?
     /// Minimum interval of complaints about an unavailable bucket, for all its readers.
     let interval = ComplaintInterval()
@@ -26,7 +25,7 @@ package struct ArchiveReference: Sendable {
     let shutdown: Shutdown?
     /// The archives that are read as one; empty: it is one.
     package private(set) var members: [ArchiveReference] = []
-    /// What was found of copies in several archives.
+    /// Cache for merging several archives.
     let merged = MergeMemory()
 
     /// An archive in a directory.
@@ -72,19 +71,19 @@ package struct ArchiveReference: Sendable {
         self.members = members
     }
 
-    /// The directory in which a collector publishes what it receives; of several archives, the first in which one does.
+    /// The directory with a collector's feed; of several archives, the first one with a feed.
     package var feedLayout: ArchiveLayout? {
         let layouts = members.compactMap(\.layout)
         return layout ?? layouts.first { FileSystem.exists($0.feed) } ?? layouts.first
     }
 
-    /// What `--archive`, which may be given several times, and the options of the store say.
+    /// Parses `--archive`, which is repeatable, and the options of the store.
     /// - Parameters:
     ///   - archives: at least one.
-    ///   - cacheBytes: what is kept in memory of files in buckets.
-    ///   - patience: how long a session's files are waited for where others are read as well.
-    ///   - shutdown: ends every wait for a bucket, and all reading.
-    ///   - complain: receives complaints about incomplete listings of a bucket.
+    ///   - cacheBytes: size of the block cache for buckets.
+    ///   - patience: timeout for files of one session if several sessions are read.
+    ///   - shutdown: ends waits for a bucket, and all reading.
+    ///   - complain: receives messages about incomplete listings of a bucket.
     package init(
         _ archives: [String], _ options: StoreOptions, cacheBytes: Int,
         patience: SessionPatience = SessionPatience(), shutdown: Shutdown,
@@ -139,12 +138,12 @@ package struct ArchiveReference: Sendable {
     /// A site has a few collectors.
     private static let maximumMembers = 32
 
-    /// What `--archive` and the options of the store say.
+    /// Parses `--archive` and the options of the store.
     /// - Parameters:
-    ///   - cacheBytes: what is kept in memory of files in a bucket.
-    ///   - patience: how long a session's files are waited for where others are read as well.
-    ///   - shutdown: ends every wait for a bucket, and all reading.
-    ///   - complain: receives complaints about incomplete listings of a bucket.
+    ///   - cacheBytes: size of the block cache for a bucket.
+    ///   - patience: timeout for files of one session if several sessions are read.
+    ///   - shutdown: ends waits for a bucket, and all reading.
+    ///   - complain: receives messages about incomplete listings of a bucket.
     package init(
         _ archive: String, _ options: StoreOptions, cacheBytes: Int,
         patience: SessionPatience = SessionPatience(), shutdown: Shutdown,

@@ -11,7 +11,7 @@ package struct RecordingLibrary: Sendable {
     /// The archive in messages: its directory, or its address.
     package let name: String
     package let store: any SegmentStore
-    /// Where the archive is on the local disk. Nothing is there of one in a bucket (``isLocal``).
+    /// Paths on the local disk; unused for an archive in a bucket (``isLocal``).
     package let layout: ArchiveLayout
     /// Whether the archive has a directory on the local disk.
     package let isLocal: Bool
@@ -21,7 +21,7 @@ package struct RecordingLibrary: Sendable {
     let catalog: CatalogReference
     /// How often a catalog that cannot be used is worth a line.
     let catalogInterval: ComplaintInterval
-    /// For what is read of many sessions.
+    /// Timeouts for reading many sessions.
     let patience: SessionPatience
     /// Nothing is written, the catalog included, and no lock is taken.
     let isReadOnly: Bool
@@ -54,9 +54,9 @@ package struct RecordingLibrary: Sendable {
             layout, name: directory, catalog: catalog, isReadOnly: true, complain: complain)
     }
 
-    /// An archive that may be in a bucket, or partly so. One in a bucket alone is only read, and has no catalog.
-    /// - Parameter waiting: for a bucket beside a directory; nil: who only reads does not wait for it, and others do.
-    /// - Throws: where there is no archive. A bucket is not asked yet.
+    /// An archive that may be in a bucket, or partly so. One in a bucket alone is read-only, and has no catalog.
+    /// - Parameter waiting: for a bucket beside a directory; nil: readers do not wait for it, others do.
+    /// - Throws: if the archive does not exist. A bucket is not queried yet.
     package init(
         _ archive: ArchiveReference, catalog: CatalogReference = .sqlite, isReadOnly: Bool = false,
         waiting: StoreWaiting? = nil,
@@ -80,8 +80,8 @@ package struct RecordingLibrary: Sendable {
             shutdown: archive.shutdown, complain: complain)
     }
 
-    /// Several archives as one. It is only read, and what is asked of it is asked of each.
-    /// - Throws: where none of them is there.
+    /// Several archives as one, read-only.
+    /// - Throws: if none of them exists.
     private init(
         several archive: ArchiveReference, catalog: CatalogReference, isReadOnly: Bool,
         waiting: StoreWaiting?, complain: @escaping @Sendable (String) -> Void
@@ -107,7 +107,7 @@ package struct RecordingLibrary: Sendable {
         catalogInterval = archive.catalogInterval
         patience = archive.patience
         self.isReadOnly = true
-        // No file is there: what is asked for by this path alone is said not to be.
+        // A path without files: queries by this path alone find nothing.
         layout = ArchiveLayout(root: archive.text)
         isLocal = false
         hasBucket = true
@@ -165,8 +165,8 @@ package struct RecordingLibrary: Sendable {
     /// Several archives as one; nil: it is one archive.
     package var merged: MergedStore? { store as? MergedStore }
 
-    /// The archive's directory, for what can only be done with files.
-    /// - Parameter what: what is to be done, such as "retime a session".
+    /// The archive's directory, for operations that need files.
+    /// - Parameter what: the operation, such as "retime a session".
     package func directory(to what: String) throws(LibraryError) -> ArchiveLayout {
         guard isLocal else { throw .needsFiles(name, what: what) }
         return layout
@@ -296,11 +296,11 @@ package enum LibraryError: Error, Hashable, CustomStringConvertible {
     case noFile(String)
     /// A directory that is neither an archive nor a session.
     case neither(String)
-    /// A file where a session is wanted.
+    /// A file instead of a session.
     case file(String)
     /// A directory among files.
     case directory(String)
-    /// An archive where one session is wanted.
+    /// An archive instead of one session.
     case archive(String)
     /// A session that must not be removed.
     case protected(String)
@@ -312,11 +312,11 @@ package enum LibraryError: Error, Hashable, CustomStringConvertible {
     case tooManyMarks(String)
     /// A time range needs a catalog, and there is none.
     case noCatalog
-    /// An object store's address where a session or file is wanted.
+    /// An object store's address instead of a session or file.
     case address(String)
-    /// An archive in a bucket, where a directory is wanted.
+    /// An archive in a bucket instead of a directory.
     case needsFiles(String, what: String)
-    /// A session with media in a bucket, where files are wanted.
+    /// A session with media in a bucket, if files are needed.
     case hasMoved(String, what: String)
 
     package var description: String {

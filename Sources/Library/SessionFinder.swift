@@ -3,10 +3,10 @@ package import Catalog
 import ObjectStore
 package import Recordings
 
-/// Finds what people mean by a word or a path: a session by its ID, by a name or tag that was given to it, or by its directory; an
-/// archive by its directory; recorded files by their paths.
+/// Resolves command line arguments: a session by its ID, name, tag or directory, an archive by its directory, recorded files by
+/// their paths.
 package struct SessionFinder: Sendable {
-    /// What a word or a path stands for.
+    /// The object of an argument.
     package enum Subject: Sendable {
         /// By a path without symbolic links.
         case file(String)
@@ -90,13 +90,13 @@ package struct SessionFinder: Sendable {
         return found
     }
 
-    /// What a word or a path stands for.
+    /// Resolves one argument.
     package func subject(_ what: String) throws -> Subject {
         if let place = try place(what) { return place }
         return .session(try session(named: what))
     }
 
-    /// Everything that a word or a path stands for: all sessions of an archive's directory, or with a tag.
+    /// All objects of an argument: all sessions of an archive's directory, or with a tag.
     package func subjects(_ what: String) throws -> (files: [String], sessions: [SessionPlace]) {
         switch try place(what) {
         case .file(let path): return ([path], [])
@@ -116,7 +116,7 @@ package struct SessionFinder: Sendable {
         }
     }
 
-    /// The session that a word or a path stands for; of an archive's directory its newest one.
+    /// The session of an argument; for an archive's directory, its newest session.
     package func oneSession(_ what: String) throws -> SessionPlace {
         switch try subject(what) {
         case .session(let session): return session
@@ -129,7 +129,7 @@ package struct SessionFinder: Sendable {
         }
     }
 
-    /// What is to be read by commands that take media out: a session, or recorded files of one.
+    /// Resolves arguments of commands that read media: a session, or recorded files of one.
     /// - Parameter inputs: one or more.
     package func recording(_ inputs: [String]) throws -> RecordedSession {
         if inputs.count == 1, let first = inputs.first {
@@ -146,7 +146,7 @@ package struct SessionFinder: Sendable {
         return try RecordedSession(files: inputs.map(NamedPath.resolved))
     }
 
-    /// What is there by that path; nil: it is a name.
+    /// The object with that path; nil if the argument is a name.
     package func place(_ what: String) throws -> Subject? {
         let isPath =
             what.contains("/") || what == "." || what == ".."

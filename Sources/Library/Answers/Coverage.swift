@@ -2,7 +2,7 @@ package import Archive
 import Media
 import Recordings
 
-/// What of a source is recorded, and what is missing, in a part of a session: what a timeline shows.
+/// Recorded spans and gaps of a source in a range of a session, for timelines.
 package struct SourceCoverage: Hashable, Encodable, Sendable {
     /// A time in which there are samples, nanoseconds of session time.
     package struct Span: Hashable, Encodable, Sendable {
@@ -36,10 +36,10 @@ package struct SourceCoverage: Hashable, Encodable, Sendable {
     package struct Held: Hashable, Encodable, Sendable {
         /// The collector's name.
         package var collector: String
-        /// From the end of what is recorded before to the beginning of what is recorded behind; nil: nothing is.
+        /// From the end of the previous to the start of the next recorded sample; nil without one.
         package var startNanoseconds: Int64?
         package var endNanoseconds: Int64?
-        /// Samples, and what agents tell beside them.
+        /// Number of records, including those without samples.
         package var records: UInt64
     }
 
@@ -67,13 +67,13 @@ extension SourceCoverage {
         start.clampedSubtracting(end) <= jointNanoseconds
     }
 
-    /// Most spans, and most gaps of one cause: more than anybody can see.
+    /// Limit of spans, and of gaps of one cause: more than a screen can show.
     package static let maximumParts = 10_000
 
     /// - Parameters:
-    ///   - files: what each file has, in any order.
-    ///   - range: nanoseconds of session time; the rest is left out.
-    ///   - resolutionNanoseconds: what is closer together than this is one.
+    ///   - files: spans of each file, in any order.
+    ///   - range: session time, nanoseconds; the rest is omitted.
+    ///   - resolutionNanoseconds: closer spans are merged.
     ///   - isForDrawing: the range has at most ``maximumParts`` parts of each kind.
     init(
         _ source: String, files: [Span], gaps: [RecordedGap], held: [HeldRecords] = [],
@@ -214,12 +214,11 @@ extension SourceCoverage {
 }
 
 extension RecordingLibrary {
-    /// What is recorded and what is missing of a session's sources.
+    /// Recorded spans and gaps of a session's sources.
     /// - Parameters:
     ///   - sources: nil: all.
-    ///   - range: nanoseconds of session time.
-    ///   - resolutionNanoseconds: what is closer together than this is one; the answer has at most
-    ///     ``SourceCoverage/maximumParts`` parts of each kind.
+    ///   - range: session time, nanoseconds.
+    ///   - resolutionNanoseconds: closer spans are merged; the result has at most ``SourceCoverage/maximumParts`` parts of each kind.
     package func coverage(
         of session: String, sources: [String]? = nil, in range: Range<Int64>,
         resolutionNanoseconds: Int64
@@ -228,12 +227,12 @@ extension RecordingLibrary {
             .coverage(in: range, resolutionNanoseconds: resolutionNanoseconds)
     }
 
-    /// The same for a part of the timeline that is drawn in so many columns.
+    /// Coverage of a range that is drawn in this number of columns.
     /// - Parameters:
-    ///   - from: nil: where the first of the sources begins.
-    ///   - until: nil: where the last of them ends.
-    ///   - memory: what earlier questions have found; nil: there are no others.
-    ///   - isWanted: sources that the answer may contain.
+    ///   - from: nil: the start of the first source.
+    ///   - until: nil: the end of the last source.
+    ///   - memory: cache of earlier calls; nil: none.
+    ///   - isWanted: sources that the result may contain.
     package func coverage(
         of session: String, sources: [String]?, from: Int64?, until: Int64?, pixels: Int,
         remembering memory: CoverageMemory? = nil, where isWanted: (String) -> Bool

@@ -2,10 +2,10 @@ import Archive
 import Recordings
 import Synchronization
 
-/// What was read for coverage, for a program that is asked for it again and again. Any thread may use it.
+/// Cache for repeated coverage queries. Any thread may use it.
 ///
-/// A source's lane is taken from here while its folder is as it was (``SegmentStore/state(of:)``), so that what was recorded, removed,
-/// retimed or repaired since is seen. Of a source that grows, only the files that have changed are read again.
+/// A source's entry is valid while the state of its folder is unchanged (``SegmentStore/state(of:)``), so that recording, removal,
+/// retiming and recovery invalidate it. Of a growing source, only changed files are read again.
 package final class CoverageMemory: Sendable {
     /// Files and gaps of all lanes together: some tens of megabytes.
     private let capacity: Int
@@ -36,7 +36,7 @@ package final class CoverageMemory: Sendable {
         of source: SourceKey, in store: any SegmentStore,
         read: (SourceLane?) throws(ArchiveError) -> SourceLane
     ) throws(ArchiveError) -> SourceLane {
-        // Before the files are read: what changes meanwhile is read again the next time.
+        // Before the files are read, so that later changes are detected.
         guard let now = try store.state(of: .source(source)) else { return try read(nil) }
         let kept = state.withLock { state -> Entry? in
             state.clock += 1

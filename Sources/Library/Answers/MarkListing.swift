@@ -1,7 +1,7 @@
 package import Archive
 import Recordings
 
-/// A mark as it is listed: what `tributary mark --json` and the viewer print.
+/// A listed mark, as printed by `tributary mark --json` and by the viewer.
 package struct MarkListing: Codable, Hashable, Sendable {
     package var id: String
     /// Session time.

@@ -3,7 +3,7 @@ import Media
 import Recordings
 import Terminal
 
-/// A part of a session in which nothing of a source is recorded: why, and what is recorded nearest to it.
+/// A range of a session without recorded samples of a source: the reason, and the nearest recorded times.
 package struct MissingRange: Hashable, Sendable {
     package var source: String
     /// Nanoseconds of session time; nil: nothing is recorded before it.
@@ -21,8 +21,8 @@ package struct MissingRange: Hashable, Sendable {
             ?? nextStartNanoseconds
     }
 
-    /// One line for who asked.
-    /// - Parameter what: `picture`, `clip`.
+    /// One line for the user.
+    /// - Parameter what: the requested object: `picture`, `clip`.
     package func text(asking what: String) -> String {
         var text = "no \(what) of \(source) there: "
         if let gap {

@@ -25,7 +25,7 @@ package struct SourceRecord: Hashable, Encodable, Sendable {
 }
 
 extension SourceRecord {
-    /// Up to so long, gaps within files are looked for; longer, what a file has counts from its beginning to its end.
+    /// Up to this duration, gaps within files are considered; beyond it, a file counts from its start to its end.
     package static let maximumExactNanoseconds: Int64 = 3 * 86_400_000_000_000
     /// The longest time: two months with a day on each side.
     package static let maximumNanoseconds: Int64 = 64 * 86_400_000_000_000
@@ -34,13 +34,13 @@ extension SourceRecord {
 }
 
 extension RecordingLibrary {
-    /// What was recorded of each source, whatever the sessions were.
+    /// Recorded times of each source, over all sessions.
     /// - Parameters:
     ///   - range: nanoseconds since 1970 (UTC), at most ``SourceRecord/maximumNanoseconds`` long.
-    ///   - resolutionNanoseconds: what is closer together in one session is one span.
-    ///   - memory: what earlier questions have found; nil: there are no others.
-    ///   - mayRead: sources that the answer may contain.
-    /// - Returns: by name; nil: there are more than ``SourceRecord/maximumSpans`` spans.
+    ///   - resolutionNanoseconds: closer spans of one session are merged.
+    ///   - memory: cache of earlier calls; nil: none.
+    ///   - mayRead: sources that the result may contain.
+    /// - Returns: by name; nil if there are more than ``SourceRecord/maximumSpans`` spans.
     package func recorded(
         in range: Range<Int64>, resolutionNanoseconds: Int64,
         remembering memory: CoverageMemory? = nil, where mayRead: (String) -> Bool
@@ -52,7 +52,7 @@ extension RecordingLibrary {
             let known = try askCatalog { catalog throws(ArchiveError) in
                 try catalog.segments(of: nil, from: range.lowerBound, until: range.upperBound)
             }
-            // A file that grows says no end, and what has moved as a whole has no row.
+            // The catalog has no end of growing files, and no rows of segments that are only in the store.
             let growing = Set((known ?? []).filter { $0.endNanoseconds == nil }.map(\.session))
             let complete = Set((known ?? []).map(\.session)).subtracting(growing)
             for row in known ?? [] where complete.contains(row.session) && mayRead(row.source) {
@@ -85,7 +85,7 @@ extension RecordingLibrary {
                 until: found.range.upperBound.clampedSubtracting(zero),
                 pixels: SourceCoverage.maximumParts, remembering: memory, where: mayRead)
         } catch {
-            // Removed meanwhile, or without a description, so that its time is unknown; `verify` says what is wrong.
+            // Removed, or without a description, so that its time is unknown; `verify` reports the error.
             guard error.isForEntry || error.isForAbsence else { throw error }
             return
         }
@@ -115,7 +115,7 @@ private struct FoundSpans {
         let (start, end) = (max(start, range.lowerBound), min(end, range.upperBound))
         guard start < end else { return }
         var spans = bySource[source, default: [:]][session, default: []]
-        // Files come in the order of their origins: one that goes on where the last one ends is the same span.
+        // Files are in the order of their starts: one that continues the last span extends it.
         if let last = spans.last, start >= last.lowerBound,
             start.clampedSubtracting(last.upperBound) <= resolution
         {

@@ -3,7 +3,7 @@ import Catalog
 import Media
 import Recordings
 
-/// A segment in a list: what is recorded from when to when.
+/// A listed segment with its time range.
 package struct SegmentListing: Encodable, Sendable {
     package var source: String
     package var segment: String
@@ -34,11 +34,11 @@ extension SegmentListing {
 }
 
 extension RecordingLibrary {
-    /// Segments of a session, by source and origin.
+    /// Segments of a session, by source and start.
     /// - Parameters:
     ///   - from: nanoseconds since 1970 (UTC): only segments with media after it.
     ///   - until: only segments with media before it.
-    ///   - includes: whether a source is wanted; files of others are not opened.
+    ///   - includes: selects sources; files of others are not opened.
     package func segments(
         of session: String, from: Int64? = nil, until: Int64? = nil,
         where includes: (String) -> Bool = { _ in true }
@@ -64,7 +64,7 @@ extension RecordingLibrary {
         return (listings + moved).sorted { ($0.source, $0.segment) < ($1.source, $1.segment) }
     }
 
-    /// Segments whose media is in an object store that is not read here: what their proofs say.
+    /// Segments whose media is in a store that is not read here, according to their proofs.
     private func moved(
         of session: String, _ zero: UTCTime, where includes: (String) -> Bool
     ) throws(ArchiveError) -> [SegmentListing] {
@@ -80,7 +80,7 @@ extension RecordingLibrary {
                         path: store.path(file))
                     listings.append(SegmentListing(moved: segment, proof, zero))
                 } catch {
-                    // Removed meanwhile, or damaged: `verify` says what is wrong.
+                    // Removed or damaged: `verify` reports the error.
                     guard error.isForAbsence || error.code == nil else { throw error }
                 }
             }
@@ -103,7 +103,7 @@ extension RecordingLibrary {
             return try RecordedSpan(
                 of: RecordedFile { [store] () throws(ArchiveError) in try store.open(path) })
         } catch {
-            // It is listed nevertheless; `verify` says what is wrong with it.
+            // It is listed nevertheless; `verify` reports the error.
             return nil
         }
     }
@@ -115,7 +115,7 @@ extension RecordingLibrary {
         var sizeBytes: Int64
     }
 
-    /// Files in the wanted time where the catalog knows them; otherwise all.
+    /// Files in the range if the catalog knows them; otherwise all files.
     private func files(
         of session: String, from: Int64?, until: Int64?, where includes: (String) -> Bool
     ) throws(ArchiveError) -> [FoundFile] {

@@ -1,7 +1,7 @@
 package import Archive
 import Recordings
 
-/// A session with everything that its files say: sources, segments, what is missing, clocks.
+/// Details of a session from its files: sources, segments, gaps, clocks.
 package struct SessionDetails: Encodable, Sendable {
     package struct Source: Encodable {
         package var name: String

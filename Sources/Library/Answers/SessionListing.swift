@@ -24,7 +24,7 @@ package struct SessionListing: Encodable, Sendable {
 }
 
 extension SessionListing {
-    /// A session of which nothing can be read now.
+    /// A session that is unreadable at present.
     init(unreadable session: String, isCollectorRunning: Bool) {
         self.init(
             session: session, state: Self.unreadable, isCollectorRunning: isCollectorRunning,
@@ -35,11 +35,11 @@ extension SessionListing {
 extension RecordingLibrary {
     /// Sessions, oldest first.
     /// - Parameters:
-    ///   - from: nanoseconds since 1970 (UTC): only sessions with media after it. A range chooses sessions; what is said of each of them is of
-    ///     all of it, because that is what is removed and protected.
+    ///   - from: nanoseconds since 1970 (UTC): only sessions with media after it. Totals are of whole sessions, because sessions are
+    ///     removed and protected as a whole.
     ///   - until: only sessions with media before it.
     ///   - tags: only sessions that have all of these.
-    /// - Throws: ``LibraryError/noCatalog`` where a range is given and there is no catalog, although one could be made.
+    /// - Throws: ``LibraryError/noCatalog`` for a range if a catalog could be built and does not exist.
     package func sessions(
         from: Int64? = nil, until: Int64? = nil, tags: [String] = []
     ) throws -> [SessionListing] {
@@ -60,7 +60,7 @@ extension RecordingLibrary {
                 .sorted { $0.session < $1.session }
         } else {
             let isWhole = from == nil && until == nil
-            // Who may write can make a catalog. Who may not, or waits for a server, reads every file instead.
+            // Users with write access can build a catalog. Others, and those with a catalog on a server, read all files instead.
             let canMake = !isReadOnly && !catalog.isServer && FileSystem.isWritable(layout.root)
             guard isWhole || !canMake else { throw LibraryError.noCatalog }
             sessions = try listings(
@@ -70,7 +70,7 @@ extension RecordingLibrary {
         return sessions
     }
 
-    /// The same of several archives: each is asked as it would be alone, and what more than one of them has is read as one session.
+    /// Sessions of several archives: each is queried separately, and sessions that more than one has are merged.
     private func sessionsOfMembers(
         from: Int64?, until: Int64?, tags: [String]
     ) throws -> [SessionListing] {
@@ -144,9 +144,9 @@ extension RecordingLibrary {
     /// A listing without the sources that an account may not see; its totals do not include them.
     /// - Parameters:
     ///   - listing: from ``sessions(from:until:tags:)``.
-    ///   - from: as it was given there.
-    ///   - until: as it was given there.
-    /// - Returns: nil: of what they may see, nothing is there, or nothing is in the range.
+    ///   - from: as passed to that call.
+    ///   - until: as passed to that call.
+    /// - Returns: nil if the account may see none of its sources, or none has media in the range.
     package func narrowed(
         _ listing: SessionListing, from: Int64? = nil, until: Int64? = nil,
         where mayRead: (String) -> Bool
@@ -228,14 +228,14 @@ extension RecordingLibrary {
                 files += try segments(SourceKey(session: session, source: source))
             }
         } catch {
-            // What is in one session does not keep the others from being listed.
+            // An unreadable session does not prevent listing the others.
             guard error.isForEntry else { throw error }
             complain("\(error)")
         }
         do throws(ArchiveError) {
             state = try manifest(session).state.rawValue
         } catch {
-            // `show` says what is wrong with it.
+            // `show` reports the error.
         }
         let labels = labels(session)
         return SessionListing(

@@ -2,8 +2,8 @@ package import Archive
 import Media
 import Recordings
 
-/// A session at a glance: what it is called, its sources, and from when to when they are recorded. Cheap: no media is read, and of each
-/// source two files at most are opened.
+/// Summary of a session: its names, its sources, and their time ranges. At most two files per source are opened, and no media is
+/// read.
 package struct SessionOverview: Encodable, Sendable {
     package struct Source: Encodable, Sendable {
         package var name: String

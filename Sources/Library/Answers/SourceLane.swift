@@ -3,9 +3,9 @@ import Catalog
 import Media
 import Recordings
 
-/// What is known of a source, from which coverage of any part of it can be drawn.
+/// Data of a source from which coverage of any range is computed.
 struct SourceLane: Sendable {
-    /// What one file has.
+    /// Data of one file.
     struct File: Sendable {
         /// As it was when it was read; nil: the store does not tell, and it is read again the next time.
         var entry: StoredEntry?
@@ -56,10 +56,10 @@ struct SessionLanes {
 }
 
 extension RecordingLibrary {
-    /// Reads what coverage is drawn from.
+    /// Reads the data for coverage.
     /// - Parameters:
-    ///   - range: nanoseconds of session time: what cannot be in it may be left out.
-    ///   - memory: nil: only what may be in the range is read, and nothing is kept.
+    ///   - range: session time, nanoseconds; data outside of it may be omitted.
+    ///   - memory: nil: reads only what may be in the range, without caching.
     func lanes(
         of session: String, in range: Range<Int64>, remembering memory: CoverageMemory?,
         where isWanted: (String) -> Bool
@@ -77,7 +77,7 @@ extension RecordingLibrary {
             } else {
                 lane = try reader.read(source, in: range, known: nil)
             }
-            // A source of which nothing was ever recorded is not on the timeline.
+            // Sources without recordings are not on the timeline.
             if !lane.files.isEmpty { lanes.append(lane) }
         }
         let isOver = manifest.state == .finished
@@ -90,7 +90,7 @@ extension RecordingLibrary {
 private struct LaneReader {
     /// From so many new files of a source on, the catalog is faster than the files.
     private static let manyFiles = 3
-    /// The catalog follows the files: of one that was changed more lately, it may still have what was.
+    /// The catalog lags behind the files, so it is not used for files that changed more recently.
     private static let settlingNanoseconds: Int64 = 60_000_000_000
 
     let library: RecordingLibrary
@@ -105,7 +105,7 @@ private struct LaneReader {
 
     /// - Parameters:
     ///   - range: nil: everything.
-    ///   - known: what was found before. Files that are as they were are not read again.
+    ///   - known: earlier data; unchanged files are not read again.
     mutating func read(
         _ source: SourceKey, in range: Range<Int64>?, known: SourceLane?
     ) throws(ArchiveError) -> SourceLane {
@@ -187,7 +187,7 @@ private struct LaneReader {
                 $0.startNanoseconds..<$0.endNanoseconds
             }
         } catch {
-            // A file that is damaged or was removed meanwhile shows nothing; `verify` says what is wrong with it.
+            // A damaged or removed file shows nothing; `verify` reports the error.
             switch error {
             case .malformed: break
             default: guard error.isForAbsence else { throw error }

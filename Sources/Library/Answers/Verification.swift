@@ -8,7 +8,7 @@ extension RecordingLibrary {
     package func verification(of session: String) throws(ArchiveError) -> SessionReport {
         if let merged { return try merged.strict().verification(of: session) }
         guard hasBucket else { return try SessionVerifier.verify(session, in: layout) }
-        // What cannot be asked for is not missing.
+        // Media in an unavailable store is not missing.
         let store = (store as? LayeredStore)?.strict() ?? store
         guard try hasSession(session) else {
             throw .system(

@@ -14,7 +14,7 @@ extension RecordingLibrary {
         do throws(ArchiveError) {
             return isReadOnly ? try askUnchanged(question) : try askMended(question)
         } catch {
-            // Who may not write what SQLite needs reads the files.
+            // Without write access for SQLite's files, recordings are read instead.
             if error.isForPermission || isReadOnly && error.isForLock { return nil }
             guard isAboutCatalog(error) else { throw error }
             if catalogInterval.isDue() {
@@ -72,8 +72,8 @@ extension RecordingLibrary {
         }
     }
 
-    /// Asks a catalog on a server. Nothing is written: one that does not have what the files have is the collector's to update, and one
-    /// that cannot be asked makes answers slower.
+    /// Queries a catalog on a server. It is not written: the collector updates it. If it is outdated or unavailable, files are read
+    /// instead.
     private func askServer<Answer>(
         _ question: (any CatalogStore) throws(ArchiveError) -> Answer
     ) throws(ArchiveError) -> Answer? {
@@ -109,8 +109,8 @@ extension RecordingLibrary {
         }
     }
 
-    /// Makes the catalog anew.
-    /// - Throws: what was wrong with the old one, where that is not possible.
+    /// Rebuilds the catalog.
+    /// - Throws: the error of the old one if that is not possible.
     private func replaced(
         _ damage: ArchiveError
     ) throws(ArchiveError) -> (SQLiteCatalog, CatalogIndexing.Summary) {

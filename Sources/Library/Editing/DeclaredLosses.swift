@@ -6,8 +6,8 @@ extension RecordingLibrary {
     /// Ranges of records in one line: more than a source has of one collector.
     private static let maximumRanges = 512
 
-    /// Counts what a collector holds as lost.
-    /// - Returns: the sources that this concerns, with the number of their records.
+    /// Declares records that a collector holds as lost.
+    /// - Returns: the affected sources, with the number of their records.
     package func declareLosses(
         of collector: String
     ) throws -> [(source: SourceKey, records: UInt64)] {
@@ -34,7 +34,7 @@ extension RecordingLibrary {
         return changed
     }
 
-    /// Takes back what was declared of a collector.
+    /// Reverts the declaration for a collector.
     package func takeBackLosses(
         of collector: String
     ) throws -> [(source: SourceKey, records: UInt64)] {

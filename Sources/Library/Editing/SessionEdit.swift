@@ -1,7 +1,7 @@
 package import Archive
 import Recordings
 
-/// What is changed about a session's labels, marks and protection.
+/// A change of a session's labels, marks and protection.
 package struct SessionEdit: Hashable, Sendable {
     package static let maximumTagBytes = 64
 

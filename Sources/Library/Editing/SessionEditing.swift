@@ -3,7 +3,7 @@ import Catalog
 import Media
 import Recordings
 
-/// What people change of a session: its labels, its protection, whether it is kept at all.
+/// Changes of sessions by users: labels, protection, removal.
 extension RecordingLibrary {
     /// Writes the name, tags and note of a session, also into the catalog.
     package func setLabels(_ labels: SessionNotes, of session: String) throws(ArchiveError) {

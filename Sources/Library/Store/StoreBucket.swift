@@ -4,10 +4,10 @@ import Terminal
 package import Threads
 
 extension StoreOptions {
-    /// The bucket that the options name; nil: they name none. The one place where a client of a store is made for who writes to it.
+    /// The bucket of the options, for writing; nil if they name none.
     /// - Parameters:
-    ///   - patience: how long it is waited for.
-    ///   - shutdown: ends every wait for it.
+    ///   - patience: timeout.
+    ///   - shutdown: ends waits for it.
     package func bucket(
         patience: StorePatience = .writing, shutdown: Shutdown
     ) throws -> (any ObjectBucket)? {

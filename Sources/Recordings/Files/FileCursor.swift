@@ -3,20 +3,19 @@ import Glibc
 import MP4
 import Media
 
-/// Walks one file's fragments, with its samples on the session's timeline. A file that grows is read to where it ends at that
-/// moment.
+/// Reads one file's fragments sequentially, with session times. A growing file is read up to its current end.
 package struct FileCursor: Sendable {
-    /// Fragments among which the first sample of each track is looked for.
+    /// Fragments that are searched for the first sample of each track.
     private static let leadingFragments = 4
 
     package let file: RecordedFile
     private var scanner: FragmentScanner<StoredBytes>
     private var retiming: FileRetiming?
-    /// What is taken off a track's times, and the session time of its zero, ticks.
+    /// Media time shift of each track, and the session time of the file's origin, ticks.
     private let tracks: [TrackKind: (shift: Int64, origin: Int64)]
-    /// A picture at which decoding can start has come.
+    /// A picture at which decoding can start has been read.
     private var hasKeyframe = false
-    /// When the first picture from there on is presented that the decoder has not only for its recovery, ticks of session time.
+    /// PTS of the first picture that is not only for decoder recovery, ticks of session time.
     private var firstPicture: Int64?
     private var size: Int64
 
@@ -41,8 +40,8 @@ package struct FileCursor: Sendable {
         self.tracks = tracks
     }
 
-    /// The next fragment; nil where the file ends.
-    /// - Throws: when it ends before its index says so, or is damaged. What came before is right.
+    /// - Returns: the next fragment; nil at the end of the file.
+    /// - Throws: if the file is truncated or damaged. Earlier fragments are valid.
     package mutating func next() throws(ArchiveError) -> RecordedFragment? {
         do throws(MP4Error) {
             if let fragment = try scanner.next() { return place(fragment) }
@@ -56,20 +55,20 @@ package struct FileCursor: Sendable {
         }
     }
 
-    /// Goes to shortly before a time by the index of a finished file, without reading what lies before: whatever is seen or heard from
-    /// then on, and what it takes to decode it, is still to come. To be called before the first ``next()``.
+    /// Seeks to shortly before a time by the index of a finished file, without reading earlier fragments. Samples presented from then
+    /// on, and those needed to decode them, follow. To be called before the first ``next()``.
     ///
-    /// A file that grows, was retimed, or has no index that can be read is left where it is.
+    /// Has no effect on a file that is growing, was retimed, or has no readable index.
     /// - Parameters:
     ///   - from: session time, nanoseconds.
-    ///   - margin: fragments before the one with which decoding begins that are read too.
+    ///   - margin: additional fragments before the one at which decoding starts.
     package mutating func skip(to from: Int64, margin: Int) {
         guard file.isFinished, file.retiming == nil else { return }
         do throws(ArchiveError) {
             var probe = self
-            // Where there are pictures, decoding begins with one of them.
+            // If there is video, decoding starts with a picture.
             let track: TrackKind = file.format(.video) == nil ? .audio : .video
-            // The first fragment may have nothing but sound: what a decoder needs before its first packet.
+            // The first fragment may have only audio, for the decoder's pre-roll.
             var first: RecordedSample?
             for _ in 0..<Self.leadingFragments where first == nil {
                 first = try probe.next()?.samples.first { $0.track == track }
@@ -90,7 +89,7 @@ package struct FileCursor: Sendable {
         }
     }
 
-    /// Whether there is more of a growing file than there was; then the scanner goes on with it.
+    /// Whether a growing file has new data, for which the scanner is updated.
     private mutating func hasGrown() throws(MP4Error) -> Bool {
         guard !file.isFinished else { return false }
         let now: StoredBytes
@@ -130,7 +129,7 @@ package struct FileCursor: Sendable {
         var fragment = RecordedFragment(
             file: file, range: scanned.range, record: isKnown ? record : nil, pieces: [])
         guard isKnown, let record else {
-            // Each run for itself: who counts on numbers does without.
+            // Checked per run: readers that need no numbers accept a file without them.
             for run in runs {
                 fragment.pieces.append(
                     RecordedPiece(range: range(run), digest: nil, runs: [place(run, nil)]))

@@ -1,23 +1,22 @@
 package import Archive
 import Media
 
-/// Reads a source's fragments, file after file, without keeping any.
+/// Reads a source's fragments, across files, without retaining them.
 package struct FragmentReader {
     private var files: ArraySlice<RecordedSource.File>
     private var cursor: FileCursor?
-    /// Files that are far away are entered shortly before this session time.
+    /// Session time to which distant files are seeked.
     private let from: Int64?
-    /// The first of the files may be of no use from here on: not looked at yet.
+    /// Start of the range, until the first file is checked for samples after it.
     private var undecidedFrom: Int64?
-    /// Fragments that are read before the one with which decoding can begin.
+    /// Fragments that are read before the one at which decoding starts.
     static let nearFragments = 4
-    /// A file's leading pictures (open groups) are presented before it begins: 16 of them at 8 a second.
+    /// Maximum time by which leading pictures (open GOPs) precede their file: 16 pictures at 8 fps.
     static let leadingNanoseconds: Int64 = 2_000_000_000
 
     /// - Parameters:
-    ///   - from: session time, nanoseconds: files that end before it are left out. Who wants to decode there needs the keyframe before,
-    ///     which may be in the file before: that one is read too.
-    ///   - to: files that begin at it or later are left out, except for one with leading pictures.
+    ///   - from: session time, nanoseconds. Files that end earlier are omitted, but for the one with the keyframe before `from`.
+    ///   - to: files that start at or after it are omitted, but for one with leading pictures.
     package init(_ source: RecordedSource, from: Int64? = nil, to: Int64? = nil) {
         var files = source.files[...]
         if let from, let holding = files.lastIndex(where: { $0.originNanoseconds <= from }) {
@@ -29,7 +28,7 @@ package struct FragmentReader {
         if let to { self.files = Self.limited(self.files, to: to) }
     }
 
-    /// The next fragment; nil at the end.
+    /// - Returns: the next fragment; nil at the end.
     package mutating func next() throws(ArchiveError) -> RecordedFragment? {
         if let from = undecidedFrom {
             undecidedFrom = nil
@@ -44,7 +43,7 @@ package struct FragmentReader {
         }
     }
 
-    /// The same reader without the files that begin at a time or later, except for one with leading pictures.
+    /// A reader without the files that start at or after a time, but for one with leading pictures.
     package func limited(to: Int64?) -> FragmentReader {
         guard let to else { return self }
         var limited = self
@@ -62,12 +61,12 @@ package struct FragmentReader {
         return files[...before.endIndex]
     }
 
-    /// Goes on to shortly before a time, session time in nanoseconds: whatever is seen or heard from then on, and what it takes to
-    /// decode it, is still to come. Several readers of one range can be copies of one that has skipped.
+    /// Seeks to shortly before a session time, nanoseconds. Samples presented from then on, and those needed to decode them, follow.
+    /// Copies of the reader can read the same range after that.
     ///
-    /// What cannot be read is left to ``next()``.
+    /// Errors are reported by ``next()``.
     package mutating func skip(to from: Int64) {
-        // Sound and pictures of one instant lie within a fragment or two of each other.
+        // Audio and video of the same time are at most two fragments apart.
         var recent: [FragmentReader] = []
         do throws(ArchiveError) {
             var ahead = self
@@ -77,7 +76,7 @@ package struct FragmentReader {
                 guard let fragment = try ahead.next(),
                     fragment.startNanoseconds ?? .min <= from
                 else { return }
-                // In the first fragments of a file there is what did not get into the one before.
+                // A file's first fragments may continue the previous file.
                 if let file = last, file !== fragment.file { recent.removeAll() }
                 last = fragment.file
                 recent.append(before)
@@ -93,7 +92,7 @@ package struct FragmentReader {
         }
     }
 
-    /// Whether all that is presented from here on, and what it takes to decode it, is in the second file or later.
+    /// Whether everything presented from a time on, and what is needed to decode it, is in the second file or later.
     private static func isSecondEnough(
         _ files: ArraySlice<RecordedSource.File>, from: Int64
     ) -> Bool {

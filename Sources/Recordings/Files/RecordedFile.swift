@@ -2,37 +2,37 @@ package import Archive
 package import MP4
 package import Media
 
-/// One recorded file, open for reading: finished, or growing while it is read. Any thread may read.
+/// One recorded file, finished or growing. Any thread may read it.
 package final class RecordedFile: Sendable {
-    /// The file in messages: its path, or its address.
+    /// Path or address, for messages.
     package var path: String { stored.path }
-    /// Whether it was an ordinary MP4 when it was opened.
+    /// It was an ordinary MP4 when it was opened.
     package let isFinished: Bool
-    /// How its tracks are coded: one format for each kind.
+    /// Formats of the tracks, one per kind.
     package let formats: [TrackFormat]
-    /// Its beginning on the session's timeline, nanoseconds; nil while nothing is in it.
+    /// Start on the session's timeline, nanoseconds; nil for a file without fragments.
     package let originNanoseconds: Int64?
-    /// Which bytes it has (``SegmentKey/revision``), and of which archives' files it was put together.
+    /// Identifies the bytes: ``SegmentKey/revision``, and the archives whose files were merged.
     package var revision: UInt32 { (retiming?.revision ?? 0) ^ stored.placement.revision }
-    /// Of the session it is part of; nil while nothing is in it.
+    /// The session's zero; nil for a file without fragments.
     package let sessionZero: UTCTime?
 
-    /// How the file begins.
+    /// Layout of the boxes before the first fragment.
     package let layout: RecordingLayout
-    /// How its times were computed again, if they were.
+    /// The retiming that was applied to the file; nil if none was.
     package let retiming: RetimingRecord?
     private let stored: any StoredFile
     private let open: @Sendable () throws(ArchiveError) -> any StoredFile
 
     /// Opens a recording on a local disk.
-    /// - Throws: also for what is no recording of ours, or one whose beginning is damaged.
+    /// - Throws: also if the file is not a recording of Tributary, or its first boxes are damaged.
     package convenience init(opening path: String) throws(ArchiveError) {
         try self.init { () throws(ArchiveError) in try LocalFile(opening: path) }
     }
 
-    /// Reads the beginning of a recording.
+    /// Reads the first boxes of a recording.
     /// - Parameter open: opens the file, now and for ``reopening()``.
-    /// - Throws: also for what is no recording of ours, or one whose beginning is damaged.
+    /// - Throws: also if the file is not a recording of Tributary, or its first boxes are damaged.
     package init(
         _ open: @escaping @Sendable () throws(ArchiveError) -> any StoredFile
     ) throws(ArchiveError) {
@@ -48,11 +48,11 @@ package final class RecordedFile: Sendable {
         sessionZero = beginning.record.map { stored.placement.sessionZero ?? $0.sessionZero }
     }
 
-    /// How a track is coded; nil when the file has none of this kind.
+    /// The format of a track; nil if the file has no such track.
     package func format(_ kind: TrackKind) -> TrackFormat? { formats.first { $0.kind == kind } }
 
-    /// What players need before the fragments (ISO/IEC 14496-12 §8.16): `ftyp`, and the `moov` that the file was opened with. In a
-    /// finished file they do not lie side by side.
+    /// The initialization segment (ISO/IEC 14496-12 §8.16): `ftyp`, and the `moov` with which the file was opened. In a finished file
+    /// they are not adjacent.
     package func initialization() throws(ArchiveError) -> [UInt8] {
         let start = layout.placeholderOffset + Int64(FragmentedHeader.placeholderSizeBytes)
         let end = layout.fragments.lowerBound
@@ -65,32 +65,32 @@ package final class RecordedFile: Sendable {
         layout.fragments.lowerBound - Int64(FragmentedHeader.placeholderSizeBytes)
     }
 
-    /// Whether each read may take the round trip of a network.
+    /// Each read may need a network round trip.
     package var isDistant: Bool { stored.isDistant }
 
-    /// What opens its bytes again later, without a descriptor in between, for readers of thousands of files.
+    /// A closure that opens the file again, for readers of thousands of files that cannot keep descriptors open.
     package func reopening() -> @Sendable () throws(ArchiveError) -> any StoredFile {
         guard stored.isDistant else { return open }
-        // An open object costs nothing, and is certain to be the same one.
+        // An open object needs no descriptor, and is guaranteed to be the same one.
         return { [stored] in stored }
     }
 
-    /// Bytes of it for the kernel to send; nil: it is not on a local disk, or it still grows. Valid as long as the file is referred to.
+    /// A byte range for sendfile(2); nil if the file is remote or growing. Valid while the file is referenced.
     package func extent(_ range: Range<Int64>) -> FileExtent? {
-        // The torn end of a growing file may be cut after a crash. A sender of bytes that are gone would retry forever.
+        // Recovery may truncate a growing file; sendfile(2) would then be retried forever.
         guard isFinished else { return nil }
         return stored.localDescriptor.map { FileExtent(descriptor: $0, range: range) }
     }
 
-    /// The file as it is now.
+    /// A byte source for the parsers of ``MP4``, with the current size.
     package func source() throws(ArchiveError) -> StoredBytes { try StoredBytes(stored) }
 
-    /// Exactly `count` bytes from `offset` on.
+    /// Reads exactly `count` bytes from `offset`.
     package func read(at offset: Int64, count: Int) throws(ArchiveError) -> [UInt8] {
         try stored.read(at: offset, count: count)
     }
 
-    /// Fills memory with the bytes from `offset` on.
+    /// Fills a buffer with the bytes from `offset`.
     package func read(
         at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(ArchiveError) {
@@ -100,13 +100,13 @@ package final class RecordedFile: Sendable {
         }
     }
 
-    /// Fills memory with the bytes from `offset` on, as far as that can be done without waiting.
-    /// - Returns: how many there were.
+    /// Fills a buffer with the bytes from `offset`, as far as they are cached.
+    /// - Returns: the number of bytes.
     package func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         stored.readCached(at: offset, into: buffer)
     }
 
-    /// A parser's error, with the file's name.
+    /// Adds the file's name to a parser's error.
     func error(_ error: MP4Error) -> ArchiveError { Self.error(error, stored) }
 
     static func error(_ error: MP4Error, _ file: any StoredFile) -> ArchiveError {
@@ -125,11 +125,11 @@ package final class RecordedFile: Sendable {
     }
 }
 
-/// What a file says of itself before its samples.
+/// The parsed boxes before the samples.
 private struct Beginning {
     let layout: RecordingLayout
     let retiming: RetimingRecord?
-    /// Of the first fragment.
+    /// The first fragment's record.
     let record: FragmentRecord?
 
     init(_ file: any StoredFile) throws(ArchiveError) {
@@ -159,14 +159,14 @@ private struct Beginning {
 }
 
 extension FragmentRecord {
-    /// The record that a fragment carries; nil when there is none that can be read.
+    /// The fragment's record; nil if it is missing or damaged.
     init?(of fragment: ScannedFragment) {
         let payloads = fragment.userBoxes.filter { $0.userType == Self.userType }
         guard let payload = payloads.first?.payload, payloads.count == 1 else { return nil }
         do throws(Malformed) {
             self = try FragmentRecord(parsing: payload)
         } catch {
-            // Who reads media goes on without; `verify` says what is wrong.
+            // Reading media does not need it; `verify` reports the error.
             return nil
         }
     }

@@ -1,25 +1,25 @@
 package import Archive
 package import Media
 
-/// A sample of a recording: when it is, on the session's timeline, and where it lies.
+/// A sample of a recording, with its session time and its position in the file.
 package struct RecordedSample: Sendable {
     package var file: RecordedFile
     package var track: TrackKind
-    /// Session time, ticks of the track's timescale; after retiming, if the file was retimed.
+    /// Session time, ticks of the track's timescale, with retiming applied.
     package var dtsTicks: Int64
     package var ptsTicks: Int64
-    /// As written: the distance to the next sample, unless something is missing in between.
+    /// As written: the distance to the next sample, unless samples are missing.
     package var durationTicks: Int64
     package var flags: SampleFlags
-    /// Where in the file its bytes are.
+    /// Byte offset in the file.
     package var offset: Int64
     package var sizeBytes: Int
-    /// Its number in its spool; nil when the fragment's record cannot be read.
+    /// Sequence number; nil if the fragment's record is unreadable.
     package var sequence: UInt64?
-    /// No player shows it: it is presented before the file's first keyframe, or before the file begins.
+    /// Players do not show it: it is presented before the file's first keyframe, or before the file's start.
     package var isHidden: Bool
 
-    /// Its bytes: NAL units with 4-byte lengths (ISO/IEC 14496-15 §5.3), or one raw AAC packet.
+    /// Reads its bytes: NAL units with 4-byte lengths (ISO/IEC 14496-15 §5.3), or one raw AAC packet.
     package func read() throws(ArchiveError) -> [UInt8] {
         try file.read(at: offset, count: sizeBytes)
     }
@@ -27,13 +27,13 @@ package struct RecordedSample: Sendable {
     /// The track's timescale.
     package var timescale: Timescale { file.format(track)?.timescale ?? .video }
 
-    /// Session time, nanoseconds, to the nearest.
+    /// Session time, nanoseconds, rounded to nearest.
     package var dtsNanoseconds: Int64 { nanoseconds(dtsTicks) }
     package var ptsNanoseconds: Int64 { nanoseconds(ptsTicks) }
-    /// When it ends, nanoseconds of session time.
+    /// End of presentation, session time in nanoseconds.
     package var endNanoseconds: Int64 { nanoseconds(ptsTicks + durationTicks) }
 
-    /// How long it lasts, nanoseconds.
+    /// Duration, nanoseconds.
     package var durationNanoseconds: Int64 { nanoseconds(durationTicks) }
 
     private func nanoseconds(_ ticks: Int64) -> Int64 {
@@ -41,22 +41,22 @@ package struct RecordedSample: Sendable {
     }
 }
 
-/// Samples of one track that follow each other in bytes and in their numbers.
+/// Samples of one track with consecutive positions and sequence numbers.
 package struct ReadRun: Sendable {
     package var track: TrackKind
     /// At least one.
     package var samples: [RecordedSample]
-    /// Decoding time of the first as the agent stamped it, nanoseconds of its clock; nil when the record cannot be read.
+    /// Decoding time of the first sample on the agent's clock, nanoseconds; nil if the record is unreadable.
     package var firstAgentDTSNanoseconds: Int64?
-    /// Collector − agent as it was applied to that stamp, nanoseconds.
+    /// The clock offset (collector − agent) that was applied, nanoseconds.
     package var appliedOffsetNanoseconds: Int64?
 }
 
-/// Samples that came in one message, or the part of them that is in this file. At most one run of each kind.
+/// The samples of one message, or the part of them that is in this file. At most one run per track.
 package struct RecordedPiece: Sendable {
-    /// Where in the file its bytes are.
+    /// Byte range in the file.
     package var range: Range<Int64>
-    /// SHA-256 of those bytes; nil when the record cannot be read.
+    /// SHA-256 of those bytes; nil if the record is unreadable.
     package var digest: Digest?
     package var runs: [ReadRun]
 }
@@ -64,13 +64,13 @@ package struct RecordedPiece: Sendable {
 /// One fragment of a recording.
 package struct RecordedFragment: Sendable {
     package var file: RecordedFile
-    /// Head and media, in the file.
+    /// Byte range of `moof` and `mdat`.
     package var range: Range<Int64>
-    /// Where it is from; nil when that cannot be read.
+    /// The fragment's record; nil if it is unreadable.
     package var record: FragmentRecord?
-    /// In the order of their bytes, which is the order in which they came.
+    /// In file order, which is the order of arrival.
     package var pieces: [RecordedPiece]
 
-    /// All samples, in the order of their bytes.
+    /// All samples in file order.
     package var samples: [RecordedSample] { pieces.flatMap(\.runs).flatMap(\.samples) }
 }

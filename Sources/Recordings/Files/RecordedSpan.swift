@@ -1,16 +1,16 @@
 package import Archive
 import Media
 
-/// From when to when one file of a recording has something to be seen or heard, nanoseconds of session time.
+/// The time range covered by a file's samples, session time in nanoseconds.
 package struct RecordedSpan: Hashable, Sendable {
     package var startNanoseconds: Int64
     package var endNanoseconds: Int64
 
-    /// Both tracks begin within so many fragments, if they begin together.
+    /// Tracks that start together do so within these fragments.
     private static let leadingFragments = 2
 
-    /// Reads the beginning of a file, and where it ends: of a finished one from its index, of one that grows from its fragments.
-    /// - Returns: nil where it has no samples yet.
+    /// Reads the range: the end is read from the index of a finished file, and from the fragments of a growing one.
+    /// - Returns: nil for a file without samples.
     package init?(of file: RecordedFile) throws(ArchiveError) {
         guard let origin = file.originNanoseconds else { return nil }
         var cursor = try FileCursor(file)

@@ -1,13 +1,13 @@
 package import Archive
 package import Media
 
-/// Reads a source's samples, picture and sound merged in the order of their decoding times.
+/// Reads a source's samples, with video and audio merged by decoding time.
 ///
-/// In a file, sound and pictures of one instant lie within a fragment or two of each other; where one of them pauses, the
-/// other is waited for no longer than ``patienceNanoseconds``. That, and the pictures since the last keyframe while ``from`` is
-/// looked for, is all that is in memory.
+/// Audio and video of the same time are at most two fragments apart. If a track pauses, the other one waits for it at most
+/// ``patienceNanoseconds``. Buffered samples are bounded by that, and by the pictures since the last keyframe while seeking to
+/// ``from``.
 package struct SampleReader {
-    /// Longer than sound can lag behind in a file (two fragments).
+    /// More than the maximum lag of audio in a file (two fragments).
     static let patienceNanoseconds: Int64 = 4_000_000_000
 
     private var fragments: FragmentReader
@@ -15,24 +15,24 @@ package struct SampleReader {
     private let to: Int64?
     private let tracks: Set<TrackKind>
     private var queues: [TrackKind: SampleQueue] = [:]
-    /// Tracks that the files so far have.
+    /// Tracks of the files so far.
     private var known: Set<TrackKind> = []
     private var newestNanoseconds = Int64.min
     private var isAtEnd = false
     /// Pictures since the last keyframe at or before `from`.
     private var lead: [RecordedSample]? = []
-    /// Pictures of a file that begins at `to` or later, until one of them is presented before `to`.
+    /// Pictures of a file that starts at or after `to`, up to one that is presented before `to`.
     private var tail: [RecordedSample] = []
-    /// The last picture in the order of the files.
+    /// The last picture in file order.
     private var last: RecordedSample?
-    /// Whether the file of the last picture goes on where the one before ended, so that its leading pictures can be decoded.
+    /// The file of the last picture continues the previous one without a gap, so that its leading pictures can be decoded.
     private var isContinued = false
 
     /// - Parameters:
-    ///   - from: session time, nanoseconds. Pictures begin with the last keyframe that is presented at or before it, or the first there is;
-    ///     sound with the packet that is heard then.
-    ///   - to: pictures that are decoded then or later are left out, and sound that is heard then or later.
-    ///   - tracks: those that are read.
+    ///   - from: session time, nanoseconds. Video starts with the last keyframe presented at or before it, or else with the first
+    ///     keyframe; audio with the packet that is presented then.
+    ///   - to: pictures decoded at or after it are omitted, and audio presented at or after it.
+    ///   - tracks: the tracks to read.
     package init(
         _ source: RecordedSource, from: Int64? = nil, to: Int64? = nil,
         tracks: Set<TrackKind> = Set(TrackKind.allCases)
@@ -41,7 +41,7 @@ package struct SampleReader {
             FragmentReader(source, from: from, to: to), from: from, to: to, tracks: tracks)
     }
 
-    /// The same with a reader that has nothing after `to`, and may have skipped what is before `from`.
+    /// - Parameter fragments: limited to `to`; fragments before `from` may have been skipped.
     package init(
         _ fragments: FragmentReader, from: Int64?, to: Int64? = nil,
         tracks: Set<TrackKind> = Set(TrackKind.allCases)
@@ -53,7 +53,7 @@ package struct SampleReader {
         if from == nil { lead = nil }
     }
 
-    /// The next sample; nil at the end.
+    /// - Returns: the next sample; nil at the end.
     package mutating func next() throws(ArchiveError) -> RecordedSample? {
         while true {
             if let sample = takeDue() { return sample }
@@ -69,7 +69,7 @@ package struct SampleReader {
 
     private mutating func end() {
         isAtEnd = true
-        // A recording that ended before has nothing to be shown.
+        // Nothing of the recording is presented at or after `from`.
         if let from, lead?.contains(where: { $0.endNanoseconds > from }) == false { lead = nil }
         flushLead()
     }
@@ -80,7 +80,7 @@ package struct SampleReader {
             newestNanoseconds = max(newestNanoseconds, sample.dtsNanoseconds)
             switch sample.track {
             case .video:
-                // Others that are presented before may refer to one that is presented after.
+                // Later pictures that are presented earlier may reference this one.
                 let picture = joined(sample)
                 if let to, picture.dtsNanoseconds >= to { continue }
                 takeIn(limited: picture)
@@ -92,7 +92,7 @@ package struct SampleReader {
         }
     }
 
-    /// The picture; it is not hidden where the file before has what it refers to (open groups).
+    /// The picture, which is not hidden if the previous file has its references (open GOPs).
     private mutating func joined(_ sample: RecordedSample) -> RecordedSample {
         if let last, last.file !== sample.file {
             let gap = sample.dtsNanoseconds.clampedSubtracting(
@@ -108,7 +108,7 @@ package struct SampleReader {
         return shown
     }
 
-    /// Of a file that begins at `to` or later, only what its leading pictures need.
+    /// Keeps only what the leading pictures of a file that starts at or after `to` reference.
     private mutating func takeIn(limited picture: RecordedSample) {
         guard let to, let origin = picture.file.originNanoseconds, origin >= to else {
             return takeIn(picture: picture)
@@ -129,9 +129,9 @@ package struct SampleReader {
             flushLead()
             return append(picture)
         }
-        // Without a keyframe before them, nothing can be done with them.
+        // Pictures before the first keyframe cannot be decoded.
         if lead?.isEmpty == false { lead?.append(picture) }
-        // Presented after they are decoded: no later keyframe is presented before `from`.
+        // PTS is not before DTS: no later keyframe is presented before `from`.
         if picture.dtsNanoseconds >= from, lead?.isEmpty == false { flushLead() }
     }
 
@@ -145,7 +145,7 @@ package struct SampleReader {
         queues[sample.track, default: SampleQueue()].insert(sample)
     }
 
-    /// The earliest sample that is waiting, if none that is earlier can come.
+    /// The queued sample with the lowest decoding time, if no earlier one can follow.
     private mutating func takeDue() -> RecordedSample? {
         var due: (track: TrackKind, time: Int64)?
         var isMissing = false
@@ -159,13 +159,13 @@ package struct SampleReader {
         }
         guard let due else { return nil }
         let isLate = newestNanoseconds >= due.time.addingClamped(Self.patienceNanoseconds)
-        // While the keyframe before `from` is looked for, sound after it waits too.
+        // Audio waits until the keyframe before `from` is known.
         guard isAtEnd || isLate && lead == nil || !isMissing else { return nil }
         return queues[due.track]?.popFirst()
     }
 }
 
-/// Samples of one track that wait, in the order of their decoding times.
+/// Queued samples of one track in decoding order.
 private struct SampleQueue {
     private var samples: [RecordedSample] = []
     private var head = 0
@@ -174,7 +174,7 @@ private struct SampleQueue {
 
     mutating func insert(_ sample: RecordedSample) {
         var place = samples.count
-        // Sound that was late is in a file of its own.
+        // Late audio is in a separate file.
         while place > head, samples[place - 1].dtsTicks > sample.dtsTicks,
             samples[place - 1].timescale == sample.timescale
         {
@@ -195,7 +195,7 @@ private struct SampleQueue {
 }
 
 extension Int64 {
-    /// The sum, kept within 64 bits.
+    /// Saturating addition.
     fileprivate func addingClamped(_ other: Int64) -> Int64 {
         let (sum, overflow) = addingReportingOverflow(other)
         return overflow ? (other < 0 ? .min : .max) : sum

@@ -2,14 +2,13 @@ import Archive
 import MP4
 import Media
 
-/// Where the fragments of a finished file lie, computed from its index: what a reader for whom each read is a request needs to find a
-/// time without reading the head of every fragment before it.
+/// Positions of a finished file's fragments, from its index. With it, a reader of a remote file seeks without reading every `moof`.
 struct SeekIndex {
     private let movie: Movie
-    /// Where the first fragment begins.
+    /// Offset of the first fragment.
     private let start: Int64
 
-    /// Reads the index, which lies behind the fragments.
+    /// Reads the index, which follows the fragments.
     init(_ file: RecordedFile) throws(ArchiveError) {
         let source = try file.source()
         do throws(MP4Error) {
@@ -25,11 +24,11 @@ struct SeekIndex {
         start = file.layout.fragments.lowerBound
     }
 
-    /// Where the fragment begins that is `margin` fragments before the one with the last keyframe at or before a time.
+    /// Offset of the fragment that is `margin` fragments before the one with the last keyframe at or before a time.
     /// - Parameters:
     ///   - time: session time, nanoseconds.
-    ///   - anchor: the first sample of a track in the file, with its session time: the index counts from it.
-    /// - Returns: nil: there is none, or nothing lies before it.
+    ///   - anchor: a track's first sample in the file with its session time, from which index times are computed.
+    /// - Returns: nil if there is no such fragment.
     func fragment(before time: Int64, anchor: RecordedSample, margin: Int) -> Int64? {
         guard let table = movie.track(anchor.track)?.samples, table.count > 0,
             table.offsets[0] == anchor.offset
@@ -49,9 +48,9 @@ struct SeekIndex {
         return holding > margin ? starts[holding - margin] : nil
     }
 
-    /// All samples, in the order of their bytes.
-    /// - Parameter anchors: the first sample of each track in the file, with its session time: the index counts from it.
-    /// - Returns: nil: the index has other tracks, or begins with other samples.
+    /// All samples in file order.
+    /// - Parameter anchors: each track's first sample in the file with its session time, from which index times are computed.
+    /// - Returns: nil if the index has other tracks or first samples.
     func samples(_ anchors: [TrackKind: RecordedSample]) -> [IndexedSample]? {
         var samples: [IndexedSample] = []
         for (kind, anchor) in anchors {
@@ -61,8 +60,7 @@ struct SeekIndex {
             let syncs = table.syncSamples.map(Set.init)
             let first = table.pts(0)
             let usual = Self.usualTicks(table.durations)
-            // Longer than any camera's pause: something is missing behind it. The index says when the next sample begins, fragments
-            // say how long a sample was to last.
+            // A longer sample precedes a gap: its fragment has its duration, but the index only has the start of the next sample.
             let longest = max(4 * usual, Int64(anchor.timescale.ticksPerSecond) / 2)
             for index in 0..<table.count {
                 let ticks = anchor.ptsTicks.clampedAdding(
@@ -81,12 +79,12 @@ struct SeekIndex {
         return samples.sorted { $0.range.lowerBound < $1.range.lowerBound }
     }
 
-    /// How long most samples last.
+    /// The most frequent duration.
     private static func usualTicks(_ durations: [UInt32]) -> Int64 {
         durations.isEmpty ? 0 : Int64(durations.sorted()[durations.count / 2])
     }
 
-    /// Where fragments begin: the media of a fragment lie side by side, and the next one's head lies between them and the next media.
+    /// Offsets of the fragments: a fragment's samples are contiguous, and a `moof` separates them from the next ones.
     private func starts() -> [Int64] {
         var samples: [(start: Int64, end: Int64)] = []
         for track in movie.tracks {

@@ -2,24 +2,24 @@ import Archive
 import MP4
 import Media
 
-/// A fragment, or the part of one, that is read from one archive.
+/// A fragment of one archive, or a part of it.
 struct MergedPart: Sendable {
-    /// Its archive's place in the session.
+    /// Index of the copy in the session.
     var copy: Int
     var file: RecordedFile
     var record: FragmentRecord?
-    /// Head and media in its file.
+    /// Byte range of `moof` and `mdat`.
     var range: Range<Int64>
     var pieces: [RecordedPiece]
-    /// Nothing of the fragment is left out.
+    /// The whole fragment is used.
     var isWhole: Bool
     var term: UInt64
-    /// The lowest number; nil: its record cannot be read.
+    /// The lowest sequence number; nil if the record is unreadable.
     var firstSequence: UInt64?
-    /// When its first sample is decoded, nanoseconds of session time.
+    /// Decoding time of its first sample, session time in nanoseconds.
     var timeNanoseconds: Int64
 
-    /// Whether it is read before another one: records of one spool in the order of their numbers, others in that of their times.
+    /// Order of reading: by number within a spool, otherwise by time.
     func precedes(_ other: MergedPart) -> Bool {
         if let record, let spool = other.record?.spool, spool == record.spool,
             let first = firstSequence, let second = other.firstSequence, first != second
@@ -30,17 +30,17 @@ struct MergedPart: Sendable {
     }
 }
 
-/// Puts the fragments of several archives' files in order, each record once: files of one segment of a source.
+/// Merges fragments of several archives' files of one segment, each record once.
 ///
-/// It goes on where it was when the files have grown; what it has put in order stays.
+/// Merging continues when the files have grown; the order so far does not change.
 struct FragmentJoiner: Sendable {
-    /// A file that is read.
+    /// A file to merge.
     struct Input: Sendable {
-        /// Its archive's place in the session.
+        /// Index of the copy in the session.
         var copy: Int
         /// The archive's name.
         var archive: String
-        /// Of the file, as it is listed.
+        /// Name of the file in listings.
         var name: String
         var shiftNanoseconds: Int64
         var file: RecordedFile
@@ -49,25 +49,25 @@ struct FragmentJoiner: Sendable {
     private struct Stream: Sendable {
         var input: Int
         var cursor: FileCursor
-        /// The fragment that comes next.
+        /// The next fragment.
         var fragment: RecordedFragment?
-        /// What of it is read, in order.
+        /// The parts of it to read, in order.
         var parts: ArraySlice<MergedPart> = []
-        /// It cannot be read any further.
+        /// A read error occurred.
         var isBroken = false
-        /// Of its last part.
+        /// Term of its last part.
         var term: UInt64 = 0
     }
 
-    /// A copy of a record that another archive may still get is not read before this time has passed on the timeline: two
-    /// collectors that record the same samples are not exactly as fast.
+    /// A record is read from a lower-ranked archive only after this time has passed on the timeline, because collectors that record
+    /// the same samples are not equally fast.
     static let settlingNanoseconds: Int64 = 4_000_000_000
 
     private let inputs: [Input]
     private var streams: [Stream]
     private var taken: [SpoolID: SequenceSet] = [:]
     private(set) var sections: [MergedSection] = []
-    /// The section that each input was put into last.
+    /// The last section of each input.
     private var places: [Int: Int] = [:]
     private let complain: @Sendable (String) -> Void
 
@@ -82,10 +82,10 @@ struct FragmentJoiner: Sendable {
         }
     }
 
-    /// Reads what there is.
+    /// Merges the available fragments.
     /// - Parameters:
-    ///   - chosen: the copies to read, of all that the files have now.
-    ///   - isOver: nothing will be added to any of the files.
+    ///   - chosen: the copies to read, according to the present contents of the files.
+    ///   - isOver: the files are complete.
     mutating func advance(
         _ chosen: ChosenRecords, isOver: Bool
     ) throws(ArchiveError) {
@@ -112,7 +112,7 @@ struct FragmentJoiner: Sendable {
         }
     }
 
-    /// Whether a higher-ranked archive may still get the same records.
+    /// Whether a higher-ranked archive may still receive the same records.
     private func mustWait(_ part: MergedPart, of stream: Int) -> Bool {
         let isAwaited = streams.contains { other in
             let input = inputs[other.input]
@@ -129,7 +129,7 @@ struct FragmentJoiner: Sendable {
                 }
             }
         } catch {
-            // It is reported when it is reached.
+            // The error is reported when the fragment is read.
             return true
         }
         return true
@@ -145,14 +145,14 @@ struct FragmentJoiner: Sendable {
                 streams[stream].fragment = fragment
                 streams[stream].parts = parts(of: fragment, streams[stream].input, chosen)[...]
             } catch {
-                // What came before is right; other archives may have the rest.
+                // Earlier fragments are valid; other archives may have the rest.
                 streams[stream].isBroken = true
                 complain("\(error)")
             }
         }
     }
 
-    /// What of a fragment is read, divided where records of another archive come in between.
+    /// The parts of a fragment to read, divided where another archive's records come between.
     private func parts(
         of fragment: RecordedFragment, _ input: Int, _ chosen: ChosenRecords
     ) -> [MergedPart] {
@@ -165,7 +165,7 @@ struct FragmentJoiner: Sendable {
                 firstSequence: samples.compactMap(\.sequence).min(),
                 timeNanoseconds: samples.map(\.dtsNanoseconds).min() ?? 0)
         }
-        // Without numbers it is unknown whether another archive has the same samples.
+        // Without numbers, copies in other archives cannot be recognised.
         guard let spool = fragment.record?.spool else {
             return fragment.pieces.isEmpty
                 ? [] : [part(fragment.pieces, isWhole: true, term: 0)]
@@ -221,14 +221,14 @@ struct FragmentJoiner: Sendable {
                 taken[spool, default: SequenceSet()].insert(first...last)
             }
         }
-        // What cannot be identified cannot begin a file.
+        // A file does not start with fragments of unknown origin.
         if sections.isEmpty, part.record == nil { return }
         let place = try place(of: part, input)
         places[input] = place
         try sections[place].append(part, from: inputs[input])
     }
 
-    /// The section for a part: a new one where its archive has begun a new file, or the formats differ.
+    /// The section for a part: a new one if its archive started a new file, or the formats differ.
     private mutating func place(
         of part: MergedPart, _ input: Int
     ) throws(ArchiveError) -> Int {
@@ -238,7 +238,7 @@ struct FragmentJoiner: Sendable {
                 $0 != input && inputs[$0].copy == part.copy && places[$0] == last
             }
             if isOwn || !hasOther, sections[last].accepts(part) { return last }
-            // Sound that came late has a file of its own, beside the one that goes on.
+            // Late audio has a separate file.
             if let known = places[input], known != last, sections[known].accepts(part),
                 part.timeNanoseconds < sections[last].newestNanoseconds
             {
@@ -252,7 +252,7 @@ struct FragmentJoiner: Sendable {
 }
 
 extension ReadRun {
-    /// Only samples with these numbers.
+    /// The samples with these numbers.
     fileprivate func limited(to records: ClosedRange<UInt64>) -> ReadRun {
         guard let first = samples.first, let start = first.sequence,
             records.lowerBound > start
@@ -267,7 +267,7 @@ extension ReadRun {
         return limited
     }
 
-    /// Where its bytes are in its file.
+    /// Byte range in the file.
     var range: Range<Int64> {
         let first = samples[0].offset
         return first..<samples.reduce(first) { $0 + Int64($1.sizeBytes) }

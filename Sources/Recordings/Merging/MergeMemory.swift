@@ -2,21 +2,21 @@ import Archive
 import Media
 import Synchronization
 
-/// The numbers of the records in a file, by spool, as far as it can be read.
+/// Sequence numbers of a file's readable records, by spool.
 typealias FileRecords = [SpoolID: SequenceSet]
 
-/// What was found of copies in several archives, for a program that reads them again and again. Any thread may use it.
+/// Cache of what was read from several archives' files, for repeated merging. Any thread may use it.
 ///
-/// What is kept of a file is valid while the file has the same size and date.
+/// An entry is valid while the file's size and modification time are unchanged.
 package final class MergeMemory: Sendable {
-    /// A file as it was when it was read.
+    /// Identifies a file's contents.
     struct FileState: Hashable, Sendable {
         var path: String
         var sizeBytes: Int64
         var modifiedNanoseconds: Int64?
     }
 
-    /// The files of a segment that were put together, and those around it.
+    /// The merged files of a segment, and of those around it.
     struct SegmentState: Hashable, Sendable {
         var own: [FileState]
         var around: [FileState]
@@ -91,8 +91,8 @@ package final class MergeMemory: Sendable {
         }
     }
 
-    /// The shifts of a session's archives: while it is recorded, they stay as they were found first, so that times stay.
-    /// - Parameter key: names the session and its archives.
+    /// The timeline shifts of a session's archives. While the session is recorded they are kept, so that times do not change.
+    /// - Parameter key: identifies the session and its archives.
     func shifts(
         of key: String, measure: () throws(ArchiveError) -> [SessionShift?]
     ) throws(ArchiveError) -> [SessionShift?] {

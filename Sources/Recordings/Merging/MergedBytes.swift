@@ -2,25 +2,25 @@ package import Archive
 import MP4
 import Media
 
-/// How a file of one archive is placed in a session of several.
+/// Position of an archive's file in a merged session.
 package struct FilePlacement: Hashable, Sendable {
-    /// Added to its session times.
+    /// Added to the file's session times.
     package var shiftNanoseconds: Int64 = 0
-    /// The zero of the session; nil: the one in the file.
+    /// Zero of the merged session; nil: the file's own.
     package var sessionZero: UTCTime?
-    /// Which bytes it has, beside ``SegmentKey/revision``: the beginning of a digest of what was joined, or 0.
+    /// Identifies merged bytes in addition to ``SegmentKey/revision``: the first bytes of a digest of the merged parts, or 0.
     package var revision: UInt32 = 0
 
-    /// As it was recorded.
+    /// Not shifted.
     package static let asRecorded = FilePlacement()
 
-    /// The file's beginning on the session's timeline.
+    /// Start of the file on the session's timeline.
     func origin(_ record: FragmentRecord) -> Int64 {
         record.segmentOriginNanoseconds.clampedAdding(shiftNanoseconds)
     }
 }
 
-/// A file of one archive on the timeline of another one's session.
+/// A file of one archive on the timeline of the merged session.
 struct PlacedFile: StoredFile {
     let base: any StoredFile
     let placement: FilePlacement
@@ -47,7 +47,7 @@ struct PlacedFile: StoredFile {
     }
 }
 
-/// Byte ranges of files, and bytes in memory, one after the other.
+/// Concatenated byte ranges of files and memory.
 struct MergedBytes: Sendable {
     private enum Content: Sendable {
         case memory([UInt8])
@@ -55,7 +55,7 @@ struct MergedBytes: Sendable {
     }
 
     private var contents: [Content] = []
-    /// Where each of them begins.
+    /// Start of each range.
     private var starts: [Int64] = []
     private(set) var sizeBytes: Int64 = 0
 
@@ -66,7 +66,7 @@ struct MergedBytes: Sendable {
 
     mutating func append(_ range: Range<Int64>, of file: RecordedFile) {
         guard !range.isEmpty else { return }
-        // Fragments that follow each other in their file are one range.
+        // Adjacent fragments of a file are one range.
         if case .file(let last, let offset)? = contents.last, let start = starts.last,
             last === file, offset + (sizeBytes - start) == range.lowerBound
         {
@@ -82,7 +82,7 @@ struct MergedBytes: Sendable {
         sizeBytes += count
     }
 
-    /// Replaces bytes in memory that begin at `offset`.
+    /// Replaces in-memory bytes at `offset`.
     mutating func replace(_ bytes: [UInt8], at offset: Int64) {
         guard let place = starts.firstIndex(of: offset), case .memory = contents[place] else {
             preconditionFailure("only whole ranges in memory are replaced")
@@ -90,9 +90,9 @@ struct MergedBytes: Sendable {
         contents[place] = .memory(bytes)
     }
 
-    /// Fills `buffer` with the bytes from `offset` on.
-    /// - Parameter read: reads a file's bytes into memory; returns how many it has read.
-    /// - Returns: how many there were.
+    /// Fills `buffer` with the bytes from `offset`.
+    /// - Parameter read: reads a file's bytes; returns their number.
+    /// - Returns: the number of bytes.
     func fill(
         _ buffer: UnsafeMutableRawBufferPointer, from offset: Int64,
         read: (RecordedFile, Int64, UnsafeMutableRawBufferPointer) throws(ArchiveError) -> Int
@@ -129,7 +129,7 @@ struct MergedBytes: Sendable {
 }
 
 extension MergedBytes {
-    /// Fills `buffer`, waiting for disks and networks.
+    /// Fills `buffer`; blocks on disks and networks.
     func read(
         at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(ArchiveError) -> Int {
@@ -139,20 +139,20 @@ extension MergedBytes {
         }
     }
 
-    /// Fills `buffer` as far as that can be done without waiting.
+    /// Fills `buffer` with cached bytes.
     func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         do throws(ArchiveError) {
             return try fill(buffer, from: offset) { file, offset, part throws(ArchiveError) in
                 file.readCached(at: offset, into: part)
             }
         } catch {
-            // Nothing throws; the rest is for who waits.
+            // No reads throw here; the blocking read does the rest.
             return 0
         }
     }
 }
 
-/// The bytes as they are now, for the parsers of ``MP4``.
+/// A snapshot of the bytes for the parsers of ``MP4``.
 struct MergedSource: ByteSource {
     let bytes: MergedBytes
 

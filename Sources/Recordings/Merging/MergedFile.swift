@@ -3,12 +3,12 @@ import MP4
 import Media
 import Synchronization
 
-/// A file of several archives' fragments. Any thread may read; while its files grow, it grows.
+/// A file merged from several archives' fragments, which grows with its files. Any thread may read it.
 final class MergedFile: StoredFile {
     private struct State: Sendable {
         var bytes: MergedBytes
         var joiner: FragmentJoiner?
-        /// Sizes of the files when they were read.
+        /// Sizes of the files at the last read.
         var sizes: [Int64]
     }
 
@@ -19,7 +19,7 @@ final class MergedFile: StoredFile {
     private let inputs: [RecordedFile]
     private let choose: @Sendable () throws(ArchiveError) -> ChosenRecords
 
-    /// A file to which nothing is added.
+    /// A complete file.
     init(path: String, bytes: MergedBytes, isDistant: Bool, placement: FilePlacement) {
         self.path = path
         self.isDistant = isDistant
@@ -29,10 +29,10 @@ final class MergedFile: StoredFile {
         state = Mutex(State(bytes: bytes, joiner: nil, sizes: []))
     }
 
-    /// A file that grows with its files.
+    /// A growing file.
     /// - Parameters:
-    ///   - joiner: has one section, and goes on.
-    ///   - choose: the copies to read, of all that the files have then.
+    ///   - joiner: has one section, and continues it.
+    ///   - choose: the copies to read, according to the contents of the files at the time of the call.
     init(
         path: String, joiner: FragmentJoiner, inputs: [RecordedFile], placement: FilePlacement,
         choose: @escaping @Sendable () throws(ArchiveError) -> ChosenRecords
@@ -48,7 +48,7 @@ final class MergedFile: StoredFile {
                 sizes: try Self.sizes(of: inputs)))
     }
 
-    /// A file without samples, for one of which all samples are read from other archives.
+    /// A file without samples, if all of its samples are read from other archives.
     convenience init(empty file: RecordedFile, zero: UTCTime) {
         let start = file.layout.placeholderOffset
         var bytes = MergedBytes()
@@ -75,7 +75,7 @@ final class MergedFile: StoredFile {
         return try state.withLock { state throws(ArchiveError) in
             if let chosen, var joiner = state.joiner {
                 try joiner.advance(chosen, isOver: false)
-                // What begins another file is found when the segment is looked for again.
+                // Further files are found when the segment is listed again.
                 state.bytes = joiner.sections[0].bytes
                 state.joiner = joiner
                 state.sizes = sizes
@@ -95,7 +95,7 @@ final class MergedFile: StoredFile {
     }
 }
 
-/// A small file in memory.
+/// A small in-memory file.
 struct MemoryStoredFile: StoredFile {
     let path: String
     let bytes: [UInt8]

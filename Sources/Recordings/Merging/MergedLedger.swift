@@ -1,15 +1,15 @@
 package import Archive
 import Media
 
-/// The ledgers of several archives about one source, as one.
+/// Merges the ledgers of several archives for one source.
 struct MergedLedger {
-    /// An archive's lines.
+    /// Lines of one archive.
     struct Lines {
         var entries: [LedgerEntry]
         var shiftNanoseconds: Int64
     }
 
-    /// What makes two lines the same: the gap that an agent reports takes a number, and every archive that has this number has the line.
+    /// Identifies equal lines: a gap reported by an agent has a sequence number, and is in every archive that has this number.
     private struct Identity: Hashable {
         var kind: LedgerEntry.Kind
         var spool: String?
@@ -20,8 +20,8 @@ struct MergedLedger {
 
     /// - Parameters:
     ///   - archives: in the order of their names.
-    ///   - collectors: names of the collectors whose archives these are: what they hold is read.
-    ///   - isRecorded: whether all records that a line says are missing are in the files of another archive.
+    ///   - collectors: names of the archives' collectors, whose records are read.
+    ///   - isRecorded: whether another archive has all records that a line reports as missing.
     static func entries(
         _ archives: [Lines], collectors: Set<String>,
         isRecorded: (LedgerEntry, _ archive: Int) throws(ArchiveError) -> Bool
@@ -31,7 +31,7 @@ struct MergedLedger {
         for (archive, lines) in archives.enumerated() {
             for var line in lines.entries {
                 if let collector = line.collector, collectors.contains(collector) {
-                    // What it holds is read, as far as it is there.
+                    // Records held by an archive that is read are not missing.
                     if line.kind == .held { continue }
                     if line.isDeclaredLost, try isRecorded(line, archive) { continue }
                 }
@@ -40,7 +40,7 @@ struct MergedLedger {
                     let identity = Identity(
                         kind: line.kind, spool: line.spool, sequences: sequences,
                         track: line.track, segment: line.segment)
-                    // An archive's own lines are all its own.
+                    // Duplicates within the first archive are kept.
                     if archive > 0, seen.contains(identity) { continue }
                     seen.insert(identity)
                     if line.kind == .gap, try isRecorded(line, archive) { continue }
@@ -50,7 +50,7 @@ struct MergedLedger {
                 all.append(line)
             }
         }
-        // Lines of one archive are in the order in which they were written; a stable order keeps that.
+        // The sort is stable: lines of one archive keep their order.
         return all.enumerated().sorted {
             ($0.element.at, $0.offset) < ($1.element.at, $1.offset)
         }.map(\.element)
@@ -80,7 +80,7 @@ extension MergedStore {
 }
 
 extension MergedStore {
-    /// What one archive's ledger says.
+    /// Reads one archive's ledger.
     package func ledger(
         of source: SourceKey, in copy: MergedSession.Copy
     ) throws(ArchiveError) -> Ledger.Contents {
@@ -88,13 +88,13 @@ extension MergedStore {
             ?? .empty
     }
 
-    /// Whether all records that a line says are missing are in files of other archives.
+    /// Whether other archives have all records that a line reports as missing.
     private func isRecorded(
         _ line: LedgerEntry, of source: SourceKey, besides archive: Int, in session: MergedSession
     ) throws(ArchiveError) -> Bool {
         guard let spool = line.spool.flatMap(SpoolID.init(hexadecimal:)) else { return false }
         var range = Int64.min...Int64.max
-        // Where another collector's records are is unknown here.
+        // A line about other collectors' records does not tell which archive has them.
         if !line.isDeclaredLost {
             guard let own = line.startNanoseconds else { return false }
             let start = own.clampedAdding(session.copies[archive].shift.nanoseconds)

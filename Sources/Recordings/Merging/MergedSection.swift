@@ -2,40 +2,40 @@ import Archive
 import MP4
 import Media
 
-/// One file that was put together from fragments of several archives' files: bytes that are read like a recorded file.
+/// A file merged from fragments of several archives' files.
 ///
-/// Its beginning is that of the file with the first fragment. That file's fragments keep their bytes, and their places as long as nothing
-/// comes in between; others get heads of their own, with their times on this file's timeline and the numbers of what they have.
+/// It starts with the initialization segment of its first fragment's file. Fragments of that file are used unchanged until another
+/// archive's fragment comes between; the others get a new `moof` with this file's times and sequence numbers.
 struct MergedSection: Sendable {
     private struct Track: Sendable {
         var format: TrackFormat
         var shiftTicks: Int64
         var originTicks: Int64
-        /// Decoding time of the last sample, ticks of the file's timeline.
+        /// Decoding time of the last sample, ticks of this file's timeline.
         var lastTicks: Int64?
     }
 
-    /// The name under which it is listed.
+    /// Name in listings.
     let name: String
-    /// Its beginning on the session's timeline, nanoseconds.
+    /// Start on the session's timeline, nanoseconds.
     let originNanoseconds: Int64
     private(set) var bytes = MergedBytes()
     private(set) var newestNanoseconds = Int64.min
-    /// When its first sample is decoded, nanoseconds of session time.
+    /// Decoding time of its first sample, session time in nanoseconds.
     let beginNanoseconds: Int64
     private let first: RecordedFile
     private let shiftNanoseconds: Int64
     private var tracks: [TrackKind: Track] = [:]
     private var fragments: UInt32 = 0
-    /// The file of the last part.
+    /// File of the last part.
     private var last: RecordedFile?
-    /// What of it is not as in the first file, beside what follows that.
+    /// Description of the differences from the first file, for the revision.
     private var changes = ""
-    /// Everything so far has the place that it has in the first file.
+    /// All parts so far are at their positions in the first file.
     private var isVerbatim = true
     private var builder = FragmentBuilder()
 
-    /// - Parameter inputs: all files that may become part of it.
+    /// - Parameter inputs: the files that may be merged.
     init(
         beginningWith part: MergedPart, from input: FragmentJoiner.Input,
         inputs: [FragmentJoiner.Input]
@@ -76,7 +76,7 @@ struct MergedSection: Sendable {
             let own = saturatingRescale(
                 file.originNanoseconds ?? originNanoseconds, from: .nanoseconds,
                 to: format.timescale)
-            // Its first sample may be before this file's beginning.
+            // Its first sample may precede this file's start.
             let shift = track.mediaTimeShift.clampedAdding(origin.clampedSubtracting(own))
             tracks[kind] = Track(
                 format: format, shiftTicks: min(max(0, shift), FragmentLimits.mediaTimeShift),
@@ -84,7 +84,7 @@ struct MergedSection: Sendable {
         }
     }
 
-    /// A beginning with tracks of several files.
+    /// Writes an initialization segment with tracks of several files.
     private mutating func writeHeader() throws(ArchiveError) {
         do throws(MP4Error) {
             let present = TrackKind.allCases.compactMap { tracks[$0] }
@@ -107,7 +107,7 @@ struct MergedSection: Sendable {
         formats.allSatisfy { tracks[$0.kind]?.format ?? $0 == $0 }
     }
 
-    /// Whether its samples are coded as this file says.
+    /// Whether a part's formats are those of this file.
     func accepts(_ part: MergedPart) -> Bool {
         part.pieces.allSatisfy { piece in
             piece.runs.allSatisfy { run in
@@ -134,7 +134,7 @@ struct MergedSection: Sendable {
         }
     }
 
-    /// Notes what makes the bytes others than those of the first file with more behind them.
+    /// Records a difference from the first file.
     private mutating func noteChange(_ part: MergedPart, _ input: FragmentJoiner.Input) {
         let isJoint = last.map { $0 !== part.file } ?? false
         let isAppended = isVerbatim && last === first && part.file !== first
@@ -146,7 +146,7 @@ struct MergedSection: Sendable {
         last = part.file
     }
 
-    /// Whether times increase: an archive's clock model may place a sample a little before the last one of another archive.
+    /// Whether the part's times follow the last sample's; an archive's clock model may place a sample slightly earlier.
     private mutating func fitsVerbatim(_ part: MergedPart) -> Bool {
         let runs = part.pieces.flatMap(\.runs)
         for run in runs {
@@ -166,7 +166,7 @@ struct MergedSection: Sendable {
         sample.dtsTicks.clampedSubtracting(track.originTicks).clampedAdding(track.shiftTicks)
     }
 
-    /// Writes a head, and refers to the media.
+    /// Writes a `moof`, and references the media.
     private mutating func write(_ part: MergedPart) throws(ArchiveError) {
         for run in part.pieces.flatMap(\.runs) { add(run) }
         var box: [UInt8] = []
@@ -207,7 +207,7 @@ struct MergedSection: Sendable {
         }
     }
 
-    /// The origin of a part's records; nil: unknown.
+    /// The fragment record of a part; nil if its origin is unknown.
     private func record(of part: MergedPart) throws(ArchiveError) -> FragmentRecord? {
         guard var record = part.record, part.pieces.count <= FragmentRecord.maximumPieces else {
             return nil
@@ -243,8 +243,8 @@ struct MergedSection: Sendable {
         return record
     }
 
-    /// How it is placed in the session.
-    /// - Parameter zero: the session's.
+    /// Position in the merged session.
+    /// - Parameter zero: of the merged session.
     func placement(zero: UTCTime) -> FilePlacement {
         let digest = Digest(of: Array(changes.utf8)).bytes
         let revision = digest.prefix(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
@@ -253,7 +253,7 @@ struct MergedSection: Sendable {
             revision: changes.isEmpty ? 0 : revision | 1)
     }
 
-    /// The bytes as those of a finished file, with an index; nil: there can be none.
+    /// The bytes of a finished file with an index; nil if no index can be built.
     func finished() throws(ArchiveError) -> MergedBytes? {
         do throws(MP4Error) {
             let finish = try SegmentFinisher.plan(MergedSource(bytes: bytes))
@@ -265,7 +265,7 @@ struct MergedSection: Sendable {
         } catch {
             switch error {
             case .unreadable: throw first.error(error)
-            // Its fragments can be read without.
+            // The file can be read without an index.
             default: return nil
             }
         }

@@ -1,26 +1,26 @@
 package import Archive
 import Media
 
-/// One session that several archives have, as it is read from all of them.
+/// A session that several archives have.
 package struct MergedSession: Sendable {
-    /// What one archive has of it.
+    /// One archive's copy.
     package struct Copy: Sendable {
-        /// The archive's place among those that were given.
+        /// Index of the archive.
         package var member: Int
-        /// The collector's name, or what was given as the archive where that is not known.
+        /// The collector's name; the archive's path or address if it is unknown.
         package var archive: String
         package var manifest: SessionManifest
         package var shift: SessionShift
     }
 
-    /// In the order of their names: the first one's timeline is the session's.
+    /// In the order of their names: the first one's timeline is used.
     package let copies: [Copy]
-    /// The description of all of them together.
+    /// The merged description.
     package let manifest: SessionManifest
 
     /// - Parameters:
     ///   - copies: at least one, in the order of their names.
-    ///   - isRecording: whether a collector records into an archive, by its index; nil: unknown.
+    ///   - isRecording: whether a collector is recording into an archive, by index; nil if unknown.
     init(_ copies: [Copy], isRecording: (Int) -> Bool?) {
         precondition(!copies.isEmpty)
         self.copies = copies
@@ -38,7 +38,7 @@ package struct MergedSession: Sendable {
             }
         }
         manifest.sources = sources.values.sorted { $0.name < $1.name }
-        // One that was left open by a collector that is away is not being recorded, if another one has ended it.
+        // A copy left open by an absent collector is not being recorded if another copy has ended.
         let open = copies.filter { $0.manifest.state == .recording }
         let isOver =
             !open.isEmpty && open.count < copies.count
@@ -58,13 +58,13 @@ package struct MergedSession: Sendable {
     package var zero: UTCTime { manifest.zeroTime }
 }
 
-/// All archives' files of a source, by the segments that they are files of.
+/// All archives' files of a source, grouped by segment.
 struct CopiedFiles: Sendable {
-    /// In the order of their beginnings.
+    /// In the order of their starts.
     let all: [CopiedFile]
     /// Files of one segment.
     let segments: [[CopiedFile]]
-    /// By name: a file's segment, and the file of the first archive.
+    /// Segment and first archive's file, by name.
     private let places: [String: (segment: Int, file: CopiedFile)]
 
     init(_ files: [CopiedFile]) {
@@ -88,16 +88,16 @@ struct CopiedFiles: Sendable {
         self.places = places
     }
 
-    /// The first archive's file of that name.
+    /// The first archive's file with that name.
     func file(named name: String) -> CopiedFile? { places[name]?.file }
 
-    /// The segment in which a file of that name is: a part in another format has a name of its own, which comes behind.
+    /// The segment of a file name. A part with another format has a name of its own, which sorts after the segment's.
     func segment(of name: String) -> [CopiedFile]? {
         if let place = places[name] { return segments[place.segment] }
         return segments.last { $0.count > 1 && $0[0].name < name }
     }
 
-    /// Files that begin in a range of the timeline.
+    /// Files that start in a range of the timeline.
     func files(from: Int64, through: Int64) -> ArraySlice<CopiedFile> {
         var (low, high) = (0, all.count)
         while low < high {
@@ -108,33 +108,33 @@ struct CopiedFiles: Sendable {
     }
 }
 
-/// An archive's file of a source in a session of several.
+/// One archive's file of a source.
 struct CopiedFile: Sendable {
-    /// Its archive's place in the session.
+    /// Index of the copy in the session.
     var copy: Int
-    /// In its archive's store.
+    /// Path in its archive's store.
     var path: StoredPath
     var entry: StoredEntry
     var state: MergeMemory.FileState
-    /// The name under which it is listed.
+    /// Name in listings.
     var name: String
-    /// Its beginning as its name says, nanoseconds of the session's timeline.
+    /// Start according to its name, session time in nanoseconds.
     var originNanoseconds: Int64
-    /// The segment's number where its archive has the session's grid; nil: it has another one, and the file stands alone.
+    /// Segment number; nil if its archive has another segment grid, so that the file is not merged.
     var slot: Int64?
 }
 
 extension CopiedFile {
-    /// Collectors' grids agree to within their clocks' bounds.
+    /// Maximum deviation of collectors' grids, from the bounds of their clocks.
     private static let alignmentNanoseconds: Int64 = 100_000_000
-    /// Names have milliseconds, and a session's zero is between two.
+    /// File names have milliseconds; the zero has nanoseconds.
     private static let roundingNanoseconds: Int64 = 2_000_000
 
-    /// What one archive has of a source.
+    /// An archive's files of a source.
     /// - Parameters:
-    ///   - listed: its folder.
-    ///   - copy: the archive's place in the session.
-    ///   - path: a file of the archive in messages.
+    ///   - listed: the entries of its folder.
+    ///   - copy: index of the copy in the session.
+    ///   - path: makes a path for messages.
     static func all(
         _ listed: [StoredEntry], of source: SourceKey, copy place: Int, in session: MergedSession,
         path: (StoredPath) -> String

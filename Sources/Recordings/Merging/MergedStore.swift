@@ -4,16 +4,16 @@ import MP4
 import Media
 import Synchronization
 
-/// Several archives as one: one list, one session where they have recorded the same one, each record once.
+/// Several archives as one: sessions of one name are merged, with each record once.
 ///
-/// Sessions of one name are one session. Files of one segment are one file, which is put together from their fragments where more than one
-/// archive has a part of it (``FragmentJoiner``); which copy of a record is read says ``RecordCopies``. Nothing is written.
+/// Files of a segment that is in several archives are merged from their fragments (``FragmentJoiner``); ``RecordCopies`` selects the
+/// copy of each record. Nothing is written.
 package final class MergedStore: SegmentStore {
     /// An archive.
     package struct Member: Sendable {
         package var name: String
         package var store: any SegmentStore
-        /// Nil: it is in a bucket.
+        /// Nil for an archive in a bucket.
         package var layout: ArchiveLayout?
 
         package init(name: String, store: any SegmentStore, layout: ArchiveLayout?) {
@@ -50,15 +50,15 @@ package final class MergedStore: SegmentStore {
 
     package var name: String { members.map(\.name).joined(separator: ", ") }
 
-    /// Whether something was left out because an archive could not be read.
+    /// An archive could not be read, and was left out.
     package var isIncomplete: Bool { leftOut.load(ordering: .relaxed) }
 
-    /// The same where a store that is away is an error.
+    /// A store for which an unavailable archive is an error.
     package func strict() -> MergedStore {
         MergedStore(members, memory: memory, waiting: .strict, complain: complain)
     }
 
-    /// What an archive answers; nil, and a complaint, where it cannot be read: the others can.
+    /// Queries an archive; nil, with a complaint, if it cannot be read.
     func asked<Answer>(
         _ member: Int, _ question: (any SegmentStore) throws(ArchiveError) -> Answer
     ) throws(ArchiveError) -> Answer? {
@@ -85,12 +85,12 @@ package final class MergedStore: SegmentStore {
         }
     }
 
-    /// Whether a collector runs in one of the archives.
+    /// Whether a collector is running in one of the archives.
     package func isCollectorRunning() -> Bool {
         members.indices.contains { isRecording($0) ?? false }
     }
 
-    /// A session as all archives have it.
+    /// The merged session.
     package func session(_ name: String) throws(ArchiveError) -> MergedSession {
         if let known = state.withLock({ $0.sessions[name] }) { return known }
         var copies: [MergedSession.Copy] = []
@@ -127,7 +127,7 @@ package final class MergedStore: SegmentStore {
         return session
     }
 
-    /// Copies with their shifts; those of another session are left out.
+    /// Copies with their timeline shifts; copies of another session with the same name are omitted.
     private func placed(
         _ copies: [MergedSession.Copy], of name: String
     ) throws(ArchiveError) -> [MergedSession.Copy] {
@@ -155,7 +155,7 @@ package final class MergedStore: SegmentStore {
         return placed
     }
 
-    /// What is added to the times of each copy to get those of the first; nil: it is another session.
+    /// The shift from each copy's timeline to the first one's; nil for another session.
     private func measuredShifts(
         _ copies: [MergedSession.Copy], of name: String
     ) throws(ArchiveError) -> [SessionShift?] {
@@ -196,7 +196,7 @@ package final class MergedStore: SegmentStore {
             }
             return members[found.copies[0].member].store.path(file)
         } catch {
-            // It names something that cannot be read.
+            // The path is for an error message.
             return members[0].store.path(file)
         }
     }
@@ -209,7 +209,7 @@ package final class MergedStore: SegmentStore {
         return try listed(folder, by: parts.first.map(copies) ?? Array(members.indices))
     }
 
-    /// What these archives have in a folder.
+    /// A folder's entries in these archives.
     private func listed(
         _ folder: StoredPath, by members: [Int]
     ) throws(ArchiveError) -> [StoredEntry] {
@@ -224,7 +224,7 @@ package final class MergedStore: SegmentStore {
         return found.values.sorted { $0.name < $1.name }
     }
 
-    /// The archives of a session; all where its description cannot be read.
+    /// The archives that have a session; all archives if its description is unreadable.
     private func copies(of session: String) throws(ArchiveError) -> [Int] {
         do throws(ArchiveError) {
             return try self.session(session).copies.map(\.member)
@@ -254,8 +254,8 @@ package final class MergedStore: SegmentStore {
         return sum
     }
 
-    /// What is in a source's folder.
-    /// - Parameter isExact: the files as they are put together; else those that the archives have, by name.
+    /// The entries of a source's folder.
+    /// - Parameter isExact: lists the merged files; otherwise the archives' files by name.
     private func entries(
         _ source: SourceKey, isExact: Bool
     ) throws(ArchiveError) -> [StoredEntry] {
@@ -308,7 +308,7 @@ package final class MergedStore: SegmentStore {
         return found.values.sorted { $0.name < $1.name }
     }
 
-    /// All archives' files of a source, in the order of their beginnings.
+    /// All archives' files of a source, in the order of their starts.
     func files(
         of source: SourceKey, in session: MergedSession
     ) throws(ArchiveError) -> CopiedFiles {
@@ -329,7 +329,7 @@ package final class MergedStore: SegmentStore {
         return found
     }
 
-    /// Whether a segment is certainly one file: of one archive, or with one file of the same name and formats in each.
+    /// Whether a segment is one file without merging: of one archive, or with equal names and formats in each.
     private func isSimple(
         _ group: [CopiedFile], in session: MergedSession
     ) throws(ArchiveError) -> Bool {
@@ -393,11 +393,11 @@ package final class MergedStore: SegmentStore {
         guard let own = group.first(where: { $0.name == name }) else {
             throw .system(operation: "open", path: path(.source(source) / name), errno: ENOENT)
         }
-        // All that it has is read from other archives: a file without samples.
+        // All of its records are read from other archives.
         return MergedFile(empty: try recorded(own, in: session), zero: session.zero)
     }
 
-    /// Files of other segments that may have records of these.
+    /// Files of neighbouring segments that may have the same records.
     private static func around(
         _ group: [CopiedFile], _ files: CopiedFiles, _ session: MergedSession
     ) -> [CopiedFile] {
@@ -412,7 +412,7 @@ package final class MergedStore: SegmentStore {
         }
     }
 
-    /// A file of one archive in its place.
+    /// A file of one archive on the merged timeline.
     private func placed(
         _ file: CopiedFile, in session: MergedSession
     ) throws(ArchiveError) -> any StoredFile {
@@ -434,7 +434,7 @@ package final class MergedStore: SegmentStore {
         try RecordedFile { [self] () throws(ArchiveError) in try placed(file, in: session) }
     }
 
-    /// The numbers of a file's records.
+    /// Sequence numbers of a file's records.
     func records(
         of file: CopiedFile, in session: MergedSession
     ) throws(ArchiveError) -> FileRecords {
@@ -444,7 +444,7 @@ package final class MergedStore: SegmentStore {
                 let source = try opened.source()
                 var records = FileRecords()
                 do throws(MP4Error) {
-                    // What comes before damage is right.
+                    // Fragments before damage are valid.
                     var scanner = try FragmentScanner(source)
                     while let fragment = try scanner.next() {
                         guard let record = FragmentRecord(of: fragment) else { continue }
@@ -463,7 +463,7 @@ package final class MergedStore: SegmentStore {
         }
     }
 
-    /// How a file's tracks are coded; none where it cannot be read.
+    /// Formats of a file; empty if it is unreadable.
     private func formats(
         of file: CopiedFile, in session: MergedSession
     ) throws(ArchiveError) -> [TrackFormat] {
@@ -477,7 +477,7 @@ package final class MergedStore: SegmentStore {
         }
     }
 
-    /// A file that cannot be read costs only itself.
+    /// Omits an unreadable file with a complaint.
     private func leaveOut(
         _ error: ArchiveError, _ file: CopiedFile, _ session: MergedSession
     ) throws(ArchiveError) {
@@ -488,7 +488,7 @@ package final class MergedStore: SegmentStore {
         if memory.isDue(file.state.path) { complain("\(error)") }
     }
 
-    /// The copies to read of the records in some files.
+    /// The copies to read of some files' records.
     private func chosen(
         _ files: [CopiedFile], _ source: SourceKey, _ session: MergedSession
     ) throws(ArchiveError) -> ChosenRecords {
@@ -516,7 +516,7 @@ package final class MergedStore: SegmentStore {
         return terms
     }
 
-    /// The files of a segment as they are put together, by name.
+    /// The merged files of a segment, by name.
     private func segment(
         _ group: [CopiedFile], _ files: CopiedFiles, _ source: SourceKey,
         _ session: MergedSession
@@ -573,7 +573,7 @@ package final class MergedStore: SegmentStore {
         return found
     }
 
-    /// The copies to read of a segment, as its files are now.
+    /// The copies to read of a segment, by the present contents of its files.
     private func chosen(
         of source: SourceKey, named name: String
     ) throws(ArchiveError) -> ChosenRecords {

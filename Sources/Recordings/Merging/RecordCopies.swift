@@ -1,12 +1,12 @@
 import Archive
 package import Media
 
-/// The copies of a source's records in several archives, and the one of each that is read.
+/// The copies of a source's records in several archives, and the selection of one copy of each.
 ///
-/// A record's identity is its spool and its number. The copy with the highest term is read; of those, the one in the archive whose
-/// name sorts first. This is the only place with that rule.
+/// A record is identified by its spool and number. The copy with the highest term is read; among those, the one in the archive whose
+/// name sorts first. Only this type implements the rule.
 package struct RecordCopies: Sendable {
-    /// The source of a copy.
+    /// A possible source of records.
     private struct Claimant: Hashable {
         var term: UInt64
         var archive: Int
@@ -16,10 +16,10 @@ package struct RecordCopies: Sendable {
 
     package init() {}
 
-    /// Adds records that an archive has.
+    /// Adds an archive's records.
     /// - Parameters:
     ///   - term: the term under which they were sent; 0: none.
-    ///   - archive: its place among the archives, which are sorted by name.
+    ///   - archive: index in the order of names.
     package mutating func add(
         _ records: ClosedRange<UInt64>, of spool: SpoolID, term: UInt64, archive: Int
     ) {
@@ -27,7 +27,7 @@ package struct RecordCopies: Sendable {
             .insert(records)
     }
 
-    /// The copy of each record that is read.
+    /// Selects one copy of each record.
     package func chosen() -> ChosenRecords {
         ChosenRecords(
             claims.mapValues { claims in
@@ -51,7 +51,7 @@ package struct RecordCopies: Sendable {
     }
 }
 
-/// Of each record, the archive whose copy is read.
+/// The archive from which each record is read.
 package struct ChosenRecords: Sendable {
     /// Consecutive records that are read from one archive.
     package struct Share: Hashable, Sendable {
@@ -60,7 +60,7 @@ package struct ChosenRecords: Sendable {
         package var term: UInt64
     }
 
-    /// By spool: disjoint, ascending.
+    /// By spool; disjoint, ascending.
     private let shares: [SpoolID: [Share]]
 
     fileprivate init(_ shares: [SpoolID: [Share]]) { self.shares = shares }
@@ -68,8 +68,8 @@ package struct ChosenRecords: Sendable {
     /// All shares of a spool, ascending.
     package func shares(of spool: SpoolID) -> [Share] { shares[spool] ?? [] }
 
-    /// The parts of `records` that are read from an archive, ascending, with the place of their share in the spool: an archive's
-    /// records on both sides of another one's have different places.
+    /// The parts of `records` that are read from an archive, ascending, with the index of their share: records before and after
+    /// another archive's share have different indices.
     package func parts(
         of records: ClosedRange<UInt64>, spool: SpoolID, archive: Int
     ) -> [(records: ClosedRange<UInt64>, share: Int)] {
@@ -94,20 +94,20 @@ package struct ChosenRecords: Sendable {
     }
 }
 
-/// The term of each record of an archive's source, from its ledger.
+/// The term of each record of a source in one archive, from its ledger.
 ///
-/// An `opened` line says under which term a spool's records after a number were sent, until the spool's next such line.
+/// An `opened` line states the term of a spool's records after a number, until the spool's next such line.
 struct RecordTerms: Sendable {
-    /// By spool: the terms of records after a number, ascending; a record has the term of the last step before it.
+    /// By spool: the terms of records after a number, ascending.
     private var steps: [SpoolID: [(after: UInt64, term: UInt64)]] = [:]
-    /// More steps than a spool has: a term is raised when its agent changes the collector.
+    /// Limit; a term is raised when its agent changes the collector.
     private static let maximumSteps = 4_096
 
     init(_ ledger: [LedgerEntry]) {
         for line in ledger where line.kind == .opened {
             guard let spool = line.spool.flatMap(SpoolID.init(hexadecimal:)) else { continue }
             let after = line.after ?? 0
-            // Later lines replace what earlier ones say of the same records.
+            // Later lines override earlier ones.
             while let last = steps[spool]?.last, last.after >= after {
                 steps[spool]?.removeLast()
             }
@@ -116,7 +116,7 @@ struct RecordTerms: Sendable {
         }
     }
 
-    /// Consecutive records, divided where their term changes.
+    /// Divides consecutive records where their term changes.
     func divided(
         _ records: ClosedRange<UInt64>, of spool: SpoolID
     ) -> [(records: ClosedRange<UInt64>, term: UInt64)] {

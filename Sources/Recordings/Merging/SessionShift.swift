@@ -1,19 +1,19 @@
 import Archive
 import Media
 
-/// The distance between the timelines of two archives that have recorded one session.
+/// The offset between the timelines of two archives' copies of a session.
 package struct SessionShift: Hashable, Sendable {
-    /// What is added to the archive's session times to get those of the first archive.
+    /// Added to the archive's session times to get those of the first archive.
     package var nanoseconds: Int64
     /// Maximum error: the sum of both clocks' bounds.
     package var boundNanoseconds: UInt64
-    /// Whether both collectors measured one agent's clock; false: the stored zeros were compared.
+    /// Both collectors measured a common agent clock; if not, the stored zeros were compared.
     package var isMeasured: Bool
 
-    /// Of the first archive, whose timeline it is.
+    /// For the first archive.
     package static let none = SessionShift(nanoseconds: 0, boundNanoseconds: 0, isMeasured: true)
 
-    /// An archive's shift to the first one by way of another archive.
+    /// The shift via another archive.
     func advanced(by other: SessionShift) -> SessionShift {
         SessionShift(
             nanoseconds: nanoseconds.clampedAdding(other.nanoseconds),
@@ -23,12 +23,13 @@ package struct SessionShift: Hashable, Sendable {
 }
 
 extension SessionShift {
-    /// What is added to the times of each archive's session to get those of the first one; nil: it is another session.
+    /// The shift of each archive's session to the first one's timeline; nil for another session.
     ///
-    /// Clocks are compared directly, or by way of other archives, by the smallest sum of errors; without a common clock the zeros are.
+    /// Clocks are compared directly or via other archives, along the path with the smallest error; without a common clock, the zeros
+    /// are compared.
     /// - Parameters:
     ///   - manifests: the archives' descriptions of the session, in the order of the archives' names.
-    ///   - clocks: what their ledgers say of agents' clocks.
+    ///   - clocks: agents' clock models from their ledgers.
     static func all(
         _ manifests: [SessionManifest], _ clocks: [SessionClocks]
     ) -> [SessionShift?] {
@@ -48,7 +49,7 @@ extension SessionShift {
         return manifests.indices.map { found[$0] ?? byZero(manifests[0], manifests[$0]) }
     }
 
-    /// Zeros that are farther apart are of two sessions, if no clock says otherwise.
+    /// Zeros at a larger distance belong to different sessions, without a common clock.
     private static let longestZeroNanoseconds: Int64 = 1_000_000_000
 
     private static func byZero(
@@ -66,17 +67,17 @@ extension SessionShift {
     }
 }
 
-/// What an archive's ledgers of one session say of agents' clocks.
+/// Clock models of agents from an archive's ledgers of one session.
 struct SessionClocks: Sendable {
-    /// A clock model: session time of an agent's clock around one of its moments.
+    /// A clock model: maps an agent's clock to session time around a reference time.
     struct Model: Sendable {
         var agentNanoseconds: Int64
-        /// Session time of that moment.
+        /// Session time of the reference time.
         var sessionNanoseconds: Int64
         var skewPartsPerBillion: Int64
         var boundNanoseconds: UInt64
 
-        /// Session time of another moment of the agent's clock.
+        /// Session time of an agent time.
         func session(at agent: Int64) -> Int64 {
             let distance = agent.clampedSubtracting(agentNanoseconds)
             let drift = Int128(distance) * Int128(skewPartsPerBillion) / 1_000_000_000
@@ -85,16 +86,16 @@ struct SessionClocks: Sendable {
         }
     }
 
-    /// Uncertainty of a model at some distance from its moment: a clock's rate changes by less than one part in a million.
+    /// A model's error grows with the distance from its reference time: clock rates change by less than 1 ppm.
     private static let driftDivisor: UInt64 = 1_000_000
 
-    /// Models of one epoch: those of a year.
+    /// Limit of models per epoch: those of a year.
     private static let maximumModels = 1 << 16
 
     /// By epoch, in the order of the agent's clock.
     private(set) var models: [String: [Model]] = [:]
 
-    /// Reads lines of a source.
+    /// Adds a source's ledger lines.
     mutating func add(_ ledger: [LedgerEntry]) {
         var zeros: [String: Int64] = [:]
         for line in ledger {
@@ -123,7 +124,7 @@ struct SessionClocks: Sendable {
         }
     }
 
-    /// The first model behind a moment.
+    /// Index of the first model after an agent time.
     private static func place(behind agent: Int64, in models: [Model]) -> Int {
         var (low, high) = (0, models.count)
         while low < high {
@@ -133,9 +134,9 @@ struct SessionClocks: Sendable {
         return low
     }
 
-    /// What is added to session times of another archive to get those of this one; nil: they have measured no common clock.
+    /// The shift from another archive's session times to this one's; nil without a common clock.
     ///
-    /// Of all pairs of models, the one with the smallest error decides.
+    /// The pair of models with the smallest error is used.
     func shift(of other: SessionClocks) -> SessionShift? {
         var best: SessionShift?
         for (epoch, theirs) in other.models.sorted(by: { $0.key < $1.key }) {

@@ -2,10 +2,10 @@ package import Archive
 import Media
 import Synchronization
 
-/// What identifies a file's media: while it stays the same, so do its samples and their times.
+/// Identifies a file's media and times.
 struct FileState: Hashable, Sendable {
     var revision: UInt32
-    /// Session time of its end, and its size, while it grows; nil: it is finished.
+    /// End in session time, and size, of a growing file; nil for a finished one.
     var growing: Growing?
 
     struct Growing: Hashable, Sendable {
@@ -23,24 +23,23 @@ struct FileState: Hashable, Sendable {
             sizeBytes: try opened.source().sizeBytes)
     }
 
-    /// - Parameter until: the end of the range that is of interest, session time, nanoseconds; nil: everything.
+    /// - Parameter until: end of the relevant range, session time in nanoseconds; nil: no limit.
     func text(until: Int64?) -> String {
         guard let growing else { return "\(revision)" }
-        // What is behind the range may grow. Pictures that are presented earlier than they are decoded are soon there.
+        // Growth after the range does not matter, with a margin for reordered pictures.
         let isBehind =
             until.map { growing.endNanoseconds.clampedSubtracting($0) > 2_000_000_000 } ?? false
         return "\(revision) \(isBehind ? "behind" : "\(growing.sizeBytes)")"
     }
 }
 
-/// States of files, for a program that identifies ranges again and again. Any thread may use it.
+/// Cache of file states, for programs that identify ranges repeatedly. Any thread may use it.
 ///
-/// A file is opened again when its size or time of change differs, or is so recent that it may change within the clock's
-/// resolution.
+/// A file is opened again if its size or modification time differs, or the latter is within the clocks' uncertainty.
 package final class FileStateMemory: Sendable {
-    /// Files: two years of one source in files of ten minutes. With more, everything is read again.
+    /// Entries: two years of one source in files of ten minutes. The cache is cleared when it is full.
     private static let capacity = 100_000
-    /// Clocks of file servers and object stores differ from ours.
+    /// Difference of the clocks of file servers and object stores.
     private static let settlingNanoseconds: Int64 = 60_000_000_000
 
     private struct Known {
@@ -53,7 +52,7 @@ package final class FileStateMemory: Sendable {
     package init() {}
 
     func state(of file: RecordedSource.File) throws(ArchiveError) -> FileState {
-        // As listed before it is opened: what changes meanwhile is read again the next time.
+        // The listing is older than the contents, so a later change is detected.
         guard let entry = file.entry, let modified = entry.modifiedNanoseconds,
             modified < SystemClock.utc.nowNanoseconds - Self.settlingNanoseconds
         else { return try FileState(file) }
@@ -70,13 +69,13 @@ package final class FileStateMemory: Sendable {
 }
 
 extension RecordedSource {
-    /// Identifies what is recorded in a range: while it stays the same, so do the samples in the range and their times.
+    /// Identifies what is recorded in a range: equal states mean equal samples and times.
     ///
-    /// Opens the files in the range that the memory does not have.
+    /// Opens files in the range that are not cached.
     /// - Parameters:
     ///   - from: session time, nanoseconds; nil: the beginning.
-    ///   - until: nil: the end, which moves while the source is being recorded.
-    ///   - memory: nil: every file is opened.
+    ///   - until: nil: the end, which changes while the source is being recorded.
+    ///   - memory: nil: opens every file.
     package func state(
         from: Int64?, until: Int64?, remembering memory: FileStateMemory?
     ) throws(ArchiveError) -> Digest {

@@ -2,12 +2,12 @@ package import Archive
 import Media
 
 extension RecordedSource {
-    /// Ranges that are looked for on the timeline: each takes a few files.
+    /// Limit of ranges that are located: each needs reading a few files.
     private static let maximumPlaced = 64
 
-    /// Records that other collectors hold, with their places on the timeline.
+    /// Records that other collectors hold, located on the timeline.
     ///
-    /// The numbers are the ledger's. Their place is between what is recorded before and behind them.
+    /// Their numbers are in the ledger; they are between the recorded samples with adjacent numbers.
     package func held() throws(ArchiveError) -> [HeldRecords] {
         var held = HeldRecords.all(try ledgerEntries(), recorded: [:])
         for index in held.indices.prefix(Self.maximumPlaced) {
@@ -22,7 +22,7 @@ extension RecordedSource {
         return held
     }
 
-    /// From the end of the last sample with a lower number to the beginning of the first one with a higher number.
+    /// From the end of the last sample with a lower number to the start of the first one with a higher number.
     private func place(
         of records: ClosedRange<UInt64>, _ spool: SpoolID
     ) throws(ArchiveError) -> (start: Int64?, end: Int64?) {
@@ -43,7 +43,7 @@ extension RecordedSource {
                 let known = try Self.place(of: records, spool, in: earlier)
                 return (known.start, known.end ?? own.end)
             } catch {
-                // `verify` says what is wrong with it.
+                // `verify` reports the error.
                 guard error.isForContent || error.isForAbsence else { throw error }
             }
         }

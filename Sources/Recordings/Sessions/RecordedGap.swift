@@ -1,25 +1,25 @@
 import Archive
 package import Media
 
-/// A line of a ledger about samples that are missing.
+/// A ledger line about missing samples.
 package struct RecordedGap: Hashable, Encodable, Sendable {
-    /// Nil: all tracks.
+    /// Nil for all tracks.
     package var track: TrackKind?
-    /// Nanoseconds of session time; nil: not known.
+    /// Session time in nanoseconds; nil if unknown.
     package var startNanoseconds: Int64?
     package var durationNanoseconds: Int64
-    /// 0: unknown.
+    /// 0 if unknown.
     package var samples: UInt64
-    /// As the ledger has it: `driver drop`, `spool full`, …
+    /// The ledger's cause: `driver drop`, `spool full`, …
     package var cause: String
     package var text: String
-    /// Numbers of the records in the spool that were lost, or that reported the loss; the first ranges of many. Empty: unknown.
+    /// Sequence numbers of the lost records, or of those that reported the loss; the first ranges. Empty if unknown.
     package var records: [ClosedRange<UInt64>]
 
     /// Maximum number of listed ranges of one gap.
     package static let maximumRanges = 32
 
-    /// Nil: not known.
+    /// Nil if unknown.
     package var endNanoseconds: Int64? { startNanoseconds?.clampedAdding(durationNanoseconds) }
 
     private enum CodingKeys: CodingKey {
@@ -39,8 +39,8 @@ package struct RecordedGap: Hashable, Encodable, Sendable {
         }
     }
 
-    /// A file that is not there any more.
-    /// - Parameter lines: what the ledger says of its removal; one for each range of records.
+    /// A removed file.
+    /// - Parameter lines: the ledger lines about its removal; one per range of records.
     init(removed lines: [LedgerEntry], from start: Int64, to end: Int64) {
         track = nil
         startNanoseconds = start

@@ -1,21 +1,21 @@
 package import Archive
 import Files
 
-/// A session as its readers see it: a session of an archive, or files of one that have been taken out of it.
+/// A session for reading: a session of an archive, or files that were copied out of one.
 ///
-/// It holds no content of files; they may grow, and be removed, while they are read.
+/// It does not cache file contents; files may grow and be removed.
 package struct RecordedSession: Sendable {
-    /// Most loose files that are taken as one session.
+    /// Limit of loose files in one session.
     private static let maximumLooseFiles = 100_000
 
     package let name: String
     /// The timeline's zero.
     package let zero: UTCTime
-    /// Nothing will be added to it any more.
+    /// Nothing will be added.
     package let isFinished: Bool
-    /// Segments begin at multiples of this; nil: loose files.
+    /// Segments start at multiples of this; nil for loose files.
     package let segmentNanoseconds: Int64?
-    /// Those that have files, by name.
+    /// Sources with files, by name.
     package let sources: [RecordedSource]
 
     package func source(_ name: String) -> RecordedSource? { sources.first { $0.name == name } }
@@ -44,8 +44,8 @@ package struct RecordedSession: Sendable {
         self.sources = sources
     }
 
-    /// Files of one session on a local disk, by paths without symbolic links. Files of one directory are one source with the directory's name; a file outside of a
-    /// session's directory is a source of its own.
+    /// Loose files on a local disk, by paths without symbolic links. Files of one directory are one source, named for the directory;
+    /// a file outside of a session's directory is a source of its own.
     package init(files: [String]) throws(ArchiveError) {
         precondition(!files.isEmpty && files.count <= Self.maximumLooseFiles)
         var zero: UTCTime?
@@ -77,7 +77,7 @@ package struct RecordedSession: Sendable {
         }
     }
 
-    /// The name of a file's source, and the path of its ledger; nil: it has none.
+    /// Source name, and path of the ledger (nil if there is none), of a file.
     private static func place(of path: String) -> (name: String, ledger: String?) {
         let (directory, name) = (Path.directory(of: path), Path.name(of: path))
         let source = Path.name(of: directory)
@@ -101,6 +101,6 @@ extension SessionManifest {
 }
 
 extension RecordedSession {
-    /// Sound may go on in a file after the next one has begun, as long as this.
+    /// Maximum time by which a file's audio may overlap the next file.
     package static var overlapNanoseconds: Int64 { 10_000_000_000 }
 }

@@ -1,17 +1,17 @@
 package import Archive
 package import Media
 
-/// One source's recording: its files, in order.
+/// One source's recording: its files in order.
 package struct RecordedSource: Sendable {
-    /// A file, not opened.
+    /// A file that is not open.
     package struct File: Sendable {
-        /// The file in messages: its path, or its address.
+        /// Path or address, for messages.
         package let path: String
-        /// Where it begins on the session's timeline, nanoseconds: as its name says, to the millisecond.
+        /// Start on the session's timeline, nanoseconds: from its name, to the millisecond.
         package let originNanoseconds: Int64
-        /// Without its revision, which is in the file; nil: a file that was picked out.
+        /// Without the revision, which is in the file; nil for a loose file.
         package let key: SegmentKey?
-        /// As the store's listing has it; nil: a file that was picked out.
+        /// From the store's listing; nil for a loose file.
         package let entry: StoredEntry?
         private let open: @Sendable () throws(ArchiveError) -> any StoredFile
 
@@ -24,7 +24,7 @@ package struct RecordedSource: Sendable {
             open = { () throws(ArchiveError) in try LocalFile(opening: path) }
         }
 
-        /// - Parameter segment: where it is, which may be under another name than its key's.
+        /// - Parameter segment: its location, whose name may differ from its key's.
         init(
             _ key: SegmentKey, _ segment: StoredPath, entry: StoredEntry,
             in store: any SegmentStore, originNanoseconds: Int64
@@ -36,7 +36,7 @@ package struct RecordedSource: Sendable {
             open = { () throws(ArchiveError) in try store.open(segment) }
         }
 
-        /// Opens it.
+        /// Opens the file.
         package func opened() throws(ArchiveError) -> RecordedFile { try RecordedFile(open) }
     }
 
@@ -44,12 +44,12 @@ package struct RecordedSource: Sendable {
     /// In the order of their origins.
     package let files: [File]
     private let zero: UTCTime
-    /// Nil: files that were picked out.
+    /// Nil for loose files.
     private let segmentNanoseconds: Int64?
     private let ledger: @Sendable () throws(ArchiveError) -> Ledger.Contents
 
-    /// Files that were picked out.
-    /// - Parameter ledger: the path of their ledger; nil: there is none.
+    /// Loose files.
+    /// - Parameter ledger: path of their ledger; nil if there is none.
     init(name: String, files: [File], zero: UTCTime, ledger: String?) {
         self.name = name
         self.files = files
@@ -78,28 +78,28 @@ package struct RecordedSource: Sendable {
         ledger = { () throws(ArchiveError) in try store.ledger(of: source) }
     }
 
-    /// The ledger's gaps, in the order of its lines; then removed segments.
+    /// The ledger's gaps in the order of its lines, then removed segments.
     package func gaps() throws(ArchiveError) -> [RecordedGap] {
         let lines = try ledger().entries
         let gaps = lines.compactMap(RecordedGap.init)
         if isWhole { return gaps + removed(lines) }
-        // Of files that were picked out, only what is missing after the first of them is of interest.
+        // Of loose files, gaps before the first one do not matter.
         let first = files.first?.originNanoseconds ?? .min
         return gaps.filter { $0.startNanoseconds.map { $0 >= first } ?? true }
     }
 
-    /// All lines of its ledger.
+    /// All ledger lines.
     func ledgerEntries() throws(ArchiveError) -> [LedgerEntry] { try ledger().entries }
 
-    /// Whether its ledger says that a file was removed.
+    /// Whether the ledger has the removal of a file.
     package func hasRemoved(_ segment: SegmentKey) throws(ArchiveError) -> Bool {
         try ledger().entries.contains { $0.kind == .removed && $0.segment == segment.fileName }
     }
 
-    /// All files that its directory has.
+    /// Its directory's files, not loose ones.
     private var isWhole: Bool { segmentNanoseconds != nil }
 
-    /// A gap for each file that was removed, from its origin to that of the next one.
+    /// A gap for each removed file, from its start to the start of the next one.
     private func removed(_ lines: [LedgerEntry]) -> [RecordedGap] {
         var segments: [String: [LedgerEntry]] = [:]
         for line in lines where line.kind == .removed {
@@ -113,17 +113,17 @@ package struct RecordedSource: Sendable {
         }.sorted { $0.origin < $1.origin }
         let origins = present.union(found.map(\.origin)).sorted()
         return found.map { origin, lines in
-            // After the last one, the end is unknown. An import may have asked for one file, however long.
+            // The end of the last one is unknown. An import may have one file of any length.
             let (end, overflow) = origin.addingReportingOverflow(segmentNanoseconds ?? 0)
             let next = origins.first { $0 > origin } ?? (overflow ? .max : end)
             return RecordedGap(removed: lines, from: origin, to: next)
         }
     }
 
-    /// Files that may hold samples of a range, without those that begin at its end or later.
+    /// Files that may have samples in a range.
     /// - Parameters:
     ///   - from: session time, nanoseconds; nil: the beginning.
-    ///   - until: nil: the end.
+    ///   - until: exclusive; nil: the end.
     package func files(from: Int64?, until: Int64?) -> ArraySlice<File> {
         var files = self.files[...]
         if let from, let holding = files.lastIndex(where: { $0.originNanoseconds <= from }) {
@@ -133,9 +133,10 @@ package struct RecordedSource: Sendable {
         return files
     }
 
-    /// How the box's clock was mapped in the files of a range, and what the ledger says of that clock.
+    /// The clock mapping in the files of a range, and the ledger's clock lines.
     ///
-    /// Reads the heads of all fragments in these files: about a second for ten hours. Files that are damaged, or removed meanwhile, count as far
+    /// Reads all `moof` boxes of these files: about a second for ten hours. Damaged or removed files are used as far as they are
+    /// readable.
     /// as they can be read.
     package func clock(in files: ArraySlice<File>) throws(ArchiveError) -> ClockSummary {
         var readings: [ClockSummary.Reading] = []
@@ -155,16 +156,16 @@ package struct RecordedSource: Sendable {
         return ClockSummary(readings, try ledger().entries)
     }
 
-    /// From when to when there are samples, and how they are coded at first; nil: there are none.
+    /// Start, end and first formats of the recording; nil without samples.
     ///
-    /// Reads the heads of the first and the last file.
+    /// Reads the first and the last file's `moof` boxes.
     package func extent() throws(ArchiveError) -> RecordedExtent? {
         var start: Int64?
         var formats: [TrackFormat] = []
         for file in files where start == nil {
             var cursor = try FileCursor(file.opened())
             formats = cursor.file.formats
-            // Both tracks begin within the first fragments that are to be seen, if they begin together.
+            // Tracks that start together do so within the first shown fragments.
             var fragments = 0
             while fragments < 2, let fragment = try cursor.next() {
                 let presented = fragment.samples.filter { !$0.isHidden }
@@ -177,7 +178,7 @@ package struct RecordedSource: Sendable {
         var end = start
         for file in files.reversed() {
             var cursor = try FileCursor(file.opened())
-            // Its index says when it ends.
+            // The index has the end.
             if cursor.file.isDistant, cursor.file.isFinished,
                 let span = try RecordedSpan(of: cursor.file)
             {
@@ -195,18 +196,18 @@ package struct RecordedSource: Sendable {
     }
 }
 
-/// From when to when a source has samples: nanoseconds of session time.
+/// Time range of a source's samples, session time in nanoseconds.
 package struct RecordedExtent: Hashable, Sendable {
-    /// When the first sample is presented.
+    /// Presentation time of the first sample.
     package var startNanoseconds: Int64
-    /// When the last one ends.
+    /// End of the last sample.
     package var endNanoseconds: Int64
-    /// At the beginning.
+    /// Formats at the start.
     package var formats: [TrackFormat]
 }
 
 extension Ledger.Contents {
-    /// Bytes of a ledger that are read at a time.
+    /// Block size for reading a ledger.
     private static let blockBytes: Int64 = 256 << 10
 
     /// The ledger of a source of a store; a source without one has an empty ledger.
@@ -228,7 +229,7 @@ extension Ledger.Contents {
             guard error.isForAbsence else { throw error }
             self = .empty
         }
-        // Only one that says whose records are elsewhere can have some of them given up.
+        // Only a ledger with held records can have declared losses.
         guard entries.contains(where: { $0.kind == .held }) else { return }
         let declared = StoredPath.source(source) / ArchiveLayout.declaredLossesName
         do throws(ArchiveError) {
@@ -241,6 +242,6 @@ extension Ledger.Contents {
         }
     }
 
-    /// A line for each range of records that was given up.
+    /// Size limit of the file, which has a line for each range of declared losses.
     private static let maximumDeclaredBytes = 1 << 20
 }

@@ -1,12 +1,11 @@
 import Synchronization
 
-/// Blocks of objects that were read from a store, up to a number of bytes; the least recently used go first. Any thread may use it.
+/// LRU cache of blocks of stored objects, bounded in bytes. Any thread may use it.
 package final class BlockCache: Sendable {
-    /// Heads of fragments are read one by one, and of a short clip little more than its bytes may be fetched: larger blocks would fetch
-    /// more than is wanted, smaller ones would be more requests than bytes are worth.
+    /// Larger blocks would fetch too much for single `moof` boxes and short clips; smaller ones would need more requests.
     package static let blockBytes = 64 << 10
 
-    /// One version of an object: its key and its tag.
+    /// A version of an object: key and ETag.
     struct Object: Hashable {
         var key: String
         var tag: String
@@ -26,12 +25,12 @@ package final class BlockCache: Sendable {
     private let capacityBytes: Int
     private let state = Mutex(State())
 
-    /// - Parameter capacityBytes: what is kept at most; at least one block.
+    /// - Parameter capacityBytes: at least one block.
     package init(capacityBytes: Int) {
         self.capacityBytes = max(capacityBytes, Self.blockBytes)
     }
 
-    /// How many bytes are kept at this moment.
+    /// Bytes in the cache.
     package var sizeBytes: Int { state.withLock { $0.sizeBytes } }
 
     func block(_ index: Int64, of object: Object) -> [UInt8]? {
@@ -61,7 +60,7 @@ package final class BlockCache: Sendable {
         }
     }
 
-    /// Drops a quarter at once: to look for the oldest for each new block would cost more than the block.
+    /// Evicts a quarter at once, so that the search for the least recently used blocks is amortised.
     private func makeRoom(in state: inout State) {
         let byUse = state.blocks.sorted { $0.value.used < $1.value.used }
         for (place, block) in byUse {

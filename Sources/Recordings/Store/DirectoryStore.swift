@@ -4,13 +4,13 @@ import Files
 import Glibc
 package import Threads
 
-/// A directory that holds sessions: that of an archive, or any other.
+/// A local directory of sessions, of an archive or any other.
 package struct DirectoryStore: SegmentStore {
     /// The directory's path.
     package let name: String
     private let shutdown: Shutdown?
 
-    /// - Parameter shutdown: ends reading, at the next block; nil: nothing does.
+    /// - Parameter shutdown: makes reads fail after it; nil: none.
     package init(_ directory: String, shutdown: Shutdown? = nil) {
         self.shutdown = shutdown
         name = NamedPath.resolved(
@@ -28,14 +28,14 @@ package struct DirectoryStore: SegmentStore {
 
     package func list(_ folder: StoredPath) throws(ArchiveError) -> [StoredEntry] {
         if folder == .sessions {
-            // Of sessions nothing but their names is wanted, and to look at one may take for ever: it may be another file system.
+            // Sessions are only listed by name: accessing one may hang, because it may be on another file system.
             return try FileSystem.directoryNames(in: name).map {
                 StoredEntry(name: $0, isFolder: true, sizeBytes: 0)
             }
         }
         var entries: [StoredEntry] = []
         try FileSystem.forEachEntry(in: path(folder)) { entry in
-            // A name that is not UTF-8 is not one of an archive's.
+            // Names in archives are valid UTF-8.
             guard let name = String(validatingCString: entry.name) else { return }
             entries.append(
                 StoredEntry(
@@ -46,7 +46,7 @@ package struct DirectoryStore: SegmentStore {
     }
 
     package func state(of folder: StoredPath) throws(ArchiveError) -> UInt64? {
-        // A sum, because the order of a directory's entries says nothing.
+        // A sum is independent of the order of directory entries.
         var sum: UInt64 = 0
         try FileSystem.forEachEntry(in: path(folder)) { entry in
             var hasher = Hasher()
@@ -79,14 +79,13 @@ package struct DirectoryStore: SegmentStore {
     }
 }
 
-/// A file on a local disk. The descriptor is closed with the last reference, so that a file that is removed meanwhile can be read
-/// to its end.
+/// A file on a local disk. The descriptor is closed with the last reference, so that a removed file can be read to its end.
 package final class LocalFile: StoredFile {
     package let path: String
     private let descriptor: Int32
     private let shutdown: Shutdown?
 
-    /// - Parameter shutdown: makes every later read fail; nil: nothing does.
+    /// - Parameter shutdown: makes reads fail after it; nil: none.
     package init(opening path: String, shutdown: Shutdown? = nil) throws(ArchiveError) {
         self.path = path
         self.shutdown = shutdown
@@ -120,7 +119,7 @@ package final class LocalFile: StoredFile {
 
     package func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         guard let base = buffer.baseAddress, offset >= 0 else { return 0 }
-        // One try: where the rest has to be waited for, asking again costs as much as leaving it to who may wait.
+        // A single attempt: the blocking read does the rest.
         return max(0, CLinux_read_cached(descriptor, base, buffer.count, off_t(offset)))
     }
 }

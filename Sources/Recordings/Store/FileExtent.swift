@@ -1,8 +1,8 @@
-/// Bytes that lie together in one file of a local disk, for the kernel to copy from (sendfile(2)).
+/// A byte range of a local file, for sendfile(2).
 package struct FileExtent: Hashable, Sendable {
-    /// Valid as long as the file that it is of is referred to.
+    /// Valid while its file is referenced.
     package var descriptor: Int32
-    /// Places in that file.
+    /// Byte range in the file.
     package var range: Range<Int64>
 
     package init(descriptor: Int32, range: Range<Int64>) {

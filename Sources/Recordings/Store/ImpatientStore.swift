@@ -3,10 +3,10 @@ import Dispatch
 import Synchronization
 import Threads
 
-/// A bucket whose callers do not wait: they get the last listing, and it is listed again in the background. Only a folder that was never
-/// listed is waited for, for a moment, unless such a wait has failed before.
+/// A bucket whose listings do not block: they return the last listing, which is updated in the background. Only the first listing of
+/// a folder is waited for, briefly, and not if such a wait timed out before.
 struct ImpatientStore: SegmentStore {
-    /// For a store that answers, a listing of some pages.
+    /// Sufficient for a listing of some pages.
     private static let patienceNanoseconds = 2_000_000_000
 
     private let store: ObjectSegmentStore
@@ -50,9 +50,9 @@ struct ImpatientStore: SegmentStore {
     }
 }
 
-/// Questions to a store that run in the background, each of them once at a time.
+/// Background requests to a store; equal requests are not duplicated.
 final class StoreQuestions: Sendable {
-    /// Threads that may wait for a store that is silent.
+    /// Limit of threads that wait for the store.
     private static let maximumQuestions = 4
 
     final class Question: Sendable {
@@ -69,14 +69,14 @@ final class StoreQuestions: Sendable {
 
     private struct State {
         var asked: [StoredPath: Question] = [:]
-        /// The last request with a waiting caller was not answered in time, and no other has been answered since.
+        /// The last request with a waiting caller timed out, and none has been answered since.
         var isSlow = false
     }
 
     private let state = Mutex(State())
 
-    /// Has a thread ask, unless one is at it already.
-    /// - Returns: the question; nil: too many wait.
+    /// Starts a request, unless it is running already.
+    /// - Returns: the request; nil if too many are running.
     func ask(
         _ folder: StoredPath, _ body: @escaping @Sendable () throws(ArchiveError) -> Void
     ) -> Question? {
@@ -104,7 +104,8 @@ final class StoreQuestions: Sendable {
         return question
     }
 
-    /// Whether a question has ended in time.
+    /// Waits for a request.
+    /// - Returns: false on timeout.
     func waits(for question: Question, _ nanoseconds: Int) -> Bool {
         let isSlow = state.withLock { $0.isSlow }
         let outcome = question.ended.wait(timeout: .now() + .nanoseconds(isSlow ? 0 : nanoseconds))
@@ -112,7 +113,7 @@ final class StoreQuestions: Sendable {
             state.withLock { $0.isSlow = true }
             return false
         }
-        // For others who wait.
+        // Wakes the next waiter.
         question.ended.signal()
         return true
     }

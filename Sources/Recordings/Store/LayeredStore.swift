@@ -2,11 +2,11 @@ package import Archive
 import Media
 import Synchronization
 
-/// An archive from which media has moved into a bucket: what is in its directory is read there, everything else in the bucket.
+/// An archive whose media is partly in a bucket: files are read from its directory, and otherwise from the bucket.
 ///
-/// Changes go to the directory alone: the collector brings them into the bucket. Nothing but media moves: the bucket is not asked for what a
-/// session whose description is in the directory has beside its media. While the bucket cannot be asked, listing is an error; or the
-/// directory is all there is, with a complaint, for who shows what there is to many (``StoreWaiting``).
+/// Changes are written to the directory only; the collector uploads them. Only media is evicted from the directory, so the bucket is
+/// not queried for other files of sessions whose description is in the directory. ``StoreWaiting`` determines what happens while the
+/// bucket is unavailable.
 package final class LayeredStore: SegmentStore {
     private let directory: DirectoryStore
     private let bucket: any SegmentStore
@@ -16,7 +16,7 @@ package final class LayeredStore: SegmentStore {
     private let leftOut = Atomic(false)
 
     /// - Parameters:
-    ///   - interval: how often that is complained of.
+    ///   - interval: limits repeated complaints.
     package init(
         _ directory: DirectoryStore, over bucket: any SegmentStore,
         waiting: StoreWaiting = .strict, interval: ComplaintInterval = ComplaintInterval(),
@@ -29,24 +29,24 @@ package final class LayeredStore: SegmentStore {
         self.complain = complain
     }
 
-    /// The same where a bucket that is away is an error.
+    /// A store for which an unavailable bucket is an error.
     package func strict() -> LayeredStore {
         LayeredStore(directory, over: bucket, interval: interval, complain: complain)
     }
 
     package var name: String { directory.name }
 
-    /// Whether something was left out because the bucket was away.
+    /// A listing is incomplete because the bucket was unavailable.
     package var isIncomplete: Bool { leftOut.load(ordering: .relaxed) }
 
-    /// Whether all of a session but its media is in the directory.
+    /// The directory has everything of a file's session but media.
     private func isDescribed(_ file: StoredPath) -> Bool {
         file.session.map {
             FileSystem.exists(directory.path($0 / ArchiveLayout.manifestName))
         } ?? false
     }
 
-    /// Whether the bucket may have more of a folder than the directory has: sessions, or media.
+    /// Whether a folder may have more entries in the bucket: sessions, or media.
     private func mayHaveMore(_ folder: StoredPath) -> Bool {
         folder.depth != 1 || !isDescribed(folder)
     }
@@ -91,7 +91,7 @@ package final class LayeredStore: SegmentStore {
         try directory.delete(file)
     }
 
-    /// What the bucket answers; nil, and a complaint, where it cannot be asked and that is no error.
+    /// Queries the bucket; nil, with a complaint, if it is unavailable and that is not an error.
     private func asked<Answer>(
         _ question: (any SegmentStore) throws(ArchiveError) -> Answer
     ) throws(ArchiveError) -> Answer? {
@@ -110,23 +110,23 @@ package final class LayeredStore: SegmentStore {
     }
 }
 
-/// What becomes of a question to a bucket that is away.
+/// Behaviour while the bucket is unavailable.
 package enum StoreWaiting: Hashable, Sendable {
-    /// It is an error, once the bucket was waited for.
+    /// Waits, then fails.
     case strict
-    /// The directory is all there is, once the bucket was waited for.
+    /// Waits, then uses the directory only.
     case lenient
-    /// The directory and what is remembered of the bucket are all there is; the bucket is waited for in the background.
+    /// Uses the directory and cached listings; waits in the background.
     case impatient
 }
 
-/// When the next complaint about the same thing is due. Any thread may ask.
+/// Limits the rate of repeated messages. Any thread may use it.
 package final class ComplaintInterval: Sendable {
     private let nanoseconds: Int64
     private let monotonicNow: @Sendable () -> Int64
     private let last = Mutex<Int64?>(nil)
 
-    /// - Parameter monotonicNow: nanoseconds of a clock that is not set.
+    /// - Parameter monotonicNow: monotonic clock, nanoseconds.
     package init(
         nanoseconds: Int64 = 60_000_000_000,
         monotonicNow: @escaping @Sendable () -> Int64 = { SystemClock.monotonic.nowNanoseconds }
@@ -135,7 +135,7 @@ package final class ComplaintInterval: Sendable {
         self.monotonicNow = monotonicNow
     }
 
-    /// Whether it is; the next one is due an interval later.
+    /// Whether the message is due; starts the next interval then.
     package func isDue() -> Bool {
         let now = monotonicNow()
         return last.withLock { last in

@@ -4,12 +4,12 @@ import Media
 import ObjectStore
 import Synchronization
 
-/// A version of an object, open for reading by ranges. Any thread may read.
+/// A version of an object, open for reading. Any thread may read it.
 ///
-/// What is read comes from a ``BlockCache``; what is missing there is fetched by whole blocks, with more of them ahead the longer somebody
-/// has read on without a jump: at most a quarter of what was read so, so that what was fetched in vain stays a fraction of what was wanted.
+/// Reads go through a ``BlockCache``. Missing blocks are fetched with read-ahead, which grows with sequential reading to at most a
+/// quarter of the bytes read sequentially, so that unused bytes remain few.
 final class ObjectFile: StoredFile {
-    /// Bytes of one request: a second of a fast network.
+    /// Maximum size of one request.
     private static let maximumFetchBytes = 4 << 20
 
     let path: String
@@ -19,16 +19,16 @@ final class ObjectFile: StoredFile {
     private let bucket: RepeatingBucket
 
     private struct State {
-        /// Behind the last byte that was read.
+        /// Offset after the last read.
         var end: Int64 = 0
-        /// Bytes that were read without a jump.
+        /// Bytes read sequentially.
         var run: Int64 = 0
         var failure: ArchiveError?
     }
 
     private let state = Mutex(State())
 
-    /// - Parameter path: the object in messages.
+    /// - Parameter path: for messages.
     init(
         _ key: String, sizeBytes: Int64, tag: String, path: String, bucket: RepeatingBucket,
         cache: BlockCache
@@ -104,8 +104,8 @@ final class ObjectFile: StoredFile {
         return filled
     }
 
-    /// Notes what is read.
-    /// - Returns: bytes that are worth fetching behind it.
+    /// Notes a read.
+    /// - Returns: number of bytes to read ahead.
     private func lookAhead(from offset: Int64, to end: Int64) -> Int64 {
         state.withLock { state in
             let jump = (offset - state.end).magnitude
@@ -116,8 +116,8 @@ final class ObjectFile: StoredFile {
         }
     }
 
-    /// Fetches the blocks from `start` on: to `end` and further ahead, until one is there already.
-    /// - Returns: the bytes, and where they begin.
+    /// Fetches blocks from `start` to `end` and the read-ahead, up to the first cached block.
+    /// - Returns: the bytes, and their offset.
     private func fetch(
         from start: Int64, to end: Int64, ahead: Int64
     ) throws(ArchiveError) -> (first: Int64, bytes: [UInt8]) {
@@ -146,8 +146,8 @@ final class ObjectFile: StoredFile {
 extension ArchiveError {
     /// An object store's error.
     /// - Parameters:
-    ///   - operation: after "cannot", for an object that is not there.
-    ///   - path: the object in messages.
+    ///   - operation: continues "cannot", for a missing object.
+    ///   - path: of the object, for messages.
     init(_ error: ObjectStoreError, _ operation: String, _ path: String) {
         switch error.kind {
         case .gone: self = .system(operation: operation, path: path, errno: ENOENT)

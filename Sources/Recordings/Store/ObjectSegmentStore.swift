@@ -4,22 +4,22 @@ import Media
 package import ObjectStore
 import Synchronization
 
-/// The sessions of an archive in a bucket of an object store: `PREFIX/<session>/session.json`, and so on, as in a directory.
+/// The sessions of an archive in a bucket: `PREFIX/<session>/session.json` and so on, with the layout of a directory.
 ///
-/// Files are read by ranges through a cache that the whole store shares. Listings are believed for some seconds: a session's objects are
-/// listed together, so that its sources and files are one request for every thousand objects.
+/// Byte ranges are cached for the whole store. Listings are cached for some seconds; a session's objects are listed together, which
+/// needs one request per thousand objects.
 package final class ObjectSegmentStore: SegmentStore {
-    /// How long a listing is believed.
+    /// Validity of a cached listing.
     private static let listingNanoseconds: Int64 = 10_000_000_000
-    /// A store that could not be listed is not asked again for so long: who reads what is in a directory does not wait for it each time.
+    /// After a failed listing, the store is not queried for this time, so that readers of the directory do not wait repeatedly.
     private static let absenceNanoseconds: Int64 = 30_000_000_000
-    /// Pages of a session that are listed together. What has more is listed folder by folder.
+    /// Larger sessions are listed folder by folder.
     private static let maximumSessionPages = 20
-    /// Lines of all listings that are kept, a folder counted as one: some tens of megabytes.
+    /// Limit of cached entries: some tens of megabytes.
     private static let maximumLines = 300_000
-    /// Lines of one listing: a year of segments of ten minutes from two sources, with their proofs. What is behind them is left out.
+    /// Limit of entries in one listing: two sources for a year in segments of ten minutes, with proofs. Further entries are omitted.
     private static let maximumListedLines = 200_000
-    /// How long one listing may take, page after page. What was not listed by then is left out.
+    /// Time limit of one listing; further entries are omitted.
     private static let longestListingNanoseconds: Int64 = 30_000_000_000
 
     private let bucket: RepeatingBucket
@@ -29,7 +29,7 @@ package final class ObjectSegmentStore: SegmentStore {
 
     fileprivate struct Listing {
         var entries: [StoredEntry]
-        /// Entity tags of its files, by name.
+        /// ETags of its files, by name.
         var tags: [String: String]
         var readAt: Int64
     }
@@ -39,10 +39,10 @@ package final class ObjectSegmentStore: SegmentStore {
     let questions = StoreQuestions()
 
     /// - Parameters:
-    ///   - cacheBytes: what is kept in memory of files that are read.
-    ///   - monotonicNow: nanoseconds of a clock that is not set.
-    ///   - complain: receives complaints about endless listings.
-    ///   - pause: waits before a request is tried again.
+    ///   - cacheBytes: size of the block cache.
+    ///   - monotonicNow: monotonic clock, nanoseconds.
+    ///   - complain: receives messages about truncated listings.
+    ///   - pause: sleeps before a retry.
     package init(
         _ bucket: any ObjectBucket, cacheBytes: Int,
         complain: @escaping @Sendable (String) -> Void = { _ in },
@@ -71,11 +71,11 @@ package final class ObjectSegmentStore: SegmentStore {
         try listing(folder).state
     }
 
-    /// What was listed last, however long ago.
+    /// The last listing, of any age.
     struct Remembered {
         var entries: [StoredEntry]
         var state: UInt64
-        /// Whether it is believed without asking again.
+        /// It is valid.
         var isFresh: Bool
     }
 
@@ -133,7 +133,7 @@ package final class ObjectSegmentStore: SegmentStore {
         forget(file)
     }
 
-    /// What was listed is not true any more.
+    /// Invalidates listings after a change.
     private func forget(_ file: StoredPath) {
         listings.withLock { $0 = ([:], 0) }
     }
@@ -151,7 +151,7 @@ package final class ObjectSegmentStore: SegmentStore {
 
     private func listing(_ folder: StoredPath) throws(ArchiveError) -> Listing {
         if let known = known(folder) { return known }
-        // Before it is asked: what changes meanwhile is seen the next time.
+        // Before the request, so that later changes are detected.
         let now = monotonicNow()
         if let last = lastFailure.withLock({ $0 }), now - last.at < Self.absenceNanoseconds {
             throw last.error
@@ -176,7 +176,7 @@ package final class ObjectSegmentStore: SegmentStore {
         return listing
     }
 
-    /// What is directly in a folder.
+    /// Entries of a folder.
     private func folder(
         _ folder: StoredPath, _ now: Int64
     ) throws(ObjectStoreError) -> Listing {
@@ -196,7 +196,7 @@ package final class ObjectSegmentStore: SegmentStore {
                 || monotonicNow() - now >= Self.longestListingNanoseconds
             {
                 let line = "the listing of \(path(folder)) has no end"
-                // It would request each session; real archives have fewer.
+                // Each session would need a request; real archives have fewer.
                 guard folder.depth > 0 else {
                     throw ObjectStoreError(
                         .refused, "\(line): it has more than \(listing.entries.count) sessions")
@@ -209,7 +209,7 @@ package final class ObjectSegmentStore: SegmentStore {
         return listing
     }
 
-    /// A session with all of its sources; nil: it has too many objects.
+    /// A session with its sources; nil if it has too many objects.
     private func session(
         _ session: StoredPath, _ now: Int64
     ) throws(ObjectStoreError) -> Listing? {
@@ -257,7 +257,7 @@ extension ObjectSegmentStore.Listing {
         return sum
     }
 
-    /// Adds what has a name that a file can have.
+    /// Adds an entry, unless its name cannot be a file's.
     fileprivate mutating func add(_ name: String, _ entry: ObjectPage.Entry) {
         guard StoredPath.isName(name[...]) else { return }
         entries.append(

@@ -2,21 +2,21 @@ import Media
 import ObjectStore
 import Synchronization
 
-/// A bucket whose reading operations are tried again, for a few seconds, while the store is busy or cannot be reached. A store that is
-/// away is then not asked for a while (``StoreAvailability``).
+/// A bucket that retries read operations for a few seconds while the store is busy or unreachable. After that, the store is not
+/// queried for a while (``StoreAvailability``).
 final class RepeatingBucket: Sendable {
-    /// How long is waited before each further try, nanoseconds.
+    /// Delays before retries, nanoseconds.
     private static let pauses: [Int64] = [200_000_000, 1_000_000_000, 3_000_000_000]
-    /// A try that has taken longer is the last: a store that is silent is silent the next time.
+    /// An attempt that took longer is not repeated.
     private static let quickNanoseconds: Int64 = 3_000_000_000
 
     let bucket: any ObjectBucket
-    /// Waits so many nanoseconds.
+    /// Sleeps, nanoseconds.
     private let pause: @Sendable (Int64) -> Void
     private let monotonicNow: @Sendable () -> Int64
     private let availability = Mutex(StoreAvailability())
 
-    /// - Parameter monotonicNow: nanoseconds of a clock that is not set.
+    /// - Parameter monotonicNow: monotonic clock, nanoseconds.
     init(
         _ bucket: any ObjectBucket,
         monotonicNow: @escaping @Sendable () -> Int64 = { SystemClock.monotonic.nowNanoseconds },

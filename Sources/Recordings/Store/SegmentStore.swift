@@ -1,38 +1,38 @@
 package import Archive
 
-/// Where the sessions of an archive are kept: a directory (``DirectoryStore``), or an object store.
+/// Storage of an archive's sessions: a directory (``DirectoryStore``), or an object store.
 ///
-/// The layout is the archive's in every store: `<session>/session.json`, `<session>/<source>/<segment origin>.mp4`,
-/// `<session>/<source>/ledger.jsonl`. A store that is copied into a directory is an archive.
+/// All stores have the archive's layout: `<session>/session.json`, `<session>/<source>/<segment origin>.mp4`,
+/// `<session>/<source>/ledger.jsonl`. A copy of a store in a directory is an archive.
 ///
-/// Any thread may call. Calls block until the store has answered.
+/// Any thread may call. Calls block.
 package protocol SegmentStore: Sendable {
-    /// The store in messages: a directory's path, or an address.
+    /// Path or address, for messages.
     var name: String { get }
 
-    /// What is directly in a folder, sorted by name; nothing where there is no such folder.
+    /// Entries of a folder, sorted by name; empty if the folder does not exist.
     func list(_ folder: StoredPath) throws(ArchiveError) -> [StoredEntry]
 
-    /// What is directly in a source's folder, with its files as they can be opened: ``list(_:)`` may count a file that is a copy of another.
+    /// Entries of a source's folder as they can be opened; ``list(_:)`` may include files that are copies of others.
     func files(of source: SourceKey) throws(ArchiveError) -> [StoredEntry]
 
-    /// The ledger of a source; a source without one has an empty ledger.
+    /// The ledger of a source; empty if there is none.
     func ledger(of source: SourceKey) throws(ArchiveError) -> Ledger.Contents
 
-    /// A number that is another one when anything in a folder is: names, sizes or contents of its files. Nil: the store cannot tell.
+    /// A hash of the names, sizes and contents of a folder's files; nil if the store cannot compute one.
     func state(of folder: StoredPath) throws(ArchiveError) -> UInt64?
 
-    /// Opens a file for reading. A file that is deleted later can still be read to its end where the store allows that.
-    /// - Throws: an error with ``ArchiveError/isForAbsence`` where there is no such file.
+    /// Opens a file for reading. A file that is deleted later remains readable if the store supports it.
+    /// - Throws: an error with ``ArchiveError/isForAbsence`` if the file does not exist.
     func open(_ file: StoredPath) throws(ArchiveError) -> any StoredFile
 
-    /// Writes a small file: afterwards it is durable, and at no instant is a part of it there.
+    /// Writes a small file atomically and durably.
     func put(_ bytes: [UInt8], at file: StoredPath) throws(ArchiveError)
 
-    /// Deletes a file durably. A file that is not there is no error.
+    /// Deletes a file durably; succeeds if it does not exist.
     func delete(_ file: StoredPath) throws(ArchiveError)
 
-    /// A file in messages: its path, or its address.
+    /// Path or address of a file, for messages.
     func path(_ file: StoredPath) -> String
 }
 
@@ -47,8 +47,8 @@ extension SegmentStore {
 
     package func state(of folder: StoredPath) throws(ArchiveError) -> UInt64? { nil }
 
-    /// A whole small file.
-    /// - Throws: also when it is larger than `limit` bytes.
+    /// Reads a small file.
+    /// - Throws: also if it is larger than `limit` bytes.
     package func contents(_ file: StoredPath, limit: Int) throws(ArchiveError) -> [UInt8] {
         let opened = try open(file)
         let size = try opened.sizeBytes()
@@ -59,14 +59,14 @@ extension SegmentStore {
     }
 }
 
-/// The place of a file or folder in a store, relative to the folder that holds the sessions.
+/// Path of a file or folder in a store, relative to the folder of all sessions.
 ///
-/// Made of names that were checked, or read from a listing: no part is empty, `.` or `..`.
+/// Its components were validated or listed: none is empty, `.` or `..`.
 package struct StoredPath: Hashable, Sendable, CustomStringConvertible {
-    /// The folder that holds the sessions.
+    /// The folder of all sessions.
     package static let sessions = StoredPath(text: "")
 
-    /// Parts with `/` between them.
+    /// Components separated by `/`.
     package let text: String
 
     private init(text: String) { self.text = text }
@@ -95,26 +95,26 @@ package struct StoredPath: Hashable, Sendable, CustomStringConvertible {
         return StoredPath(text: folder.text.isEmpty ? name : "\(folder.text)/\(name)")
     }
 
-    /// Whether a text can be the name of a file or folder.
+    /// Whether a text is a valid component.
     static func isName(_ name: Substring) -> Bool {
         !name.isEmpty && name != "." && name != ".." && !name.contains("/")
     }
 
-    /// The session that it is in; nil: it is the folder of all sessions.
+    /// The session's folder; nil for the folder of all sessions.
     var session: StoredPath? {
         text.split(separator: "/", maxSplits: 1).first.map { StoredPath(text: String($0)) }
     }
 
-    /// How many names it is made of: 1 is a session's folder.
+    /// Number of components; 1 for a session's folder.
     var depth: Int { text.split(separator: "/").count }
 
-    /// The folder that it is in, and its name there.
+    /// Parent folder, and last component.
     var parts: (folder: StoredPath, name: String) {
         guard let slash = text.lastIndex(of: "/") else { return (.sessions, text) }
         return (StoredPath(text: String(text[..<slash])), String(text[text.index(after: slash)...]))
     }
 
-    /// Its last part.
+    /// The last component.
     package var name: String {
         text.split(separator: "/").last.map(String.init) ?? ""
     }
@@ -122,13 +122,13 @@ package struct StoredPath: Hashable, Sendable, CustomStringConvertible {
     package var description: String { text }
 }
 
-/// A line of a store's listing.
+/// An entry of a listing.
 package struct StoredEntry: Hashable, Sendable {
     package var name: String
     package var isFolder: Bool
-    /// Of a file, at the time of the listing.
+    /// Size of a file at the time of the listing.
     package var sizeBytes: Int64
-    /// When a file was changed last, nanoseconds since 1970; nil: the store does not tell.
+    /// Modification time of a file, nanoseconds since 1970; nil if the store has none.
     package var modifiedNanoseconds: Int64?
 
     package init(

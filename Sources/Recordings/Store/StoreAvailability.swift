@@ -1,32 +1,32 @@
 import ObjectStore
 
-/// Whether a store is worth asking. One that was away is asked again by one question now and then, and all others fail at once
-/// instead of waiting for it too. Has no clock of its own.
+/// Circuit breaker for a store: while the store is unavailable, only an occasional request probes it, and all others fail
+/// immediately. It has no clock.
 struct StoreAvailability: Sendable {
-    /// How long a store that was away is not asked.
+    /// Interval of probes.
     static let absenceNanoseconds: Int64 = 30_000_000_000
 
     private enum State: Sendable {
         case present
-        /// It is asked again from then on.
+        /// Unavailable; probed again from that time.
         case away(ObjectStoreError, untilNanoseconds: Int64)
     }
 
     private var state = State.present
 
-    /// Why it is not to be asked now; nil: it may be asked, and what comes of it is to be noted.
+    /// Why a request must fail now; nil if it may be sent, and its outcome must be reported.
     mutating func refusal(nowNanoseconds: Int64) -> ObjectStoreError? {
         guard case .away(let error, let until) = state else { return nil }
         guard nowNanoseconds >= until else { return error }
-        // Others wait for what comes of this question.
+        // Other requests wait for the outcome of this one.
         state = .away(error, untilNanoseconds: nowNanoseconds + Self.absenceNanoseconds)
         return nil
     }
 
-    /// It has answered something.
+    /// A request succeeded.
     mutating func answered() { state = .present }
 
-    /// A question has failed, after all tries.
+    /// A request failed after all retries.
     mutating func failed(_ error: ObjectStoreError, nowNanoseconds: Int64) {
         switch error.kind {
         case .unreachable, .busy:

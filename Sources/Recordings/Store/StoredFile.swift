@@ -2,40 +2,40 @@ package import Archive
 import Glibc
 package import MP4
 
-/// A file of a store, open for reading. Any thread may read.
+/// An open file of a store. Any thread may read it.
 package protocol StoredFile: Sendable {
-    /// The file in messages: its path, or its address.
+    /// Path or address, for messages.
     var path: String { get }
 
-    /// Whether each read may take the round trip of a network: who looks for something asks the index where it is.
+    /// Each read may need a network round trip: readers should seek by the index.
     var isDistant: Bool { get }
 
-    /// To let the kernel copy from it; nil: it is not on a local disk. Valid as long as the file is referred to.
+    /// Descriptor for sendfile(2); nil if the file is not on a local disk. Valid while the file is referenced.
     var localDescriptor: Int32? { get }
 
-    /// Why the last read that failed has failed, where an errno cannot say it; nil: it can.
+    /// Reason for the last failed read, if it has no errno.
     var failure: ArchiveError? { get }
 
-    /// How it is placed in a session of several archives.
+    /// Position in a merged session.
     var placement: FilePlacement { get }
 
-    /// An address from which everybody who has it can fetch the file, without passing this process, until it expires. Nil: there is none.
+    /// A presigned URL, valid for everybody until it expires; nil if the store has none.
     /// - Parameters:
     ///   - validSeconds: 1 to 604,800.
-    ///   - contentType: what the answer says that the file is.
+    ///   - contentType: of the response.
     func directAddress(validSeconds: Int, contentType: String) throws(ArchiveError) -> String?
 
-    /// Its size at this moment: a recording grows.
+    /// The current size; a recording grows.
     func sizeBytes() throws(ArchiveError) -> Int64
 
-    /// Fills `buffer` with the bytes from `offset` on.
-    /// - Returns: how many there were: fewer than wanted only at the end of the file.
+    /// Fills `buffer` with the bytes from `offset`. Blocks.
+    /// - Returns: the number of bytes, which is less than wanted only at the end of the file.
     func read(
         at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
     ) throws(ArchiveError) -> Int
 
-    /// Fills `buffer` with the bytes from `offset` on, as far as that can be done without waiting for a disk or a network.
-    /// - Returns: how many there were. The rest, and what is wrong, is for ``read(at:into:)``.
+    /// Fills `buffer` with cached bytes from `offset`. Does not block.
+    /// - Returns: the number of bytes. ``read(at:into:)`` reads the rest, and reports errors.
     func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int
 }
 
@@ -53,7 +53,7 @@ extension StoredFile {
         0
     }
 
-    /// Exactly `count` bytes from `offset` on.
+    /// Reads exactly `count` bytes from `offset`.
     package func read(at offset: Int64, count: Int) throws(ArchiveError) -> [UInt8] {
         precondition(offset >= 0 && count >= 0)
         var failure: ArchiveError?
@@ -72,7 +72,7 @@ extension StoredFile {
     }
 }
 
-/// The bytes of a stored file as they were at one moment, for the parsers of ``MP4``.
+/// A stored file with its size at one moment, for the parsers of ``MP4``.
 package struct StoredBytes: ByteSource, Sendable {
     private let file: any StoredFile
     package let sizeBytes: Int64
