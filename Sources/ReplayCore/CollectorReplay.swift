@@ -6,16 +6,17 @@ package struct CollectorReplay {
     private let control: ReplayControl
     private let logger: Logger
 
-    /// - Parameter control: what other threads steer it by.
+    /// - Parameter control: controls the replay from other threads.
     package init(settings: ReplaySettings, control: ReplayControl, logger: Logger) {
         self.settings = settings
         self.control = control
         self.logger = logger
     }
 
-    /// Sends everything, and waits until the collector has it on disk. Reads, keeps the pace and owns the sockets on its caller's thread.
-    /// - Parameter players: the sources from their beginning; asked again for every round.
-    /// - Throws: when the recording cannot be read. What was sent before is complete at the collector.
+    /// Sends everything, and waits until the collector has persisted it. Blocks the calling thread, which reads, paces and owns the
+    /// sockets.
+    /// - Parameter players: makes the sources at their beginning; called for every round.
+    /// - Throws: if the recording is unreadable. Samples before that are complete at the collector.
     package func run(
         _ players: @escaping () throws(ReplayError) -> [any SourcePlayer]
     ) throws(ReplayError) -> ReplayOutcome {

@@ -4,11 +4,11 @@ import Messaging
 import CollectorClient
 import Wire
 
-/// The replay's thread: reads, keeps the pace, and hands what is due to the connections.
+/// The loop of the replay's thread: reads, paces, and passes due samples to the connections.
 struct CollectorReplayLoop: ~Copyable {
     /// How long the thread sleeps at most.
     private static let tickNanoseconds: Int64 = 50_000_000
-    /// poll(2) counts in milliseconds; what is due sooner is slept for exactly.
+    /// Below this, sleeps precisely instead of polling, because poll(2) has a resolution of milliseconds.
     private static let fineNanoseconds: Int64 = 2_000_000
     /// Messages that are handed over before the sockets are looked at again.
     private static let messagesPerTurn = 64
@@ -18,7 +18,7 @@ struct CollectorReplayLoop: ~Copyable {
     private let control: ReplayControl
     private var schedule: ReplaySchedule
     private let lines: [ReplayLine]
-    /// Memory for what is read ahead of what the collector has on disk.
+    /// Limit of read samples that the collector has not persisted.
     private let aheadBytes: Int
     private var poller = Poller()
     private var pacer: ReplayPacer?
@@ -32,7 +32,7 @@ struct CollectorReplayLoop: ~Copyable {
     private var status = ReplayStatus()
     private var meter = LatenessMeter()
     private var nextStatus: Int64 = 0
-    /// What is added to the recording's times to make stamps.
+    /// Added to recorded times to make capture times.
     private var stampOffset: Int64 = 0
 
     init(
@@ -65,11 +65,10 @@ struct CollectorReplayLoop: ~Copyable {
         }
     }
 
-    /// At full speed: twice what a collector writes before it makes it durable.
+    /// At full speed: twice the bytes that a collector writes between commits.
     private static let fullSpeedBytes = 128 << 20
 
-    /// Three times what a collector grants that many sources, so that its credit is always the limit, whatever small messages take
-    /// besides their payload.
+    /// Three times the credit of these sources, so that credit is always the limit, with any overhead of small messages.
     private static func aheadBytes(sources: Int, at speed: ReplaySpeed) -> Int {
         let own = sources * Int(WireLimits.creditWindowBytes)
         let common = max(
@@ -145,7 +144,7 @@ struct CollectorReplayLoop: ~Copyable {
 
     private var isLive: Bool { settings.timeline == .live }
 
-    /// Whether more may be read: the collector has most of what was.
+    /// Whether more may be read: the collector has persisted most samples.
     private var hasRoom: Bool {
         !hasSaidGoodbye && lines.reduce(0) { $0 + $1.memoryBytes } < aheadBytes
     }
@@ -161,7 +160,7 @@ struct CollectorReplayLoop: ~Copyable {
 // MARK: - Playing
 
 extension CollectorReplayLoop {
-    /// Sends what is due.
+    /// Sends due samples.
     private mutating func play(now: Int64) {
         guard pacer != nil || isFlowing, !hasSaidGoodbye else { return }
         if pacer == nil { begin(now: now) }
@@ -181,7 +180,7 @@ extension CollectorReplayLoop {
                 if due > .min { meter.add(SystemClock.monotonic.nowNanoseconds - due) }
                 send(entry, now: now)
             } catch {
-                // What was read is complete; the error is reported at the end.
+                // Samples before the error are complete; it is reported at the end.
                 failure = error
                 sayGoodbye("the rest of the recording cannot be read")
             }
@@ -194,7 +193,7 @@ extension CollectorReplayLoop {
         var pacer = ReplayPacer(speed: settings.speed, from: start, now: now)
         if isPaused { pacer.pause(now: now) }
         self.pacer = pacer
-        // A sample was captured when it is due, to the nanosecond; what is complete now began a moment before.
+        // A sample's capture time is its due time; a complete sample was captured a moment before.
         if isLive { stampOffset = now - start }
     }
 
@@ -218,7 +217,7 @@ extension CollectorReplayLoop {
         }
     }
 
-    /// What makes stamps of the present: captured when due. What is stepped to is captured now.
+    /// The offset for live capture times: captured when due. A single step is captured now.
     private func liveOffset(_ pacer: ReplayPacer, _ item: ReplayItem, now: Int64) -> Int64 {
         guard pacer.isPaused else { return pacer.time(of: 0) }
         guard item.timeNanoseconds != .min else { return stampOffset }
@@ -232,7 +231,7 @@ extension CollectorReplayLoop {
         for line in lines { line.sayGoodbye(text, now: now) }
     }
 
-    /// Does what other threads have asked for.
+    /// Applies requests of other threads.
     private mutating func followWishes(now: Int64) {
         let wishes = control.takeWishes()
         if wishes.isPaused != isPaused {

@@ -5,13 +5,12 @@ import Library
 import Media
 import Recordings
 
-/// A container that goes on where a recording changes its formats.
+/// A container that continues when a recording changes its formats.
 ///
-/// MPEG-TS says in the stream itself how pictures and sound are coded, so there it simply goes on. Any other container has one format for
-/// each track: another file follows the first (`show.mkv`, `show-2.mkv`, …), or another connection to the same server.
-/// Belongs to one thread.
+/// MPEG-TS describes formats in the stream, so it just continues. Other containers have one format per track: another file
+/// (`show.mkv`, `show-2.mkv`, …) or another connection to the same server follows. Used on one thread.
 final class ContainerOutput {
-    /// Files behind this one are not made: a recording that changes so often is broken.
+    /// Limit of files: a recording with so many changes is broken.
     private static let maximumParts = 1_000
 
     private let destination: ContainerDestination
@@ -20,12 +19,12 @@ final class ContainerOutput {
     private let options: ContainerWriterOptions
     private let cancellation: Cancellation
     private var writer: ContainerWriter?
-    /// What the present container's tracks were described as.
+    /// The formats in the present container's header.
     private var described: [TrackFormat] = []
     /// How they are coded now.
     private var present: [TrackFormat] = []
     private var parts = 0
-    /// What is added to the recording's times of a part that begins at zero, nanoseconds.
+    /// Added to recorded times of a part that starts at zero, nanoseconds.
     private var originNanoseconds: Int64?
     /// Files that were made, in order.
     private(set) var files: [String] = []
@@ -41,8 +40,8 @@ final class ContainerOutput {
         self.cancellation = cancellation
     }
 
-    /// Goes on with these formats.
-    /// - Parameter time: of the first sample that has them, nanoseconds of the recording's timeline.
+    /// Continues with other formats.
+    /// - Parameter time: of their first sample, nanoseconds of the recording's timeline.
     func follow(_ formats: [TrackFormat], at time: Int64) throws {
         guard formats != present else { return }
         if writer != nil, describesItself, formats.count <= described.count {
@@ -89,7 +88,7 @@ final class ContainerOutput {
     }
 
     /// Writes a sample.
-    /// - Parameter offset: what is added to the recording's times, nanoseconds.
+    /// - Parameter offset: added to recorded times, nanoseconds.
     func write(
         _ sample: RecordedSample, _ bytes: [UInt8], track: Int, offset: Int64
     ) throws {
@@ -113,7 +112,7 @@ final class ContainerOutput {
         }
     }
 
-    /// Writes what belongs at the end.
+    /// Writes the trailer.
     func finish() throws {
         guard let open = writer.take() else { return }
         try open.finish()

@@ -34,7 +34,7 @@ package final class ContainerReplay {
 
     /// How long the thread sleeps at most.
     private static let tickNanoseconds: Int64 = 50_000_000
-    /// poll(2) counts in milliseconds; what is due sooner is slept for exactly.
+    /// Below this, sleeps precisely instead of polling, because poll(2) has a resolution of milliseconds.
     private static let fineNanoseconds: Int64 = 2_000_000
     private static let statusNanoseconds: Int64 = 100_000_000
 
@@ -51,7 +51,7 @@ package final class ContainerReplay {
     private var nextStatus: Int64 = 0
 
     /// - Parameters:
-    ///   - control: what other threads steer it by.
+    ///   - control: controls the replay from other threads.
     ///   - cancellation: ends a write that blocks.
     package init(settings: Settings, control: ReplayControl, cancellation: Cancellation) {
         self.settings = settings
@@ -118,7 +118,7 @@ package final class ContainerReplay {
                 status.rounds += 1
             }
         } catch  where !(error is ContainerError) {
-            // What was written before is a whole file.
+            // The output so far becomes a valid file.
             try output.finish()
             throw error
         }

@@ -5,9 +5,9 @@ import Messaging
 package import Recordings
 import Wire
 
-/// A source of a recording: its messages as they came, its gaps, its changes of format.
+/// Plays a recorded source: its messages as they arrived, gaps, and format changes.
 ///
-/// A fragment's messages are read when their turn comes; what is in memory is one fragment's head and one message.
+/// Messages are read when they are due; only one `moof` and one message are in memory.
 package struct RecordingPlayer: SourcePlayer {
     package let name: String
     package let formats: [TrackFormat]
@@ -21,13 +21,13 @@ package struct RecordingPlayer: SourcePlayer {
     private var ahead: ReplayItem?
     private var file: RecordedFile?
     private var hasBegun = false
-    /// What came last, so that time never goes back.
+    /// The last time, so that times do not decrease.
     private var latest = Int64.min
 
     /// - Parameters:
-    ///   - from: session time, nanoseconds: begins with what has to be decoded for the picture of that moment.
-    ///   - to: what is decoded then or later is left out.
-    /// - Returns: nil when nothing of the source is in that time.
+    ///   - from: session time, nanoseconds: starts with the samples that are needed to decode the picture at that time.
+    ///   - to: samples decoded at or after it are omitted.
+    /// - Returns: nil if the source has nothing in that range.
     package init?(
         _ source: RecordedSource, from: Int64? = nil, to: Int64? = nil
     ) throws(ReplayError) {
@@ -63,7 +63,7 @@ package struct RecordingPlayer: SourcePlayer {
     }
 
     private func isDue(_ gap: RecordedGap) -> Bool {
-        // What is missing before the first samples (hours, where files were removed) is not waited for: they are played first.
+        // A gap before the first samples (hours, if files were removed) is skipped.
         if !hasBegun, ahead != nil { return false }
         guard let ahead, let start = gap.startNanoseconds else { return true }
         return start <= ahead.timeNanoseconds

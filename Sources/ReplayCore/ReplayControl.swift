@@ -3,7 +3,7 @@ import Synchronization
 
 /// How other threads steer a replay, and see how it does.
 package final class ReplayControl: Sendable {
-    /// What has been asked for.
+    /// Pending requests.
     struct Wishes {
         var isPaused = false
         var steps = 0
@@ -19,7 +19,7 @@ package final class ReplayControl: Sendable {
     private let abandoning: @Sendable () -> Void
     private let statusNow = Mutex(ReplayStatus())
 
-    /// - Parameter abandoning: called from ``abandon()``, on its caller's thread: ends what may block.
+    /// - Parameter abandoning: called by ``abandon()`` on its caller's thread, to cancel blocking calls.
     package init(
         startsPaused: Bool, abandoning: @escaping @Sendable () -> Void = {}
     ) throws(ReplayError) {
@@ -32,10 +32,10 @@ package final class ReplayControl: Sendable {
         }
     }
 
-    /// Asks the replay to end: what has been sent is completed.
+    /// Requests the end of the replay; sent samples are completed.
     package func stop() { change { $0.isStopping = true } }
 
-    /// Gives up what has not arrived.
+    /// Ends the replay without waiting for acknowledgements.
     package func abandon() {
         change {
             $0.isStopping = true
@@ -46,7 +46,7 @@ package final class ReplayControl: Sendable {
 
     package func togglePause() { change { $0.isPaused.toggle() } }
 
-    /// Pauses, and lets what is next through.
+    /// Pauses, and plays the next sample.
     package func step() {
         change {
             $0.isPaused = true
@@ -58,7 +58,7 @@ package final class ReplayControl: Sendable {
 
     // MARK: For the replay's thread
 
-    /// What has been asked for; steps are taken once.
+    /// Pending requests; steps are returned once.
     func takeWishes() -> Wishes {
         wakeUp.drain()
         return wishes.withLock { wishes in

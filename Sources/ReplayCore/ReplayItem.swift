@@ -7,7 +7,7 @@ package import Wire
 package struct ReplayItem: Sendable {
     package enum Content: Sendable {
         case samples(ReplayedSamples)
-        /// What was missing in the recording is missing again.
+        /// A recorded gap.
         case loss(Loss)
         /// From the next samples on, a track has this format.
         case format(TrackFormat)
@@ -53,7 +53,7 @@ package protocol SourcePlayer {
     var name: String { get }
     /// In force at the beginning.
     var formats: [TrackFormat] { get }
-    /// What comes next, in the order of time; nil at the end.
+    /// - Returns: the next item in the order of time; nil at the end.
     mutating func next() throws(ReplayError) -> ReplayItem?
 }
 

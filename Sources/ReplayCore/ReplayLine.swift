@@ -5,9 +5,9 @@ import CollectorClient
 import Trust
 import Wire
 
-/// One connection of a replay, with as many sources as an agent may have. Belongs to the replay's thread.
+/// One connection of a replay, with at most the sources of an agent. Used on the replay's thread.
 final class ReplayLine {
-    /// While the clocks are learnt, what was learnt is sent so often.
+    /// Report interval during the initial clock measurement.
     private static let reportNanoseconds: Int64 = 150_000_000
 
     private enum Phase {
@@ -23,7 +23,7 @@ final class ReplayLine {
         case failed(String)
     }
 
-    /// Places of its sources among the replay's.
+    /// Indices of its sources in the replay.
     let sources: Range<Int>
     private let settings: ReplaySettings
     private let control: ReplayControl
@@ -76,9 +76,9 @@ final class ReplayLine {
     /// Why the collector does not admit the replay; nil: it does, or nothing is known.
     var shutOut: String? { link.shutOut }
 
-    // MARK: What is played
+    // MARK: Samples
 
-    /// - Parameter source: its place among the replay's.
+    /// - Parameter source: its index in the replay.
     func add(_ samples: ReplayedSamples, to source: Int, now: Int64) {
         perform(
             link.add(to: place(source), now: now) {
@@ -114,8 +114,8 @@ final class ReplayLine {
         }
     }
 
-    /// Makes a connection where there is to be one, and lets go of one that is not to be.
-    /// - Returns: whether there is another one now, or none any more: who waits for it has to watch anew.
+    /// Opens or closes the connection as required.
+    /// - Returns: whether it changed, so that it must be polled anew.
     func renew(in context: Context, now: Int64) throws(MessagingError) -> Bool {
         switch phase {
         case .pausing(let until):
@@ -145,7 +145,7 @@ final class ReplayLine {
         connection?.watch(in: &poller)
     }
 
-    /// Takes in what has come and what has happened.
+    /// Receives messages and socket events.
     func receive() throws(MessagingError) {
         while let event = try connection?.nextEvent() { try take(event) }
         while let message = try connection?.nextClockMessage() { takeClock(message) }
@@ -158,7 +158,7 @@ final class ReplayLine {
         }
     }
 
-    /// Sends what is to be sent.
+    /// Sends pending messages.
     func speak(now: Int64) throws(MessagingError) {
         link.setAbsence(greeting.trouble(of: settings.endpoint, now: now))
         perform(link.tick(now: now))

@@ -17,7 +17,7 @@ package enum ReplaySpeed: Hashable, Sendable {
 package struct ReplayPacer: Hashable, Sendable {
     private enum State: Hashable {
         case running
-        /// Since when; nothing behind the limit is due, however long that lasts.
+        /// Paused since a time; nothing after the limit is due.
         case paused(since: Int64, limit: Int64?)
     }
 
@@ -61,8 +61,8 @@ package struct ReplayPacer: Hashable, Sendable {
         state = .paused(since: now, limit: nil)
     }
 
-    /// Goes on where it was paused.
-    /// - Parameter media: the next moment of the recording that is to come; what was stepped over is not waited for again.
+    /// Ends a pause.
+    /// - Parameter media: the next time of the recording, so that steps are not waited for again.
     package mutating func resume(now: Int64, next media: Int64) {
         guard case .paused(let since, let limit) = state else { return }
         state = .running

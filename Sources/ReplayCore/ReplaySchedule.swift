@@ -3,21 +3,21 @@ import Media
 import Messaging
 import Wire
 
-/// Several sources on their common timeline: what is next, and when it is due. A value but for what its players read.
+/// Merges several sources on their timeline: the next item, and when it is due. A value, but for what its players read.
 struct ReplaySchedule {
-    /// Something that comes next, and of which source.
+    /// The next item of a source.
     struct Entry {
-        /// The source's place among the players.
+        /// Index of the source.
         var source: Int
         var item: ReplayItem
     }
 
     private let makePlayers: () throws(ReplayError) -> [any SourcePlayer]
     private var players: [any SourcePlayer]
-    /// What each player gives next; nil: it has ended.
+    /// The next item of each player; nil at its end.
     private var ahead: [ReplayItem?] = []
     private let loops: Bool
-    /// What a round adds to the times of the recording.
+    /// Added to recorded times in the present round.
     private(set) var roundOffset: Int64 = 0
     private(set) var rounds = 1
     /// The first presented instant of the recording, and the end of its last sample, nanoseconds.
@@ -37,7 +37,7 @@ struct ReplaySchedule {
             let first = try players[index].next()
             ahead.append(first)
             if case .samples(let samples)? = first?.content {
-                // Where there is only priming, what is presented follows it.
+                // Priming packets are followed by presented ones.
                 start = min(
                     start, samples.firstPresentedNanoseconds ?? samples.runs.times.upperBound)
             } else if let first, first.timeNanoseconds != .min {
@@ -47,7 +47,7 @@ struct ReplaySchedule {
         if start == .max { start = 0 }
     }
 
-    /// Names and formats of the sources, in the order of their places.
+    /// Names and formats of the sources, by index.
     var sources: [(name: String, formats: [TrackFormat])] {
         players.map { ($0.name, $0.formats) }
     }

@@ -2,13 +2,13 @@ package import Messaging
 
 /// Where a recording is sent when it is played again, and how.
 package struct ReplaySettings: Sendable {
-    /// What the collector takes the times for.
+    /// The capture times that are sent to the collector.
     package enum Timeline: Hashable, Sendable {
         /// The recording's own: its zero is this instant, nanoseconds since 1970 (UTC).
         case kept(zeroUTCNanoseconds: Int64)
         /// The recording's own, moved so that it begins now.
         case moved
-        /// The present: what is sent now was captured now, as a camera's would be.
+        /// The present, like those of a camera.
         case live
     }
 
@@ -66,7 +66,7 @@ package struct ReplayStatus: Hashable, Sendable {
 package enum ReplayOutcome: Hashable, Sendable {
     /// The collector has everything on disk.
     case complete
-    /// One line that says what was wrong, or how much was given up.
+    /// One line with the reason, or with the amount that was given up.
     case failed(String)
     /// Given up while the collector did not admit this key: one line that says why.
     case refused(String)

@@ -5,7 +5,7 @@ import Recordings
 
 /// The part of a source that is played again.
 struct ReplayWindow {
-    /// Where decoding begins: at or before what was asked for. Session time, nanoseconds.
+    /// Start of decoding, at or before the wanted start. Session time, nanoseconds.
     let from: Int64?
     private let to: Int64?
     /// The picture with which decoding begins.

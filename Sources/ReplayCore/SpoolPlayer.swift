@@ -5,7 +5,7 @@ import CollectorClient
 import Spooling
 import Wire
 
-/// What a spool on the command line is.
+/// A spool argument of the command line.
 package enum SpoolInput {
     /// Whether a path is an agent's spool: a directory with its files.
     package static func isSpool(_ path: String) -> Bool { ReadOnlyDirectory.holdsSpool(path) }
@@ -17,16 +17,16 @@ package enum SpoolInput {
     }
 }
 
-/// What an agent had kept for its collector: its records as they would have been sent.
+/// Plays an agent's spool: its records as they would have been sent.
 ///
-/// The spool is only read. A spool has records of several boots, each with a clock of its own, of which it is unknown when they
-/// were: they are played one after the other. Times count from the first sample.
+/// The spool is only read. Records of several boots have different clocks whose relation is unknown: they are played in succession.
+/// Times count from the first sample.
 package struct SpoolPlayer: SourcePlayer {
     package let name: String
     package let formats: [TrackFormat]
     private let shelf: SpoolSet
     private var lives: ArraySlice<EarlierSpool>
-    /// The life that is being read, its next record, and what is added to its stamps.
+    /// The run that is being read, its next record, and the offset of its times.
     private var life: EarlierSpool
     private var number: UInt64
     private var offset: Int64?
@@ -36,7 +36,7 @@ package struct SpoolPlayer: SourcePlayer {
     private var latest: Int64 = 0
     private var end: Int64 = 0
 
-    /// - Parameter name: what the source is called.
+    /// - Parameter name: of the source.
     package init(_ directory: String, name: String) throws(ReplayError) {
         self.name = name
         do throws(SpoolError) {
@@ -70,7 +70,7 @@ package struct SpoolPlayer: SourcePlayer {
                     life.generation, from: number, shelf: shelf)
                 records = reading.records[...]
                 guard let last = records.last else {
-                    // Sent and deleted by the agent meanwhile.
+                    // Sent and deleted by the agent in the meantime.
                     number = life.sequences.upperBound
                     continue
                 }

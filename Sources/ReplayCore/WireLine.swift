@@ -1,9 +1,9 @@
 import Messaging
 import Wire
 
-/// One recorded connection that is played again. Belongs to one thread.
+/// One recorded connection of a replay. Used on one thread.
 final class WireLine {
-    /// What is known of one source's records.
+    /// State of one source's records.
     private struct Account {
         var creditLimit: UInt64 = 0
         var creditUsed: UInt64 = 0
@@ -39,7 +39,8 @@ final class WireLine {
         accounts = [:]
     }
 
-    /// Whether a record may be sent now. Without a Welcome there is no credit: messages that were sent out of turn are replayed so.
+    /// Whether a record may be sent. Without a Welcome there is no credit limit, so that recorded protocol violations can be
+    /// replayed.
     func allows(source: Int, cost: UInt64) -> Bool {
         guard state == .welcome, let account = accounts[source] else { return true }
         return account.creditUsed + cost <= account.creditLimit
@@ -58,7 +59,7 @@ final class WireLine {
         return accounts.values.reduce(0) { $0 + ($1.newest - min($1.newest, $1.persisted)) }
     }
 
-    /// Takes in what the collector says.
+    /// Processes a message of the collector.
     func receive(_ message: WireMessage) {
         switch message {
         case .welcome(let welcome):

@@ -6,19 +6,18 @@ package import CollectorClient
 import Synchronization
 import Wire
 
-/// Sends a recorded wire again: every message over a connection of its own, at the distances at which they came.
+/// Replays recorded messages: each over a connection of its own, at the original intervals.
 ///
-/// Messages are what they were, byte for byte, but for the collector's readings in clock exchanges: they were made with the clock of
-/// the collector that recorded, and are moved by what lies between that and the present one's, so that every sample finds
-/// itself as far from its arrival as it was. Clock probes are sent, their answers are of no use. Credit is heeded: a collector that is slower
-/// than the one before is waited for.
+/// Messages are unchanged, except for the collector's times in clock exchanges: they are shifted from the recording collector's clock
+/// to the present one's, so that every sample has its original distance from its arrival. Clock probes are sent, and their replies
+/// ignored. Credit is respected: a slower collector is waited for.
 package final class WireReplay: Sendable {
-    /// What a replay has done.
+    /// Result of a replay.
     package struct Report: Hashable, Sendable {
         package var connections = 0
         package var messages: UInt64 = 0
         package var payloadBytes: UInt64 = 0
-        /// What the collector said no to, and in which words.
+        /// Refusals of the collector, with their texts.
         package var refusals: [String] = []
         /// Those words where a key is not allowed to write a source any more, or was not.
         package var shutOut: String?

@@ -9,7 +9,7 @@ import Wire
 final class WireReplayLoop {
     private static let tickNanoseconds: Int64 = 20_000_000
     private static let probes = 16
-    /// How long a collector may take to show up, to answer, and to make durable what it was sent.
+    /// Timeout for connecting, for replies, and for making records durable.
     private static let patienceNanoseconds: Int64 = 10_000_000_000
     /// More refusals are not worth remembering.
     private static let maximumRefusals = 100
@@ -38,7 +38,7 @@ final class WireReplayLoop {
         context = try Context()
         var options = SocketOptions()
         options.security = security
-        // What is on its way is bounded by credit.
+        // Credit bounds messages in flight.
         options.sendQueue = 0
         options.maximumPartBytes = Int64(WireLimits.headerBytes)
         self.options = options
@@ -50,7 +50,7 @@ final class WireReplayLoop {
             throw ReplayError("\(recording.path) has no messages")
         }
         let first = entry.arrivedNanoseconds
-        // Read without its checksum: what it says is not true before it is played.
+        // Its checksum is not verified before it is played.
         let last = try recording.lastArrival().flatMap { Self.isPossible($0) ? $0 : nil } ?? first
         let length = max(0, last - first)
         let now = SystemClock.monotonic.nowNanoseconds
@@ -95,7 +95,7 @@ final class WireReplayLoop {
         return max(0, length - Int64(clamping: Int128(length) * 1_000_000 / Int128(factor)))
     }
 
-    /// What has to be added to this machine's clock to get the collector's.
+    /// The offset from this machine's clock to the collector's.
     private func measureClock() throws -> Int64 {
         let socket = try Socket(.dealer, in: context, options: options)
         let monitor = try ConnectionMonitor(of: socket, in: context)
@@ -147,7 +147,7 @@ final class WireReplayLoop {
         do throws(WireError) {
             return try WireMessage(decoding: header)
         } catch {
-            // What cannot be read here was perhaps what broke the collector there: it is sent as it came.
+            // An unreadable message may be the one that broke the collector: it is sent unchanged.
             return nil
         }
     }
@@ -221,8 +221,8 @@ extension WireReplayLoop {
         }
     }
 
-    /// A Hello after a Goodbye may be of the same source, which is free when all of it is durable: faster than it
-    /// was recorded, that would be later.
+    /// Waits until sources are free: a Hello after a Goodbye may name the same source, which is busy until its records are durable.
+    /// At more than real-time speed, that takes longer than in the recording.
     private func awaitEnded() throws {
         let giveUp = SystemClock.monotonic.nowNanoseconds + Self.patienceNanoseconds
         while lines.values.contains(where: { $0.hasSaidGoodbye && $0.unpersisted > 0 }),
@@ -253,7 +253,7 @@ extension WireReplayLoop {
         }
     }
 
-    /// Takes in what the collector says.
+    /// Receives messages of the collector.
     private func serve(milliseconds: Int) throws {
         var poller = Poller()
         for line in lines.values { _ = poller.add(line.socket) }
@@ -274,7 +274,7 @@ extension WireReplayLoop {
         }
     }
 
-    /// Says no to a command at once: who asked need not wait for an agent that is not there.
+    /// Refuses a command immediately, because there is no agent.
     private func refuse(_ command: Command, on line: WireLine) throws {
         let reply = CommandReply.failure(
             .refused, "this is the replay of a wire recording: it has no camera")
@@ -282,7 +282,7 @@ extension WireReplayLoop {
         _ = try line.socket.send(.bytes(WireMessage.report(report).encoded()))
     }
 
-    /// Waits until everything is durable, as long as it goes on.
+    /// Waits until everything is durable, while there is progress.
     private func settle() throws {
         var giveUp = SystemClock.monotonic.nowNanoseconds + Self.patienceNanoseconds
         var before = UInt64.max
@@ -298,7 +298,7 @@ extension WireReplayLoop {
     }
 }
 
-/// A record of the recording: whose it is, and what it costs.
+/// A record of the recording: its source, and its credit cost.
 private struct Record {
     var source: Int
     var cost: UInt64

@@ -1,11 +1,11 @@
 package import Archive
 package import Media
 
-/// Who wants to know which records the store has: all of them, also those that it had before this program was started.
+/// Observes which records are in the store, including those from before this program was started.
 ///
-/// It is called on uploading threads, must not block them, and may receive the same records more than once.
+/// It is called on uploading threads, and must not block. The same records may be reported repeatedly.
 package protocol StoredRecordsObserver: AnyObject, Sendable {
-    /// The store has a segment, whole and proven, and the proof is beside its file or in its place.
+    /// The store has a complete, proven segment, and the proof is on disk.
     /// - Parameter isNew: it was proven just now.
     func proven(_ proof: SegmentProof, isNew: Bool)
 

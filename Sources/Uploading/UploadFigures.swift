@@ -1,7 +1,7 @@
 package import ObjectStore
 import Synchronization
 
-/// What an uploader has done and has to do, for monitoring.
+/// Completed and pending work of an uploader, for monitoring.
 package struct UploadStatus: Hashable, Sendable {
     /// Kinds of failures, by their names in metrics.
     package static let kinds = [
@@ -37,7 +37,7 @@ package final class UploadFigures: Sendable {
 
     package init() {}
 
-    /// How often the store has done what it was asked, or has said why not.
+    /// Number of responses from the store, including errors.
     var answers: Int { answerCount.load(ordering: .relaxed) }
 
     func addAnswer() { answerCount.add(1, ordering: .relaxed) }

@@ -25,7 +25,7 @@ package struct UploadPlace: Sendable {
         limit = SharedRateLimit(bytesPerSecond: settings.bytesPerSecond)
     }
 
-    /// Goes on to a step, unless the work ends here. Recording comes first.
+    /// Continues with a step, or throws to end the work: recording has priority.
     func pass(_ step: UploadStep) throws(UploadError) {
         try check(step)
         while surroundings.mustGiveWay() {
@@ -83,7 +83,7 @@ package struct UploadPlace: Sendable {
 }
 
 extension UploadError {
-    /// What the store said; nil: it was not the store.
+    /// The store's error; nil for other errors.
     var kind: ObjectStoreError.Kind? {
         if case .store(let error) = self { error.kind } else { nil }
     }

@@ -27,7 +27,7 @@ package struct UploadSettings: Hashable, Sendable {
     package init() {}
 }
 
-/// What an uploader asks the world: in tests, a simulated one.
+/// Dependencies of an uploader, which tests simulate.
 package struct UploadSurroundings: Sendable {
     /// A monotonic clock, nanoseconds.
     package var now: @Sendable () -> Int64
@@ -71,7 +71,7 @@ package enum UploadStep: String, CaseIterable, Hashable, Sendable {
     case noteDocuments
 
     // A segment.
-    /// Asks what the store has under the segment's name.
+    /// Looks the segment's object up.
     case look
     /// Reads the file's digests, without sending it.
     case hash
@@ -87,7 +87,7 @@ package enum UploadStep: String, CaseIterable, Hashable, Sendable {
     case complete
     /// Sends a small segment at once.
     case put
-    /// Asks whether the object is there as it was sent.
+    /// Verifies the object.
     case confirm
     /// Reads a part back, and compares it.
     case readBack
@@ -108,7 +108,7 @@ package enum UploadStep: String, CaseIterable, Hashable, Sendable {
     case deleteProof
     case deleteObject
     case abandonUpload
-    /// Has what is left on the disk removed.
+    /// Removes the local remains.
     case forget
 }
 
@@ -126,6 +126,6 @@ package enum UploadError: Error, Hashable, Sendable {
     case changedMeanwhile
     /// There is nothing to upload: the file is gone, or still grows.
     case nothing
-    /// The same work would fail again. One line: what is wrong with what, and what to do.
+    /// A retry would fail again. One line with the reason and what to do.
     case setAside(String)
 }

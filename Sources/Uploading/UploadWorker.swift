@@ -16,9 +16,9 @@ package struct UploadHooks: Sendable {
     package var stored: @Sendable (SegmentKey, SegmentProof) -> Void
     /// The local copy of a segment can be removed: the store was just asked.
     package var evict: @Sendable (SegmentKey) -> Void
-    /// The store has nothing of a segment any more: what the disk has of it can be removed.
+    /// A segment was removed from the store: its local documents can be removed.
     package var forget: @Sendable (ExpiredSegment) -> Void
-    /// Receives the records that the store has; nil: they are not tracked.
+    /// Receives the records that are in the store; nil: not tracked.
     package var records: (any StoredRecordsObserver)?
 
     package init(
@@ -34,7 +34,7 @@ package struct UploadHooks: Sendable {
     }
 }
 
-/// What several workers share: the queue, and what is to be surveyed.
+/// Shared state of workers: the queue, and pending surveys.
 final class UploadDesk: Sendable {
     struct State: Sendable {
         var queue: UploadQueue
@@ -51,7 +51,7 @@ final class UploadDesk: Sendable {
     init(_ queue: UploadQueue) { state = Mutex(State(queue: queue)) }
 }
 
-/// One worker: fetches work from ``UploadDesk``, does it, and reports the outcome. It owns no thread: tests call it turn by turn.
+/// A worker that takes work from ``UploadDesk``, performs it, and reports the outcome. It owns no thread: tests call it step by step.
 struct UploadWorker {
     enum Turn: Hashable, Sendable {
         /// It has done something; there may be more.
@@ -220,7 +220,7 @@ struct UploadWorker {
         }
     }
 
-    // MARK: What came of it
+    // MARK: Results
 
     private func settle(_ change: (inout UploadQueue, _ now: Int64) -> String?) {
         let now = place.surroundings.now()

@@ -5,10 +5,10 @@ package import ObjectStore
 import Synchronization
 package import Threads
 
-/// Brings an archive into an object store, in the background.
+/// Uploads an archive to an object store in the background.
 ///
-/// The files are the truth. It is notified of changes (``changed(_:)``), and scans the archive at the start and after lost notifications. What is
-/// in the store is known from the proofs beside the segments, so it can be stopped at any moment.
+/// The files are authoritative. The uploader is notified of changes (``changed(_:)``), and scans the archive at the start and after
+/// lost notifications. Proofs beside the segments state what is in the store, so the uploader can be stopped at any moment.
 package final class Uploader: Sendable {
     /// Something that has happened to an archive.
     package enum Change: Hashable, Sendable {
@@ -18,7 +18,7 @@ package final class Uploader: Sendable {
         case described(session: String)
         /// Files of a session have to be looked at.
         case session(String)
-        /// Nothing is known of what has changed.
+        /// The changes are unknown.
         case everything
         /// A segment is to leave the disk.
         case evict(SegmentKey)
@@ -38,9 +38,9 @@ package final class Uploader: Sendable {
     /// How long requests may go on once it is to stop: a store that answers has done so by then.
     private static let graceSeconds = 2
 
-    /// How long an idle worker waits at least: what keeps it from work is then over.
+    /// Minimum sleep of an idle worker, after which the reason for waiting is over.
     private static let leastWaitNanoseconds: Int64 = 20_000_000
-    /// Maximum wait: a worker is not woken when another worker's work has made something ready.
+    /// Maximum sleep, because a worker is not woken when another one makes work ready.
     private static let longestWaitNanoseconds: Int64 = 2_000_000_000
 
     /// - Parameters:
@@ -56,7 +56,7 @@ package final class Uploader: Sendable {
             surroundings: .system(mustGiveWay: mustGiveWay), shutdown: shutdown)
     }
 
-    /// - Parameter surroundings: its checkpoint is asked besides ``stop()``.
+    /// - Parameter surroundings: their checkpoint is called in addition to ``stop()``.
     package init(
         _ layout: ArchiveLayout, to bucket: any ObjectBucket, settings: UploadSettings,
         hooks: UploadHooks, surroundings: UploadSurroundings, shutdown: Shutdown = Shutdown()
@@ -70,7 +70,7 @@ package final class Uploader: Sendable {
         threads = (0..<max(1, settings.connections)).map { _ in JoinableThread() }
     }
 
-    /// The present figures, and what waits.
+    /// Current figures, and queued work.
     package var status: UploadStatus {
         var status = figures.current
         let now = place.surroundings.utc().nanoseconds
@@ -85,8 +85,9 @@ package final class Uploader: Sendable {
         for thread in threads { thread.start("upload") { [self] in run() } }
     }
 
-    /// Ends the threads, at the next step; a store that does not answer is not waited for. What is not done is found at the next start.
-    /// - Parameter deadline: until when they are waited for: a disk may not answer, either.
+    /// Ends the threads at their next step, without waiting for a store that does not respond. Pending work is found at the next
+    /// start.
+    /// - Parameter deadline: of the wait for the threads, because a disk may hang, too.
     package func stop(until deadline: DispatchTime = .distantFuture) {
         isStopping.store(true, ordering: .releasing)
         shutdown.begin(afterSeconds: Self.graceSeconds)
@@ -94,8 +95,8 @@ package final class Uploader: Sendable {
         for thread in threads { thread.join(until: deadline) }
     }
 
-    /// Waits until nothing is left to do but what has failed several times, or the store cannot be used.
-    /// - Parameter isCancelled: whether to wait no longer.
+    /// Waits until only work is left that has failed repeatedly, or the store is unavailable.
+    /// - Parameter isCancelled: whether to stop waiting.
     package func drain(_ isCancelled: @Sendable () -> Bool) {
         while !isCancelled(), !isStopping.load(ordering: .acquiring) {
             let (isDone, hasTrouble) = desk.state.withLock { state in

@@ -3,20 +3,20 @@ import Files
 import Media
 import ObjectStore
 
-/// Begins an archive without any session with what the bucket has: for a collector whose machine, or whose disk, is gone.
+/// Initialises an empty archive from the bucket, for a collector whose machine or disk is lost.
 ///
-/// Descriptions, ledgers and proofs of the newest sessions are fetched, no media: proofs stand for it. Ordinary recovery then goes on with
-/// the open session, its zero and its numbers. What the bucket does not have, agents still have and send again.
+/// Descriptions, ledgers and proofs of the newest sessions are fetched, but no media. Ordinary recovery then continues the open
+/// session with its zero and its numbers. Agents still have records that the bucket lacks, and send them again.
 ///
-/// **What is believed.** Proofs say which records segments hold, ledger lines which ones they replace, and the newest proofs
-/// up to which record everything was in the store. Nothing else counts: `after` in earlier ledger lines, lines about earlier sessions
-/// and the ends of spools in descriptions speak of another collector's disk. Ledgers get lines that say so
-/// (``Archive/LedgerEntry/takenOver``), and a session that was finished there, but is not complete in the bucket, is open again.
+/// **Trusted data.** Proofs state which records segments have, ledger lines which ones they replace, and the newest proofs up to
+/// which record everything was in the store. Other statements refer to another collector's disk, and are ignored: `after` in earlier
+/// ledger lines, lines about earlier sessions, and the ends of spools in descriptions. Ledgers get lines that state this
+/// (``Archive/LedgerEntry/takenOver``), and a session that was finished but is not complete in the bucket is open again.
 ///
-/// **Interrupted.** A mark on the disk says that it has begun, and from which store. Of each session the description comes last; a session
-/// without one is fetched again. Nothing is recorded before the mark is gone, whatever the settings are then.
+/// **Interruption.** A mark on the disk names the store of a take-over that has begun. A session's description is written last; a
+/// session without one is fetched again. Nothing is recorded while the mark exists, with any settings.
 package struct ArchiveTakeOver {
-    /// Sessions, the newest by name, that are looked at. Boxes do not keep what was recorded longer ago.
+    /// Limit of sessions, newest first by name. Boxes do not keep records of older ones.
     package static let maximumSessions = 64
     /// Requests at the same time: a session of an hour with 64 sources has four thousand proofs.
     package static let usualConnections = 8
@@ -25,7 +25,7 @@ package struct ArchiveTakeOver {
     /// Longer than the name of any store.
     private static let maximumMarkBytes = 4_096
 
-    /// What was found.
+    /// Result of a take-over.
     package struct Outcome: Hashable, Sendable {
         package var sessions = 0
         package var segments = 0
@@ -43,8 +43,8 @@ package struct ArchiveTakeOver {
 
     /// - Parameters:
     ///   - now: the time of the ledger lines.
-    ///   - idleTimeoutNanoseconds: a session that nothing has come of for so long is not gone on with; 0: every session is.
-    ///   - connections: requests at the same time.
+    ///   - idleTimeoutNanoseconds: a session without records for this long is not continued; 0: every session is.
+    ///   - connections: number of parallel requests.
     package init(
         from place: UploadPlace, now: UTCTime, idleTimeoutNanoseconds: Int64,
         connections: Int = Self.usualConnections
@@ -56,7 +56,7 @@ package struct ArchiveTakeOver {
         self.idleTimeoutNanoseconds = idleTimeoutNanoseconds
     }
 
-    /// Whether an archive has no session, or only what an interrupted run left.
+    /// Whether an archive has no session, or only remains of an interrupted run.
     package static func isNeeded(_ layout: ArchiveLayout) throws(ArchiveError) -> Bool {
         if FileSystem.exists(mark(layout)) { return true }
         return try layout.sessionNames().isEmpty
@@ -72,7 +72,7 @@ package struct ArchiveTakeOver {
     }
 
     /// Fetches everything. It can be repeated after an error.
-    /// - Throws: ``UploadError/stopped`` where the surroundings' checkpoint says so; it is asked before each object and each file.
+    /// - Throws: ``UploadError/stopped`` if the checkpoint throws it, which is called before each object and file.
     package mutating func run() throws(UploadError) -> Outcome {
         outcome = Outcome()
         problems = ProblemLines()
@@ -130,7 +130,7 @@ package struct ArchiveTakeOver {
         var record = StoredDocuments(
             store: place.bucket.name, identity: StoredDocuments.Identity(manifest))
         let proofs = StoredProofs(in: place, objects: [], connections: connections)
-        // Of some sources the bucket has nothing yet: that what was recorded of them comes again is said in their ledgers, too.
+        // For sources without objects in the bucket, the ledger states that records are sent again, too.
         let named = manifest.sources.map(\.name).filter(ArchiveLayout.isValidName)
         let known = manifest.state == .recording ? named : []
         for name in Set(sources.keys).union(known).sorted() {
@@ -165,7 +165,7 @@ package struct ArchiveTakeOver {
         }
     }
 
-    /// Removes what an interrupted run left of a session: it may not have been durable, and the bucket may have changed.
+    /// Removes the remains of an interrupted run: they may not have been durable, and the bucket may have changed.
     private func forgetInterrupted(_ session: String) throws(UploadError) {
         try place.disk { () throws(ArchiveError) in
             for source in try layout.sourceNames(session) {
@@ -203,7 +203,7 @@ package struct ArchiveTakeOver {
             let found = try proofs.run(wanted[name] ?? [], into: source)
             problems.add(found.problems)
             outcome.segments += found.segments.count
-            // Otherwise nothing is there that counts.
+            // Otherwise the source has no usable data.
             if source.ledger != nil || !found.segments.isEmpty { sources[name] = found }
         }
         return sources
@@ -227,7 +227,7 @@ package struct ArchiveTakeOver {
         }
     }
 
-    /// Brings what people have said of a session to the disk.
+    /// Fetches a session's labels.
     private mutating func fetchLabels(
         of session: String, _ objects: [ObjectPage.Entry], _ record: inout StoredDocuments
     ) throws(UploadError) {
@@ -252,7 +252,7 @@ package struct ArchiveTakeOver {
         return now.nanoseconds - last >= idleTimeoutNanoseconds
     }
 
-    /// Corrects what a description says of another collector's disk.
+    /// Corrects statements of a description about another collector's disk.
     private func judge(
         _ manifest: inout SessionManifest, _ sources: [String: StoredSource], isNewest: Bool
     ) {
@@ -277,7 +277,7 @@ package struct ArchiveTakeOver {
         }
     }
 
-    /// Adds the lines that say what is known now to a ledger that goes on, and makes it durable.
+    /// Adds the take-over lines to a ledger that is continued, and makes it durable.
     private func finishLedger(
         of source: StoredSource, _ owner: SourceKey, _ manifest: SessionManifest
     ) throws(UploadError) {
@@ -310,7 +310,7 @@ package struct ArchiveTakeOver {
 
     // MARK: Objects and files
 
-    /// What the store has of a document; the file on the disk is another one, or will be.
+    /// The stored version of a document; the local file differs, or will.
     private func document(
         _ object: ObjectPage.Entry, _ bytes: [UInt8]
     ) -> StoredDocuments.Document {

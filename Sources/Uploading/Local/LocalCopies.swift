@@ -1,9 +1,9 @@
 import Archive
 import ObjectStore
 
-/// Removes local copies that the store is proven to have, at once: what a collector does by its limits.
+/// Removes local copies that are proven to be in the store.
 package struct LocalCopies {
-    /// What was removed.
+    /// Result of a removal.
     package struct Outcome: Hashable, Sendable {
         package var segments = 0
         package var bytes: Int64 = 0
@@ -17,10 +17,11 @@ package struct LocalCopies {
 
     package init(of place: UploadPlace) { self.place = place }
 
-    /// Removes the copies of a session, until the store does not answer: that is said in the outcome. Segments that are not in the store yet stay, and so does a protected session.
+    /// Removes the copies of a session, until the store fails, which is in the outcome. Segments that are not in the store are kept,
+    /// and so is a protected session.
     /// - Parameters:
     ///   - endedBefore: only segments that ended earlier, nanoseconds since 1970; nil: all.
-    ///   - isDryRun: only say what would be removed; the store is asked all the same.
+    ///   - isDryRun: only reports what would be removed; the store is queried nevertheless.
     package func remove(
         _ session: String, endedBefore: Int64?, isDryRun: Bool
     ) throws(UploadError) -> Outcome {
@@ -74,7 +75,7 @@ package struct LocalCopies {
 }
 
 extension UploadError {
-    /// One line: what is wrong.
+    /// One line with the reason.
     package var line: String {
         switch self {
         case .store(let error): error.message

@@ -3,10 +3,10 @@ import CLinux
 import Glibc
 import ObjectStore
 
-/// Brings a segment's media back from the store to the disk, part by part, each compared with its proof.
+/// Downloads a segment's media, and verifies each part against its proof.
 ///
-/// The file gets its name when it is whole and durable, and the modification time in its proof: so it is again the file that was
-/// proven, and can be evicted again without being sent.
+/// The file is renamed when it is complete and durable, and gets the modification time in its proof, so that the proof is valid for
+/// it and it can be evicted again without another upload.
 struct SegmentFetch {
     /// Suffix of a file that is not whole yet.
     private static let unfinishedSuffix = ".fetching"

@@ -1,9 +1,9 @@
 package import Archive
 package import ObjectStore
 
-/// Compares what an archive's proofs say with what the store has.
+/// Compares an archive's proofs with the objects in the store.
 package struct StoreInspection {
-    /// What was found in a session.
+    /// Result for a session.
     package struct Report: Encodable, Hashable, Sendable {
         package var session: String
         /// Segments that the store has as their proofs say.
@@ -33,7 +33,7 @@ package struct StoreInspection {
     }
 
     /// Checks a session of the archive.
-    /// - Returns: what was found, and why the store was not asked for the rest; nil: it was.
+    /// - Returns: the result, and the error that ended the check early; nil if it is complete.
     package func run(
         _ session: String
     ) throws(UploadError) -> (report: Report, failure: ObjectStoreError?) {

@@ -3,10 +3,9 @@ import ObjectStore
 import Synchronization
 import Threads
 
-/// Brings the proofs of one source's segments to the disk, several at the same time. Each is written as it comes: only what it says of
-/// records is kept.
+/// Fetches the proofs of one source's segments in parallel. Each is written immediately; only its records are kept in memory.
 ///
-/// A proof counts if the object that it is about is in the bucket, as it was proven.
+/// A proof is valid if its object is in the bucket, as it was proven.
 struct StoredProofs: Sendable {
     /// A segment's proof in the bucket.
     struct Wanted: Sendable {
@@ -14,7 +13,7 @@ struct StoredProofs: Sendable {
         var segment: SegmentKey
     }
 
-    /// What was found.
+    /// Result of fetching.
     struct Found: Sendable {
         var source: StoredSource
         /// The segments whose proofs are on the disk now.
@@ -28,7 +27,7 @@ struct StoredProofs: Sendable {
     private let sizes: [String: Int64]
     private let tags: [String: String]
 
-    /// - Parameter objects: what the store has of the session.
+    /// - Parameter objects: the stored objects of the session.
     init(in place: UploadPlace, objects: [ObjectPage.Entry], connections: Int) {
         self.place = place
         self.connections = connections
@@ -36,8 +35,8 @@ struct StoredProofs: Sendable {
         tags = Dictionary(objects.map { ($0.key, $0.tag) }, uniquingKeysWith: { $1 })
     }
 
-    /// Fetches proofs. They are not durable before ``settle(_:of:)``.
-    /// - Parameter source: what the source's ledger says.
+    /// Fetches proofs, which are not durable before ``settle(_:of:)``.
+    /// - Parameter source: the state from the source's ledger.
     func run(
         _ wanted: [Wanted], into source: StoredSource
     ) throws(UploadError) -> Found {
@@ -77,8 +76,8 @@ struct StoredProofs: Sendable {
         }
     }
 
-    /// Brings one proof to the disk.
-    /// - Throws: ``UploadError/setAside(_:)`` where it is not the proof of what is beside it.
+    /// Fetches one proof to the disk.
+    /// - Throws: ``UploadError/setAside(_:)`` if it does not match its object.
     private func fetch(_ wanted: Wanted) throws(UploadError) -> SegmentProof {
         let (object, segment) = (wanted.object, wanted.segment)
         var bytes = try StoredSessionFetch(from: place).read(object)
@@ -149,7 +148,7 @@ struct StoredProofs: Sendable {
     }
 }
 
-/// Lines about ignored proofs; bounded, because people read them.
+/// A bounded list of messages about ignored proofs.
 struct ProblemLines: Hashable, Sendable {
     static let maximum = 64
 
@@ -171,7 +170,7 @@ struct ProblemLines: Hashable, Sendable {
 }
 
 extension UploadError {
-    /// What is wrong with one object, where other objects can be used all the same, and trying again would not help; nil: otherwise.
+    /// The error's text if it concerns a single object, and a retry would not help; nil otherwise.
     var aboutOneObject: String? {
         switch self {
         case .setAside(let problem): problem

@@ -1,8 +1,8 @@
 import Archive
 import ObjectStore
 
-/// Removes what the store has of a segment or a session. What the disk knows of it goes afterwards: so an interruption leaves nothing in the
-/// store that no document names.
+/// Removes a segment or a session from the store, then the local documents about it: an interruption leaves no object that no
+/// document names.
 struct StoredRemoval {
     private let place: UploadPlace
 
@@ -43,7 +43,7 @@ struct StoredRemoval {
         return nil
     }
 
-    /// Deletes what the store has of a segment: first the proof, so that it is never there without the media.
+    /// Deletes the objects of a segment; the proof first, so that it never exists without the media.
     func delete(_ segment: SegmentKey) throws(UploadError) {
         let key = segment.description
         try place.pass(.deleteProof)
@@ -63,8 +63,8 @@ struct StoredRemoval {
         }
     }
 
-    /// Deletes what the store has of a session that was removed here, then the rest of it here. The description goes last: without it,
-    /// the owner of the rest would be unknown.
+    /// Deletes a locally removed session from the store, then the rest of it locally. The description is deleted last, because it
+    /// names the owner of the rest.
     func deleteSession(_ session: String) throws(UploadError) {
         let path = SessionRemoval.record(of: session, in: place.layout)
         let record = try place.disk { () throws(ArchiveError) in

@@ -2,12 +2,12 @@ package import Archive
 import Files
 import ObjectStore
 
-/// Brings a session back from the store to the disk: what of it is missing there, down to all of it on a new server.
+/// Fetches missing files of a session from the store, for example all of them on a new server.
 ///
-/// Labels, ledgers and proofs come first, then the description, then the media: so an interruption leaves a session whose media is in the
-/// store, and never one without its records.
+/// Labels, ledgers and proofs are fetched first, then the description, then the media: an interruption leaves a session whose media
+/// is in the store, and never one without its records.
 package struct StoredSessionFetch {
-    /// What was fetched.
+    /// Result of a fetch.
     package struct Outcome: Hashable, Sendable {
         package var segments = 0
         package var bytes: Int64 = 0
@@ -89,7 +89,7 @@ package struct StoredSessionFetch {
                 switch error {
                 case .setAside(let problem): outcome.problems.append(problem)
                 case .store(let error):
-                    // What is there stays.
+                    // Fetched files are kept.
                     outcome.failure = error.message
                     outcome.missing += 1
                 case .archive, .stopped, .changedMeanwhile, .nothing: throw error
@@ -112,7 +112,7 @@ package struct StoredSessionFetch {
         }
     }
 
-    /// What the store has of a session.
+    /// The stored objects of a session.
     func objects(of session: String) throws(UploadError) -> [ObjectPage.Entry] {
         try StoreListing(of: "\(session)/", folders: false, in: place).entries()
     }

@@ -7,11 +7,11 @@ struct StoredSource: Sendable {
     var ledger: StoredDocuments.Document?
     /// Records of this session that the store has, by spool.
     private var own: [SpoolID: SequenceSet] = [:]
-    /// Those, and what the proofs say of earlier ones.
+    /// Including earlier records, according to proofs.
     private(set) var known: [SpoolID: SequenceSet] = [:]
     /// Records that an earlier session is said to have.
     private var earlier: [SpoolID: SequenceSet] = [:]
-    /// What was not expected of each spool when it began here.
+    /// By spool, the records that were not expected when it started here.
     private var after: [SpoolID: UInt64] = [:]
     /// Up to which record the store had everything, as the newest proof says.
     private var storedThrough: [SpoolID: UInt64] = [:]
@@ -55,8 +55,8 @@ struct StoredSource: Sendable {
         highest[spool] = max(highest[spool] ?? 0, number)
     }
 
-    /// Believes what proofs say of earlier records, after all of them and the ledger were added: no further than to the highest number that
-    /// any of them names. So a false number cannot stand for records of the future.
+    /// Applies proofs about earlier records, after all proofs and the ledger were added, up to the highest number in any of them: a
+    /// false number cannot cover future records.
     mutating func believeStoredThrough() {
         for (spool, number) in storedThrough {
             let believed = min(number, highest[spool] ?? 0)
@@ -74,7 +74,7 @@ struct StoredSource: Sendable {
         guard let spool = SpoolID(hexadecimal: end.spool) else { return false }
         var there = known[spool] ?? SequenceSet()
         there.formUnion(earlier[spool] ?? SequenceSet())
-        // What is below belongs to earlier sessions.
+        // Lower numbers belong to earlier sessions.
         let lowestOwn: UInt64 = own[spool]?.ranges.first?.lowerBound ?? .max
         let expected: UInt64 = after[spool].map { $0.clampedAdding(1) } ?? .max
         let lowest = min(lowestOwn, expected) == .max ? 1 : min(lowestOwn, expected)

@@ -7,13 +7,13 @@ package import ObjectStore
 package enum UploadWork: Hashable, Sendable {
     /// Bring a session's description, labels and ledgers into the store.
     case documents(session: String)
-    /// Bring a segment into the store; revision 0 stands for whichever the file has.
+    /// Upload a segment; revision 0 means the file's current one.
     case segment(SegmentKey)
     /// Remove a segment's local copy, if the store is proven to have it.
     case evict(SegmentKey)
     /// Remove a segment from the store and from the disk, because it is kept no longer.
     case forget(ExpiredSegment)
-    /// Remove from the store what it has of a session that was removed here.
+    /// Remove a locally removed session from the store.
     case forgetSession(String)
 
     package var session: String {
@@ -38,7 +38,7 @@ package enum UploadWork: Hashable, Sendable {
         if case .segment = self { true } else { false }
     }
 
-    /// What is done first: what makes room, then what others wait for.
+    /// Priority: work that frees space first, then work that others depend on.
     fileprivate var rank: Int {
         switch self {
         case .evict: 0
@@ -49,10 +49,10 @@ package enum UploadWork: Hashable, Sendable {
     }
 }
 
-/// What waits to be uploaded or removed, and when it is its turn. A value: it knows no clock and no store.
+/// Scheduler of uploads and removals. A value without clock and store.
 ///
-/// It holds a bounded number of segments: ``UploadSurvey`` fills it again when it has room. Segments wait for their
-/// session's documents. While the store is away, nothing is begun but one attempt from time to time.
+/// It queues a bounded number of segments, and is refilled by ``UploadSurvey``. Segments wait for their session's documents. While
+/// the store is unavailable, only an occasional attempt is started.
 package struct UploadQueue: Sendable {
     /// Most segments that wait: a day of 28 sources at the default length.
     package static let maximumSegments = 4_096
@@ -74,7 +74,7 @@ package struct UploadQueue: Sendable {
         var isSetAside: Bool { flaw != nil }
     }
 
-    /// What waits, with the number of segments in it.
+    /// Queued work, with the number of its segments.
     private struct Waiting: Sendable {
         private(set) var entries: [UploadWork: Entry] = [:]
         private(set) var segments = 0
@@ -115,12 +115,12 @@ package struct UploadQueue: Sendable {
     /// Whether more segments may be added.
     package var hasRoom: Bool { segmentCount < Self.maximumSegments }
 
-    /// Whether a survey would find places for what it finds.
+    /// Whether the queue has space for the result of a survey.
     var hasHalfItsRoom: Bool { segmentCount <= Self.maximumSegments / 2 }
 
     private var segmentCount: Int { waiting.segments }
 
-    /// Whether nothing waits or runs, but what is set aside.
+    /// Nothing is queued or running, apart from work that was set aside.
     package var isIdle: Bool { running.isEmpty && waiting.entries.values.allSatisfy(\.isSetAside) }
 
     /// Whether nothing runs, and all that waits is set aside, or has failed by itself several times, or waits for such documents.
@@ -161,7 +161,7 @@ package struct UploadQueue: Sendable {
             guard entry.endedNanoseconds != endedNanoseconds || entry.sizeBytes != sizeBytes else {
                 return
             }
-            // Its file has changed: what was wrong with it may be over.
+            // Its file has changed, so the error may be resolved.
             entry.endedNanoseconds = endedNanoseconds
             entry.sizeBytes = sizeBytes
             entry.due = now
@@ -193,7 +193,7 @@ package struct UploadQueue: Sendable {
         let sessions = Set(running.keys.map(\.session))
         let next = waiting.entries.filter { work, entry in
             guard entry.due <= now, !busy.contains(work.place), isReady(work) else { return false }
-            // What is on its way would come into the store after the session has left it.
+            // Running uploads would add objects after the removal.
             if case .forgetSession(let session) = work { return !sessions.contains(session) }
             return true
         }.min {
@@ -218,7 +218,7 @@ package struct UploadQueue: Sendable {
         return waiting.entries.lazy.filter { isReady($0.key) }.map(\.value.due).min()
     }
 
-    // MARK: What has happened
+    // MARK: Events
 
     /// Work is done, or there was nothing to do.
     /// - Parameter hasAnswer: whether the store has answered.
@@ -299,7 +299,7 @@ package struct UploadQueue: Sendable {
             entry.flaw = message
             entry.due = now + Backoff.file.longest
         }
-        // They would take the places of others; the next survey finds them.
+        // They would use queue space; the next survey finds them.
         if case .documents(let session) = work { dropSegments(of: session) }
         return isNews ? message : nil
     }
@@ -310,7 +310,7 @@ package struct UploadQueue: Sendable {
         putBack(work) { $0.due = now }
     }
 
-    /// What is known of a session's documents is asked again: another one may have its name.
+    /// The state of a session's documents is unknown again, because another session may use the name.
     package mutating func sessionRemoved(_ session: String) {
         known.remove(session)
         for work in waiting.entries.keys where work.session == session {
@@ -323,7 +323,7 @@ package struct UploadQueue: Sendable {
         guard var entry = running.removeValue(forKey: work) else { return }
         again.remove(work)
         change(&entry)
-        // The session was removed meanwhile: nothing waits for it.
+        // The session was removed in the meantime.
         if work.isSegment, !known.contains(work.session) { return }
         waiting[work] = entry
     }

@@ -1,8 +1,8 @@
 import Archive
 
-/// What of an archive the store is not proven to have, from names, inodes and the proofs beside the segments. The store is not asked.
+/// Finds files of an archive that are not proven to be in the store, by names, inodes and proofs. The store is not queried.
 ///
-/// The files are the truth: this finds what was missed while nothing listened, and what another program has changed.
+/// It finds changes that were missed, and those by other programs.
 struct UploadSurvey {
     /// A segment that has to go up, or to be looked at.
     struct Found: Hashable, Sendable {
@@ -24,16 +24,16 @@ struct UploadSurvey {
     private let store: String
     private let limit: Int
     private let records: (any StoredRecordsObserver)?
-    /// Proofs of segments that are in the store alone are read until so many in a row say nothing new: what is older was released long
-    /// ago.
+    /// Proofs of segments that are only in the store are read until this many in a row have no new records: older ones were released
+    /// long ago.
     private static let proofsWithoutNews = 8
     /// At most so many of one source.
     private static let movedProofs = 4_096
 
     /// - Parameters:
-    ///   - session: only this one; nil: all.
-    ///   - limit: how many segments are wanted.
-    ///   - records: receives the records that the store has.
+    ///   - session: nil: all sessions.
+    ///   - limit: maximum number of segments.
+    ///   - records: receives the records that are in the store.
     init(
         _ session: String?, of layout: ArchiveLayout, store: String, limit: Int,
         records: (any StoredRecordsObserver)? = nil

@@ -1,10 +1,10 @@
 import Archive
 import ObjectStore
 
-/// Brings a session's small files into the store: its description, labels and protection, and the ledgers of its sources.
+/// Uploads a session's small files: its description, labels and protection, and the ledgers of its sources.
 ///
-/// It comes before the session's segments, because it asks whose session the store has under this name. Two collectors that were given one
-/// prefix are told so, and neither replaces the other's recordings.
+/// They precede the session's segments, because the upload identifies the session in the store. If two collectors use one prefix,
+/// both report an error, and neither replaces the other's recordings.
 struct SessionDocuments {
     /// Attempts, if another program writes the same document at the same time.
     private static let attempts = 3
@@ -19,12 +19,12 @@ struct SessionDocuments {
         layout = place.layout
     }
 
-    /// Brings everything into the store that has changed since it did so last.
+    /// Uploads the documents that changed since the last upload.
     /// - Parameters:
-    ///   - isKnown: the store was asked before whose session it has.
-    ///   - hasLedger: receives each ledger's number of stored bytes.
-    /// - Throws: ``UploadError/setAside(_:)`` where the store has another session of this name, ``UploadError/nothing`` where there is
-    ///   no such session here.
+    ///   - isKnown: the session in the store was identified before.
+    ///   - hasLedger: receives the number of stored bytes of each ledger.
+    /// - Throws: ``UploadError/setAside(_:)`` if the store has another session of this name, ``UploadError/nothing`` if there is no
+    ///   such local session.
     func run(
         isKnown: Bool, hasLedger: (SourceKey, Int64) -> Void = { _, _ in }
     ) throws(UploadError) {
@@ -74,7 +74,7 @@ struct SessionDocuments {
             }
     }
 
-    /// The record of what the store has. It is on the disk before the store has anything, so that who removes the session knows of it.
+    /// Records what is in the store. Written before the upload, so that removing the session removes it from the store, too.
     private func noted(
         _ identity: StoredDocuments.Identity
     ) throws(UploadError) -> StoredDocuments {
@@ -137,7 +137,7 @@ struct SessionDocuments {
         }
     }
 
-    /// Sends a file as it is at the moment: a ledger may grow meanwhile, and is then sent again.
+    /// Uploads the current contents of a file; a ledger that grows in the meantime is uploaded again.
     private func send(
         _ path: String, _ stamp: FileStamp, _ key: String, _ condition: PutCondition
     ) throws(UploadError) -> (Digest, ObjectProperties) {

@@ -12,7 +12,7 @@ struct FileParts: ~Copyable {
     init(_ path: String) throws(ArchiveError) {
         self.path = path
         descriptor = try FileSystem.open(path)
-        // Reading it once does not keep its pages in the cache (since Linux 6.3). Pages that viewers read stay.
+        // These reads do not keep pages in the page cache (since Linux 6.3); pages used by viewers stay.
         posix_fadvise(descriptor, 0, 0, POSIX_FADV_NOREUSE)
     }
 

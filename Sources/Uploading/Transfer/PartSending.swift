@@ -20,7 +20,7 @@ struct PartSending: Sendable {
     let range: Range<Int64>
     /// Of the file that is sent.
     let stamp: FileStamp
-    /// What the store has in this part's place; nil: nothing is known.
+    /// The part that the store has at this index; nil if unknown.
     let known: UploadedPart?
 
     /// - Parameter spare: bytes of another part, whose memory can be used again.

@@ -10,7 +10,7 @@ struct PartsOnTheirWay: ~Copyable {
     }
 
     private var helpers: [Int: Helper] = [:]
-    /// Of parts that have arrived: fresh memory costs more than what is in it.
+    /// Reused buffers of sent parts, because allocating memory is expensive.
     private var spares: [ObjectBytes] = []
 
     /// Whether a part was started and not waited for.
@@ -45,9 +45,8 @@ struct PartsOnTheirWay: ~Copyable {
         return sent
     }
 
-    /// Waits for all parts that were started, because one before them has failed, and lets their memory go.
-    /// - Returns: those that are in the store, in their order. What has become of the others shows when their turn comes: the work
-    ///   ends with the error of the one before them.
+    /// Waits for all started parts after an earlier one failed, and releases their memory.
+    /// - Returns: the uploaded ones, in order. Others are found later: the work ends with the first error.
     mutating func waitForAll() -> [PartSending.Sent] {
         var arrived: [PartSending.Sent] = []
         for index in helpers.keys.sorted() {

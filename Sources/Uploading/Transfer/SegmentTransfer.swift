@@ -1,11 +1,11 @@
 import Archive
 import ObjectStore
 
-/// The steps by which a segment comes into the store, as a value: it decides what is next from what has happened, and does nothing itself.
+/// State machine of a segment's upload: decides the next step from events, without performing it.
 ///
-/// The order is what makes an interruption harmless. The upload's name is on the disk before a part is sent, so that parts are not sent
-/// twice. The object appears whole. Its proof is put after it was confirmed, and the local record after the proof. Whatever was done and not
-/// noted is found by looking (``State/looking``): an object that is there already is compared, not sent again.
+/// The order of steps makes interruptions harmless. The upload's identifier is on disk before a part is sent, so that parts are not
+/// sent twice. The object appears atomically. Its proof is put after it was confirmed, and the local record after the proof. Steps
+/// without a record are found by a look-up (``State/looking``): an existing object is compared, not sent again.
 struct SegmentTransfer: Sendable {
     enum State: Hashable, Sendable {
         case looking
@@ -25,7 +25,7 @@ struct SegmentTransfer: Sendable {
         case done
     }
 
-    /// The object is not what was sent: how often it is sent again before the work is given up.
+    /// Limit of retries when the object differs from what was sent.
     private static let maximumMismatches = 3
 
     private(set) var state: State
@@ -33,7 +33,7 @@ struct SegmentTransfer: Sendable {
     let partBytes: Int64
     /// SHA-256 of the parts, as far as they have been read from the file.
     private(set) var digests: [Digest?]
-    /// What the store has of the upload, by number.
+    /// Parts that the store has of the upload, by number.
     private(set) var parts: [Int: UploadedPart] = [:]
     private let readBack: UploadSettings.ReadBack
     /// Draws the part that is read back.
@@ -91,10 +91,10 @@ struct SegmentTransfer: Sendable {
         }
     }
 
-    // MARK: What has happened
+    // MARK: Events
 
-    /// The store was asked what it has.
-    /// - Parameter isSameContent: whether what was kept with the object says that it was made from this content.
+    /// Result of the look-up.
+    /// - Parameter isSameContent: the object's metadata states that it was made from this content.
     mutating func looked(_ found: ObjectProperties?, isSameContent: Bool) {
         guard let found else {
             send(.absent)
@@ -145,7 +145,7 @@ struct SegmentTransfer: Sendable {
         state = .sending(upload: upload, part: 0, condition)
     }
 
-    /// The part that the store has already in place of part `index`; nil: it has to be sent.
+    /// The stored part with index `index`; nil if it must be sent.
     func known(_ index: Int) -> UploadedPart? { parts[index + 1] }
 
     /// A part is in the store.
@@ -183,14 +183,14 @@ struct SegmentTransfer: Sendable {
         }
     }
 
-    /// Something else came into the store meanwhile, or it is unknown what the last request did: look.
+    /// The result of the last request is unknown, or the object was changed: looks it up again.
     mutating func lookAgain() { state = .looking }
 
     /// A small segment was sent.
     mutating func put(digest: Digest, tag: String) {
         digests[0] = digest
         isAdopted = false
-        // The store has compared the bytes with their digest, and returns no digest of objects.
+        // The store has verified the digest of the bytes, and returns no digest of objects.
         isChecked = true
         state = .confirming(tag: tag)
     }
@@ -241,7 +241,7 @@ struct SegmentTransfer: Sendable {
 
     mutating func told() { state = .done }
 
-    /// The object is not what the file is: it is sent again, in its place.
+    /// The object differs from the file, and is sent again.
     private mutating func mismatched() -> Bool {
         // An object that was found is often another one, which says nothing against the store.
         if !isAdopted || mismatches > 0 { mismatches += 1 }

@@ -2,16 +2,15 @@ import Archive
 import Media
 import ObjectStore
 
-/// Brings one segment into the store: does what its ``SegmentTransfer`` decides.
+/// Uploads one segment: performs the steps of its ``SegmentTransfer``.
 ///
-/// It can be interrupted by an error of the store and go on later with ``run()``, as long as the file stays as it is. Nothing is lost if it
-/// does not: another one finds out what has been done.
+/// After a store error it can be continued with ``run()`` while the file is unchanged; otherwise a new object detects what was done.
 final class SegmentUpload {
-    /// Kept with an object in parts: what it was made from. The chain's last digest stands for the media, the revision for the index.
+    /// Metadata of a multipart object: the last digest of the media's chain, and the revision of the index.
     private static let chainName = "tributary-chain"
     private static let revisionName = "tributary-revision"
 
-    /// How often in a row the store may report a wrong digest.
+    /// Limit of consecutive wrong digests from the store.
     private static let maximumDigestErrors = 3
 
     let segment: SegmentKey
@@ -22,7 +21,7 @@ final class SegmentUpload {
     private var transfer: SegmentTransfer
     private var parts = PartsOnTheirWay()
     private var digestErrors = 0
-    /// Once it is in the store: what is put there as the proof, and beside the file.
+    /// The proof, after the upload; it is put into the store and beside the file.
     private var proof: SegmentProof?
     /// An upload of other content, which will not be completed.
     private var obsolete: String?
@@ -67,7 +66,7 @@ final class SegmentUpload {
     /// Works until the segment is proven.
     /// - Returns: its proof.
     func run() throws(UploadError) -> SegmentProof {
-        // After an error: what is in the store then is there when its turn comes.
+        // After an error, parts that were uploaded are reused later.
         defer { for sent in parts.waitForAll() { transfer.sentAhead(sent.part) } }
         while let step = transfer.step {
             try place.pass(step)
@@ -116,7 +115,7 @@ final class SegmentUpload {
                 && object.metadata[Self.revisionName] == "\(content.revision)"
         }
         transfer.looked(found, isSameContent: isSame ?? false)
-        // A small object leaves no upload behind, but the store may have it from now on.
+        // A small object has no multipart upload, but may exist in the store from now on.
         if case .putting = transfer.state { try note(nil) }
     }
 
@@ -141,7 +140,7 @@ final class SegmentUpload {
         }
     }
 
-    /// Waits for this part. Those behind it that may be on their way at the same time are, when it comes.
+    /// Sends a part and waits for it; later parts are sent in parallel.
     private func send(_ part: Int, of upload: String) throws(UploadError) {
         let end = min(part + max(1, place.settings.partsAtOnce), transfer.digests.count)
         for index in part..<end where !parts.contains(index) {
@@ -176,7 +175,7 @@ final class SegmentUpload {
             transfer.completed(tag: made.tag)
         } catch {
             switch error.kind {
-            // Completed before, with the answer lost; or it has vanished. A look-up decides.
+            // Completed before with a lost response, or vanished: a HEAD request decides.
             case .gone: transfer.uploadIsGone()
             case .exists, .changed: transfer.lookAgain()
             case .digest: try countDigestError(error)

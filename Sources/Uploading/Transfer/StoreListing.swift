@@ -1,7 +1,7 @@
 import ObjectStore
 
-/// What a store has below a prefix, page by page, as long as it makes progress: a listing may have no end, or come so slowly that no program would
-/// live to see it.
+/// Lists objects with a prefix, page by page, while it makes progress: a faulty store's listing may be endless, or too slow to ever
+/// end.
 struct StoreListing {
     /// Objects of one listing: half a year of segments of ten minutes from sixteen sources, with their proofs.
     static let maximumObjects = 1_000_000
@@ -15,8 +15,8 @@ struct StoreListing {
     private let folders: Bool
 
     /// - Parameters:
-    ///   - prefix: keys begin with it.
-    ///   - folders: objects with a further `/` behind it count as one folder each.
+    ///   - prefix: of the keys.
+    ///   - folders: keys with a further `/` are counted as one folder each.
     init(of prefix: String, folders: Bool, in place: UploadPlace) {
         self.place = place
         self.prefix = prefix
@@ -37,7 +37,7 @@ struct StoreListing {
             let page = try place.store { [after] (bucket) throws(ObjectStoreError) in
                 try bucket.list(prefix: prefix, after: after, folders: folders)
             }
-            // What is done with the objects takes its own time.
+            // Excludes the time for processing the objects.
             waited += place.surroundings.now() - asked
             for entry in page.entries { try body(entry) }
             count += page.entries.count

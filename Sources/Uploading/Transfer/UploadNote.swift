@@ -1,10 +1,10 @@
 import Archive
 import FoundationEssentials
 
-/// `<segment>.mp4.upload`: an upload of the segment has begun, and this is its name in the store.
+/// `<segment>.mp4.upload`: the identifier of a segment's upload.
 ///
-/// It is on the disk before anything is sent: so who removes the segment knows that the store may have something of it, and who takes the
-/// upload up again can ask the store which parts it has. After the segment is proven, it is deleted.
+/// It is on disk before anything is sent: removing the segment then also removes its objects, and a later upload can query which
+/// parts the store has. It is deleted when the segment is proven.
 struct UploadNote: Codable, Hashable, Sendable {
     private static let formatVersion = 1
     private static let maximumBytes = 1 << 16
