@@ -2,9 +2,9 @@ import Files
 import Synchronization
 package import Threads
 
-/// Decides who may look: by a cookie, a token or a signed link, over the file of accounts. Any thread may call.
+/// Authenticates requests by cookie, token or signed link, with the file of accounts. Any thread may call.
 ///
-/// The file is read again when it changes. While it cannot be used, the accounts that were read last count.
+/// The file is reloaded when it changes. While it is invalid, the last accounts remain valid.
 package final class Access: Sendable {
     /// Why a request is refused.
     package enum Refusal: Hashable, Sendable, CustomStringConvertible {
@@ -35,7 +35,7 @@ package final class Access: Sendable {
         case refused(Refusal)
     }
 
-    /// What comes of a log-in.
+    /// Result of a log-in.
     package enum LogIn: Hashable, Sendable {
         /// - Parameter cookie: a value for `Set-Cookie`.
         case succeeded(Rights, cookie: String)
@@ -46,7 +46,7 @@ package final class Access: Sendable {
         case busy
     }
 
-    /// What has come of log-ins, for the metrics.
+    /// Result of a log-in, for the metrics.
     package enum LogInResult: String, Hashable, Sendable, CaseIterable {
         case succeeded, wrong, limited, busy
     }
@@ -58,7 +58,7 @@ package final class Access: Sendable {
     /// `Link` and an address.
     private static let maximumLinkBytes = 1_280
 
-    /// What there is with a file of accounts.
+    /// State with a file of accounts.
     private struct AccountFiles {
         let file: UserFile
         let key: AccessKey
@@ -88,12 +88,12 @@ package final class Access: Sendable {
     private let report: @Sendable (String) -> Void
     private let state: Mutex<State>
 
-    /// Reads the accounts, and makes the key where there is none.
+    /// Reads the accounts, and creates the key if it is missing.
     /// - Parameters:
-    ///   - users: nil: everybody who reaches the viewer may do everything.
-    ///   - isSecure: whether browsers reach the viewer over TLS.
-    ///   - report: takes lines for the log; called on any thread.
-    /// - Throws: when there is no file, or it cannot be used.
+    ///   - users: nil: no accounts, every client may do everything.
+    ///   - isSecure: browsers use TLS.
+    ///   - report: receives log lines; called on any thread.
+    /// - Throws: if the file is missing or invalid.
     package init(
         users: UserFile?, isSecure: Bool, now: AccessTime,
         hashing: BlockingWorkQueue = Access.hashingQueue(), slowLanes: SlowLanes = SlowLanes(),
@@ -137,7 +137,7 @@ package final class Access: Sendable {
 
     // MARK: Requests
 
-    /// Who asks, and what they may see. A link counts before a token, and a token before a cookie.
+    /// Authenticates a request. A link takes precedence over a token, and a token over a cookie.
     package func check(_ credentials: Credentials, now: AccessTime) -> Answer {
         guard let accounts else { return .allowed(.nobody, .everything, renewedCookie: nil) }
         refresh(accounts, now)
@@ -173,7 +173,7 @@ package final class Access: Sendable {
         }
     }
 
-    /// A link of `/embed/SOURCE` opens what that page asks for.
+    /// A link to `/embed/SOURCE` also authorises the requests of that page.
     private func check(
         embedding address: String, _ path: String, _ key: AccessKey, _ now: AccessTime
     ) -> Answer {
@@ -225,10 +225,10 @@ package final class Access: Sendable {
 
     // MARK: Answers that do not end
 
-    /// What shows, while an answer does not end, that it may still go on.
+    /// A pass for a streaming response, which is checked again while it is sent.
     /// - Parameters:
     ///   - credentials: of a request that was allowed.
-    ///   - rights: those that it was allowed with.
+    ///   - rights: its rights.
     package func pass(_ credentials: Credentials, _ rights: Rights, now: AccessTime) -> AccessPass {
         guard let accounts else { return AccessPass(rights: rights, proof: .nobody) }
         if let address = Self.linkAddress(credentials.authorization) {
@@ -247,9 +247,9 @@ package final class Access: Sendable {
         return AccessPass(rights: rights, proof: .other)
     }
 
-    /// Whether an answer may go on: its log-in is still valid, and the account has the rights that it had.
+    /// Whether a streaming response may continue: its log-in is still valid, and the account's rights are unchanged.
     ///
-    /// A log-in does not expire meanwhile: an answer that is taken is a sign of life.
+    /// The log-in does not expire in the meantime, because reading the response is activity.
     package func isValid(_ pass: AccessPass, now: AccessTime) -> Bool {
         guard let accounts else { return true }
         refresh(accounts, now)
@@ -283,7 +283,7 @@ package final class Access: Sendable {
 
     // MARK: Logging in and out
 
-    /// What has come of all log-ins since the start.
+    /// Counts of all log-ins since the start.
     package var logInResults: [LogInResult: UInt64] { state.withLock { $0.results } }
 
     /// Verifies a password.
@@ -308,7 +308,7 @@ package final class Access: Sendable {
     ) async -> LogIn {
         guard let accounts else { return .wrong }
         refresh(accounts, now)
-        // What cannot be a name has no account whose guesses could be counted.
+        // Invalid names have no account, and are not counted.
         let counted = UserName.isValid(name) ? name : nil
         let (beginning, account, cost) = state.withLock {
             state -> (LogInLimiter.Beginning, UserAccount?, PasswordHash.Cost) in
@@ -355,7 +355,7 @@ package final class Access: Sendable {
                 }
             }
         } catch {
-            // There is no place to wait, or the viewer ends.
+            // The queue is full, or the viewer stops.
             outcome = nil
         }
         switch outcome {
@@ -395,13 +395,13 @@ package final class Access: Sendable {
 
     // MARK: Links
 
-    /// An address that opens a file to everybody who has it; without accounts, the address alone.
+    /// A signed URL of a file; without accounts, the plain URL.
     ///
-    /// It ends with the log-ins of the account that shares it.
+    /// It is revoked with the log-ins of the account that created it.
     /// - Parameters:
-    ///   - query: without what a link adds.
-    ///   - identity: who shares it. Who has a link only cannot make another one, which might live longer.
-    ///   - rights: what they may see themselves.
+    ///   - query: without the items of the signature.
+    ///   - identity: the creator. A link cannot create further links, which might be valid for longer.
+    ///   - rights: of the creator.
     /// - Throws: ``AccessError/linkTooLong(maximumDays:)``, ``AccessError/notLinkable(reason:)``.
     package func link(
         to path: String, query: String, lifeSeconds: Int64, for identity: Identity,
@@ -429,7 +429,7 @@ package final class Access: Sendable {
 
     private func refresh(_ accounts: AccountFiles, _ now: AccessTime) {
         let time = now.monotonicNanoseconds
-        // The others go on with what there is while one of them reads.
+        // Other threads use the previous accounts during the read.
         let (isDue, mark) = state.withLock { state -> (Bool, SmallFile.Mark?) in
             guard time >= state.nextLook else { return (false, nil) }
             state.nextLook = time + Self.lookNanoseconds

@@ -1,9 +1,9 @@
 import Files
 import Hashing
 
-/// The key that cookies and links are signed with: HMAC-SHA256 (RFC 2104). Who has it can pose as everybody.
+/// The key that signs cookies and links: HMAC-SHA256 (RFC 2104). It allows impersonating every account.
 package struct AccessKey: Sendable {
-    /// What a code is for. A code for one purpose is not valid for another one.
+    /// Purpose of a code, which is valid for no other purpose.
     package enum Purpose: String, Sendable {
         case session = "tributary-viewer session 1"
         case link = "tributary-viewer link 2"
@@ -11,7 +11,7 @@ package struct AccessKey: Sendable {
         case linkMaker = "tributary-viewer link maker 1"
         /// Identifies the state of an account in a session.
         case account = "tributary-viewer account 1"
-        /// What a name without an account costs to verify.
+        /// Cost of verifying a name without an account.
         case decoy = "tributary-viewer decoy 1"
     }
 
@@ -37,7 +37,7 @@ package struct AccessKey: Sendable {
         AuthenticationCode.isValid(code, of: Self.labelled(message, purpose), key: key)
     }
 
-    /// No label has a zero byte: what is before the first one is the label, whatever the message is.
+    /// Labels contain no zero byte, so the first one separates label and message.
     private static func labelled(_ message: [UInt8], _ purpose: Purpose) -> [UInt8] {
         Array(purpose.rawValue.utf8) + [0] + message
     }
@@ -54,7 +54,7 @@ extension AccessKey {
         return try SecretFile.withLock(besides: path) { () throws(AccessError) -> AccessKey in
             if let key = try read(path) { return key }
             try SecretFile.create(path, Array(fileText(randomBytes(byteCount)).utf8))
-            // The file's content counts: another program may have created it meanwhile.
+            // Another program may have created the file in the meantime: its content is used.
             guard let key = try read(path) else { throw .notAKey(path: path) }
             return key
         }

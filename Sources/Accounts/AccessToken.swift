@@ -1,8 +1,8 @@
 import Hashing
 
-/// What a script logs in with: 32 random bytes, of which the file of accounts has the SHA-256 only.
+/// A script's credential: 32 random bytes, of which only the SHA-256 is stored.
 ///
-/// A hash that costs time is for passwords, which can be guessed; these bytes cannot.
+/// A slow hash is not needed, because the bytes cannot be guessed.
 package struct AccessToken: Sendable {
     private static let byteCount = 32
 
@@ -15,7 +15,7 @@ package struct AccessToken: Sendable {
     /// 43 characters, base64url.
     package var text: String { ByteText.base64URL(bytes) }
 
-    /// Reads what ``text`` wrote; nil for anything else.
+    /// Parses ``text``; nil if it is invalid.
     package init?(text: String) {
         guard text.utf8.count <= 64, let bytes = ByteText.decode(base64URL: text),
             bytes.count == Self.byteCount
@@ -26,7 +26,7 @@ package struct AccessToken: Sendable {
     package var digest: TokenDigest { TokenDigest(of: bytes) }
 }
 
-/// The SHA-256 of a token, 32 bytes: what is kept of it.
+/// The stored SHA-256 of a token, 32 bytes.
 package struct TokenDigest: Hashable, Sendable {
     private let bytes: [UInt8]
 
@@ -35,7 +35,7 @@ package struct TokenDigest: Hashable, Sendable {
     /// Base64url.
     package var text: String { ByteText.base64URL(bytes) }
 
-    /// Reads what ``text`` wrote; nil for anything else.
+    /// Parses ``text``; nil if it is invalid.
     package init?(text: String) {
         guard text.utf8.count <= 64, let bytes = ByteText.decode(base64URL: text),
             bytes.count == HashFunction.sha256.byteCount

@@ -1,4 +1,4 @@
-/// The accounts of one state of their file, by what requests have of them.
+/// The accounts of one version of the file, indexed by credentials.
 package struct AccountIndex: Sendable {
     private var byName: [String: UserAccount] = [:]
     private var byToken: [TokenDigest: UserAccount] = [:]
@@ -32,7 +32,7 @@ package struct AccountIndex: Sendable {
     /// The account that made a link, if it is as it was then.
     package func account(of maker: LinkMaker) -> UserAccount? { byLinkMaker[maker] }
 
-    /// The account that a log-in or a token belongs to.
+    /// The account of a log-in or a token.
     package func account(of identity: Identity) -> UserAccount? {
         switch identity {
         case .user(let name), .script(let name): byName[name]
@@ -40,8 +40,8 @@ package struct AccountIndex: Sendable {
         }
     }
 
-    /// What verifying a password costs for a name that has none: as much as for one of the accounts, always the same one.
-    /// Where accounts differ, names without an account differ like them.
+    /// The cost of verifying a password for a name without an account: that of one of the accounts, always the same for a name, so
+    /// that the time does not reveal which names have accounts.
     package func decoyCost(
         _ name: String, key: AccessKey, otherwise cost: PasswordHash.Cost
     ) -> PasswordHash.Cost {

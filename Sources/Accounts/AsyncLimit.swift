@@ -1,22 +1,22 @@
 import Synchronization
 
-/// Why ``AsyncLimit`` does not do work.
+/// Work was refused by ``AsyncLimit``.
 package enum LimitError: Error, Hashable, Sendable {
-    /// Too much waits.
+    /// The queue is full.
     case full
-    /// So much of this owner waits, as much as may.
+    /// The owner's limit of queued work is reached.
     case fullForOwner(Int)
 }
 
-/// Limits how much work runs at once, and how much waits: in all, and of one owner.
+/// Limits running and queued work, in total and per owner.
 ///
-/// A place that becomes free is for the owner whose work began longest ago (``Turns``). Who is cancelled waits no longer. Where it is
-/// asked for, work that takes very long, as where a disk does not answer, gives its place back and goes on without one.
+/// A free slot goes to the owner whose last work started longest ago (``Turns``). A cancelled task leaves the queue. With
+/// `longDuration`, work that takes very long, for example with a hung disk, releases its slot and continues without one.
 package final class AsyncLimit: Sendable {
-    /// What becomes of work for which there is no place to wait.
+    /// Behaviour if the queue is full.
     package enum WhenFull: Sendable {
         case refused
-        /// It takes the place of the owner who had a turn last, if its own turn was longer ago; that work is refused.
+        /// Replaces queued work of the owner with the latest turn, if its own turn was earlier; the replaced work is refused.
         case displacesFrequent
     }
 
@@ -26,12 +26,12 @@ package final class AsyncLimit: Sendable {
         let continuation: CheckedContinuation<Void, any Error>
     }
 
-    /// Work that has lost its place, at the same time.
+    /// Limit of running work without a slot.
     private static let maximumLong = 16
 
     private struct State {
         var free: Int
-        /// Work that goes on without a place.
+        /// Work running without a slot.
         var long = 0
         var last = 0
         /// The oldest first. While there are any, nothing is free.
@@ -50,9 +50,9 @@ package final class AsyncLimit: Sendable {
     private let longDuration: Duration?
 
     /// - Parameters:
-    ///   - waiting: how much waits at most.
-    ///   - ofOwner: how much of one owner does.
-    ///   - longDuration: work that has taken so long goes on without its place; nil: it always keeps it.
+    ///   - waiting: limit of queued work.
+    ///   - ofOwner: limit of queued work per owner.
+    ///   - longDuration: work releases its slot after this time; nil: never.
     package init(
         _ count: Int, waiting: Int, ofOwner: Int, whenFull: WhenFull = .refused,
         longDuration: Duration? = nil
@@ -67,7 +67,7 @@ package final class AsyncLimit: Sendable {
     /// How much waits at this moment.
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
-    /// - Throws: ``LimitError``; what the work throws; or `CancellationError`.
+    /// - Throws: ``LimitError`` if the queue is full, in total or for this owner; errors of the work; or `CancellationError`.
     package func run<Result: Sendable>(
         for owner: WorkOwner, _ work: @Sendable () async throws -> Result
     ) async throws -> Result {
@@ -86,7 +86,7 @@ package final class AsyncLimit: Sendable {
         return try await work()
     }
 
-    /// One work's place.
+    /// The slot of one work item.
     private final class Lease: Sendable {
         enum State {
             case held, returned, ended
@@ -95,7 +95,7 @@ package final class AsyncLimit: Sendable {
         let state = Mutex(State.held)
     }
 
-    /// Gives the place of long work to who waits.
+    /// Releases the slot of long work.
     private func lend(_ lease: Lease) {
         let isLent = state.withLock { state in
             lease.state.withLock { lease in
@@ -152,7 +152,7 @@ package final class AsyncLimit: Sendable {
         let (maximumWaiting, maximumOfOwner) = (maximumWaiting, maximumOfOwner)
         let whenFull = whenFull
         return state.withLock { state -> Admission in
-            // Under the lock: who is cancelled later finds the waiter.
+            // Under the lock, so that a later cancellation finds the waiter.
             guard !Task.isCancelled else { return .isCancelled }
             if state.free > 0 {
                 state.free -= 1

@@ -1,8 +1,8 @@
-/// Token buckets by key: so many attempts at once, and one more after each interval.
+/// Token buckets by key: a burst of attempts, and one more after each interval.
 ///
-/// A bucket is one number, the time at which it is full again; a full one needs no place. Where there is no place left, the
-/// eighth of the buckets is forgotten that is nearest to being full. To have an empty one forgotten, an attacker would have to empty
-/// seven eighths of the others: thousands of attempts for each attempt that this gains.
+/// A bucket is stored as the time at which it is full; full buckets are not stored. If the table is full, the eighth of the buckets
+/// that is nearest to being full is removed. To have an empty bucket removed, an attacker would have to empty seven eighths of the
+/// others, which costs thousands of attempts for each attempt gained.
 package struct BucketTable<Key: Hashable & Sendable>: Sendable {
     private let burst: Int64
     private let intervalNanoseconds: Int64
@@ -35,7 +35,7 @@ package struct BucketTable<Key: Hashable & Sendable>: Sendable {
         fullAt[key] = max(now, fullAt[key] ?? now) + intervalNanoseconds
     }
 
-    /// Gives a token back.
+    /// Returns a token.
     package mutating func giveBack(_ key: Key) {
         guard let time = fullAt[key] else { return }
         fullAt[key] = time - intervalNanoseconds

@@ -4,23 +4,23 @@
 /// viewer are then same-origin; the `Host` header still has the foreign name.
 package struct HostCheck: Hashable, Sendable {
     private static let thisMachine = ["localhost", "127.0.0.1", "::1"]
-    /// Listen addresses that stand for all of the machine's.
+    /// Listen addresses that mean all addresses of the machine.
     private static let wildcards: Set<HostName> = [
         .address([UInt8](repeating: 0, count: IPAddress.version4Bytes)),
         .address([UInt8](repeating: 0, count: IPAddress.version6Bytes)),
     ]
 
     private var hosts: Set<HostName> = []
-    /// What follows the first label: `*.example.org` in a certificate is `example.org` here.
+    /// Domains of wildcard certificates: `*.example.org` is stored as `example.org`.
     private var parents: Set<String> = []
-    /// It listens at all of the machine's addresses. A numeric address is no name, which an attacker could point elsewhere.
+    /// The server listens on all addresses, so any numeric address is accepted: DNS rebinding needs a name.
     private let allowsAddresses: Bool
 
     /// - Parameters:
     ///   - listenHost: without brackets.
-    ///   - certificateNames: what cannot be a host is passed over.
+    ///   - certificateNames: those that are not host names are ignored.
     ///   - allowed: configured names and addresses, without ports.
-    /// - Throws: when one of `allowed` is neither.
+    /// - Throws: if one of `allowed` is neither.
     package init(
         listenHost: String, certificateNames: [String] = [], allowed: [String] = []
     ) throws(AccessError) {

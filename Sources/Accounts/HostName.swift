@@ -8,7 +8,7 @@ package enum HostName: Hashable, Sendable {
     /// RFC 1035 §2.3.4.
     private static let maximumBytes = 253
 
-    /// Nil for what is neither. An IPv6 address has no brackets.
+    /// Nil if the text is neither. An IPv6 address has no brackets.
     package init?(_ text: String) {
         if let bytes = IPAddress.bytes(text) {
             self = .address(bytes)
@@ -33,7 +33,7 @@ package enum HostName: Hashable, Sendable {
     }
 }
 
-/// The value of a `Host` header (RFC 9110 §7.2), and what follows the scheme in an `Origin` header.
+/// The value of a `Host` header (RFC 9110 §7.2), or an `Origin` header without its scheme.
 package struct HostAndPort: Hashable, Sendable {
     /// The longest name, brackets, and a port.
     private static let maximumBytes = 264
@@ -42,7 +42,7 @@ package struct HostAndPort: Hashable, Sendable {
     /// Nil: the scheme's own.
     package let port: UInt16?
 
-    /// Nil for what is not `name`, `name:port`, `[IPv6]` or `[IPv6]:port`.
+    /// Nil unless the text is `name`, `name:port`, `[IPv6]` or `[IPv6]:port`.
     package init?(_ text: String) {
         guard text.utf8.count <= Self.maximumBytes else { return nil }
         let rest: Substring

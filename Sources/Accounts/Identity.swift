@@ -1,8 +1,8 @@
 import Media
 
-/// Who asks.
+/// The authenticated client.
 package enum Identity: Hashable, Sendable, CustomStringConvertible {
-    /// There are no accounts: everybody who reaches the viewer.
+    /// There are no accounts.
     case nobody
     /// A person, by the cookie of a log-in.
     case user(String)
@@ -22,7 +22,7 @@ package enum Identity: Hashable, Sendable, CustomStringConvertible {
     }
 }
 
-/// What of a request says who asks, as it came.
+/// The unverified credentials of a request.
 package struct Credentials: Hashable, Sendable {
     /// The `Cookie` header; several of them joined by `; ` (RFC 9113 §8.2.3).
     package var cookie: String?
@@ -32,7 +32,7 @@ package struct Credentials: Hashable, Sendable {
     package var path: String
     /// Not decoded, without the question mark.
     package var query: String?
-    /// Of the peer: numeric, without a port. Behind a proxy, what the proxy says.
+    /// The peer's address, numeric, without a port; behind a proxy, the address from the proxy.
     package var remoteAddress: String
 
     package init(
@@ -47,14 +47,14 @@ package struct Credentials: Hashable, Sendable {
     }
 }
 
-/// The credentials and rights of an answer without end (``Access/isValid(_:now:)``).
+/// The credentials and rights of a streaming response (``Access/isValid(_:now:)``).
 package struct AccessPass: Hashable, Sendable {
     package enum Proof: Hashable, Sendable {
         /// There are no accounts.
         case nobody
         case token(TokenDigest)
         case logIn(LogInSession)
-        /// Path and query of a link of `/embed/SOURCE`, and what it was used for.
+        /// Path and query of a link to `/embed/SOURCE`, and the path of the request.
         case link(String, path: String)
         /// Opens no answer without an end: a link.
         case other
@@ -66,9 +66,9 @@ package struct AccessPass: Hashable, Sendable {
 
 /// The same instant on two clocks.
 package struct AccessTime: Hashable, Sendable {
-    /// UTC, for what expires.
+    /// UTC, for expiry.
     package var secondsSince1970: Int64
-    /// For limits: clients cannot set it.
+    /// A clock for limits, which clients cannot influence.
     package var monotonicNanoseconds: Int64
 
     package init(secondsSince1970: Int64, monotonicNanoseconds: Int64) {

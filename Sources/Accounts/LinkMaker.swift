@@ -1,9 +1,9 @@
 import Hashing
 
-/// The account that made a link, as it was then: 16 bytes that say nothing of it to who has the link.
+/// Identifies the account that made a link by 16 bytes that do not reveal it.
 ///
-/// They are a code of the account's line, like the fingerprint in a ``LogInSession``: whatever ends the account's log-ins ends its links. A
-/// password that is changed because it leaked ends the links that were made with it; an account of the same name that comes later revives none.
+/// They are a keyed hash of the account's line, like the fingerprint in a ``LogInSession``: whatever ends the account's log-ins ends
+/// its links. Changing a leaked password revokes links made with it, and a later account of the same name does not restore any.
 package struct LinkMaker: Hashable, Sendable {
     private static let byteCount = 16
 
@@ -17,7 +17,7 @@ package struct LinkMaker: Hashable, Sendable {
     /// 22 characters, base64url.
     package var text: String { ByteText.base64URL(bytes) }
 
-    /// Reads what ``text`` wrote; nil for anything else.
+    /// Parses ``text``; nil if it is invalid.
     package init?(text: String) {
         guard text.utf8.count <= 32, let bytes = ByteText.decode(base64URL: text),
             bytes.count == Self.byteCount

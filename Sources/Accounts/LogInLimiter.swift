@@ -1,15 +1,16 @@
-/// Limits guessing: failed log-ins by address, by address and name together, and by name. A value; the caller passes the time.
+/// Limits password guessing by counting failed log-ins per address, per address and name, and per name. A value; the caller passes
+/// the time.
 ///
-/// An address cannot be chosen freely, so the first two refuse. A name can: guesses at an account from elsewhere must not lock out its
-/// owner out. A name with many failures is verified slowly (``SlowLanes``), and never refused; networks from which it has been logged in to
-/// are not slowed.
+/// The first two limits refuse, because addresses cannot be chosen freely. Names can: failures from elsewhere must not lock an
+/// account's owner out. A name with many failures is verified slowly (``SlowLanes``), and never refused; networks from which it has
+/// been logged in to are not slowed.
 ///
-/// An attempt takes its tokens before the password is verified, so that parallel attempts gain nothing. A log-in that succeeds
-/// gets its own tokens back and no others: the owner of one account cannot guess for another one without limit.
+/// An attempt takes its tokens before the password is verified, so that parallel attempts gain nothing. A successful log-in gets only
+/// its own tokens back: the owner of one account cannot guess another one's password without limit.
 package struct LogInLimiter: Sendable {
-    /// An attempt that has begun, and what it has taken.
+    /// An attempt in progress, with its tokens.
     package struct Attempt: Hashable, Sendable {
-        /// Nil: a token, or what cannot be a name.
+        /// Nil for an access token, or an invalid name.
         package let name: String?
         package let network: RemoteNetwork
         /// The name is guessed from many addresses: the attempt waits for its turn in ``SlowLanes``.
@@ -50,9 +51,9 @@ package struct LogInLimiter: Sendable {
             capacity: Self.maximumBuckets)
     }
 
-    /// Begins an attempt.
+    /// Starts an attempt.
     /// - Parameters:
-    ///   - name: nil: a token, or what cannot be a name.
+    ///   - name: nil for an access token, or an invalid name.
     ///   - now: monotonic, nanoseconds.
     package mutating func begin(_ name: String?, from network: RemoteNetwork, now: Int64)
         -> Beginning

@@ -1,6 +1,6 @@
 import Hashing
 
-/// A log-in, as its cookie has it: signed, and stored nowhere else.
+/// A log-in, stored only in its signed cookie.
 ///
 /// As text, `base64url(payload).base64url(code)`. The payload, in network byte order:
 ///
@@ -63,7 +63,7 @@ package struct LogInSession: Hashable, Sendable {
         return LogInSession(name: name, issuedAt: now, nonce: nonce, fingerprint: fingerprint)
     }
 
-    /// With a key, so that a cookie reveals nothing about the account's secret.
+    /// Keyed, so that a cookie reveals nothing about the account's secret.
     private static func fingerprint(of account: UserAccount, _ key: AccessKey) -> [UInt8] {
         Array(key.code(of: Array(account.text.utf8), for: .account).prefix(fingerprintBytes))
     }
@@ -77,7 +77,7 @@ extension LogInSession {
         return "\(ByteText.base64URL(payload)).\(ByteText.base64URL(code))"
     }
 
-    /// Reads what ``text(key:)`` wrote; nil when it is forged, damaged, expired, or issued in the future.
+    /// Parses ``text(key:)``; nil if it is forged, damaged, expired, or issued in the future.
     /// - Parameter now: seconds since 1970.
     package init?(text: String, key: AccessKey, now: Int64) {
         guard text.utf8.count <= Self.maximumTextBytes else { return nil }
@@ -97,7 +97,7 @@ extension LogInSession {
         let expires = Self.number(take(Self.timeBytes))
         let nonce = take(Self.nonceBytes)
         let fingerprint = take(Self.fingerprintBytes)
-        // A holder of the key could write any number: none of them overflows.
+        // A cookie signed with a leaked key may have any numbers: none of them overflows.
         guard now >= 0, issuedAt >= 0, issuedAt <= now + Self.clockToleranceSeconds,
             expires == issuedAt + Self.lifeSeconds, now < expires,
             let name = String(validating: rest, as: UTF8.self), UserName.isValid(name)

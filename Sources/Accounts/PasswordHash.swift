@@ -4,7 +4,7 @@ import Hashing
 ///
 /// As text: `scrypt$15$8$3$SALT$HASH`, with the logarithm of N to base 2, r, p, and base64url.
 package struct PasswordHash: Hashable, Sendable {
-    /// What computing a hash costs: 128 · N · r bytes of memory, and N · r · p steps.
+    /// Cost parameters of scrypt: 128 · N · r bytes of memory, and N · r · p steps.
     package struct Cost: Hashable, Sendable {
         /// log2 N.
         package let log2Rounds: Int
@@ -28,7 +28,7 @@ package struct PasswordHash: Hashable, Sendable {
             self.parallelism = parallelism
         }
 
-        /// Nil for what scrypt does not allow, and for what would take more than 256 MiB: a file decides.
+        /// Nil for invalid parameters, and for more than 256 MiB, because they are read from a file.
         package init?(log2Rounds: Int, blockSize: Int, parallelism: Int) {
             guard Self.log2RoundsRange.contains(log2Rounds),
                 Self.blockSizeRange.contains(blockSize),
@@ -43,7 +43,7 @@ package struct PasswordHash: Hashable, Sendable {
         package var memoryBytes: Int { 128 * blockSize << log2Rounds }
     }
 
-    /// For people who choose their own: NIST SP 800-63B asks for 8 at least.
+    /// For passwords chosen by people; NIST SP 800-63B requires at least 8.
     package static let minimumCharacters = 12
     /// Longer than any typed password; clients must not make the server hash megabytes.
     package static let maximumBytes = 1_024
@@ -85,7 +85,7 @@ package struct PasswordHash: Hashable, Sendable {
             "\(Self.method)$\(n)$\(r)$\(p)$\(ByteText.base64URL(salt))$\(ByteText.base64URL(hash))"
     }
 
-    /// Reads what ``text`` wrote; nil for anything else.
+    /// Parses ``text``; nil if it is invalid.
     package init?(text: String) {
         let fields = text.split(
             separator: Self.separator, maxSplits: 6, omittingEmptySubsequences: false
@@ -109,12 +109,12 @@ package struct PasswordHash: Hashable, Sendable {
 
     // MARK: Verification
 
-    /// Whether a password is the right one. Blocks for as long as the hash takes.
+    /// Verifies a password. Blocks for the time of the hash.
     ///
-    /// Without a hash, the same work is done and the answer is no: the time does not tell which names have accounts.
+    /// Without a hash, the same work is done and the result is false, so that the time does not reveal which names have accounts.
     /// - Parameters:
-    ///   - stored: nil: there is no such account, or it has no password.
-    ///   - cost: what to spend in that case.
+    ///   - stored: nil without an account or a password.
+    ///   - cost: of the work in that case.
     package static func verify(
         _ password: [UInt8], against stored: PasswordHash?, otherwise cost: Cost
     ) throws(AccessError) -> Bool {

@@ -1,7 +1,6 @@
-/// Whether a request that changes something comes from our own pages, and not from another site that a user has open (CSRF).
+/// CSRF check: whether a request that changes something comes from the viewer's own pages.
 ///
-/// A browser adds the cookie to requests that other sites make it send. No page can change what the browser says of a request's
-/// origin.
+/// Browsers add the cookie also to requests caused by other sites, but no page can forge the headers about a request's origin.
 package struct RequestOrigin: Hashable, Sendable {
     package enum Flaw: Hashable, Sendable, CustomStringConvertible {
         case foreignHost
@@ -30,9 +29,9 @@ package struct RequestOrigin: Hashable, Sendable {
         self.isSecure = isSecure
     }
 
-    /// What is wrong with a request that changes something; nil: nothing.
+    /// The reason to refuse a request that changes something; nil if it is allowed.
     /// - Parameters:
-    ///   - identity: who asks. Where a browser does not log in by itself, everything is right.
+    ///   - identity: requests without automatic log-in by the browser are always allowed.
     ///   - host: the `Host` header, or `:authority`.
     ///   - origin: the `Origin` header.
     ///   - fetchSite: the `Sec-Fetch-Site` header.

@@ -11,17 +11,17 @@ package struct RevokedSessions: Sendable {
 
     private let capacity: Int
     private var entries: [[UInt8]: Entry] = [:]
-    /// By name: what was issued until then has ended, seconds since 1970. At most one for each account.
+    /// By name: log-ins issued until this time are revoked, seconds since 1970. At most one per account.
     private var ended: [String: Int64] = [:]
 
     package init(capacity: Int = RevokedSessions.maximumEntries) { self.capacity = capacity }
 
     package var count: Int { entries.count }
 
-    /// Ends a log-in, with all its renewed cookies.
+    /// Revokes a log-in, with all its renewed cookies.
     ///
-    /// If there are too many, all log-ins of the account with most of them end: no account can make another account's log-in
-    /// valid again, or end it.
+    /// If there are too many entries, all log-ins of the account with most of them are revoked: no account can restore or end another
+    /// account's log-ins.
     /// - Parameter now: seconds since 1970.
     package mutating func revoke(_ session: LogInSession, now: Int64) {
         if entries.count >= capacity { forgetExpired(now: now) }

@@ -1,6 +1,6 @@
 import Media
 
-/// What an account is for.
+/// The role of an account.
 package enum Role: String, Hashable, Sendable, CaseIterable {
     /// Watches, downloads, and has exports made.
     case viewer
@@ -29,7 +29,7 @@ package enum SourceScope: Hashable, Sendable {
         self = .named(distinct)
     }
 
-    /// What ``init(_:)`` reads, with the names sorted.
+    /// The inverse of ``init(_:)``, with sorted names.
     package var text: String {
         switch self {
         case .all: Self.everything
@@ -45,7 +45,7 @@ package enum SourceScope: Hashable, Sendable {
     }
 }
 
-/// What an account may see and do.
+/// The rights of an account.
 package struct Rights: Hashable, Sendable {
     package let role: Role
     package let sources: SourceScope
@@ -71,11 +71,11 @@ package struct Rights: Hashable, Sendable {
         role == .operator && sources.contains(source)
     }
 
-    /// Whether what concerns all sources may be changed.
+    /// Whether settings that affect all sources may be changed.
     package var mayOperateSite: Bool { role == .operator && sources == .all }
 
-    /// Whether an account's job over sources may be seen, fetched and ended: by its owner, and by operators of its sources. Without
-    /// the right to see the sources: never.
+    /// Whether an account may view, download and cancel an export job: its owner and operators of its sources may. The right to see the
+    /// sources is always needed.
     package func mayFollowJob(of owner: Identity, sources: [String], as identity: Identity) -> Bool
     {
         sources.allSatisfy { owner == identity ? mayRead($0) : mayOperate($0) }

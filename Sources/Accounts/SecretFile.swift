@@ -32,7 +32,7 @@ package enum SecretFile {
         do throws(FileError) { try Directory.make(path) } catch { throw AccessError(error) }
     }
 
-    /// Changes files of a directory while no other program of ours does: what is read is what is replaced.
+    /// Runs a read-modify-write of a directory's files under a lock.
     package static func withLock<Result>(
         besides path: String, _ body: () throws(AccessError) -> Result
     ) throws(AccessError) -> Result {

@@ -1,14 +1,14 @@
 import Hashing
 import Media
 
-/// An address that opens one file of one source, or the live pictures of one source, to everybody who has it, until it expires or the account
+/// A URL that grants access to one file of one source, or to its live media, until it expires or the account
 /// that made it changes.
 ///
 ///     /api/v1/sessions/SESSION/sources/SOURCE/media.mp4?from=83.5&until=90&account=…&expires=1795300000&signature=…
 ///     /embed/SOURCE?account=…&expires=1795300000&signature=…
 ///
-/// The signature covers every byte in front of it. A link is valid exactly as it was made: not with another path, with items
-/// added, removed or repeated, or in another order.
+/// The signature covers all bytes before it: a link is valid only unchanged, without added, removed, repeated or reordered query
+/// items.
 package struct SignedLink: Hashable, Sendable {
     /// How long a link may be valid: 30 days.
     package static let maximumLifeSeconds: Int64 = 30 * 86_400
@@ -35,7 +35,7 @@ package struct SignedLink: Hashable, Sendable {
         package let path: String
         /// The items in front of those that a link adds, as they are written; empty: there are none.
         package let query: String
-        /// In the path; nil: it opens what is live.
+        /// Session in the path; nil for live media.
         package let session: String?
         /// In the path: what the link opens.
         package let source: String
@@ -70,8 +70,7 @@ package struct SignedLink: Hashable, Sendable {
     /// Seconds since 1970.
     package let expires: Int64
 
-    /// What is asked for with a link of `/embed/SOURCE`, which travels in the header `Authorization: Link ADDRESS`: what is live, and nothing
-    /// else.
+    /// Whether a link to `/embed/SOURCE`, sent as `Authorization: Link ADDRESS`, authorises a request: for live media only.
     package static func isOfEmbedding(_ path: String, of source: String) -> Bool {
         path == "/api/v1/live" || path == "/api/v1/live/\(source)/picture.jpg"
     }
@@ -156,7 +155,7 @@ extension SignedLink {
         }
         guard parts.count == 8, parts[0].isEmpty, parts[1] == "api", parts[2] == "v1",
             parts[3] == "sessions", DirectoryName.isValid(parts[4]),
-            // It would open later sessions, too.
+            // It would grant access to future sessions.
             parts[4] != newestSession, parts[5] == "sources",
             DirectoryName.isValid(parts[6]), files.contains(parts[7])
         else { return nil }

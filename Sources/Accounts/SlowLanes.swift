@@ -1,10 +1,10 @@
 import Synchronization
 
-/// Verifies passwords for names that are guessed from many addresses: of each name one at a time, and after a wrong one a pause.
+/// Verifies passwords of names that are being guessed from many addresses: one at a time per name, with a pause after a wrong one.
 ///
-/// The next turn is of the network whose turn was longest ago (``Turns``), so that one which has not guessed comes before all that have; and where
-/// too many wait, it takes the place of one that has had a turn. A lane exists while attempts are in it, each of which holds a request: the
-/// number of connections bounds them.
+/// Networks are scheduled by their last turn (``Turns``), so that a network without guesses precedes all that have guessed; if the
+/// queue is full, it replaces one that had a turn. A lane exists while attempts are in it; each holds a request, so connections bound
+/// their number.
 package final class SlowLanes: Sendable {
     /// Attempts of one name that wait: as long as a person waits, at ``usualPause`` each.
     package static let maximumWaiting = 10

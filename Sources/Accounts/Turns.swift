@@ -8,16 +8,16 @@ package struct Turns<Owner: Hashable & Sendable>: Sendable {
 
     package init(capacity: Int = 1_000) { self.capacity = capacity }
 
-    /// Which work is next: the oldest of the owner whose last turn began longest ago, or who has had none.
-    /// - Parameter owners: of all that waits, the oldest first.
-    /// - Returns: a place in `owners`; nil: nothing waits.
+    /// The next work: the oldest one of the owner whose last turn started longest ago, or who had none.
+    /// - Parameter owners: owners of all queued work, oldest first.
+    /// - Returns: an index in `owners`; nil if the queue is empty.
     package func next(of owners: [Owner]) -> Int? {
         owners.indices.min { (turn(owners[$0]), $0) < (turn(owners[$1]), $1) }
     }
 
-    /// Which work is of the owner whose last turn began latest, if that was after the last turn of another one: the newest such work.
-    /// - Parameter owners: of all that waits, the oldest first.
-    /// - Returns: a place in `owners`; nil: none of them has had a later turn.
+    /// The newest work of the owner whose last turn started latest, if that was after another owner's last turn.
+    /// - Parameter owners: owners of all queued work, oldest first.
+    /// - Returns: an index in `owners`; nil if no owner had a later turn.
     package func last(of owners: [Owner], after other: Owner) -> Int? {
         let place = owners.indices.max { (turn(owners[$0]), $0) < (turn(owners[$1]), $1) }
         guard let place, turn(owners[place]) > turn(other) else { return nil }

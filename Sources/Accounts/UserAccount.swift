@@ -29,7 +29,7 @@ package enum UserName {
 
 /// An account: one line of the file of accounts, `NAME:ROLE:SOURCES:SECRET`.
 package struct UserAccount: Hashable, Sendable {
-    /// What an account logs in with.
+    /// The credential of an account.
     package enum Secret: Hashable, Sendable {
         /// A person's.
         case password(PasswordHash)

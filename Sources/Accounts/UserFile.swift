@@ -5,7 +5,7 @@ package struct UserFile: Hashable, Sendable {
     /// The shortest password that ``add(_:password:role:sources:replacing:)`` takes, characters.
     package static var minimumPasswordCharacters: Int { PasswordHash.minimumCharacters }
 
-    /// What was read, and of which state of the file.
+    /// The contents, with the version of the file.
     package struct Content: Sendable {
         package var accounts: [UserAccount]
         /// Nil: there is no file.

@@ -34,7 +34,7 @@ package struct UserTable: Hashable, Sendable {
         var pieces = bytes.split(
             separator: UInt8(ascii: "\n"), maxSplits: Self.maximumLines,
             omittingEmptySubsequences: false)
-        // What follows the last line's end.
+        // The empty piece after the last line feed.
         if let last = pieces.last, last.isEmpty { pieces.removeLast() }
         guard pieces.count <= Self.maximumLines else {
             throw .malformed(

@@ -1,7 +1,7 @@
 /// The owner of work in a queue: the unit of fair scheduling.
 package enum WorkOwner: Hashable, Sendable {
     case account(Identity)
-    /// Without an account: no accounts exist, or a link is used.
+    /// A client without an account, or with a link.
     case network(RemoteNetwork)
 
     /// - Parameter remoteAddress: numeric, without a port.

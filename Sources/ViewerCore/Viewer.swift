@@ -13,7 +13,7 @@ package struct ViewerSettings: Sendable {
     package var host: String
     /// 0: any that is free.
     package var port: UInt16
-    /// Where a collector publishes what it takes in; nil: at its place in the archive's directory. An archive in a bucket has none.
+    /// The collector's feed endpoint; nil: the socket in the archive's directory. An archive in a bucket has none.
     package var feed: String?
     /// With which keys the feed is received.
     package var feedSecurity = SocketSecurity.plain
@@ -21,7 +21,7 @@ package struct ViewerSettings: Sendable {
     package var exports: String?
     /// Where walls are kept that people save; nil: none can be saved.
     package var state: String?
-    /// Who may look; nil: everybody who reaches it.
+    /// File of accounts; nil: no accounts.
     package var users: String?
     package var certificate: CertificateFiles?
     /// Names under which it is reached, besides its address and those in its certificate.
@@ -31,9 +31,9 @@ package struct ViewerSettings: Sendable {
     /// How long addresses of the object store are valid that media is fetched from directly, seconds, 1 to 604,800; nil: the viewer sends
     /// all media itself.
     package var storeRedirectSeconds: Int?
-    /// Whose pages may frame a live source (`/embed/SOURCE`): `https://HOST[:PORT]`.
+    /// Origins whose pages may frame a live source (`/embed/SOURCE`): `https://HOST[:PORT]`.
     package var embedOrigins: [String] = []
-    /// Where players are answered over RTSP; nil: nowhere.
+    /// Address of the RTSP server; nil: disabled.
     package var rtsp: RTSPAddress?
     package var version = ""
 
@@ -44,11 +44,11 @@ package struct ViewerSettings: Sendable {
     }
 }
 
-/// Where RTSP is listened for.
+/// Listening address of the RTSP server.
 package struct RTSPAddress: Hashable, Sendable {
     /// A name or an address, without brackets.
     package var host: String
-    /// 0: any that is free.
+    /// 0: any free port.
     package var port: UInt16
 
     package init(host: String, port: UInt16) {

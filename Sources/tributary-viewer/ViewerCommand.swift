@@ -190,7 +190,7 @@ struct ViewerCommand: RepeatingCommand {
                     "--rtsp \(rtsp) is open to other machines: give --users FILE, or listen on 127.0.0.1"
                 )
             }
-            // A proxy for HTTP does not carry RTSP.
+            // An HTTP proxy does not forward RTSP.
             if tlsCertificate == nil, !insecure {
                 throw ValidationError(
                     "--rtsp \(rtsp) is open to other machines: give --tls-certificate and --tls-key, or --insecure on a trusted"
@@ -204,7 +204,7 @@ struct ViewerCommand: RepeatingCommand {
         }
     }
 
-    /// Whether a text is an origin (RFC 6454 §6.2), which goes into a header as it is.
+    /// Whether a text is an origin (RFC 6454 §6.2), which is copied into a header.
     private static func isOrigin(_ text: String) -> Bool {
         guard let scheme = ["https://", "http://"].first(where: text.hasPrefix) else {
             return false
@@ -258,7 +258,7 @@ struct ViewerCommand: RepeatingCommand {
         settings.catalog = try catalog.forReading(Self._commandName)
         settings.users = users
         settings.feed = feed
-        // A check of options creates no key.
+        // Checking the options creates no key.
         if let feed, !configuration.checks {
             settings.feedSecurity = try security(for: feed, logger)
         }
@@ -300,7 +300,7 @@ struct ViewerCommand: RepeatingCommand {
         }
     }
 
-    /// Default directory of state; nil: there is none.
+    /// Default state directory; nil if there is none.
     private static func usualState(users: String?) -> String? {
         func variable(_ name: String) -> String? {
             getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
@@ -340,7 +340,7 @@ struct ViewerCommand: RepeatingCommand {
         return .client(chosen.key, server: chosen.collectorKey)
     }
 
-    /// Serves requests until it is to stop; `end` ends every wait for remote systems.
+    /// Serves requests until a stop; `end` ends waits for remote systems.
     private func serve(
         _ server: ViewerServer, _ logger: Logger, end: @escaping @Sendable () -> Void
     ) throws(ViewerError) {

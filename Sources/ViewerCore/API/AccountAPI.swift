@@ -5,7 +5,7 @@ import Hummingbird
 import Logging
 import Media
 
-/// Logging in and out, who one is, one's password, and links that open one clip.
+/// Log-in and log-out, the account and its password, and links to clips.
 struct AccountAPI {
     /// A name and a password, or an address.
     private static let maximumBodyBytes = 8 << 10
@@ -159,14 +159,14 @@ struct AccountAPI {
         return Response(status: .noContent)
     }
 
-    /// Gives one's account another password. Its log-ins end, this one too.
+    /// Changes the account's password. All of its log-ins end.
     func changePassword(_ request: Request, _ context: ViewerContext) async throws -> Response {
         _ = try RequestQuery(request, [])
         guard case .user(let name) = context.identity, let users else {
             throw Problem(.forbidden, "only who has logged in with a password can change it")
         }
         let wish: PasswordRequest = try await request.decoded(limit: Self.maximumBodyBytes)
-        // Who has found an open page must not take the account.
+        // The old password is required, so that an unattended browser does not suffice.
         switch await access.logIn(
             name: name, password: wish.password, from: context.remoteAddress, now: .now())
         {

@@ -3,7 +3,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// What happens, as server-sent events (HTML, "Server-sent events"): the collector's status once a second, gaps, sources, sessions, segments.
+/// Server-sent events (HTML, "Server-sent events"): the collector's status once a second, gaps, sources, sessions, segments.
 struct EventsAPI {
     let log: EventLog
     let access: Access
@@ -17,7 +17,7 @@ struct EventsAPI {
                     .badRequest,
                     "'types' must be some of \(EventLog.types.sorted().joined(separator: ","))")
             }
-            // What is missing has to be known to everybody who listens.
+            // Every client must learn about lost events.
             return Set(names).union([EventLog.lost])
         }
         let last = HTTPField.Name("Last-Event-ID").flatMap { request.headers[$0] }
@@ -38,10 +38,11 @@ struct EventsAPI {
             })
     }
 
-    /// The event stream of one listener, until it disconnects.
+    /// The event stream of one client, until it disconnects.
     /// - Parameters:
-    ///   - types: nil: all.
-    ///   - mayGoOn: asked once a second: people log out, and their rights change. Who then comes back hears what they may know now.
+    ///   - types: nil: all types.
+    ///   - mayGoOn: checked once a second: the client may have logged out, or its rights may have changed. After reconnecting, it
+    ///     receives what it may see now.
     static func body(
         _ log: EventLog, after last: UInt64?, of types: Set<String>? = nil,
         for identity: Identity, _ rights: Rights,

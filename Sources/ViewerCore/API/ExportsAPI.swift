@@ -17,7 +17,7 @@ struct ExportsAPI {
     let site: ViewerSite
     let queue: ExportQueue
 
-    /// What is asked for.
+    /// A requested export.
     private struct Wish: Decodable {
         var session: String
         var sources: [String]
@@ -55,7 +55,7 @@ struct ExportsAPI {
         }
     }
 
-    /// A job as those hear of it who listen to events.
+    /// A job, as sent in the event stream.
     static func event(_ job: ExportJob) throws -> String {
         EventLog.line(Array(try JSONOutput.text(Job(job)).utf8))
     }

@@ -37,14 +37,14 @@ struct LiveAPI {
                     try links.check(address, now: .now())
                     return true
                 } catch {
-                    // Whoever has made it has ended it.
+                    // The link was revoked.
                     return false
                 }
             })
     }
 
-    /// What a watcher takes in, until it ends.
-    /// - Parameter mayGoOn: asked once a second: people log out, and their rights change. Who then comes back gets what they may see now.
+    /// A watcher's frames, until it ends.
+    /// - Parameter mayGoOn: checked once a second: the client may have logged out, or its rights may have changed.
     static func body(
         _ watcher: LiveWatcher, of hub: LiveHub, while mayGoOn: @escaping @Sendable () -> Bool
     ) -> ResponseBody {

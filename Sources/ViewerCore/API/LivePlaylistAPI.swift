@@ -52,7 +52,7 @@ struct LivePlaylistAPI {
         return try await streams.stream(source, now: Self.now())
     }
 
-    /// Who has waited may have logged out meanwhile.
+    /// Checks access again after a wait.
     private func check(_ pass: AccessPass) throws(Problem) {
         guard access.isValid(pass, now: .now()) else {
             throw AccessMiddleware.problem(.notLoggedIn)

@@ -63,7 +63,7 @@ struct MediaAPI {
                 range = (clip.fromNanoseconds, clip.untilNanoseconds)
                 parts.append(clip.part(of: name, in: session))
             } catch let problem as Problem where problem.status == .notFound {
-                // A text file takes the place of a missing source.
+                // The ZIP gets a text file instead of a missing source.
                 absence = problem
                 let note = MemoryFile(bytes: Array("\(problem.text)\n".utf8))
                 parts.append(
@@ -157,7 +157,7 @@ struct MediaAPI {
         }
     }
 
-    /// A movie that is there, or is made when its turn has come.
+    /// A cached movie, or a new one after waiting for a slot.
     private func reading(
         _ key: MovieCache.Key, of range: ExportRange, for owner: WorkOwner
     ) async throws -> MovieReading {

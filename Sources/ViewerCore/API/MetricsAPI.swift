@@ -5,7 +5,7 @@ import Hummingbird
 import NIOCore
 import Operations
 
-/// The viewer's own numbers, for Prometheus: for operators of all sources. Without accounts everybody is one, and is on this machine.
+/// The viewer's metrics for Prometheus. They need an operator of all sources; without accounts, every local client is one.
 struct MetricsAPI {
     let hub: LiveHub
     let log: EventLog
@@ -17,7 +17,7 @@ struct MetricsAPI {
     let caches: ViewerSite
     let version: String
 
-    /// Not the threads that read files, because metrics must report that these hang.
+    /// Separate from the reading threads, because metrics must report that these hang.
     private let asking = BlockingWorkQueue("figures", maximumRunning: 1, maximumWaiting: 8)
 
     func show(_ request: Request, _ context: ViewerContext) async throws -> Response {

@@ -10,7 +10,7 @@ import NIOCore
 import Recordings
 import Wire
 
-/// What operators change: sessions, and the capture of agents. The collector does it; the log names who has asked.
+/// Changes by operators, to sessions and to captures of agents. The collector performs them; the log names the account.
 struct OperatorAPI {
     /// The collector's socket takes twice as much.
     private static let maximumBodyBytes = 32 << 10
@@ -20,7 +20,7 @@ struct OperatorAPI {
 
     // MARK: Sessions
 
-    /// What is changed about a session; what is absent stays as it is.
+    /// A change of a session; absent members stay unchanged.
     private struct Edit: Decodable {
         var name: String?
         var note: String?
@@ -95,7 +95,7 @@ struct OperatorAPI {
         var source: String?
     }
 
-    /// A time in a body: seconds of session time as a number, or what addresses take.
+    /// A time in a body: seconds of session time as a number, or a text as in URLs.
     private enum Moment: Decodable {
         /// More than thirty years of session time are no recording's.
         private static let maximumSeconds = 1e9
@@ -226,7 +226,7 @@ struct OperatorAPI {
         var set: Change?
     }
 
-    /// What `set` changes. Not the devices: which files and addresses a box opens is decided on the box or on the server.
+    /// A change of a capture. Devices are excluded: the files and addresses that a box opens are configured on the box or the server.
     private struct Change: Decodable {
         var videoBitsPerSecond: Int64?
         /// As at the agent's options: `1280x720`, `30000/1001`, `640x360+10+20`; or `own`.
@@ -339,7 +339,8 @@ struct OperatorAPI {
     private static let unexpected = Problem(
         .serviceUnavailable, "unexpected answer: use the same version of all programs")
 
-    /// Asks the collector. The log names who has asked for what, whatever came of it: a command that was not answered may have been done.
+    /// Sends a command to the collector. The log has every command with its account, also those without an answer, which may have
+    /// been executed.
     @discardableResult
     private func ask(
         _ request: ControlRequest.Request, _ subject: CollectorCommands.Subject, _ verb: String,

@@ -11,7 +11,7 @@ struct PageAPI {
         "/", "/live", "/calendar", "/sessions", "/health", "/account",
     ]
     private static let folder = "/page/"
-    /// One live source and nothing else, for frames in other pages: it asks for what it shows with its own address.
+    /// One live source for iframes; its requests are authorised by its own URL.
     static let embedding = "/embed/"
 
     let threads: ReadingThreads
@@ -22,7 +22,7 @@ struct PageAPI {
         _ = PageDocument.files
     }
 
-    /// Whether an address belongs to the page, and is answered to everybody.
+    /// Whether a path is part of the page, which needs no log-in.
     static func isOpen(_ path: String) -> Bool {
         addresses.contains(path) || path.hasPrefix(folder) || path.hasPrefix("/sessions/")
             || path.hasPrefix(embedding)

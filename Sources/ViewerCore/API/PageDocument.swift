@@ -1,6 +1,6 @@
-/// The page's HTML for each of its places: it names the modules that the place needs.
+/// HTML documents of the page, one per view, with the list of modules that the view imports.
 ///
-/// A module names others, which name others: without the list a browser asks for them level by level, one round trip after another.
+/// Without the list, a browser requests imported modules level by level, one round trip after another.
 enum PageDocument: CaseIterable {
     case live
     case calendar
@@ -10,7 +10,7 @@ enum PageDocument: CaseIterable {
     case account
     case embed
 
-    /// The module that `main.js` loads for this place.
+    /// The module that `main.js` loads for this view.
     var module: String {
         switch self {
         case .live: "live.js"
@@ -23,10 +23,10 @@ enum PageDocument: CaseIterable {
         }
     }
 
-    /// What is around the place.
+    /// The HTML around the page's content.
     private var template: String { self == .embed ? "embed.html" : "index.html" }
 
-    /// What is loaded first.
+    /// The script that the HTML loads.
     private var entry: String { self == .embed ? "embed.js" : "main.js" }
 
     /// - Parameter path: one that ``PageAPI/isOpen(_:)`` answers with the page.
@@ -41,7 +41,7 @@ enum PageDocument: CaseIterable {
         }
     }
 
-    /// By place.
+    /// By view.
     static let files: [PageDocument: StaticFile] = Dictionary(
         uniqueKeysWithValues: allCases.map {
             ($0, StaticFile($0.bytes, contentType: PageFile.Kind.html.rawValue))
@@ -74,7 +74,7 @@ enum PageDocument: CaseIterable {
         return found
     }
 
-    /// What a module imports at once: `import … from './NAME'`, and not `import('./NAME')`, which may never happen.
+    /// A module's static imports: `import … from './NAME'`, but not `import('./NAME')`.
     private static func imports(of bytes: [UInt8]) -> [String] {
         let mark = " from './"
         return bytes.split(separator: UInt8(ascii: "\n")).compactMap { line in

@@ -7,7 +7,7 @@ import Media
 import NIOCore
 import Recordings
 
-/// HLS for everybody's players: playlists over the recorded files, and the bytes that they name (RFC 8216).
+/// HLS: playlists of recorded files, and their byte ranges (RFC 8216).
 struct PlaylistAPI {
     /// Media of one revision never change.
     private static let mediaLifetimeSeconds = 86_400
@@ -56,7 +56,7 @@ struct PlaylistAPI {
         return Self.playlist(text)
     }
 
-    /// What a file is answered with.
+    /// Contents of a response.
     enum Answer: Sendable {
         case file(FileAnswer)
         /// An address of the object store.
@@ -164,7 +164,7 @@ struct PlaylistAPI {
         do throws(ArchiveError) {
             return try open(library.store, .segment(key))
         } catch {
-            // A growing playlist still names it, and may not change: a player goes on with what follows.
+            // A growing playlist lists the removed file, and must not change: players skip it.
             guard error.isForAbsence,
                 let recorded = try library.recording(source.session).source(source.source),
                 try recorded.hasRemoved(key)
@@ -173,8 +173,8 @@ struct PlaylistAPI {
         }
     }
 
-    /// What a source's playlist is now. One request reads for all that ask for it meanwhile.
-    /// - Parameter owner: whose turn it takes to read it from its beginning.
+    /// The current playlist of a source. Concurrent requests share one read.
+    /// - Parameter owner: for fair scheduling of complete reads.
     private func content(
         of source: RecordedSource, in recording: RecordedSession, for owner: WorkOwner
     ) async throws -> SourcePlaylist.Content {

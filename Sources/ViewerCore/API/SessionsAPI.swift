@@ -8,7 +8,7 @@ import Media
 import Recordings
 import Terminal
 
-/// Sessions, as JSON: lists, one session, its segments and gaps, and what a timeline shows.
+/// Sessions as JSON: lists, details, segments, gaps and coverage.
 struct SessionsAPI {
     /// Sessions in one answer unless asked for fewer.
     private static let pageSize = 100
@@ -24,7 +24,7 @@ struct SessionsAPI {
     /// A page of sessions.
     private struct Page: Encodable {
         var sessions: [SessionListing]
-        /// What to give as `after` for the next page; nil: this is the last one.
+        /// The parameter `after` for the next page; nil on the last page.
         var next: String?
 
         /// The first sessions of a list.
@@ -99,7 +99,7 @@ struct SessionsAPI {
                     where: { rights.mayRead($0) && source ?? $0 == $0 })
                 return segments.map { segment in
                     var segment = segment
-                    // Where the archive is on the server is not for everybody.
+                    // Does not reveal the archive's path on the server.
                     segment.path = "\(name)/\(segment.source)/\(segment.segment)"
                     return segment
                 }
@@ -187,7 +187,7 @@ struct SessionsAPI {
 }
 
 extension SessionsAPI {
-    /// What was recorded of each source in a time, whatever the sessions were.
+    /// Recorded times of each source over all sessions.
     func recorded(_ request: Request, _ context: ViewerContext) async throws -> Response {
         let query = try RequestQuery(request, ["from", "until", "pixels"])
         guard let from = try query.instant("from"), let until = try query.instant("until"),

@@ -10,7 +10,7 @@ struct WallsAPI {
     let site: ViewerSite
     let store: WallStore
 
-    /// What is to be saved.
+    /// A wall to save.
     private struct Wish: Decodable {
         var name: String
         var sources: [String]

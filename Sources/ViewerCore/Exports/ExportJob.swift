@@ -37,7 +37,7 @@ struct ExportJob: Sendable {
     /// Random, so that it cannot be guessed.
     let id: String
     let wish: ExportWish
-    /// Who asked.
+    /// The requesting account.
     let owner: Identity
     var state = State.waiting
     /// 0 … 1.
@@ -56,7 +56,7 @@ struct ExportJob: Sendable {
         }
     }
 
-    /// Whether an account may follow it, fetch its file and end it (``Rights/mayFollowJob(of:sources:as:)``).
+    /// Whether an account may view it, download its file and cancel it (``Rights/mayFollowJob(of:sources:as:)``).
     func isFor(_ identity: Identity, _ rights: Rights) -> Bool {
         rights.mayFollowJob(of: owner, sources: wish.sources, as: identity)
     }

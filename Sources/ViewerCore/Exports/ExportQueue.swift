@@ -11,28 +11,27 @@ import Media
 import Synchronization
 import Threads
 
-/// Exports that people have asked for: one after the other, on a thread of their own, into a directory of the viewer's.
+/// Runs requested exports one at a time, on its own thread, into a directory of the viewer.
 ///
-/// The next one is of the account whose last one began longest ago (``Turns``), so that one account's exports do not delay those of all others.
-/// Files are kept for an hour. They are bounded in number and in bytes, and so are those who wait.
+/// Scheduling is fair between accounts (``Turns``). Files are kept for an hour. Files and queued jobs are bounded.
 final class ExportQueue: Sendable {
     /// Jobs that are known, ended ones included.
     private static let maximumJobs = 64
     private static let maximumWaiting = 16
-    /// Maximum unfinished jobs of one account, so that others find room. Without accounts, there is no such limit.
+    /// Limit of unfinished jobs per account, which leaves room for others. Not applied without accounts.
     static let maximumOfAccount = 4
-    /// After that, a finished export is removed.
+    /// Finished exports are removed after this time.
     private static let keepNanoseconds: Int64 = 3_600_000_000_000
-    /// What has to stay free on the disk where exports are written.
+    /// Minimum free space on the disk of exports.
     static let reserveBytes: UInt64 = 2_000_000_000
     private static let namePrefix = "export-"
     /// An export looks between pieces whether it is to end: longer, it takes only where a disk does not answer.
     private static let stopSeconds = 5.0
 
-    /// What comes of asking for an export.
+    /// Result of requesting an export.
     enum Addition: Sendable {
         case taken(ExportJob)
-        /// Too many wait, of all accounts together.
+        /// The queue is full, over all accounts.
         case full
         /// Too many of this account have not ended.
         case fullForAccount
@@ -50,7 +49,7 @@ final class ExportQueue: Sendable {
         /// This queue has made the directory, and removes it.
         var hasMadeDirectory = false
 
-        /// The place of the job that is next; nil: none waits.
+        /// Index of the next job; nil if none is queued.
         func next() -> Int? {
             let waiting = jobs.indices.filter { jobs[$0].state == .waiting }
             return turns.next(of: waiting.map { jobs[$0].owner }).map { waiting[$0] }
@@ -136,8 +135,7 @@ final class ExportQueue: Sendable {
         return true
     }
 
-    /// Ends everything, waits until the export that runs has ended, and removes all files, also what that one has made so far. Blocks for
-    /// five seconds at most.
+    /// Cancels all exports, waits for the running one, and removes all files. Blocks for five seconds at most.
     func stop() {
         let isRunning = state.withLock { state in
             state.isStopping = true
@@ -158,8 +156,7 @@ final class ExportQueue: Sendable {
         if state.withLock(\.hasMadeDirectory) { rmdir(directory) }
     }
 
-    /// Forgets jobs that ended an hour ago, with their files, and removes files that a viewer left behind which was killed. Blocks; to be
-    /// called now and then.
+    /// Removes jobs that ended an hour ago, with their files, and files of a killed viewer. Blocks; to be called periodically.
     func tidy(now: Int64 = SystemClock.monotonic.nowNanoseconds) {
         let known = state.withLock { state -> Set<String> in
             forget(&state, now: now)
@@ -169,7 +166,7 @@ final class ExportQueue: Sendable {
             for name in try FileSystem.names(in: directory)
             where name.hasPrefix(Self.namePrefix) || name.hasPrefix(".\(Self.namePrefix)") {
                 let path = "\(directory)/\(name)"
-                // What is being written has been changed a moment ago.
+                // A file that is being written was modified recently.
                 if !known.contains(path),
                     Self.ageSeconds(path) > Self.keepNanoseconds / 1_000_000_000
                 {
@@ -303,7 +300,7 @@ final class ExportQueue: Sendable {
             throw ExportError.system(
                 operation: "make", path: directory, reason: systemMessage(errno))
         }
-        // Below /tmp, another user may have made it to read what is put there.
+        // Below /tmp, another user may have created the directory.
         var status = stat()
         guard stat(directory, &status) == 0, [geteuid(), 0].contains(status.st_uid) else {
             throw ExportError.refused(
@@ -311,7 +308,7 @@ final class ExportQueue: Sendable {
         }
     }
 
-    /// What an error is for who asked: without paths of the server.
+    /// An error's text for clients, without paths of the server.
     private static func text(_ error: any Error) -> String {
         switch error {
         case let error as ExportError:

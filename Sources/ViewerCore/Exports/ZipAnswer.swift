@@ -1,9 +1,10 @@
 import Hummingbird
 import NIOCore
 
-/// Answers with files as one ZIP archive, made while it is sent: nothing is written, and of each file a piece is in memory.
+/// Sends files as one ZIP archive that is generated while it is sent: nothing is written to disk, and only pieces of files are in
+/// memory.
 ///
-/// Its length is known before it is sent. A checksum takes all bytes in front of it, so there are no ranges.
+/// The length is known in advance. Ranges are not supported, because a checksum depends on all bytes before it.
 struct ZipAnswer: Sendable {
     /// Read and sent at once, as in ``FileAnswer``.
     private static let pieceBytes: Int64 = 256 << 10
@@ -39,7 +40,7 @@ struct ZipAnswer: Sendable {
                         piece.withUnsafeReadableBytes { next.add($0) }
                         return (piece, next)
                     }
-                    // A file that was cut meanwhile: the connection ends before the length that was promised.
+                    // The file was truncated: the connection is closed before the announced length.
                     guard piece.readableBytes == count else {
                         throw Problem(.internalServerError, "cut short")
                     }

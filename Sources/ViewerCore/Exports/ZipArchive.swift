@@ -3,10 +3,10 @@ import CZlib
 import Glibc
 import Media
 
-/// A ZIP archive that is written from front to back, its files as they are (PKWARE APPNOTE 6.3.10; method 0, stored).
+/// Writes a ZIP archive sequentially with stored files (PKWARE APPNOTE 6.3.10; method 0).
 ///
-/// A file's checksum is known when it has been read, so it follows the file (§4.3.9). Sizes are known before, and with them the size of the
-/// whole archive (``sizeBytes(of:)``). Sizes and places of 4 GiB and more are written as ZIP64 (§4.5.3), and nothing else is.
+/// The checksum follows a file, because it is known after reading it (§4.3.9). Sizes are known before, and so is the archive's size
+/// (``sizeBytes(of:)``). Sizes and offsets of 4 GiB and more are written as ZIP64 (§4.5.3).
 struct ZipArchive {
     /// A file before it is written.
     struct Entry: Hashable, Sendable {
@@ -53,7 +53,7 @@ struct ZipArchive {
         return position + directory + (isLarge ? largeEndBytes : 0) + endBytes
     }
 
-    /// Begins a file. Its bytes follow what is returned, and ``end(checksum:)`` follows them.
+    /// Starts a file. The returned header is followed by the file's bytes and by ``end(checksum:)``.
     mutating func begin(_ entry: Entry) -> [UInt8] {
         precondition(open == nil, "a file is being written")
         open = (entry, position)
@@ -62,7 +62,7 @@ struct ZipArchive {
         bytes.add(0x0403_4B50 as UInt32)
         bytes.add(Self.version(isLarge: !field.isEmpty))
         Self.addCommon(entry, to: &bytes)
-        // The checksum and both sizes are behind the file (§4.4.4, bit 3).
+        // Checksum and sizes follow the file (§4.4.4, bit 3).
         bytes.add(0 as UInt32)
         let size: UInt32 = field.isEmpty ? 0 : 0xFFFF_FFFF
         bytes.add(size)
@@ -146,7 +146,7 @@ struct ZipArchive {
         count >= largeCount || directory >= large || position >= large
     }
 
-    /// What extracts it has to know: 4.5 for ZIP64, otherwise 2.0.
+    /// Version needed to extract: 4.5 for ZIP64, otherwise 2.0.
     private static func version(isLarge: Bool) -> UInt16 { isLarge ? 45 : 20 }
 
     /// Flags, method and time.

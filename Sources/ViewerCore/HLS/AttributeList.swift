@@ -35,12 +35,12 @@ struct AttributeList {
     }
 }
 
-/// The content of a quoted-string (RFC 8216 §4.2), made from any text.
+/// Any text as the content of a quoted-string (RFC 8216 §4.2), which has no escapes.
 ///
-/// A quoted-string has no escapes. So quotation marks become apostrophes. Runs of white space, control characters and characters
-/// without a form of their own (RFC 8216 §4.1) become one space. Braces become parentheses: `{$NAME}` is a reference to a
-/// variable, and an unknown variable makes a player refuse the playlist (draft-pantos-hls-rfc8216bis §4.3).
-/// - Parameter maximumBytes: what is longer is cut between two scalars.
+/// Quotation marks become apostrophes. Runs of white space, control characters and unassigned characters (RFC 8216 §4.1) become one
+/// space. Braces become parentheses, because players refuse playlists with unknown variables `{$NAME}` (draft-pantos-hls-rfc8216bis
+/// §4.3).
+/// - Parameter maximumBytes: longer text is cut between two scalars.
 func quotedText(_ text: String, maximumBytes: Int) -> String {
     var result = ""
     var isAfterSpace = false
@@ -57,7 +57,7 @@ func quotedText(_ text: String, maximumBytes: Int) -> String {
     return result
 }
 
-/// What is written for a scalar; nil: a space.
+/// The replacement of a scalar; nil for a space.
 private func quotable(_ scalar: Unicode.Scalar) -> Unicode.Scalar? {
     switch scalar {
     case "\"": return "'"

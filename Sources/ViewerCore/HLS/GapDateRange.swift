@@ -16,7 +16,7 @@ struct GapDateRange: Hashable, Sendable {
     /// Nanoseconds of session time.
     var startNanoseconds: Int64
     var durationNanoseconds: Int64
-    /// 0: unknown.
+    /// 0 if unknown.
     var samples: UInt64
     var cause: String
     /// Empty: none, or different ones.
@@ -109,14 +109,14 @@ struct GapDateRange: Hashable, Sendable {
 ///
 /// A listed range does not change: the attributes of an ID must not change (draft-pantos-hls-rfc8216bis §4.4.5.1).
 struct GapDateRanges: Sendable {
-    /// Most ranges of a playlist: more than anybody can see, and 250 kB.
+    /// Limit of ranges in a playlist: 250 kB.
     static let maximum = 1_000
 
     /// How often each gap was taken in, by its fingerprint.
     private var taken: [UInt64: Int] = [:]
     /// How often each ID was given, by its fingerprint.
     private var given: [UInt64: Int] = [:]
-    /// Those that are not listed yet, by descending time.
+    /// Date ranges that are not listed yet, by descending time.
     private var waiting: [GapDateRange] = []
     /// Ranges that were taken in.
     private var count = 0
@@ -149,7 +149,7 @@ struct GapDateRanges: Sendable {
         waiting = (waiting + merged).sorted { $0.startNanoseconds > $1.startNanoseconds }
     }
 
-    /// Tags of those that begin at a moment of the session or before it, and were not listed yet, each with a line feed.
+    /// Tags of the unlisted date ranges that start at or before a session time, each with a line feed.
     mutating func takeTags(upTo nanoseconds: Int64, zero: UTCTime) -> String {
         var text = ""
         while let range = waiting.last, range.startNanoseconds <= nanoseconds {

@@ -1,4 +1,4 @@
-/// A part's segment, by its media sequence number, and its place in it, from 0.
+/// Address of a part: its segment's media sequence number, and its index from 0.
 package struct PartAddress: Hashable, Comparable, Sendable, CustomStringConvertible {
     package var sequence: UInt64
     package var part: Int
@@ -19,10 +19,10 @@ package struct PartAddress: Hashable, Comparable, Sendable, CustomStringConverti
 package struct LivePart: Hashable, Sendable {
     /// Where it is in the playlist.
     package var address: PartAddress
-    /// What its URI says: the address that a part has that follows the one before in the same segment.
+    /// The name in its URI, as if the part belonged to the same segment as the previous one.
     ///
-    /// The part that comes next is hinted before anybody knows whether a keyframe will begin another segment with it. So the
-    /// first part of a segment is called as if it still belonged to the segment before: `7.20.mp4` may be part 0 of segment 8.
+    /// The next part is hinted before it is known whether it starts a new segment. So the first part of a segment is named as a part
+    /// of the previous one: `7.20.mp4` may be part 0 of segment 8. Then the hint is always valid.
     /// Then the hint is always right.
     package var name: PartAddress
     /// `DURATION`: at most the part target.
@@ -34,7 +34,7 @@ package struct LivePart: Hashable, Sendable {
     package var isIndependent = false
     /// Number of its media initialization section.
     package var initialization = 0
-    /// It begins a segment behind a discontinuity.
+    /// It starts a segment after a discontinuity.
     package var isDiscontinuous = false
 
     package init(
@@ -48,7 +48,7 @@ package struct LivePart: Hashable, Sendable {
     }
 }
 
-/// What a URI of a live playlist asks for.
+/// The resource of a URI in a live playlist.
 package enum LiveResource: Hashable, Sendable {
     /// All parts of a segment: `SEQUENCE.mp4`.
     case segment(UInt64)

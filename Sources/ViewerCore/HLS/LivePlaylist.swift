@@ -81,9 +81,9 @@ package struct LivePlaylist: Sendable {
         return Bandwidth(pieces, targetSeconds: timing.targetSeconds)
     }
 
-    /// What a request is answered with at this moment (draft-pantos-hls-rfc8216bis §6.2.5).
+    /// The response to a request at this time (draft-pantos-hls-rfc8216bis §6.2.5).
     package func answer(_ request: LiveRequest) -> LiveAnswer {
-        // What is finished answers at once.
+        // A finished playlist never blocks.
         if isFinished { return .playlist(text()) }
         if request.part != nil, request.sequence == nil {
             return .badRequest("_HLS_part without _HLS_msn")
@@ -92,13 +92,13 @@ package struct LivePlaylist: Sendable {
         guard let last = segments.last else {
             return .wait(untilSequence: firstSequence, part: 0)
         }
-        // Players without parts end with an error where there is not one whole segment (FFmpeg, GStreamer, mpv). Who asks for parts knows
-        // the list already.
+        // Players without support of parts fail on a playlist without a whole segment (FFmpeg, GStreamer, mpv). A blocking request
+        // has read the playlist before.
         if request.sequence == nil, last.sequence == firstSequence {
             return .wait(untilSequence: firstSequence, part: nil)
         }
         if let sequence = request.sequence {
-            // A part behind the last one of its segment is the first one of the next, which is there.
+            // A part after the last one of its segment is the first one of the next segment.
             let isThere =
                 sequence < last.sequence
                 || sequence == last.sequence && request.part.map { $0 < last.count } ?? false
@@ -187,7 +187,7 @@ package struct LivePlaylist: Sendable {
         segments[segments.count - 1].complete(before: next, timing)
     }
 
-    /// Removes what is older than the window.
+    /// Removes segments before the window.
     private mutating func slide() {
         var length = lengthNanoseconds
         while let first = segments.first, first.isComplete, segments.count > 1 {

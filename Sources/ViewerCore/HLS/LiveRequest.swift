@@ -39,7 +39,7 @@ package struct LiveRequest: Hashable, Sendable {
     }
 }
 
-/// What a request for a live playlist is answered with.
+/// Response to a request for a live playlist.
 package enum LiveAnswer: Hashable, Sendable {
     /// The playlist, or a delta update of it.
     case playlist(String)

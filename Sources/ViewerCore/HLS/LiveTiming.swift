@@ -43,7 +43,7 @@ package struct LiveTiming: Hashable, Sendable {
     /// Parts further from the end are removed from the list: three target durations (draft-pantos-hls-rfc8216bis §6.2.2).
     package var partWindowNanoseconds: Int64 { 3 * targetNanoseconds - roundingNanoseconds }
 
-    /// Durations are written in microseconds: what sums of them may be off.
+    /// Rounding error of sums of durations, which are written in microseconds.
     package var roundingNanoseconds: Int64 { 1_000_000 }
 
     /// How long a segment can be fetched after it has been removed from the list: longer than any segment
@@ -56,10 +56,10 @@ package struct LiveTiming: Hashable, Sendable {
     /// `HOLD-BACK`: the least that is allowed.
     package var holdBackNanoseconds: Int64 { 3 * targetNanoseconds }
 
-    /// `PART-HOLD-BACK`: what is recommended; twice the part target is the least that is allowed.
+    /// `PART-HOLD-BACK`: the recommended value; twice the part target is the minimum.
     package var partHoldBackNanoseconds: Int64 { 3 * partTargetNanoseconds }
 
-    /// A request that could not be answered for so long is answered with 503 (draft-pantos-hls-rfc8216bis §6.2.5.2).
+    /// Time limit of a blocking request, which is then answered with 503 (draft-pantos-hls-rfc8216bis §6.2.5.2).
     package var patienceNanoseconds: Int64 { 3 * targetNanoseconds }
 
     /// The Advance Part Limit: a request for a part so much further than the last one is refused

@@ -4,16 +4,16 @@ package import Recordings
 
 /// The media playlist of one recorded source: byte ranges of its files (RFC 8216 §4.3.3).
 ///
-/// The text of segments is kept, so a playlist of ten hours costs little more than copying it. It is only appended to: what was
-/// rendered once is the beginning of everything that is rendered later, up to `EXT-X-ENDLIST` (RFC 8216 §6.2.1). Date ranges of
-/// gaps stand before the first segment that begins after them; one that becomes known later stands before the next segment.
+/// The text of segments is cached, so a playlist of ten hours is cheap. It is only appended to, up to `EXT-X-ENDLIST` (RFC 8216
+/// §6.2.1). Date ranges of gaps precede the first segment that starts after them; one that becomes known later precedes the next
+/// segment.
 package struct MediaPlaylist: Sendable {
     /// The values of `EXT-X-PLAYLIST-TYPE` (RFC 8216 §4.3.3.5).
     package enum Kind: Hashable, Sendable {
         /// Nothing will change: a finished recording.
         case vod
-        /// Segments will be appended. When the recording is finished, the playlist ends with `EXT-X-ENDLIST` and is an `EVENT`
-        /// still: who followed it sees it end. Who comes later gets a `VOD` playlist, which is made anew.
+        /// Segments will be appended. When the recording is finished, `EXT-X-ENDLIST` is appended, and the type stays `EVENT`; new
+        /// clients get a new `VOD` playlist.
         case event
     }
 
@@ -43,14 +43,13 @@ package struct MediaPlaylist: Sendable {
 
     /// - Parameters:
     ///   - zero: of the session.
-    ///   - leastTargetSeconds: the target duration is not less. All playlists of a multivariant playlist have to have one target
-    ///     duration (RFC 8216 §6.2.4): who knows that of the others gives it.
+    ///   - leastTargetSeconds: lower bound of the target duration. All playlists of a multivariant playlist must have one target
+    ///     duration (RFC 8216 §6.2.4).
     ///
-    /// The target duration of an `EVENT` playlist is chosen once, from its first segment: one and a half times its duration,
-    /// and at least ``leastTargetSeconds``. It is the same in every process that makes the playlist. A segment that is longer
-    /// all the same (a group of pictures with a long pause in it) says the target duration instead of its own, because players
-    /// refuse a playlist with a longer one; a discontinuity and a date-time follow it, so that time is right from there on. A
-    /// `VOD` playlist says every duration as it is, and its target duration is at least the longest.
+    /// The target duration of an `EVENT` playlist is derived from its first segment: one and a half times its duration, and at least
+    /// ``leastTargetSeconds``. It is the same in every process. A longer segment (a group of pictures with a long pause) is listed
+    /// with the target duration, because players refuse longer ones; a discontinuity and a date-time follow it, which correct the
+    /// time. A `VOD` playlist has all durations as they are, and a target duration of at least the longest one.
     package init(
         _ kind: Kind, zero: UTCTime, leastTargetSeconds: Int64 = Self.leastTargetSeconds
     ) {
@@ -132,7 +131,7 @@ package struct MediaPlaylist: Sendable {
         count += 1
     }
 
-    /// What `EXTINF` says: rounded to a second, not more than the target duration (RFC 8216 §4.3.3.1).
+    /// `EXTINF`: rounded to a second, it must not exceed the target duration (RFC 8216 §4.3.3.1).
     private mutating func duration(of segment: MediaSegment) -> Int64 {
         // Positions are rounded, not durations: sums stay exact.
         let exact =

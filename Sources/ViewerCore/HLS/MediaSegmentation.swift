@@ -2,14 +2,14 @@ import Library
 import Media
 package import Recordings
 
-/// Divides one source's recording into media segments while it grows.
+/// Divides a source's recording into media segments while it grows.
 ///
-/// A segment begins with a fragment with which decoding can begin, and ends before the next such fragment: a segment that
-/// begins between keyframes breaks players of growing playlists. Short groups are joined (``GroupJoining``). Sound
-/// that precedes a file's first keyframe belongs to its first segment; pictures that precede it are left out. The last group of a file that grows is left out until its end is known.
+/// A segment starts with a fragment at which decoding can start, and ends before the next such fragment: players of growing playlists
+/// fail on segments that start between keyframes. Short groups are joined (``GroupJoining``). Audio before a file's first keyframe is
+/// part of its first segment; video before it is omitted. The last group of a growing file is omitted until its end is known.
 ///
-/// Segments that are listed never change. Sound of a file can arrive after the next file has begun, so the segments of a file
-/// wait until all files before it are finished.
+/// Listed segments never change. Audio of a file may arrive after the start of the next file, so segments of a file are listed when
+/// all previous files are finished.
 package struct MediaSegmentation: Sendable {
     /// Length up to which groups are joined.
     package static let targetNanoseconds: Int64 = 4_000_000_000
@@ -154,7 +154,7 @@ private struct FileSegmentation: Sendable {
             }
             return
         }
-        // What is presented before the file begins is only decoded.
+        // Leading pictures before the file's start are only decoded.
         let start = max(min(keyframe, leading?.startNanoseconds ?? keyframe), originNanoseconds)
         var segment = PendingSegment(fragment, start: start, followsGap: false)
         if let leading { segment.begin(at: leading.offset) }
@@ -205,19 +205,19 @@ private struct PendingSegment: Sendable {
         lastEndNanoseconds = fragment.lastEndNanoseconds
     }
 
-    /// When what is shown of its main track ends; nil: nothing of it is shown, all is only there to be decoded.
+    /// End of what is shown of its main track; nil if nothing is shown.
     var shownEndNanoseconds: Int64? {
         mainEndNanoseconds.flatMap { $0 > startNanoseconds ? $0 : nil }
     }
 
-    /// When it ends, whatever follows: with its pictures, unless its sound goes on for longer than a gap.
+    /// Its end without regard to the next segment: that of its video, unless its audio is longer by more than a gap.
     var ownEndNanoseconds: Int64 {
         let main = mainEndNanoseconds ?? startNanoseconds
         let last = max(main, lastEndNanoseconds ?? main)
         return last.clampedSubtracting(main) > MediaSegmentation.gapNanoseconds ? last : main
     }
 
-    /// What precedes the first fragment in the file is part of the segment.
+    /// Includes bytes before the first fragment.
     mutating func begin(at offset: Int64) {
         range = min(offset, range.lowerBound)..<range.upperBound
     }

@@ -2,8 +2,8 @@ package import Media
 
 /// The multivariant playlist of a session: every source as a variant stream, and as a rendition (RFC 8216 §4.3.4).
 ///
-/// A session's sources are views of one event from several places. HLS has `EXT-X-MEDIA:TYPE=VIDEO` for that, which few players
-/// offer; the variant streams are what all players find.
+/// Sources are views of one event, for which HLS has `EXT-X-MEDIA:TYPE=VIDEO`. Few players support it; all players support variant
+/// streams.
 package struct MultivariantPlaylist: Sendable {
     /// A source of the session.
     package struct Source: Sendable {
@@ -12,7 +12,7 @@ package struct MultivariantPlaylist: Sendable {
         package var formats: [TrackFormat]
         /// Nil: nothing was measured.
         package var bandwidth: Bandwidth?
-        /// Nil: what its parameter sets say.
+        /// Nil: the rate in the parameter sets.
         package var frameRate: FrameRate?
 
         package init(
@@ -26,7 +26,7 @@ package struct MultivariantPlaylist: Sendable {
         }
     }
 
-    /// What is said of the sources besides their variant streams.
+    /// How renditions are listed.
     package enum Renditions: Hashable, Sendable {
         /// Sources with pictures are renditions of one group.
         case oneGroup
@@ -41,7 +41,7 @@ package struct MultivariantPlaylist: Sendable {
     private let sources: [Source]
     private let renditions: Renditions
 
-    /// - Parameter sources: with different names; the first one is what players begin with.
+    /// - Parameter sources: with different names; players start with the first one.
     package init(_ sources: [Source], renditions: Renditions = .oneGroup) {
         self.sources = sources
         self.renditions = renditions

@@ -1,8 +1,8 @@
 import Media
 
-/// What comes in from a live source at once: a fragment of one or a few pictures, and the sound beside them.
+/// Media of a live source that arrives at once: a fragment of one or a few pictures, and audio.
 ///
-/// `Payload` is the type that holds its bytes.
+/// `Payload` is the type of its bytes.
 package struct LiveUnit<Payload: Sendable>: Sendable {
     package var payload: Payload
     package var sizeBytes: Int
@@ -11,7 +11,7 @@ package struct LiveUnit<Payload: Sendable>: Sendable {
     package var nanoseconds: Range<Int64>
     /// It begins with a keyframe; where the source has no pictures, always.
     package var isIndependent = false
-    /// Number of its media initialization section. Another number begins a segment behind a discontinuity.
+    /// Number of its media initialization section. A different number starts a segment after a discontinuity.
     package var initialization = 0
     /// Something is missing before it, or its times continue in another way.
     package var isDiscontinuous = false
@@ -30,23 +30,22 @@ package struct GatheredPart<Payload: Sendable>: Sendable {
     package var payloads: [Payload]
 }
 
-/// Gathers units into parts whose durations obey the rules of `EXT-X-PART`, whenever units arrive and however long they are.
+/// Gathers units into parts whose durations comply with `EXT-X-PART`, whenever units arrive and however long they are.
 ///
 /// A part must not be longer than the part target, and not shorter than 85 % of it, unless it is independent or the last of its
-/// segment (draft-pantos-hls-rfc8216bis §4.4.4.9). Units cannot be divided, and no number of pictures of 29.97 a second lasts
-/// from 170 to 200 ms. So the duration that is written is not the one that its pictures have:
+/// segment (draft-pantos-hls-rfc8216bis §4.4.4.9). Units are indivisible, and no number of pictures at 29.97 fps lasts from 170 to
+/// 200 ms. So a part's written duration differs from that of its pictures:
 ///
-/// - A part ends as soon as its units reach 85 % of the part target, counted from where the part before ended as it was written.
-/// - It is written as long as its units reach, but at most as the part target. What they reach further belongs to the next part.
+/// - A part ends when its units reach 85 % of the part target, counted from the written end of the previous part.
+/// - Its written duration extends to the end of its units, but at most to the part target. The excess is added to the next part.
 ///
-/// So written and real ends differ by less than a unit, the difference does not add up, and at every segment both are equal
-/// again. Only units longer than a part target cannot be expressed: then the sum of the parts is less than the segment's
-/// duration.
+/// Written and real ends differ by less than a unit, the difference does not accumulate, and both are equal at the end of each
+/// segment. Only with units longer than a part target, the sum of the parts is less than the segment's duration.
 ///
-/// A segment begins with a keyframe when the target duration is reached (``GroupJoining``), or anywhere before it would be
-/// exceeded. After a gap, everything waits for the next keyframe.
+/// A segment starts with a keyframe when the target duration is reached (``GroupJoining``), or anywhere before it would be exceeded.
+/// After a gap, units are dropped up to the next keyframe.
 package struct PartGatherer<Payload: Sendable>: Sendable {
-    /// Most units of a part. More than that come only from a source whose time stands still.
+    /// Limit of units in a part, which is reached only by a source whose time does not advance.
     package static var maximumUnits: Int { 256 }
     /// A duration has to be positive.
     private static var minimumNanoseconds: Int64 { 1_000_000 }
@@ -126,7 +125,7 @@ package struct PartGatherer<Payload: Sendable>: Sendable {
         return gather(unit)
     }
 
-    /// Ends the segment: nothing will follow, or something else. The next one begins with a keyframe, behind a discontinuity.
+    /// Ends the segment. The next one starts with a keyframe, after a discontinuity.
     /// - Returns: its last part, if there is one.
     package mutating func flush() -> [GatheredPart<Payload>] {
         guard let open = segment else { return [] }

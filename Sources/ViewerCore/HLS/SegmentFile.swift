@@ -49,8 +49,7 @@ package struct SegmentFile: Hashable, Sendable {
     }
 }
 
-/// What a URI of a media playlist asks for: the other direction of ``SegmentFile/initializationURI`` and
-/// ``SegmentFile/mediaURI``.
+/// The resource of a URI in a media playlist: the inverse of ``SegmentFile/initializationURI`` and ``SegmentFile/mediaURI``.
 package enum SegmentResource: Hashable, Sendable {
     /// `ftyp` and the initial `moov` of a file.
     case initialization(file: String)

@@ -47,7 +47,7 @@ final class LinkStore: Sendable {
         self.report = report
     }
 
-    /// Whether what is made is kept.
+    /// Whether links are stored.
     var keepsLinks: Bool { directory != nil }
 
     private var path: String? { directory.map { "\($0)/\(Self.fileName)" } }
@@ -94,9 +94,9 @@ final class LinkStore: Sendable {
         }
     }
 
-    /// Whether a link that is valid by its signature still opens something.
-    /// - Parameter address: path and query, as they are asked for.
-    /// - Throws: 503 when it is unknown.
+    /// Whether a link with a valid signature has not been revoked.
+    /// - Parameter address: path and query of the request.
+    /// - Throws: 503 if that is unknown.
     func check(_ address: String, now: AccessTime) throws(Problem) {
         guard let path else { return }
         let time = now.monotonicNanoseconds
@@ -144,7 +144,7 @@ final class LinkStore: Sendable {
                 try SecretFile.makeDirectory(directory)
                 try SecretFile.withLock(besides: path) { () throws(AccessError) -> Void in
                     var links = try Self.read(path)
-                    // What has expired opens nothing, whatever is said of it.
+                    // Expired links need no entry.
                     links.removeAll { $0.expiresSeconds <= now.secondsSince1970 }
                     do throws(Problem) {
                         try body(&links)

@@ -1,7 +1,7 @@
 import Accounts
 import Archive
 
-/// A link that an account has made, as it is listed; it cannot be opened with what is kept of it.
+/// A list entry of a link that an account has made. It does not contain the signature.
 struct MadeLink: Codable, Hashable, Sendable {
     /// Of the whole address: 16 hexadecimal digits.
     var id: String

@@ -3,59 +3,59 @@ import FoundationEssentials
 import Operations
 import Synchronization
 
-/// What has happened lately, numbered, for those who listen and for those who come back (server-sent events).
+/// Numbered recent events, for current clients and for those that reconnect (server-sent events).
 final class EventLog: Sendable {
-    /// Events kept for listeners that reconnect: some hours of an ordinary site.
+    /// Events kept for clients that reconnect: some hours of a typical site.
     private static let capacity = 2_000
     static let maximumListeners = 500
-    /// Of one account, so that it does not take the places of all others. Without accounts, there is no such limit.
+    /// Limit per account, which leaves places for others. Not applied without accounts.
     static let maximumListenersOfAccount = 100
 
-    /// Sessions whose sources are remembered: who may hear of the session depends on them.
+    /// Sessions whose sources are cached, which determine who may see their events.
     private static let knownSessions = 1_000
 
     /// Whom an event is for.
     enum Audience: Hashable, Sendable {
-        /// Everybody; of the status, each their own part.
+        /// All clients; of a status, each its part.
         case everybody
-        /// Who may see the source.
+        /// Clients that may see the source.
         case source(String)
-        /// Who may see one of the session's sources, as far as they are known.
+        /// Clients that may see one of the session's sources.
         case session(sources: Set<String>)
-        /// Who may see the job.
+        /// Clients that may see the job.
         case job(owner: Identity, sources: [String])
     }
 
-    /// One event, and who may hear of it.
+    /// An event and its audience.
     struct Event: Equatable, Sendable {
         var number: UInt64
         /// `event:` of a server-sent event.
         var name: String
         var audience: Audience
         var json: String
-        /// Of a status: the part for accounts of some sources.
+        /// Of a status: its variant for accounts with some of the sources.
         var narrowed: NarrowedStatus?
 
-        /// What is made of the JSON does not count.
+        /// Ignores cached variants of the JSON.
         static func == (one: Event, other: Event) -> Bool {
             (one.number, one.name, one.audience, one.json)
                 == (other.number, other.name, other.audience, other.json)
         }
 
-        /// Events up to this one are missing for every client: its content has to be read again.
+        /// All clients may have missed events up to this one, and must read the state again.
         static func lost(_ number: UInt64) -> Event {
             Event(
                 number: number, name: EventLog.lost, audience: .everybody,
                 json: #"{"session":"","type":"lost"}"#)
         }
 
-        /// Whether it is kept for those who come back.
+        /// Whether it is kept for clients that reconnect.
         var isKept: Bool { name != EventLog.status && name != EventLog.beat }
 
-        /// The event as an account may see it; nil: it may not.
+        /// The event as an account may see it; nil if it may not.
         ///
-        /// An event that does not say more than a session's name is told to those who may see one of its sources. That something about
-        /// another session has changed becomes `lost` without its name: what is shown has to be read again.
+        /// An event that reveals only a session's name is sent to accounts that may see one of its sources. Changes of other sessions
+        /// are sent as `lost`, without a name: the client reads the state again.
         func told(to identity: Identity, _ rights: Rights) -> Event? {
             switch audience {
             case .everybody: return self
@@ -66,7 +66,7 @@ final class EventLog: Sendable {
                 if rights.mayReadEverything || sources.contains(where: rights.mayRead) {
                     return self
                 }
-                // Who may see a source of it hears of the source.
+                // A client that may see one of its sources gets the source's events.
                 guard !["session", "sessionEnded"].contains(name) else { return nil }
                 var event = self
                 (event.name, event.json) = (EventLog.lost, #"{"session":"","type":"lost"}"#)
@@ -90,7 +90,7 @@ final class EventLog: Sendable {
             }
         }
 
-        /// A slow listener loses the oldest events, and is notified that they are missing.
+        /// Limit for a slow client, which loses the oldest events and is notified.
         static let capacity = 500
 
         fileprivate let owner: Identity
@@ -134,7 +134,7 @@ final class EventLog: Sendable {
     }
 
     static let status = "status"
-    /// Events are missing: what is shown has to be read again.
+    /// Events were lost: the client must read the state again.
     static let lost = "lost"
     /// `event:` of all events (`proto/openapi.yaml`, `/api/v1/events`).
     static let types: Set<String> = [
@@ -172,9 +172,10 @@ final class EventLog: Sendable {
     var listenerCount: Int { state.withLock { $0.listeners.count } }
     var hasListeners: Bool { state.withLock { !$0.listeners.isEmpty } }
 
-    /// Begins to listen.
-    /// - Parameter last: the number that was heard last; nil: only what comes. Events after it that are not kept any more become a `lost`.
-    /// - Returns: nil when there are too many, or too many of this account.
+    /// Adds a client.
+    /// - Parameter last: number of the last received event; nil: only new events. Events after it that are not kept any more become a
+    ///   `lost`.
+    /// - Returns: nil if there are too many clients, or too many of this account.
     func listen(after last: UInt64?, for owner: Identity = .nobody) -> Listener? {
         let listener = Listener(for: owner)
         let isTaken = state.withLock { state in
@@ -182,12 +183,12 @@ final class EventLog: Sendable {
             state.listeners[ObjectIdentifier(listener)] = listener
             guard let last, last != state.last else { return true }
             guard last < state.last else {
-                // Of a run whose clock was ahead of this one's: what has happened since is not known.
+                // The number is from a run with a clock ahead of this one's.
                 listener.lose(upTo: state.last)
                 return true
             }
             let missed = state.events.filter { $0.number > last }
-            // Each event has the next number: what is not there has been forgotten, or happened before this viewer was started.
+            // Numbers are consecutive: missing events were removed, or are from before the viewer's start.
             let oldest = missed.first?.number ?? state.last + 1
             if last + 1 < oldest { listener.lose(upTo: oldest - 1) }
             for event in missed { listener.take(event) }
@@ -200,7 +201,7 @@ final class EventLog: Sendable {
         state.withLock { _ = $0.listeners.removeValue(forKey: ObjectIdentifier(listener)) }
     }
 
-    /// Adds an event; the status and heartbeats are sent, and not kept.
+    /// Adds an event. Status and heartbeat events are sent, but not kept.
     func add(_ name: String, for audience: Audience = .everybody, json: String) {
         state.withLock { Self.add(name, for: audience, json: json, to: &$0) }
     }
@@ -241,7 +242,7 @@ final class EventLog: Sendable {
                 Self.add(name, for: audience, json: line, to: &state)
             }
         } catch {
-            // Of another version, and not understood.
+            // Of another version.
             return
         }
     }

@@ -10,7 +10,7 @@ import Wire
 /// A collector has not admitted this viewer.
 private struct Refused: Error {}
 
-/// Reads a collector's feed on a thread of its own, for watched sources only. It reconnects to a collector that was away.
+/// Subscribes to a collector's feed on its own thread, for watched sources only. It reconnects automatically.
 final class FeedSubscriber: Sendable {
     private static let beatNanoseconds: Int64 = 1_000_000_000
     /// Topic, header, media.
@@ -30,7 +30,7 @@ final class FeedSubscriber: Sendable {
     private let wakeUp: WakeUp
     private let thread = JoinableThread()
     private let isStopping = Atomic(false)
-    /// What was logged last of a failed handshake.
+    /// The last logged handshake failure.
     private let refusal = Mutex<String?>(nil)
 
     /// - Parameters:
@@ -88,7 +88,7 @@ final class FeedSubscriber: Sendable {
         options.receiveQueue = Self.queuedMessages
         options.maximumPartBytes = Int64(max(WireLimits.payloadBytes, WireLimits.headerBytes))
         options.reconnectMaximumMilliseconds = 2_000
-        // A viewer that hangs does not keep what others of the feed wait for.
+        // The publisher must not queue messages for a hung viewer.
         options.heartbeatMilliseconds = Self.heartbeatMilliseconds
         options.heartbeatTimeoutMilliseconds = 5 * Self.heartbeatMilliseconds
         options.heartbeatLifetimeMilliseconds = 5 * Self.heartbeatMilliseconds
@@ -96,7 +96,7 @@ final class FeedSubscriber: Sendable {
         let context = try Context()
         let socket = try Socket(.subscriber, in: context, options: options)
         let monitor = try ConnectionMonitor(of: socket, in: context)
-        // Without a feed there are still readers who wait for beats.
+        // Without a feed, clients still need heartbeats.
         if let endpoint { try socket.connect(endpoint) }
         var poller = Poller()
         _ = poller.add(socket)
@@ -112,7 +112,7 @@ final class FeedSubscriber: Sendable {
             }
             if haveChanged {
                 haveChanged = false
-                // Events are kept for readers who come back, and of the status an hour.
+                // Events and an hour of status are kept for clients that reconnect.
                 let wanted = hub.topics.union([FeedTopic.events, FeedTopic.status])
                 for topic in wanted.subtracting(subscribed) { try socket.subscribe(topic) }
                 for topic in subscribed.subtracting(wanted) {

@@ -8,7 +8,7 @@ struct LiveFragment: Sendable {
     var source: String
     /// `moof` and `mdat`.
     var bytes: [UInt8]
-    /// What its samples are; their bytes are the last of ``bytes``, in the same order.
+    /// Descriptions of its samples, whose bytes are at the end of ``bytes``, in the same order.
     var runs: [FeedSamples.Run]
     /// From when to when its pictures are presented, or its sound where the source has no pictures, nanoseconds of session time; nil: it
     /// has none of that track.
@@ -84,7 +84,7 @@ enum LiveError: Error, Hashable {
     case beforeZero
 }
 
-/// What a player needs before the fragments of a source, and again when a format changes.
+/// The initialization segment of a source, sent again when a format changes.
 struct LiveFormat: Hashable, Sendable {
     var session: String
     var zeroUTCNanoseconds: Int64

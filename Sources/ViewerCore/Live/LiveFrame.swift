@@ -6,7 +6,7 @@ import Media
 ///
 /// On the wire: u32 bytes of the header, u32 bytes of the body, the header, the body; numbers are big-endian.
 struct LiveFrame: Sendable {
-    /// What a header says; times in seconds, as in all our JSON.
+    /// The header; times in seconds, as in all JSON.
     struct Header: Encodable, Sendable {
         enum Kind: String, Encodable, Sendable {
             /// A source appears, or its format changes; the body is its initialization section.
@@ -39,7 +39,7 @@ struct LiveFrame: Sendable {
         }
     }
 
-    /// What it was made of.
+    /// The contents of the body.
     enum Content: Sendable {
         case begin(LiveFormat, initialization: [UInt8])
         case media(LiveFragment)

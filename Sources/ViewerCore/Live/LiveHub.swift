@@ -3,25 +3,25 @@ import Media
 import Synchronization
 import Wire
 
-/// Hands each viewer what it watches of a feed. Any thread may call.
+/// Distributes a feed's sources to their viewers. Any thread may call.
 ///
-/// A source is subscribed to while it is watched, and for some minutes longer. Its last group of pictures is kept meanwhile, so that
-/// who comes later sees a picture at once.
+/// A source is subscribed to while it has viewers, and for some minutes after. Its last group of pictures is cached during that time,
+/// so that a new viewer sees a picture at once.
 final class LiveHub: Sendable {
     /// Each is a connection with a queue of its own.
     static let maximumWatchers = 500
-    /// Of one account, so that it does not take the places of all others. Without accounts, there is no such limit.
+    /// Limit per account, which leaves places for others. Not applied without accounts.
     static let maximumWatchersOfAccount = 100
-    /// Longest group of pictures that is kept for those who come later.
+    /// Maximum size of the group of pictures that is cached for new viewers.
     private static let groupBytes = 16 << 20
     /// All groups that are kept: two seconds of 500 sources of 4 Mbit/s.
     static let groupsBytes = 512 << 20
-    /// A source is heard for so long after the last one who watched it: who comes back need not wait for a keyframe. Not for ever: the
-    /// collector handles each message of a source that is heard at once, which costs it time.
+    /// Duration of the subscription after a source's last viewer, so that a returning viewer need not wait for a keyframe. Bounded,
+    /// because the collector sends each message of subscribed sources immediately, which costs CPU time.
     static let lingeringNanoseconds: Int64 = 600_000_000_000
-    /// Maximum rate of all lingering sources, bytes a second: eight of 4 Mbit/s. Past it, all their subscriptions end.
+    /// Maximum rate of all sources without viewers, bytes a second: eight of 4 Mbit/s. Beyond it, all of their subscriptions end.
     static let lingeringBytesPerSecond = 4 << 20
-    /// Without a message for so long, a source is gone.
+    /// A source without messages for this long is disconnected.
     private static let silenceNanoseconds: Int64 = 3_000_000_000
 
     private struct Source {
@@ -47,7 +47,7 @@ final class LiveHub: Sendable {
         /// Of watchers that are gone.
         var skippedGroups: UInt64 = 0
         var feedLosses: UInt64 = 0
-        /// Sources without watchers, and when their subscriptions end; monotonic, nanoseconds.
+        /// Sources without viewers, and when their subscriptions end; monotonic, nanoseconds.
         var lingering: [String: Int64] = [:]
         /// Of these, since the last tick.
         var lingeringBytes = 0
@@ -83,19 +83,19 @@ final class LiveHub: Sendable {
     private let lingeringNanoseconds: Int64
     /// In a structure: a function that is a ``Mutex``'s own value is wrapped once more each time it is read.
     private struct Listener {
-        /// Called when other sources are wanted than before.
+        /// Called when the topics have changed.
         var changed: @Sendable () -> Void = {}
     }
 
     private let listener = Mutex(Listener())
 
-    /// - Parameter lingeringNanoseconds: how long the subscription to a source without watchers lasts; 0: not at all.
+    /// - Parameter lingeringNanoseconds: duration of the subscription to a source without viewers; 0: none.
     init(maximumGroupsBytes: Int = LiveHub.groupsBytes, lingeringNanoseconds: Int64 = 0) {
         self.maximumGroupsBytes = maximumGroupsBytes
         self.lingeringNanoseconds = lingeringNanoseconds
     }
 
-    /// What is kept for those who come later.
+    /// Bytes of the cached groups of pictures.
     var keptBytes: Int { state.withLock { $0.groupsBytes } }
 
     func onChange(_ body: @escaping @Sendable () -> Void) {
@@ -171,7 +171,7 @@ final class LiveHub: Sendable {
                 if lingeringNanoseconds > 0 {
                     state.lingering[name] = now.clampedAdding(lingeringNanoseconds)
                 } else {
-                    // What is not heard any more would be old for who comes next.
+                    // The cached group of pictures would be outdated for the next viewer.
                     state.forget(name)
                 }
             }
@@ -234,7 +234,7 @@ final class LiveHub: Sendable {
             }
             guard source.gate.admits(beginsDecodable: fragment.beginsDecodable) else { return }
             let frame = LiveFrame(fragment)
-            // Without its keyframe, the rest of a group is of no use to who comes later.
+            // A group without its keyframe is useless.
             if fragment.beginsDecodable || !source.group.isEmpty {
                 source.group.append(frame)
                 source.groupBytes += frame.bytes.count
@@ -263,8 +263,8 @@ final class LiveHub: Sendable {
         }
     }
 
-    /// Ends expired subscriptions to sources without watchers, and all of them if their rate is too high.
-    /// - Returns: whether other topics are wanted now.
+    /// Ends expired subscriptions to sources without viewers, and all of them if their rate is too high.
+    /// - Returns: whether the topics have changed.
     private func endLingering(_ now: Int64) -> Bool {
         state.withLock { state in
             let isTooMuch = state.lingeringBytes > Self.lingeringBytesPerSecond

@@ -3,16 +3,16 @@ import HTTPTypes
 import Media
 import Synchronization
 
-/// One live source as LL-HLS: its playlist, and the bytes of what the playlist names (draft-pantos-hls-rfc8216bis §6.2).
+/// One live source as LL-HLS: its playlist, and the media that it lists (draft-pantos-hls-rfc8216bis §6.2).
 ///
-/// It watches the source while players ask for it, and for a while longer.
+/// It watches the source while players request it, and for a while after.
 actor LiveStream {
-    /// Time without a request after which it ends: three reloads of a player without parts.
+    /// The stream ends after this time without requests: three reloads of a player without parts.
     static let idleNanoseconds: Int64 = 30_000_000_000
     /// It does not take anything in any more.
     var isOver: Bool { hasEnded }
 
-    /// What a request for media is answered with.
+    /// Response to a request for media.
     enum Media: Sendable {
         case bytes([UInt8])
         /// It has never been there, or not any more.
@@ -32,7 +32,7 @@ actor LiveStream {
     private var format: LiveFormat?
     private var initializations: [Int: [UInt8]] = [:]
     private var initialization = 0
-    /// Bytes of parts, by their names; and of which segment each is.
+    /// Bytes of parts by name, with the number of their segment.
     private var parts: [PartAddress: (sequence: UInt64, bytes: [UInt8])] = [:]
     private var waiting: [CheckedContinuation<Void, Never>] = []
     private var isDiscontinuous = false
@@ -57,7 +57,7 @@ actor LiveStream {
         askedNanoseconds = SystemClock.monotonic.nowNanoseconds
     }
 
-    /// Receives media until ``stop()``, or until there were no requests for ``idleNanoseconds``.
+    /// Receives media until ``stop()`` is called, or the stream is idle.
     func run() async {
         defer { hub.stop(watcher) }
         guard !hasEnded, hub.start(watcher) else {
@@ -113,7 +113,7 @@ actor LiveStream {
         case .media(let fragment):
             guard playlist != nil else { return }
             guard let range = fragment.mainNanoseconds else {
-                // Sound that came in a message of its own is part of what comes next.
+                // Audio in a separate message is added to the next unit.
                 guard soundAlone.count < Self.maximumSoundBytes else { return }
                 soundAlone += fragment.bytes
                 return
@@ -167,8 +167,8 @@ actor LiveStream {
         await withCheckedContinuation { waiting.append($0) }
     }
 
-    /// The playlist; waits for what is asked for.
-    /// - Throws: 400 for what is too far ahead, 503 when it does not come in time.
+    /// The playlist; blocks for a blocking reload.
+    /// - Throws: 400 for a sequence number too far ahead, 503 on timeout.
     func text(_ request: LiveRequest, now: @Sendable () -> Int64) async throws(Problem) -> String {
         askedNanoseconds = now()
         let deadline = askedNanoseconds.clampedAdding(timing.patienceNanoseconds)
@@ -197,14 +197,14 @@ actor LiveStream {
             case .initialization(let number):
                 return initializations[number].map { .bytes($0) } ?? .gone
             case .segment(let sequence):
-                // While it grows, a segment is not what it will be.
+                // An incomplete segment must not be sent.
                 guard sequence < playlist?.nextName.sequence ?? 0 || hasEnded else { return .gone }
                 let own = parts.filter { $0.value.sequence == sequence }
                     .sorted { $0.key < $1.key }
                 return own.isEmpty ? .gone : .bytes(Array(own.flatMap(\.value.bytes)))
             case .part(let name):
                 if let part = parts[name] { return .bytes(part.bytes) }
-                // What is hinted is waited for (§4.4.5.3); anything else is not there.
+                // A request for the hinted part blocks (§4.4.5.3).
                 guard playlist?.nextName == name, now() < deadline, !hasEnded else {
                     return .gone
                 }
@@ -252,7 +252,7 @@ actor LiveStreams {
         }
         if let known = streams[source]?.stream {
             let isOver = await known.isOver
-            // Meanwhile another request may have begun a new one.
+            // Another request may have created a new stream in the meantime.
             if let present = streams[source]?.stream, present !== known || !isOver {
                 streams[source]?.used = now
                 return present
@@ -261,7 +261,7 @@ actor LiveStreams {
         guard memory.hasRoom, makeRoom() else {
             throw Problem(.serviceUnavailable, "too many live sources are watched: try again later")
         }
-        // Larger than any number of a stream before: a player that was there goes on. No segment is shorter than a second for long.
+        // Larger than all numbers of a previous stream, so that a player continues: no segment is shorter than a second for long.
         let first = UInt64(clamping: nowUTC() / 1_000_000_000)
         let stream = LiveStream(source, hub: hub, firstSequence: first, memory: memory)
         streams[source] = (stream, now)
@@ -269,7 +269,7 @@ actor LiveStreams {
         return stream
     }
 
-    /// Names that are no sources' do not take the places of sources: the one that was asked for longest ago gives way.
+    /// Removes the least recently requested stream whose name is not a source.
     private func makeRoom() -> Bool {
         guard streams.count >= Self.maximumStreams else { return true }
         let empty = streams.filter { !$0.value.stream.hasBegun }

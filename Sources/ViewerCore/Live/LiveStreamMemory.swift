@@ -1,13 +1,13 @@
 import Synchronization
 
-/// What all live streams keep for their players, in bytes. Any thread may call.
+/// Limits the bytes that all live streams keep for players. Any thread may call.
 ///
-/// A stream keeps the media of 44 s, however many they are. Past the limit, the least recently requested stream ends; a new one
-/// begins only while there is room.
+/// A stream keeps 44 s of media of any size. Beyond the limit, the least recently requested stream ends; a new one starts only if
+/// there is space.
 final class LiveStreamMemory: Sendable {
     /// 45 sources of 4 Mbit/s.
     static let maximumBytes = 1 << 30
-    /// What a new stream will soon keep: 44 s of 6 Mbit/s.
+    /// Expected size of a new stream: 44 s at 6 Mbit/s.
     private static let usualBytes = 32 << 20
 
     private struct Entry {
@@ -27,7 +27,7 @@ final class LiveStreamMemory: Sendable {
 
     init(maximumBytes: Int = LiveStreamMemory.maximumBytes) { self.maximumBytes = maximumBytes }
 
-    /// What one stream keeps, as long as this object exists.
+    /// The memory of one stream, while this object exists.
     final class Place: Sendable {
         private let memory: LiveStreamMemory
         private let number: Int
@@ -39,9 +39,9 @@ final class LiveStreamMemory: Sendable {
 
         deinit { memory.leave(number) }
 
-        /// Says what the stream keeps now.
+        /// Reports what the stream keeps now.
         /// - Parameter asked: time of its last request, monotonic, nanoseconds.
-        /// - Returns: false: there is no room for it; it counts as empty.
+        /// - Returns: false if there is no space; the stream then counts as empty.
         func keeps(_ bytes: Int, asked: Int64) -> Bool {
             memory.keep(bytes, asked: asked, number)
         }

@@ -10,7 +10,7 @@ final class LiveWatcher: Sendable {
     /// Frames that wait, however small: minutes of sixteen cameras.
     private static let maximumFrames = 20_000
 
-    /// What a frame that is no media says.
+    /// Identifies a frame without media.
     private struct Word: Hashable {
         var kind: LiveFrame.Header.Kind
         var source: String?
@@ -19,7 +19,7 @@ final class LiveWatcher: Sendable {
     private struct State {
         var frames: [LiveFrame] = []
         var bytes = 0
-        /// By source; none for a source of which nothing was left out.
+        /// By source; sources without drops have none.
         var gates: [String: KeyframeGate] = [:]
         var waiting: CheckedContinuation<[LiveFrame], Never>?
         var hasEnded = false
@@ -42,7 +42,7 @@ final class LiveWatcher: Sendable {
         self.mayRead = mayRead
     }
 
-    /// How often media of a source were dropped because its reader was too slow.
+    /// How often a group of pictures was dropped because the client was too slow.
     var skippedGroups: UInt64 { state.withLock(\.skippedGroups) }
 
     func wants(_ source: String) -> Bool { sources?.contains(source) ?? true && mayRead(source) }
@@ -85,7 +85,7 @@ final class LiveWatcher: Sendable {
         where state.gates[source, default: KeyframeGate()].skip() {
             state.skippedGroups += 1
         }
-        // What says how media are coded comes once: of that, and of all else, the newest of each source is kept.
+        // Format frames are sent once: the newest frame of each source and type is kept.
         var seen: Set<Word> = []
         var kept: [LiveFrame] = []
         for frame in state.frames.reversed() where !frame.isMedia {

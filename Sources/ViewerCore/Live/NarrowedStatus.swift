@@ -2,12 +2,12 @@ import Accounts
 import Operations
 import Synchronization
 
-/// A status as sent to accounts of some sources: made once for all listeners with the same rights. Any thread may call.
+/// A status without the sources that some accounts may not see, computed once per set of rights. Any thread may call.
 final class NarrowedStatus: Sendable {
     /// Rights whose text is kept: more than there are kinds of accounts at most sites. For others, it is made for each listener.
     static let maximumTexts = 64
 
-    /// - Returns: one line; nil: the status cannot be narrowed.
+    /// - Returns: one line; nil if the status cannot be parsed.
     typealias Narrowing = @Sendable (_ json: String, Rights) -> String?
 
     private let json: String
@@ -25,7 +25,7 @@ final class NarrowedStatus: Sendable {
         self.narrowing = narrowing
     }
 
-    /// The status without sources that an account may not see, one line; nil: it cannot be narrowed.
+    /// The status without sources that an account may not see, one line; nil if it cannot be parsed.
     func text(for rights: Rights) -> String? {
         let (json, narrowing) = (json, narrowing)
         return texts.withLock { texts -> String? in
@@ -47,7 +47,7 @@ final class NarrowedStatus: Sendable {
             view.store = nil
             return EventLog.line(try view.encoded())
         } catch {
-            // Its content is unknown to this version.
+            // Of another version.
             return nil
         }
     }

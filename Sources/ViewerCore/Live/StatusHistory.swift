@@ -2,9 +2,9 @@ import Media
 import Operations
 import Synchronization
 
-/// What a collector did in the last hour: some figures of each source, every quarter of a minute, for who opens a page now. Any thread may call.
+/// Figures of each source for the last hour, every 15 s, for newly opened pages. Any thread may call.
 ///
-/// The figures come from the collector's status, which is published once a second. Their memory is bounded: 6 KB a source.
+/// They are taken from the collector's status, which is published once a second. Memory: 6 KB per source.
 final class StatusHistory: Sendable {
     /// As fine as a plot of an hour is wide.
     static let stepSeconds: Int64 = 15
@@ -15,9 +15,9 @@ final class StatusHistory: Sendable {
     private static let pauseNanoseconds: Int64 = 5_000_000_000
     private static let stepNanoseconds = stepSeconds * 1_000_000_000
 
-    /// What is kept of a source.
+    /// A figure of a source.
     private enum Figure: Int, CaseIterable {
-        /// The maximum of a step is kept, because people look for peaks.
+        /// The maximum of a step is kept, because peaks matter.
         case lagSeconds, clockBoundSeconds, spoolBytes
         /// Of a step, the last counts.
         case bitsPerSecond, lostSamples, gaps
@@ -35,7 +35,7 @@ final class StatusHistory: Sendable {
             figure.rawValue * StatusHistory.steps + Int(step % Int64(StatusHistory.steps))
         }
 
-        /// Forgets what was so many steps ago.
+        /// Advances to a step, and removes older ones.
         mutating func go(to step: Int64) {
             let first = max(lastStep + 1, step - Int64(StatusHistory.steps) + 1)
             guard first <= step else { return }
@@ -97,7 +97,7 @@ final class StatusHistory: Sendable {
         do {
             view = try SiteView(decoding: json)
         } catch {
-            // Of another version, whose content is unknown.
+            // Of another version.
             return
         }
         let step = now / Self.stepNanoseconds
@@ -116,7 +116,7 @@ final class StatusHistory: Sendable {
                 rings.put(.spoolBytes, source.spoolBytes)
                 rings.put(.bitsPerSecond, source.bitsPerSecond)
                 rings.put(.lostSamples, source.lostSamples)
-                // A requested stop is no fault.
+                // A requested stop is not a fault.
                 let gaps = source.gaps.filter { $0.cause != "command" }
                 rings.put(.gaps, gaps.reduce(0) { $0 + $1.count })
                 state.sources[source.name] = rings
@@ -130,7 +130,7 @@ final class StatusHistory: Sendable {
         state.withLock { $0.firstStep == nil ? nil : $0.sources[source] != nil }
     }
 
-    /// What is known of the last hour (`proto/openapi.yaml`, "History").
+    /// The last hour (`proto/openapi.yaml`, "History").
     struct Answer: Encodable, Equatable {
         struct Source: Encodable, Equatable {
             var name: String

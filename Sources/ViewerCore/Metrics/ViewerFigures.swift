@@ -1,9 +1,9 @@
 import Accounts
 import Operations
 
-/// What a viewer does at one moment, in numbers: `/metrics`.
+/// The viewer's metrics at one moment: `/metrics`.
 ///
-/// Names begin with `tributary_viewer_`. No source, session or account is named.
+/// Names start with `tributary_viewer_`. No label names a source, session or account.
 struct ViewerFigures: Hashable, Sendable {
     /// Answers by the first digit of their status.
     var answers: [Int: UInt64] = [:]
@@ -18,10 +18,10 @@ struct ViewerFigures: Hashable, Sendable {
     var eventListeners = 0
     var waitingExports = 0
     var runningExports = 0
-    /// What is kept in memory, by what it is.
+    /// Cache sizes in bytes, by cache.
     var cacheBytes: [String: Int] = [:]
     var logIns: [Access.LogInResult: UInt64] = [:]
-    /// What `/readyz` says.
+    /// The result of `/readyz`.
     var isReady = false
     /// By part of the viewer, how long it has not come round, nanoseconds (``ServerProgress``).
     var progressAges: [String: Int64] = [:]

@@ -6,11 +6,11 @@ import Logging
 import Synchronization
 import Wire
 
-/// Asks the collector for what the viewer may not do itself: it only reads the archive.
+/// Sends commands to the collector, because the viewer only reads the archive.
 ///
-/// The collector takes such requests from its archive's group when it runs with `--group-commands`.
+/// The collector accepts commands from its archive's group with `--group-commands`.
 final class CollectorCommands: Sendable {
-    /// What a request is about. A hung agent holds up requests about its own source only.
+    /// Subject of a command. A hung agent delays commands to its own source only.
     enum Subject: Hashable, Sendable, CustomStringConvertible {
         case session(String)
         case source(String)
@@ -45,8 +45,8 @@ final class CollectorCommands: Sendable {
         self.logger = logger
     }
 
-    /// Asks one thing, and waits for the answer. Who is cancelled waits no longer.
-    /// - Throws: ``Problem``, also when the collector or the agent refuses; or `CancellationError`.
+    /// Sends a command, and waits for the reply. A cancelled task stops waiting.
+    /// - Throws: ``Problem``, also for a refusal by the collector or the agent; or `CancellationError`.
     func ask(
         _ request: ControlRequest.Request, about subject: Subject
     ) async throws -> ControlReply.Reply {
@@ -85,7 +85,7 @@ final class CollectorCommands: Sendable {
         }
     }
 
-    /// Blocks. The log has the server's paths; who has asked does not need them.
+    /// Blocks. Paths of the server are logged, and not sent to the client.
     private func exchange(_ request: ControlRequest.Request) -> Result<ControlReply.Reply, Problem>
     {
         guard let path, NamedPath.isSocket(path) else {
@@ -108,7 +108,7 @@ final class CollectorCommands: Sendable {
         }
     }
 
-    /// What a refusal is for who has asked: without names of other sessions and sources, which the collector's own text may have.
+    /// A refusal's text for clients, without names of other sessions and sources, which the collector's text may contain.
     private static func problem(_ reply: ControlReply.Reply, _ subject: Subject) -> Problem? {
         switch reply {
         case .failure(let reason, let text):

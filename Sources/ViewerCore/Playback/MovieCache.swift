@@ -5,10 +5,9 @@ import Library
 import Recordings
 import Synchronization
 
-/// Keeps the indices of virtual movies between the requests of one player, which reads a file in many ranges, and limits those that answers
-/// are reading.
+/// Caches the indices of virtual movies between a player's range requests, and limits those in use.
 ///
-/// A movie is kept while its files are what they were: what is asked for again is looked up by the range and by the state of the source.
+/// A movie is found by its range and by the state of its source, and is valid while its files are unchanged.
 final class MovieCache: Sendable {
     /// All indices that are kept, bytes.
     private static let capacityBytes = 256 << 20
@@ -17,7 +16,7 @@ final class MovieCache: Sendable {
     /// All indices that answers are reading, bytes: two of the longest, or 60 of an hour at 60 pictures a second.
     static let maximumReadBytes = 512 << 20
 
-    /// What a movie was made of.
+    /// Identifies a movie.
     struct Key: Hashable, Sendable {
         var session: String
         var source: String
@@ -41,15 +40,15 @@ final class MovieCache: Sendable {
         var entries: [Key: Entry] = [:]
         var bytes = 0
         var clock: UInt64 = 0
-        /// What answers are reading, also when it is not kept any more.
+        /// Movies in use by responses, including removed ones.
         var readings: [Key: Reading] = [:]
         /// Of ``readings``: a movie that several answers read counts once.
         var readBytes = 0
 
-        /// Finds a movie, keeps it, and counts one more answer that reads it.
-        /// - Parameter made: a movie that was made just now. One that is there already counts in its place.
-        /// - Returns: nil: there is none.
-        /// - Throws: 503 when answers read too much.
+        /// Finds or adds a movie, and counts a response that uses it.
+        /// - Parameter made: a new movie; an existing one takes precedence.
+        /// - Returns: nil if there is none.
+        /// - Throws: 503 if too much is in use.
         mutating func begin(
             _ key: Key, made: VirtualMovie? = nil, maximumReadBytes: Int
         ) throws(Problem) -> VirtualMovie? {
@@ -110,14 +109,14 @@ final class MovieCache: Sendable {
     /// All that answers are reading.
     var readBytes: Int { state.withLock { $0.readBytes } }
 
-    /// A movie that is there, for one answer to read; nil: it has to be made.
-    /// - Throws: 503 when answers read too much.
+    /// A cached movie for one response; nil if it must be made.
+    /// - Throws: 503 if too much is in use.
     func known(_ key: Key) throws -> MovieReading? {
         try begin(key, made: nil).map { MovieReading($0, key, self) }
     }
 
-    /// The movie, for one answer to read; made with `make` when it is not there. Two requests at once may both make it, and one is used.
-    /// - Throws: 503 when answers read too much; what `make` throws.
+    /// The movie for one response; `make` is called if it is not cached. Concurrent requests may both call it; one result is used.
+    /// - Throws: 503 if too much is in use; errors of `make`.
     func movie(_ key: Key, make: () throws -> VirtualMovie) throws -> MovieReading {
         if let known = try known(key) { return known }
         let made = try make()

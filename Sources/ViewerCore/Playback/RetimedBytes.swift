@@ -5,8 +5,8 @@ import MP4
 import Recordings
 import Synchronization
 
-/// A recorded file's fragments as they are true now: where the file was retimed, the decoding times in the fragments' heads, and the error
-/// bounds in their records, are those of its retiming. All else, and every place, is as in the file.
+/// A recorded file's bytes with retiming applied: decoding times in `moof` boxes and error bounds in fragment records are replaced.
+/// All offsets are those of the file.
 final class RetimedBytes: VirtualFile {
     /// Numbers in a fragment's head, as they have to be.
     private struct Patch: Sendable {
@@ -16,7 +16,7 @@ final class RetimedBytes: VirtualFile {
 
     let sizeBytes: Int64
     private let file: RecordedFile
-    /// In the order of their places; none for a file as it was recorded.
+    /// In file order; empty without retiming.
     private let patches: [Patch]
 
     /// Reads all heads of a file that was retimed.

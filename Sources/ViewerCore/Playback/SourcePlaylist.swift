@@ -4,9 +4,9 @@ import Media
 import Recordings
 import Synchronization
 
-/// The playlist of one source, kept between requests: what was listed stays, and only what is new is read.
+/// The playlist of one source, cached between requests: only new data is read.
 final class SourcePlaylist: Sendable {
-    /// What there is of a file.
+    /// State of a file.
     private struct File {
         var index: Int
         var revision: UInt32
@@ -48,7 +48,7 @@ final class SourcePlaylist: Sendable {
     var isCold: Bool { !hasRead.load(ordering: .relaxed) }
 
     /// Reads new files, and returns the content. Blocks while another thread does the same: see ``reading``.
-    /// - Parameter isFinished: nothing will be added to the session any more.
+    /// - Parameter isFinished: the session is complete.
     func content(
         of source: RecordedSource, isFinished: Bool
     ) throws(ArchiveError) -> Content {
@@ -59,7 +59,7 @@ final class SourcePlaylist: Sendable {
                 do throws(ArchiveError) {
                     opened.append((file, try file.opened()))
                 } catch {
-                    // A file that is damaged, or was removed meanwhile, cannot be listed.
+                    // A damaged or removed file cannot be listed.
                     guard Self.isForFile(error) else { throw error }
                 }
             }
@@ -90,8 +90,8 @@ final class SourcePlaylist: Sendable {
         }
     }
 
-    /// Whether a file that is listed was retimed, or has gone. A growing playlist is only appended to (RFC 8216 §6.2.1): what retention has
-    /// removed meanwhile stays in it.
+    /// Whether a listed file was retimed or removed. A growing playlist is only appended to (RFC 8216 §6.2.1): files removed by
+    /// retention stay in it.
     private func hasChanged(
         _ state: State, _ opened: [(file: RecordedSource.File, recorded: RecordedFile)]
     ) -> Bool {
@@ -129,7 +129,7 @@ final class SourcePlaylist: Sendable {
                 state.segmentation.append(FragmentOutline(fragment), toFile: known.index)
             }
         } catch {
-            // What came before the damage is right.
+            // Fragments before damage are valid.
             guard isForFile(error) else { throw error }
             known.cursor = nil
             state.files[file.path] = known
@@ -152,8 +152,8 @@ final class PlaylistStore: Sendable {
     /// A playlist of ten hours has 1 MB.
     private static let capacity = 256
 
-    /// Who has followed a growing playlist sees it end: it is kept so long after it was last asked for. Who comes later gets another one,
-    /// with everything that has been mended since.
+    /// A growing playlist is kept for this time after its last request, so that its clients see the end. Later clients get a new
+    /// playlist, with changes and retiming applied.
     private static let followNanoseconds: Int64 = 120_000_000_000
 
     struct Key: Hashable, Sendable {

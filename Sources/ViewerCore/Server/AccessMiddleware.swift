@@ -2,11 +2,11 @@ import Accounts
 import HTTPTypes
 import Hummingbird
 
-/// Admits a request if its account has the right, its host is the viewer's own, and it does not come from another site.
+/// Admits a request if its account has the right, its Host header names the viewer, and it is not cross-site.
 struct AccessMiddleware: RouterMiddleware {
     typealias Context = ViewerContext
 
-    /// What is answered without a log-in: the way to one, and whether the viewer is alive and can serve.
+    /// Paths without a log-in: the log-in itself, and health checks.
     private static let open: Set<String> = ["/api/v1/login", "/healthz", "/readyz"]
 
     let access: Access
@@ -68,7 +68,7 @@ struct AccessMiddleware: RouterMiddleware {
         return response
     }
 
-    /// What a refusal is answered with.
+    /// The response to a refusal.
     static func problem(_ refusal: Access.Refusal) -> Problem {
         var headers = HTTPFields()
         switch refusal {
@@ -82,7 +82,7 @@ struct AccessMiddleware: RouterMiddleware {
         }
     }
 
-    /// The peer of the proxy: what it has added last. What stands before that, the peer may have written itself.
+    /// The proxy's peer: the last address, which the proxy has added. Earlier ones may be forged.
     private static func forwarded(_ request: Request) -> String? {
         guard let name = HTTPField.Name("X-Forwarded-For"),
             let last = request.headers[values: name].last?.split(separator: ",").last

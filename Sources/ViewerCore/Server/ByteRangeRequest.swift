@@ -1,6 +1,6 @@
 import HTTPTypes
 
-/// What part of a file a request asks for (RFC 9110 §14.1.2, §13.1.5). Several ranges at once are not served: the whole file is, as the
+/// The requested range of a file (RFC 9110 §14.1.2, §13.1.5). Requests for several ranges are answered with the whole file, as the
 /// standard allows.
 enum ByteRangeRequest: Hashable, Sendable {
     case whole
@@ -9,7 +9,7 @@ enum ByteRangeRequest: Hashable, Sendable {
 
     /// - Parameters:
     ///   - range: the value of `Range`.
-    ///   - ifRange: the value of `If-Range`: the part is wanted only if the file is still this one.
+    ///   - ifRange: the value of `If-Range`: the range is used only if the file is unchanged.
     init(_ range: String?, ifRange: String?, tag: String, sizeBytes: Int64) {
         guard let range, range.utf8.count <= 100, ifRange == nil || ifRange == tag,
             range.hasPrefix("bytes=")
@@ -50,7 +50,7 @@ enum ByteRangeRequest: Hashable, Sendable {
         }
     }
 
-    /// Nil: empty. What no number holds is larger than any file.
+    /// Nil if the text is empty. Saturates.
     private static func number(_ text: Substring) -> Int64? {
         text.isEmpty ? nil : Int64(text) ?? .max
     }

@@ -15,12 +15,12 @@ final class ConnectionDeadlines: Sendable {
         state = Mutex(State(budget: ConnectionBudget(limits)))
     }
 
-    /// A handler for one connection, to be placed behind the HTTP decoder.
+    /// A handler for one connection, after the HTTP decoder in the pipeline.
     func handler() -> some RemovableChannelHandler {
         DeadlineHandler(self, .behindDecoder)
     }
 
-    /// A handler for one connection over TLS, to be placed directly behind TLS.
+    /// A handler for one connection over TLS, directly after TLS in the pipeline.
     func transportHandler() -> some RemovableChannelHandler {
         DeadlineHandler(self, .behindTLS)
     }
@@ -51,7 +51,7 @@ final class ConnectionDeadlines: Sendable {
     }
 }
 
-/// One connection's place among all of a ``ConnectionDeadlines``, while its deadlines are watched. Used on the connection's event loop.
+/// Registration of one connection in ``ConnectionDeadlines``. Used on the connection's event loop.
 struct ConnectionPlace {
     /// How often the deadlines are looked at.
     private static let look = TimeAmount.seconds(1)
@@ -61,7 +61,7 @@ struct ConnectionPlace {
     private let eventLoop: any EventLoop
     private let looking: RepeatedTask
 
-    /// Takes a place, and closes the connection when its time is over.
+    /// Registers a connection, and closes it when its deadline is over.
     init(of channel: any Channel, in deadlines: ConnectionDeadlines) {
         let eventLoop = channel.eventLoop
         let id = deadlines.opened(channel, now: Self.now(eventLoop))
@@ -73,13 +73,13 @@ struct ConnectionPlace {
         }
     }
 
-    /// A whole header has come, or a part of what follows it.
+    /// A header or a part of a body was received.
     func asked() { deadlines.asked(id, now: Self.now(eventLoop)) }
 
     /// The connection has proven that its peer takes part.
     func answered() { deadlines.answered(id, now: Self.now(eventLoop)) }
 
-    /// What is written counts once the peer has taken it.
+    /// A write counts as progress when it completes.
     func answers(with promise: EventLoopPromise<Void>?) -> EventLoopPromise<Void> {
         let written = promise ?? eventLoop.makePromise(of: Void.self)
         let (deadlines, id, eventLoop) = (deadlines, id, eventLoop)

@@ -9,15 +9,15 @@ final class DeadlineHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
     typealias OutboundIn = NIOAny
 
-    /// Where in a pipeline it stands, which decides what it counts as progress.
+    /// Position in the pipeline, which determines what counts as progress.
     enum Position {
-        /// Behind the HTTP decoder: what it reads are whole headers and parts of bodies.
+        /// After the HTTP decoder: headers and parts of bodies.
         case behindDecoder
-        /// Directly behind TLS, whatever is spoken in it.
+        /// Directly after TLS, for any protocol.
         ///
-        /// Behind the decoder, a connection is seen only once its handshake is over, and of HTTP/2 only its streams. Here it is
-        /// counted from the TCP connection on: a handshake that does not end, a header block of HTTP/2 that does not end, and a
-        /// connection without streams are closed, and make room for others.
+        /// After the decoder, a connection is seen only when its handshake is complete, and of HTTP/2 only its streams. Here it is
+        /// seen from the TCP connection on: endless handshakes, endless HTTP/2 header blocks, and connections without streams are
+        /// closed.
         case behindTLS
     }
 

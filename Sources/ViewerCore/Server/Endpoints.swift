@@ -5,13 +5,12 @@ import Hummingbird
 import Library
 import Recordings
 
-/// The viewer's addresses and their methods. An address that is asked for with another method is answered with 405 and `Allow`
-/// (RFC 9110 §15.5.6); a path that has no address here, with 404.
+/// The viewer's paths and methods. Other methods are answered with 405 and `Allow` (RFC 9110 §15.5.6), other paths with 404.
 struct Endpoints {
     typealias Answer = @Sendable (Request, ViewerContext) async throws -> Response
 
-    /// The name that stands for the newest session that the user may see, in every address that reads. What is changed has to be named: the
-    /// newest session may be another one by then.
+    /// The name of the newest session that the account may see, in all paths that read. Changes need the session's own name, because
+    /// the newest one may change.
     static let latest = SignedLink.newestSession
     /// RFC 9110 §9.3, and PATCH (RFC 5789). Others are not known here: 404.
     private static let methods: [HTTPRequest.Method] = [
@@ -81,7 +80,7 @@ struct Endpoints {
         }
     }
 
-    /// The newest session that somebody may see.
+    /// The newest session that an account may see.
     static func newest(of site: ViewerSite, for rights: Rights) async throws -> String {
         let newest = try await site.read { library -> String? in
             let names = try library.sessionNames()

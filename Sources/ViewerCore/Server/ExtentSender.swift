@@ -5,10 +5,10 @@ import NIOCore
 import NIOHTTP1
 import Recordings
 
-/// Sends bytes of files over a connection of HTTP/1.1 without TLS: from the page cache to the socket, without a copy in the process.
+/// Sends ranges of files with sendfile(2) over HTTP/1.1 without TLS.
 ///
-/// The bytes go to the connection behind the encoder of HTTP. That is right while an answer with a known length is being sent: its
-/// body has no framing of its own (RFC 9112 §6.2).
+/// The bytes bypass the HTTP encoder. That is correct during a response with Content-Length, whose body has no framing (RFC 9112
+/// §6.2).
 struct ExtentSender: Sendable {
     /// Sent by one call. Each that a client has taken shows that it still reads (``ConnectionDeadlines``).
     private static let callBytes: Int64 = 256 << 10
@@ -21,10 +21,9 @@ struct ExtentSender: Sendable {
     /// - Parameter channel: the connection, whose pipeline has an HTTP encoder and no TLS.
     init(_ channel: any Channel) { self.channel = channel }
 
-    /// Returns when the connection has taken everything; closes it when the task is cancelled before, or a file has become shorter: what was
-    /// promised cannot be sent any more.
-    /// - Parameter extents: of files that stay open until then. Pages that are not in memory are waited for by the connection's
-    ///   event loop.
+    /// Returns when everything is sent. Closes the connection on cancellation, and if a file was truncated, because the announced
+    /// length cannot be sent any more.
+    /// - Parameter extents: of files that stay open. The connection's event loop blocks on pages that are not cached.
     func send(_ extents: [FileExtent]) async throws {
         let watch = Task { try await closeOnceShorter(extents) }
         let result: Result<Void, any Error>
@@ -45,8 +44,8 @@ struct ExtentSender: Sendable {
         try result.get()
     }
 
-    /// Closes the connection when a file has become shorter than what is sent of it. sendfile(2) then sends nothing, and says neither that the file
-    /// has ended nor that the connection is busy: it would be called again and again.
+    /// Closes the connection if a file is shorter than a pending range. sendfile(2) then returns neither an end of file nor EAGAIN,
+    /// and would be retried forever.
     private func closeOnceShorter(_ extents: [FileExtent]) async throws {
         while true {
             try await Task.sleep(for: Self.watchInterval)

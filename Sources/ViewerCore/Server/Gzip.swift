@@ -7,11 +7,10 @@ enum Gzip {
     /// The most memory, a quarter of a megabyte: it is done once for each file.
     private static let memoryLevel: Int32 = 9
 
-    /// The bytes as one gzip member without a name or a time, so that equal bytes give equal bytes.
+    /// One gzip member without a name or a time, so that equal input gives equal output.
     ///
-    /// Not for answers with both a secret and text that another person chose: their compressed length tells that person
-    /// of the secret (BREACH).
-    /// - Returns: nil where zlib has no memory, or the bytes are too many for one call.
+    /// Not for responses with both a secret and text chosen by an attacker, whose compressed length reveals the secret (BREACH).
+    /// - Returns: nil if zlib has no memory, or the input is too long for one call.
     static func compressed(_ bytes: [UInt8]) -> [UInt8]? {
         // zlib keeps the address of the stream.
         let stream = UnsafeMutablePointer<z_stream>.allocate(capacity: 1)

@@ -2,7 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 
-/// Why a request is not answered with what it asks for: a status and one line.
+/// An error response: a status and one line.
 struct Problem: HTTPResponseError {
     let status: HTTPResponse.Status
     let text: String

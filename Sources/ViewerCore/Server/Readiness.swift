@@ -8,11 +8,10 @@ import Operations
 import Recordings
 import Synchronization
 
-/// Whether recordings can be served now, which `/readyz` answers: reads the list of sessions and makes a picture of the newest ones, by the same
-/// ways as requests for them.
+/// Health check for `/readyz`: lists the sessions and extracts a picture of the newest ones, as requests do.
 ///
-/// A request is answered within a bounded time, also while disk or store do not answer. One look serves all who ask meanwhile and shortly
-/// after, so that asking often costs nothing.
+/// A check is answered within a bounded time, even if disk or store hang. Its result is shared by concurrent and later requests, so
+/// frequent checks are cheap.
 final class Readiness: Sendable {
     /// Less than probes wait, as they are configured for the collector.
     static let usualPatienceNanoseconds: Int64 = 4_000_000_000
@@ -33,7 +32,7 @@ final class Readiness: Sendable {
 
     private struct State {
         var latest: (answer: HealthAnswer, nanoseconds: Int64)?
-        /// What is being asked for, and since when.
+        /// The running step, and its start.
         var step: (name: Step, nanoseconds: Int64)?
     }
 
@@ -49,7 +48,7 @@ final class Readiness: Sendable {
         self.patienceNanoseconds = patienceNanoseconds
     }
 
-    /// What a look finds, or has found shortly before.
+    /// The result of a check, which may be a recent one.
     func answer() async -> HealthAnswer {
         let now = SystemClock.monotonic.nowNanoseconds
         let (latest, step) = state.withLock { ($0.latest, $0.step) }
@@ -132,7 +131,7 @@ final class Readiness: Sendable {
                 }
                 return nil
             } catch let problem as Problem {
-                // A source without pictures, or one that was removed meanwhile.
+                // A source without video, or one that was removed.
                 if problem.status != .notFound { latest = problem }
             }
         }

@@ -1,16 +1,15 @@
-/// Which blocking work is next on a bounded number of threads. A value, without a clock.
+/// Schedules blocking work on a bounded number of threads. A value without a clock.
 ///
-/// A file system may hang, and then a read never returns. So work counts only while it is young: a thread that is at one thing for
-/// longer is replaced by another. And each place, such as a session, has fewer threads than there are: what hangs at one place leaves
-/// the others' work a thread from the first moment, and takes no more threads from then on.
+/// Reads on a hung file system never return. So a thread that is blocked for long is replaced by another one. And each place, such as
+/// a session, has fewer threads than there are: if one place hangs, the others have threads at any time.
 struct ReadingSchedule: Sendable {
     /// From then on, work counts as long.
     private static let longNanoseconds: Int64 = 1_000_000_000
     /// Threads in all.
     static let maximumRunning = 64
-    /// Threads of one place, long work included. Heavy work of those who look at it takes two of them for some seconds.
+    /// Thread limit per place, including long work. Heavy work of viewers uses two of them for some seconds.
     private static let maximumOfPlace = 4
-    /// How long work waits behind long work of its place. It is then refused, and so is what comes later.
+    /// Maximum wait for blocked threads of a place. Work is refused after it, and so is later work.
     private static let patienceNanoseconds: Int64 = 5_000_000_000
 
     private struct Work: Sendable {
@@ -36,14 +35,14 @@ struct ReadingSchedule: Sendable {
     var isIdle: Bool { waiting.isEmpty && running.isEmpty }
     var hasWaiting: Bool { !waiting.isEmpty }
 
-    /// - Returns: whether it may wait; not where others of its place wait in vain.
+    /// - Returns: false if work of its place is being refused.
     mutating func add(_ number: Int, place: String?, now: Int64) -> Bool {
         if let place, isStuck(place, now: now) { return false }
         waiting.append(Work(number: number, place: place, since: now))
         return true
     }
 
-    /// What is to begin now; nil: nothing.
+    /// The work to start now; nil if there is none.
     mutating func begin(now: Int64) -> Int? {
         let isYoung = { (work: Work) in now - work.since < Self.longNanoseconds }
         let young = running.values.filter(isYoung)
@@ -70,7 +69,7 @@ struct ReadingSchedule: Sendable {
         return true
     }
 
-    /// Forgets what has waited too long for its place, and says what that was.
+    /// Removes and returns work that has waited too long for its place.
     mutating func refuse(now: Int64) -> [Int] {
         let late = waiting.filter { work in
             guard let place = work.place else { return false }
@@ -85,7 +84,7 @@ struct ReadingSchedule: Sendable {
         isFull(place, of: Self.patienceNanoseconds, now: now)
     }
 
-    /// Whether all threads of a place have been at their work for so long.
+    /// Whether all threads of a place have been blocked for this long.
     private func isFull(_ place: String, of nanoseconds: Int64, now: Int64) -> Bool {
         let own = running.values.filter { $0.place == place }
         return own.count >= Self.maximumOfPlace

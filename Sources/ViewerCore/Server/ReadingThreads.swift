@@ -4,16 +4,16 @@ import Media
 import Synchronization
 import Threads
 
-/// Threads for reading files, which blocks: those of the network and of tasks never wait for a disk, and those who read elsewhere do not
-/// wait for a disk that does not answer (``ReadingSchedule``).
+/// Threads for reading files: event loops and tasks never block on a disk, and reads of a hung disk do not delay others
+/// (``ReadingSchedule``).
 final class ReadingThreads: Sendable {
     /// A disk has several requests to order.
     static let usualCount = 4
-    /// How often it is looked whether what waits may begin, while something waits.
+    /// Interval of checks while work is queued.
     private static let look = DispatchTimeInterval.milliseconds(200)
     /// How long a thread without work stays.
     private static let idle = DispatchTimeInterval.seconds(10)
-    /// How long work that runs is waited for at the end: what hangs does not end.
+    /// Wait for running work at the end; hung work is abandoned.
     private static let endNanoseconds: Int64 = 1_000_000_000
 
     /// The session that the present task's work is about; nil: the archive as a whole.
@@ -23,7 +23,7 @@ final class ReadingThreads: Sendable {
 
     private struct State {
         var schedule: ReadingSchedule
-        /// Of what waits: the work, and what to do where it is refused.
+        /// Queued work, and the closure that refuses it.
         var waiting: [Int: (work: @Sendable () -> Void, refuse: @Sendable (any Error) -> Void)] =
             [:]
         /// Begun, for threads that are idle.
@@ -44,10 +44,10 @@ final class ReadingThreads: Sendable {
         state = Mutex(State(schedule: ReadingSchedule(count: count, most: most)))
     }
 
-    /// Runs blocking work. What waits is bounded by the number of connections: each waits for one thing.
+    /// Runs blocking work. Queued work is bounded by the number of connections, each of which waits for one item.
     ///
     /// A cancelled caller does not wait for running work, whose result is discarded.
-    /// - Throws: what the work throws; 503 where the files of its place do not answer; or `CancellationError`.
+    /// - Throws: errors of the work; 503 if the files of its place do not respond; or `CancellationError`.
     func run<Result: Sendable>(
         _ work: @escaping @Sendable () throws -> Result
     ) async throws -> Result {
@@ -82,7 +82,7 @@ final class ReadingThreads: Sendable {
         submit(number, work) { _ in }
     }
 
-    /// Ends them; what waits is not begun.
+    /// Ends the threads; queued work is not started.
     func stop() async throws {
         let refused = state.withLock { state in
             state.isStopping = true
@@ -121,7 +121,7 @@ final class ReadingThreads: Sendable {
     private static let stuck = Problem(
         .serviceUnavailable, "the files of this session do not answer: try again later")
 
-    /// Begins what may begin, and refuses what has waited in vain.
+    /// Starts work that may start, and refuses work that has timed out.
     private func begin() {
         let now = SystemClock.monotonic.nowNanoseconds
         let (jobs, refused, looks) = state.withLock { state in
@@ -143,7 +143,7 @@ final class ReadingThreads: Sendable {
         }
         for refuse in refused { refuse(Self.stuck) }
         for job in jobs { NamedThread.start("read") { [self] in serve(job) } }
-        // There is no event when work becomes long.
+        // There is no event for work that takes too long.
         guard looks else { return }
         DispatchQueue.global().asyncAfter(deadline: .now() + Self.look) { [weak self] in
             self?.state.withLock { $0.looks = false }
@@ -158,7 +158,7 @@ final class ReadingThreads: Sendable {
         return (number, waiting.work)
     }
 
-    /// One thread: does a job, and what comes next.
+    /// The body of one thread: performs jobs in succession.
     private func serve(_ first: Job) {
         var job: Job? = first
         while let present = job {

@@ -3,15 +3,15 @@ import HTTPTypes
 import NIOCore
 import NIOHTTP1
 
-/// The host that a request is for, where it is named without contradiction (RFC 9112 §3.2, RFC 9113 §8.3.1).
+/// The host of a request, if it is unambiguous (RFC 9112 §3.2, RFC 9113 §8.3.1).
 ///
-/// A proxy and the viewer that understand different fields differ about which site is asked for. So there is one host, or the request is refused.
+/// A proxy and the viewer might use different fields, and disagree about the site. So a request with several hosts is refused.
 enum RequestHost {
     /// HTTP/2 is spoken over TLS only.
     private static let usualPort: UInt16 = 443
 
-    /// A host, with its port if it has one; nil: none, several, or what is no host.
-    /// - Parameter head: of HTTP/1.1, behind a ``HostFieldHandler``: a `Host` field beside the authority is then that of HTTP/2.
+    /// The host, with its port if it has one; nil if it is missing, ambiguous or invalid.
+    /// - Parameter head: of HTTP/1.1, after a ``HostFieldHandler``: a `Host` field beside the authority is then from HTTP/2.
     static func text(of head: HTTPRequest) -> String? {
         let fields = HTTPField.Name("Host").map { head.headerFields[values: $0] } ?? []
         guard fields.count <= 1, let text = head.authority ?? fields.first,
@@ -25,12 +25,12 @@ enum RequestHost {
     }
 }
 
-/// Leaves requests of HTTP/1.1 one `Host` field, or none: behind it, the first one is the request's authority, and others are fields like all.
+/// Reduces the `Host` fields of HTTP/1.1 requests to at most one, because later handlers use the first one as the authority.
 ///
-/// - Several of them, also equal ones: none is left.
-/// - A target that is a URL has the host, and the field does not count (§3.2.2).
+/// - Several fields, also equal ones: all are removed.
+/// - An absolute URL as target: its host is used, and the field is removed (§3.2.2).
 ///
-/// It stands behind the decoder of HTTP/1.1. Used on the connection's event loop.
+/// It follows the decoder of HTTP/1.1. Used on the connection's event loop.
 final class HostFieldHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
     typealias InboundOut = HTTPServerRequestPart
@@ -58,7 +58,8 @@ final class HostFieldHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 }
 
-/// Adds a ``HostFieldHandler`` to a connection of HTTP/1.1, where Hummingbird has handlers behind its own translation of requests only.
+/// Adds a ``HostFieldHandler`` to HTTP/1.1 connections, because Hummingbird only allows handlers after its own translation of
+/// requests.
 final class HostFieldInstaller: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = NIOAny
 

@@ -17,13 +17,13 @@ final class ServerProgress: Sendable {
         var label: String
         /// For how long it may not come round.
         var patienceNanoseconds: Int64
-        /// Has the part run what it is given, whenever it comes to it. Does not wait.
+        /// Schedules a closure on the part. Does not block.
         var ask: @Sendable (_ run: @escaping @Sendable () -> Void) -> Void
     }
 
     /// A part that only computes and sends.
     static let patienceNanoseconds = Int64(HealthAnswer.patienceSeconds * 1e9)
-    /// Threads that read files wait for disks and stores. Whatever they wait for ends before: what takes longer hangs.
+    /// Threads that read files block on disks and stores, whose own timeouts are shorter: a longer block is a hang.
     static let readingPatienceNanoseconds: Int64 = 300_000_000_000
     private static let usualIntervalMilliseconds = 1_000
 

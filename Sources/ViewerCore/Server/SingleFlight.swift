@@ -1,13 +1,13 @@
 import Synchronization
 
-/// Work that several want at once: it is done for one of them, and the others wait for its result without a thread.
+/// Deduplicates concurrent work: one execution, whose result all callers await without a thread.
 ///
-/// Who is cancelled waits no longer; the work goes on, for those who do and for who comes next.
+/// A cancelled caller stops waiting; the work continues for other callers.
 final class SingleFlight<Value: Sendable>: Sendable {
     private struct State {
         var isRunning = false
         var last = 0
-        /// Those who wait: one for each request, which connections bound.
+        /// Waiting callers, bounded by connections.
         var waiting: [Int: CheckedContinuation<Value, any Error>] = [:]
     }
 
@@ -20,7 +20,7 @@ final class SingleFlight<Value: Sendable>: Sendable {
     /// How many wait for the work that is being done.
     var waitingCount: Int { state.withLock { $0.waiting.count } }
 
-    /// The result of the work that is being done, or of this one.
+    /// The result of the running work, or of this one.
     /// - Throws: what the work throws, or `CancellationError`.
     func value(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let number = state.withLock { state in
@@ -46,7 +46,7 @@ final class SingleFlight<Value: Sendable>: Sendable {
         _ number: Int, _ continuation: CheckedContinuation<Value, any Error>
     ) -> Beginning {
         state.withLock { state in
-            // Under the lock: who is cancelled later finds the continuation.
+            // Under the lock, so that a later cancellation finds the continuation.
             guard !Task.isCancelled else { return .cancelled }
             state.waiting[number] = continuation
             defer { state.isRunning = true }

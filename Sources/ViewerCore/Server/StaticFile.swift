@@ -2,12 +2,12 @@ import Archive
 import HTTPTypes
 import Hummingbird
 
-/// A file that is in the program: text that is the same for everybody, as it is and compressed once.
+/// A file embedded in the program, uncompressed and compressed.
 struct StaticFile: Sendable {
     /// As it is.
     let bytes: [UInt8]
     let contentType: String
-    /// Changes with the bytes: a browser asks each time, and is answered 304.
+    /// The ETag: browsers revalidate each time, and get 304.
     let tag: String
     /// Nil: it would not be shorter.
     private let compressed: [UInt8]?
@@ -43,7 +43,7 @@ struct AcceptedCodings {
     /// No browser sends a longer list.
     private static let maximumBytes = 1_000
 
-    /// By coding in lower case: whether it is wanted, which a weight of 0 denies.
+    /// By coding in lower case: whether it is acceptable; a weight of 0 excludes it.
     private var isWanted: [String: Bool] = [:]
 
     /// - Parameter fields: the lines of `Accept-Encoding`; none: nothing but the file as it is.

@@ -1,11 +1,11 @@
 import NIOCore
 import NIOTLS
 
-/// Removes what a client of HTTP/2 sends to reset streams that are over on both sides (RST_STREAM, RFC 9113 §6.4).
+/// Removes RST_STREAM frames of clients for streams that are closed on both sides (RFC 9113 §6.4).
 ///
-/// Such a frame changes nothing (§5.1, "closed"). curl 7.88 sends one after each answer. swift-nio-http2 counts all resets, so that
-/// clients cannot have many requests worked on and cancelled, and closes a connection after 200 in 30 s; Hummingbird has no setting for
-/// that. Resets of streams that are not over stay, and count.
+/// Such a frame has no effect (§5.1, "closed"); curl 7.88 sends one after each response. swift-nio-http2 counts all resets against
+/// rapid-reset attacks, and closes a connection after 200 in 30 s; Hummingbird has no setting for that. Resets of open streams pass,
+/// and count.
 struct StreamResetFilter: Sendable {
     /// Streams whose ends are remembered, and as many that are over; far more than may be open at once.
     private static let maximumStreams = 1_024
@@ -22,7 +22,7 @@ struct StreamResetFilter: Sendable {
     /// Streams that are over, in this order, whose reset has not come.
     private var closed: [UInt32] = []
 
-    /// What the client has sent, without the frames that are removed. A frame's head is kept back until all of it has arrived.
+    /// Input from the client without the removed frames. A frame's header is buffered until it is complete.
     mutating func received(_ input: ByteBuffer) -> ByteBuffer {
         var input = input
         var output = ByteBuffer()
@@ -39,7 +39,7 @@ struct StreamResetFilter: Sendable {
         return output
     }
 
-    /// Takes note of what the server sends.
+    /// Parses output of the server.
     mutating func sent(_ output: ByteBuffer) {
         var output = output
         while let piece = fromServer.next(&output) {
@@ -55,14 +55,14 @@ struct StreamResetFilter: Sendable {
         guard head.isReset else { return false }
         halfClosed[head.stream] = nil
         guard let place = closed.firstIndex(of: head.stream) else { return false }
-        // One for each: who resets again is counted.
+        // One reset per stream: further ones count.
         closed.remove(at: place)
         return true
     }
 
     private mutating func end(_ stream: UInt32, _ side: Side) {
         guard let other = halfClosed[stream] else {
-            // What is refused is never ended by the other side.
+            // A refused stream is never ended by the other side.
             if halfClosed.count >= Self.maximumStreams { halfClosed.removeAll() }
             halfClosed[stream] = side
             return
@@ -114,7 +114,7 @@ private struct FrameReader: Sendable {
 
     enum Piece {
         case head(FrameHead)
-        /// A part of what precedes the first frame, or of a frame's payload.
+        /// A part of the connection preface, or of a frame's payload.
         case payload(ByteBuffer)
     }
 
@@ -144,7 +144,7 @@ private struct FrameReader: Sendable {
     }
 }
 
-/// Applies a ``StreamResetFilter`` to a connection once TLS has negotiated HTTP/2. It stands between TLS and the protocol.
+/// Applies a ``StreamResetFilter`` to a connection once TLS has negotiated HTTP/2. It is between TLS and HTTP/2 in the pipeline.
 final class StreamResetHandler: ChannelDuplexHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

@@ -16,7 +16,7 @@ struct TLSServerChannel: ServerChildChannel {
         do {
             let pipeline = channel.pipeline.syncOperations
             let tls = try pipeline.handler(type: NIOSSLServerHandler.self)
-            // Each goes directly behind TLS, so the last one added comes first.
+            // Each is inserted directly after TLS, so the last one is first.
             try pipeline.addHandler(
                 StreamResetHandler(),
                 position: ChannelPipeline.SynchronousOperations.Position.after(tls))

@@ -14,9 +14,9 @@ struct ViewerContext: RequestContext {
     /// Set by ``AccessMiddleware``.
     var identity = Identity.nobody
     var rights = Rights.nothing
-    /// The session that ``Endpoints/latest`` stands for in this request; nil: its path has another name.
+    /// The session for ``Endpoints/latest`` in this request; nil if the path has another name.
     var latestSession: String?
-    /// What the request was let in with.
+    /// The credentials of the request.
     var credentials: Credentials
 
     init(source: ApplicationRequestContextSource) {
@@ -29,8 +29,8 @@ struct ViewerContext: RequestContext {
     /// With whose work the request's waits for its turn.
     var workOwner: WorkOwner { WorkOwner(identity, remoteAddress: remoteAddress) }
 
-    /// A part of the path that is a name of a session or a source.
-    /// - Throws: 404 for what cannot be one: there is nothing of that name.
+    /// A path component with the name of a session or a source.
+    /// - Throws: 404 if the name is invalid.
     func name(_ parameter: String) throws(Problem) -> String {
         let text = parameters.get(parameter) ?? ""
         if parameter == "session", let latestSession { return latestSession }

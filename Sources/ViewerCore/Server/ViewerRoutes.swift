@@ -6,7 +6,7 @@ import Logging
 import NIOCore
 import Recordings
 
-/// Which address is answered by what.
+/// The routes and their handlers.
 struct ViewerRoutes {
     let site: ViewerSite
     let settings: ViewerSettings
@@ -123,19 +123,19 @@ struct ViewerRoutes {
     }
 }
 
-/// Headers of every answer: what a browser may do with it, and that nothing about it has to be guessed.
+/// Security headers of all responses.
 struct AnswerHeaders: RouterMiddleware {
     typealias Context = ViewerContext
 
     let isSecure: Bool
     let logger: Logger
     private let policy: String
-    /// Of `/embed/SOURCE`.
+    /// Content-Security-Policy of `/embed/SOURCE`.
     private let embeddingPolicy: String
 
     /// - Parameters:
-    ///   - mediaOrigin: where media may come from besides the viewer: `https://HOST[:PORT]`.
-    ///   - embedOrigins: whose pages may frame `/embed/SOURCE`; no other address is framed.
+    ///   - mediaOrigin: an additional origin of media: `https://HOST[:PORT]`.
+    ///   - embedOrigins: origins whose pages may frame `/embed/SOURCE`; other pages of the viewer cannot be framed.
     init(isSecure: Bool, mediaOrigin: String?, embedOrigins: [String] = [], logger: Logger) {
         self.isSecure = isSecure
         self.logger = logger
@@ -176,7 +176,7 @@ struct AnswerHeaders: RouterMiddleware {
         let isEmbedding = request.uri.path.hasPrefix(PageAPI.embedding)
         response.headers[.contentSecurityPolicy] = isEmbedding ? embeddingPolicy : policy
         response.headers[.xContentTypeOptions] = "nosniff"
-        // The address of a page that is embedded is what lets it in.
+        // The URL of an embedded page is its credential.
         response.headers[values: Self.referrer] = [isEmbedding ? "no-referrer" : "same-origin"]
         if isSecure {
             response.headers[.strictTransportSecurity] = "max-age=31536000"

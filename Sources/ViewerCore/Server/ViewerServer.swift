@@ -19,7 +19,7 @@ import Recordings
 import ServiceLifecycle
 import Synchronization
 
-/// Answers HTTP/1.1, and HTTP/2 over TLS, with what is in an archive.
+/// Serves an archive over HTTP/1.1, and over HTTP/2 with TLS.
 package struct ViewerServer: Sendable {
     /// An address with a cookie, a token and a query.
     private static let maximumHeaderBytes = 16 << 10
@@ -28,8 +28,8 @@ package struct ViewerServer: Sendable {
     private static let limits = ConnectionLimits(
         maximumConnections: 2_000, headerNanoseconds: 10_000_000_000,
         answerNanoseconds: 60_000_000_000, idleNanoseconds: 120_000_000_000)
-    /// Over TLS, from the TCP connection on: a handshake takes two round trips. After it, a client may be idle for as long as ``limits`` let
-    /// them, and then wait for an answer.
+    /// Limits over TLS, from the TCP connection on: a handshake takes two round trips. After it, a client may be idle for the time of
+    /// ``limits``, and then wait for a response.
     private static let transportLimits = ConnectionLimits(
         maximumConnections: limits.maximumConnections, headerNanoseconds: 10_000_000_000,
         answerNanoseconds: limits.answerNanoseconds,
@@ -104,7 +104,7 @@ package struct ViewerServer: Sendable {
         }
     }
 
-    /// What every answer goes through.
+    /// The parts that all responses depend on.
     private static func parts(
         _ eventLoops: MultiThreadedEventLoopGroup, _ threads: ReadingThreads
     ) -> [ServerProgress.Part] {
@@ -127,15 +127,15 @@ package struct ViewerServer: Sendable {
         return parts
     }
 
-    /// Answers until the task is cancelled.
+    /// Serves requests until the task is cancelled.
     /// - Parameters:
-    ///   - ready: called with the port when it listens, and with that of RTSP.
-    ///   - alive: called about once a second on a thread of its own, while everything that answers go through comes round.
+    ///   - ready: called with the HTTP port and the RTSP port once the server listens.
+    ///   - alive: called about once a second on its own thread, while the event loops and the reading threads respond.
     package func run(
         ready: @escaping @Sendable (UInt16, UInt16?) -> Void,
         alive: @escaping @Sendable () -> Void
     ) async throws {
-        // Both of them send; what is read and decoded has threads of its own.
+        // Event loops only send; reading and decoding have separate threads.
         let eventLoops = MultiThreadedEventLoopGroup(numberOfThreads: 2)
         let progress = ServerProgress(Self.parts(eventLoops, site.threads))
         let rtsp = try await listenForRTSP(on: eventLoops)
@@ -151,7 +151,7 @@ package struct ViewerServer: Sendable {
             configuration: ApplicationConfiguration(
                 address: .hostname(settings.host, port: Int(settings.port)), serverName: nil,
                 backlog: 512,
-                // More than the deadlines let stay: who comes displaces who waits.
+                // More than the deadlines allow: a new connection replaces an idle one.
                 availableConnectionsDelegate: MaximumAvailableConnections(
                     Self.limits.maximumConnections + 500)),
             services: certificate.map { [$0] } ?? [],

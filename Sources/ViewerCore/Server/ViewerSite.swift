@@ -9,7 +9,7 @@ import Logging
 import MP4
 import Recordings
 
-/// What all requests are answered from: the archive, and what is kept of it in memory.
+/// Shared state of all requests: the archive, and caches.
 final class ViewerSite: Sendable {
     /// Reading threads that heavy work leaves to all other answers.
     private static let lightThreads = 2
@@ -22,7 +22,7 @@ final class ViewerSite: Sendable {
     let catalog: CatalogReference
     let logger: Logger
     let threads: ReadingThreads
-    /// For what occupies a reading thread for long: pictures that are decoded, clocks, playlists that are read from their beginning, indices
+    /// Limits work that occupies a reading thread for long: decoding pictures, clocks, reading playlists from the beginning, indices
     /// of clips, and history.
     let heavyWork = AsyncLimit(
         ReadingThreads.usualCount - lightThreads, waiting: maximumWaiting,
@@ -86,7 +86,7 @@ final class ViewerSite: Sendable {
                 return try work()
             } catch {
                 let answer = Self.answer(to: error)
-                // Damage is reported to the operator; an archive that does not exist yet, or has no catalog, is not damaged.
+                // Damage is logged for the operator; a missing archive or catalog is not damage.
                 if !(error is LibraryError),
                     let problem = answer as? Problem, problem.status == .serviceUnavailable,
                     !(error is Problem)
@@ -98,10 +98,10 @@ final class ViewerSite: Sendable {
         }
     }
 
-    /// The answer about a recording that does not exist, and about one that the account may not see: they are indistinguishable.
+    /// The response for a recording that does not exist, and for one that the account may not see: they are indistinguishable.
     static let noRecording = Problem(.notFound, "there is no such recording")
 
-    /// What an error is for who has asked: without paths of the server, and without names of sources that they may not see.
+    /// An error for clients, without paths of the server and names of sources that they may not see.
     static func answer(to error: any Error) -> any Error {
         switch error {
         case is Problem, is CancellationError: error
@@ -161,7 +161,7 @@ final class ViewerSite: Sendable {
 extension RecordingLibrary {
     /// Checks that an account may see one of a session's sources.
     /// - Returns: the names of all of its sources.
-    /// - Throws: ``ViewerSite/noRecording`` for a session of other people's sources alone, and for one that is not there.
+    /// - Throws: ``ViewerSite/noRecording`` if the account may see none of its sources, or the session does not exist.
     @discardableResult
     func sources(of session: String, for rights: Rights) throws -> [String] {
         let sources = try sourceNames(session)

@@ -5,16 +5,16 @@ import Library
 import NIOCore
 import Recordings
 
-/// Bytes that can be read at any place, and are never held whole.
+/// Random-access bytes that are not in memory as a whole.
 protocol VirtualFile: Sendable {
     var sizeBytes: Int64 { get }
 
-    /// Fills `buffer` with the bytes from `offset` on. Blocks.
-    /// - Returns: how many there were: fewer than wanted only at the end.
+    /// Fills `buffer` with the bytes from `offset`. Blocks.
+    /// - Returns: the number of bytes, which is less than wanted only at the end.
     func read(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) throws -> Int
 
-    /// Fills `buffer` with the bytes from `offset` on, as far as they are in memory. Does not block.
-    /// - Returns: how many there were. The rest, and what is wrong, is for ``read(at:into:)``.
+    /// Fills `buffer` with cached bytes from `offset`. Does not block.
+    /// - Returns: the number of bytes. ``read(at:into:)`` reads the rest, and reports errors.
     func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int
 
     /// Where the bytes of a range lie on a local disk, in their order; nil: they have to be read.
@@ -31,13 +31,13 @@ protocol ExtentWriter {
     var sendExtents: (@Sendable ([FileExtent]) async throws -> Void)? { get }
 }
 
-/// Answers with a virtual file, or the part of it that is asked for (RFC 9110 §14).
+/// Sends a virtual file, or the requested range of it (RFC 9110 §14).
 struct FileAnswer {
     /// Read and sent at once: a slow reader holds so much, and no more.
     private static let chunkBytes = 256 << 10
     /// Sent at once from the page cache, which takes no memory of the process.
     private static let extentBytes: Int64 = 4 << 20
-    /// Whether a range is in the page cache is asked of one byte in so many: the kernel reads and drops more than that together.
+    /// Interval of the bytes that are probed in the page cache: the kernel reads and evicts larger blocks.
     private static let probeBytes: Int64 = 64 << 10
 
     var file: any VirtualFile
@@ -46,9 +46,9 @@ struct FileAnswer {
     var tag: String
     /// How the bytes are coded; nil: as they are.
     var contentEncoding: String?
-    /// Others get the same address coded in another way: what keeps answers has to know.
+    /// The content coding is negotiated, which caches must know (`Vary`).
     var isNegotiated = false
-    /// A day: what has the same address and tag never changes. Nil: it may change, and has to be asked for again.
+    /// `max-age`, for immutable content. Nil: must be revalidated.
     var lifetimeSeconds: Int?
 
     func response(to request: Request, in pool: ReadingThreads) -> Response {
@@ -140,7 +140,7 @@ struct FileAnswer {
                     }
                     filled += buffers.0.writeBuffer(&waited)
                 }
-                // A file that was cut meanwhile: the connection ends before the length that was promised.
+                // The file was truncated: the connection is closed before the announced length.
                 guard filled == count else { throw Problem(.internalServerError, "cut short") }
                 try await writer.write(buffers.0)
                 offset += Int64(count)

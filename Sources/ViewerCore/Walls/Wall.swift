@@ -2,13 +2,13 @@ import Accounts
 import Archive
 import HTTPTypes
 
-/// Sources in an order, as people look at them live: what is saved of a wall.
+/// A saved wall: an ordered list of sources to watch live.
 struct Wall: Codable, Hashable, Sendable {
     static let maximumNameCharacters = 64
     static let maximumNameBytes = 256
     /// More tiles than a screen can show.
     static let maximumSources = 64
-    /// Shorter pages cannot be seen; with longer ones nothing seems to turn.
+    /// Range of the interval at which a wall changes pages.
     static let turnSeconds = 5...3_600
 
     /// 16 hexadecimal digits.
@@ -22,10 +22,10 @@ struct Wall: Codable, Hashable, Sendable {
     var turnSeconds: Int?
     /// The account that has made it; empty: there were no accounts.
     var owner: String
-    /// Everybody sees it who may see one of its sources.
+    /// Visible to all accounts that may see one of its sources.
     var isShared: Bool
 
-    /// What is wrong with it, in one line; nil: nothing.
+    /// The reason why it is invalid, on one line; nil if it is valid.
     var flaw: String? {
         guard !name.isEmpty, name.count <= Self.maximumNameCharacters,
             name.utf8.count <= Self.maximumNameBytes,
@@ -64,7 +64,7 @@ extension Wall {
         return wall.sources.isEmpty ? nil : wall
     }
 
-    /// Whether an account may replace and remove it: its own, and what is shared as an operator of all its sources.
+    /// Whether an account may replace and remove it: its own walls, and shared ones as an operator of all their sources.
     func mayBeChanged(by identity: Identity, _ rights: Rights) -> Bool {
         if owner == identity.ownerName, sources.allSatisfy(rights.mayRead) { return true }
         return isShared && sources.allSatisfy(rights.mayOperate)
@@ -72,7 +72,7 @@ extension Wall {
 }
 
 extension Identity {
-    /// The account's name, as it is kept with what is its own; nil: who has a link only keeps nothing.
+    /// The owner's account name; nil for links, which own nothing.
     var ownerName: String? {
         switch self {
         case .nobody: ""

@@ -50,8 +50,8 @@ final class WallStore: Sendable {
         }
     }
 
-    /// Changes what is saved.
-    /// - Parameter body: gets all walls; what it throws changes nothing.
+    /// Changes the saved walls.
+    /// - Parameter body: receives all walls; an error changes nothing.
     func change<Result: Sendable>(
         _ body: (inout [Wall]) throws(Problem) -> Result
     ) throws(Problem) -> Result {
