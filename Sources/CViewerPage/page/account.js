@@ -1,5 +1,5 @@
 // @ts-check
-// `/account`: who one is, one's password, and the links that one has made.
+// `/account`: the account, its password, and the links that it has made.
 
 import { account, address, ApiError, get, post, remove } from './api.js';
 import { button, element, setText } from './element.js';
@@ -9,7 +9,7 @@ import { logIn } from './login.js';
 import { titleOf } from './session-name.js';
 import { say, setTitle } from './shell.js';
 
-/** What the viewer takes. */
+/** Minimum length that the viewer accepts. */
 const shortestPassword = 12;
 
 /** @typedef {{ id: string, address: string, made: string, expires: string }} MadeLink */
@@ -106,7 +106,7 @@ class LinkList {
 }
 
 /**
- * What a link opens.
+ * The resource of a link.
  * @param {MadeLink} link
  */
 function wordsOfLink({ address }) {

@@ -1,5 +1,5 @@
 // @ts-check
-// `/calendar?day=2026-11-20`: a month with what was recorded on each day, by source, and days in full, whatever the sessions were.
+// `/calendar?day=2026-11-20`: a month, with the recorded times of each day by source, and single days, over all sessions.
 
 import { ApiError, get } from './api.js';
 import { element, setText } from './element.js';
@@ -15,7 +15,7 @@ const columns = 96;
 const fineColumns = 2880;
 /** Lanes of a day of the month. */
 const mostLanes = 4;
-/** Events come together: what is recorded is read once for them, and while it grows now and then, milliseconds. */
+/** Events are debounced, and growing recordings are polled, milliseconds. */
 const settle = 1000;
 const period = 60_000;
 
@@ -29,7 +29,7 @@ export function open(root, location) {
 }
 
 /**
- * What was recorded between two instants.
+ * Recorded spans between two instants.
  * @param {Date} from
  * @param {Date} until
  * @param {number} pixels

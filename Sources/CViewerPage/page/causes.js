@@ -5,7 +5,7 @@ import { counted } from './format.js';
 import { colour } from './theme.js';
 
 /**
- * What each cause of a gap means, by the collector's word for it.
+ * Descriptions of gap causes, by the collector's name for the cause.
  * @type {Record<string, string>}
  */
 const meanings = {
@@ -37,7 +37,7 @@ export function causeText(cause) {
 }
 
 /**
- * Somebody has asked for it: nothing was lost.
+ * Whether the gap was requested, so that nothing was lost.
  * @param {{ cause?: string }} gap
  */
 export const isOnPurpose = ({ cause }) => cause === 'command';

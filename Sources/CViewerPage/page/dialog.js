@@ -3,7 +3,7 @@
 
 import { element } from './element.js';
 
-/** Closes what is open: a dialog acts on its page, which is being left. */
+/** Closes open dialogs when their page is left. */
 export function closeDialogs() {
     for (const dialog of document.querySelectorAll('dialog')) dialog.close();
 }

@@ -17,11 +17,11 @@ import { counted, duration } from './format.js';
  * @property {number} [fdatasyncSeconds]
  */
 
-/** Without an answer for so long a disk hangs, seconds. */
+/** A disk without a response for this long hangs, seconds. */
 const longestAnswer = 30;
 
 /**
- * What keeps it from being recorded to, by the names of the alerts.
+ * Problems of the disk that prevent recording, by the names of the alerts.
  * @param {Disk} disk
  * @returns {{ alert: string, text: string }[]}
  */

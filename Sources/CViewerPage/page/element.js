@@ -29,7 +29,7 @@ export function element(tag, properties = {}, ...children) {
 
 /**
  * A button.
- * @param {string} text What it does; the label as well where `properties` has an icon as its `textContent`.
+ * @param {string} text The action; the accessible label if `properties` has an icon as its `textContent`.
  * @param {() => void} act
  * @param {Record<string, any>} [properties]
  */
@@ -38,7 +38,7 @@ export function button(text, act, properties = {}) {
 }
 
 /**
- * Sets text only where it has changed: a screen reader hears no repetition, and nothing is laid out again.
+ * Sets text only if it has changed, so that screen readers do not repeat it, and no layout is triggered.
  * @param {Node} node
  * @param {string} text
  */

@@ -1,9 +1,9 @@
 // @ts-check
-// What happens at the collector, as it happens (`/api/v1/events`): one connection for the whole page.
+// Events of the collector (`/api/v1/events`): one connection for the whole page.
 
 import { account, get } from './api.js';
 
-/** What an event can be called (proto/openapi.yaml, /api/v1/events). */
+/** Event types (proto/openapi.yaml, /api/v1/events). */
 const names = ['status', 'session', 'sessionEnded', 'sessionChanged', 'sessionRemoved', 'source', 'sourceEnded',
     'segment', 'segmentFinished', 'segmentRemoved', 'gap', 'lost', 'job'];
 
@@ -19,10 +19,10 @@ let wait = shortestWait;
 let retrying = 0;
 let isOpen = false;
 
-/** A tab that nobody has seen for so long gives its connection back: browsers allow six to a host, for all tabs. Milliseconds. */
+/** A tab hidden for this long closes its connection: browsers allow six per host, over all tabs. Milliseconds. */
 const hiddenPatience = 30_000;
 let hiding = 0;
-/** What has happened meanwhile is not known: lists have to be read again. */
+/** Events may have been missed: lists must be read again. */
 let hasMissed = false;
 
 document.addEventListener('visibilitychange', () => {
@@ -46,12 +46,12 @@ function disconnect() {
 }
 
 /**
- * Hears of events; the connection is made with the first listener and goes with the last.
+ * Subscribes to events; the connection is opened with the first listener and closed with the last.
  *
- * Besides the viewer's own names there is `connection`, whose data is whether there is one.
+ * In addition to the viewer's event types there is `connection`, whose data is whether it is open.
  * @param {string} name
  * @param {(data: any) => void} hear Called with the event's JSON.
- * @returns {() => void} Stops hearing.
+ * @returns {() => void} Unsubscribes.
  */
 export function listen(name, hear) {
     const all = listeners.get(name) ?? new Set();
@@ -80,7 +80,7 @@ function setOpen(value) {
     tell('connection', value);
 }
 
-/** An event stream cannot say that it needs a log-in: who one is is asked for first. */
+/** An event stream cannot report that a log-in is needed: the account is requested first. */
 function begin() {
     retrying = setTimeout(() => void retry(account));
 }
@@ -112,10 +112,10 @@ function connect() {
 /** @param {() => Promise<unknown>} ask */
 async function retry(ask) {
     try {
-        // Shows the log-in form where that is what is missing.
+        // Shows the log-in form if a log-in is needed.
         await ask();
     } catch {
-        // No answer, or nobody logged in: the next attempt says so again.
+        // No response or no log-in: the next attempt reports it again.
     }
     if (!retrying) return;
     retrying = 0;

@@ -26,7 +26,7 @@ import { say } from './shell.js';
 const period = 2000;
 /** Points that move are not asked about, milliseconds. */
 const settle = 500;
-/** Exact sizes take the heads of all fragments: of a longer part it is said from what the sources take together. Seconds. */
+/** Exact sizes need all fragment headers: for a longer clip, the size is estimated from the sources' rates. Seconds. */
 const longestExact = 3600;
 /** How long a link works, seconds. */
 const lifetimes = [[3600, 'an hour'], [86400, 'a day'], [604800, 'a week'], [2592000, '30 days']];
@@ -48,14 +48,14 @@ export class ExportPanel {
         this.isPolling = false;
         /** Sources and part whose files are listed. */
         this.listed = '';
-        /** What can be exported, as it was listed last. */
+        /** The last listed choices. */
         this.choices = '';
         this.range = element('p', { className: 'range' });
         this.what = element('select', { 'aria-label': 'What is exported', onchange: () => this.#tellSize() });
         this.burns = element('input', { type: 'checkbox', onchange: () => this.#tellSize() });
         this.size = element('p', { className: 'size muted', role: 'status' });
         this.sizing = 0;
-        /** What the size is of. */
+        /** The clip whose size is shown. */
         this.sized = '';
         this.lifetime = element('select', { 'aria-label': 'How long the link works' },
             ...lifetimes.map(([seconds, text]) => element('option', { value: String(seconds), selected: seconds === 604800 }, `for ${text}`)));
@@ -136,7 +136,7 @@ export class ExportPanel {
         return [markIn !== null && `from=${timeText(markIn)}`, markOut !== null && `until=${timeText(markOut)}`].filter(Boolean);
     }
 
-    /** The names of what is exported. */
+    /** The names of the exported sources. */
     get #wanted() {
         const [layout, name] = this.what.value.split(' ');
         return layout === 'passthrough' ? [name] : this.place().sources;
@@ -161,7 +161,7 @@ export class ExportPanel {
         if (isExact) this.sizing = setTimeout(() => void this.#readSize(key), settle);
     }
 
-    /** @param {string} key What the size is of. */
+    /** @param {string} key The clip whose size is read. */
     async #readSize(key) {
         try {
             const response = await request(this.#path(), { method: 'HEAD' });
@@ -171,7 +171,7 @@ export class ExportPanel {
         }
     }
 
-    /** Where what is not encoded can be fetched. */
+    /** URL of a clip without transcoding. */
     #path() {
         const wanted = this.#wanted;
         if (this.what.value === 'files') {
@@ -198,7 +198,7 @@ export class ExportPanel {
         this.start.disabled = true;
         await this.#try(async () => {
             if (layout === 'files' && !burnsTime) {
-                // Made while it is sent. What is wrong is told before, not in a download that fails.
+                // The file is generated during the download: errors are reported before it starts.
                 const response = await request(this.#path(), { method: 'HEAD' });
                 element('a', { href: this.#path(), download: '' }).click();
                 return say(`The download of ${bytes(Number(response.headers.get('Content-Length')))} begins.`);

@@ -1,5 +1,5 @@
 // @ts-check
-// A dialog with a form: an error of what it does is said in it, and it stays.
+// A dialog with a form, which stays open and shows the error if its action fails.
 
 import { ApiError } from './api.js';
 import { openDialog } from './dialog.js';
@@ -33,6 +33,6 @@ export function askForm(title, content, action) {
             setText(take, action.text);
             take.disabled = false;
         } }, ...content, wrong,
-        // What cannot be taken back does not have the focus at first.
+        // An irreversible action does not have the focus at first.
         element('div', { className: 'buttons' }, button('Cancel', () => dialog.close(), { autofocus: isDanger }), take)));
 }

@@ -57,9 +57,9 @@ export function duration(seconds) {
 }
 
 /**
- * A place on a session's timeline: `1:23:45.678`; `3:05.250`.
+ * A session time: `1:23:45.678`; `3:05.250`.
  * @param {number} seconds
- * @param {number} [digits] After the point.
+ * @param {number} [digits] Decimals.
  */
 export function sessionTime(seconds, digits = 3) {
     // Rounded first: 59.9996 is 1:00.000, not 0:60.000.

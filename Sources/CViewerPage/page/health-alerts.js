@@ -1,5 +1,5 @@
 // @ts-check
-// What each alert means and what to do about it, in short: the runbook (deploy/README.md) has the same names with more text.
+// A short description of each alert, with what to do; the runbook (deploy/README.md) has more under the same names.
 
 /**
  * @type {Record<string, { means: string, act: string }>}

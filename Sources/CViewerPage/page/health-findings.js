@@ -1,5 +1,5 @@
 // @ts-check
-// What is wrong, in words: the conditions of deploy/monitoring/alerts.yaml, seen at once instead of after some minutes.
+// Current problems: the conditions of deploy/monitoring/alerts.yaml, without their delays.
 
 import { diskTroubles } from './disk-words.js';
 import { bytes, counted, duration, shortTime } from './format.js';
@@ -12,7 +12,7 @@ import { bytes, counted, duration, shortTime } from './format.js';
  * @property {string} [source]
  */
 
-/** Without a status for so long, no collector answers. Seconds. */
+/** Without a status for this long, the collector does not respond. Seconds. */
 export const silence = 5;
 
 /**

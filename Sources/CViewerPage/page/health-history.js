@@ -7,7 +7,7 @@ import { listen } from './events.js';
 /** @typedef {import('./live-tile.js').SourceStatus} SourceStatus */
 
 /**
- * What a collector does (proto/json/schema.json, "tributary top").
+ * The collector's status (proto/json/schema.json, "tributary top").
  * @typedef {object} SiteStatus
  * @property {string} version
  * @property {boolean} isReady
@@ -24,7 +24,7 @@ import { listen } from './events.js';
 
 /** An hour, second by second. */
 export const capacity = 3600;
-/** More are drawn by nobody. */
+/** Limit of sources. */
 const mostSources = 512;
 
 /** Values of the last hour; NaN where nothing is known. */
@@ -37,7 +37,7 @@ export class Series {
      * @param {number | undefined} value
      */
     put(second, value) {
-        // What was skipped is not known; after more than an hour nothing is.
+        // Skipped seconds are unknown, up to the whole hour.
         for (let skipped = Math.max(this.#last + 1, second - capacity + 1); skipped < second; skipped += 1) {
             // One second alone is the clocks' rounding.
             this.#values[skipped % capacity] = second - this.#last === 2 ? (value ?? NaN) : NaN;
@@ -47,7 +47,7 @@ export class Series {
     }
 
     /**
-     * Tells what was, as far as it is not known.
+     * Sets a past value that is unknown.
      * @param {number} second
      * @param {number} value
      */
@@ -67,9 +67,9 @@ export class Series {
     }
 
     /**
-     * How much a value that only grows has grown.
-     * @param {number} second Until then.
-     * @param {number} seconds For so long.
+     * Increase of a counter.
+     * @param {number} second End of the interval.
+     * @param {number} seconds Its length.
      */
     growth(second, seconds) {
         const last = this.at(second);
@@ -114,7 +114,7 @@ export class SourceHistory {
     bound = new Series();
     spool = new Series();
     lost = new Series();
-    /** How many gaps there are that nobody has asked for. */
+    /** Number of gaps that were not requested. */
     gaps = new Series();
 
     /**
@@ -131,10 +131,10 @@ export class SourceHistory {
     }
 
     /**
-     * Takes what the viewer remembers, where nothing else is known.
+     * Fills unknown values with those that the viewer has stored.
      * @param {Remembered} source
-     * @param {number} last When the last step began.
-     * @param {number} step Its seconds.
+     * @param {number} last Start of the last step.
+     * @param {number} step Duration of a step, seconds.
      * @param {number} now
      */
     fill(source, last, step, now) {
@@ -151,7 +151,7 @@ export class SourceHistory {
 }
 
 /**
- * What the viewer remembers of a source, the oldest step first (proto/openapi.yaml, "History").
+ * The viewer's history of a source, the oldest step first (proto/openapi.yaml, "History").
  * @typedef {{ name: string } & Record<'lagSeconds' | 'bitsPerSecond' | 'clockBoundSeconds' | 'spoolBytes' | 'lostSamples' | 'gaps', (number | null)[]>} Remembered
  */
 
@@ -166,10 +166,10 @@ export class History {
     second = -1;
     /** An hour before the page was opened. */
     #origin = performance.now() - capacity * 1000;
-    /** The oldest second of which something may be known. */
+    /** The oldest second with data. */
     #first = capacity;
 
-    /** Whole seconds, of which the first hour was before the page was opened. */
+    /** Whole seconds; the first hour is before the page was opened. */
     get now() {
         return Math.floor((performance.now() - this.#origin) / 1000);
     }
@@ -190,7 +190,7 @@ export class History {
         void this.#remember();
     }
 
-    /** Asks the viewer what was before. */
+    /** Requests the viewer's history. */
     async #remember() {
         try {
             const { stepSeconds, lastStepAgeSeconds, sources } = await get('/api/v1/history');
@@ -228,7 +228,7 @@ export class History {
 /** @type {History | undefined} */
 let history;
 
-/** The history of this page: there is one, from when it is asked for first. */
+/** The page's history, created on first use. */
 export function keptHistory() {
     history ??= new History();
     return history;

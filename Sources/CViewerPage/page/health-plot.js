@@ -46,7 +46,7 @@ export class Plot {
         const width = this.canvas.clientWidth;
         if (!width) return;
         this.#say(second, width);
-        // Begin, middle and end of what is drawn.
+        // Start, middle and end of the plot.
         [...this.axis.children].forEach((mark, index) => setText(mark, index === 2 ? 'now' : clockMinutes(new Date(Date.now() - (1 - index / 2) * span * 1000))));
         const scale = devicePixelRatio || 1;
         const [w, h] = [Math.round(width * scale), Math.round(height * scale)];

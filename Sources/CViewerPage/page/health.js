@@ -1,5 +1,5 @@
 // @ts-check
-// Health: `/health`. What `tributary top` shows, to look at, with the last hour.
+// Health: `/health`. The data of `tributary top`, as plots of the last hour.
 
 import { button, element, setText } from './element.js';
 import { bitRate, bytes, counted, duration, shortTime } from './format.js';
@@ -199,7 +199,7 @@ class HealthPage {
 }
 
 /**
- * One word for what a source does, as `tributary top` has it.
+ * A source's state in one word, as in `tributary top`.
  * @param {import('./health-history.js').SourceStatus} source
  */
 function stateOf(source) {

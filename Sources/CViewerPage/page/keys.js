@@ -9,7 +9,7 @@ import { button, element } from './element.js';
  * @typedef {object} Key
  * @property {string[]} keys As `KeyboardEvent.key` has them; a capital is a letter with shift, and other keys with shift have `Shift+` in front.
  * @property {string} [shown] How they are written in the list, separated by spaces.
- * @property {string} text What they do.
+ * @property {string} text Their action.
  * @property {(event: KeyboardEvent) => void} act
  */
 
@@ -34,7 +34,7 @@ export function useKeys(keys) {
         if (document.querySelector('dialog[open]')) return;
         const { target } = event;
         if (target instanceof Element && target.closest('input, select, textarea, [contenteditable]')) return;
-        // These press what has the focus.
+        // These keys activate the focused control.
         const isControl = target instanceof Element && target.closest('button, a, summary, label') !== null;
         if (isControl && (event.key === ' ' || event.key === 'Enter')) return;
         if (event.key.length === 1 && event.key !== ' ' && !areLettersOn()) return;
@@ -54,14 +54,14 @@ export function useKeys(keys) {
 function found(keys, event) {
     const { key, shiftKey } = event;
     if (key.length > 1) return keys.find((one) => one.keys.includes(shiftKey ? `Shift+${key}` : key));
-    // Caps lock is no shift. Signs are what they are, with whatever keys they are made.
+    // Caps lock is not shift. For signs, the modifier keys do not matter.
     const isLetter = key.toLowerCase() !== key.toUpperCase();
     const name = !isLetter ? key : shiftKey ? key.toUpperCase() : key.toLowerCase();
     return keys.find((one) => one.keys.includes(name));
 }
 
 /**
- * Shows what keys there are.
+ * Shows the list of keys.
  * @param {Pick<Key, 'keys' | 'shown' | 'text'>[]} keys
  */
 export function showKeys(keys) {

@@ -1,11 +1,11 @@
 // @ts-check
-// Which time of the session it is, how late a source comes, and which delay lets all be shown at the same instant. Values without I/O: every
-// method is told what time it is, in seconds of a clock that only goes forward.
+// The session's present time, the latency of a source, and the delay at which all sources can be shown at the same instant. Values
+// without I/O: every method gets the time, in seconds of a monotonic clock.
 
-/** Clocks of two computers drift: an observation counts for so long, seconds. */
+/** Lifetime of an observation, because clocks of two computers drift, seconds. */
 const observationLife = 30;
 
-/** The session's time now, by what has come earliest after it was captured. */
+/** The present session time, by the sample with the least latency. */
 export class SessionClock {
     /**
      * Largest differences of session time and local time, oldest first; each is larger than those after it.
@@ -34,19 +34,19 @@ export class SessionClock {
     }
 }
 
-/** What counts for a source's delay: the last seconds. */
+/** Window of a source's latency: the last seconds. */
 const needLife = 6;
 /**
- * No single wait weighs more, seconds: an interruption is not how a source usually is. Less than what may be uncovered of the time that counts,
- * or one interruption would decide.
+ * Maximum weight of a single wait, seconds, so that one interruption does not determine the result; less than the part of the window
+ * that may be uncovered.
  */
 const heaviest = 0.2;
-/** What was seen for less time says nothing, seconds. */
+/** Minimum observed time, seconds. */
 const leastSeen = 0.4;
-/** So much of the time what is shown has to be there. */
+/** Fraction of the window in which media must be available. */
 const covered = 0.96;
 
-/** How far behind now a source has to be shown so that its next fragment is there in time. */
+/** The delay at which a source's next fragment arrives in time. */
 export class NeedEstimate {
     /** @type {{ at: number, need: number, weight: number }[]} */
     #seen = [];
@@ -55,13 +55,13 @@ export class NeedEstimate {
     #active = 0;
 
     /**
-     * More has become available.
-     * @param {number} need How far what was there before was behind now, seconds: a picture later, and the player would have stood still.
-     * @param {number} came When it came; several that came together weigh as much as one.
-     * @param {number} most What is later than this is late, and waits for nobody.
+     * A fragment has arrived.
+     * @param {number} need Delay of the end of the previous media, seconds: with a smaller delay, playback would have stalled.
+     * @param {number} came Arrival; fragments that arrive together weigh as much as one.
+     * @param {number} most Limit of the delay; later media is late, and not waited for.
      */
     observe(need, came, most) {
-        // What comes first was kept for whoever comes, and says nothing.
+        // The first fragment was cached, and has no information.
         const weight = Math.max(0, Math.min(heaviest, came - this.#last));
         if (this.#last === Infinity || came > this.#last) this.#last = came;
         this.#active += weight;
@@ -85,24 +85,24 @@ export class NeedEstimate {
 
 /** The delay changes by so much a second, less than tiles can follow. */
 const slew = 0.06;
-/** What is a little too long stays: nobody sees it, and everybody sees unrest. Seconds. */
+/** Hysteresis, because small changes of the delay are more visible than the delay. Seconds. */
 const slack = 0.02;
 const muchTooLong = 0.1;
 /** A larger difference is jumped over. */
 const jump = 0.8;
 
-/** A delay that follows what is needed without jerks. */
+/** A delay that follows the required one smoothly. */
 export class SmoothDelay {
     /** @type {number | null} */
     value = null;
-    /** The rate at which what is shown goes on because of it. */
+    /** The resulting playback rate. */
     rate = 1;
     #last = 0;
 
     /**
      * @param {number | null} wanted
      * @param {number} now
-     * @param {number} [hurry] As much shorter it becomes a second while it is much too long.
+     * @param {number} [hurry] Maximum decrease per second while it is much too long.
      */
     follow(wanted, now, hurry = slew) {
         const elapsed = Math.min(1, Math.max(0.001, now - this.#last));
@@ -120,11 +120,11 @@ export class SmoothDelay {
 }
 
 /**
- * What to do about a difference between the picture that is shown and the one that should be.
+ * The correction of a difference between the shown and the wanted picture.
  * @param {number} error Shown minus wanted, seconds.
  * @param {number} most Largest correction of the rate.
- * @param {number} rate The rate at which the time that is wanted goes on.
- * @returns {number} The rate to play with.
+ * @param {number} rate The rate of the wanted time.
+ * @returns {number} The playback rate.
  */
 export function correction(error, most, rate) {
     const own = Math.abs(error) < 0.002 ? 0 : Math.max(-most, Math.min(most, 2 * error));

@@ -22,14 +22,14 @@ export function openCommands(source) {
     const turn = element('select', { 'aria-label': 'Rotation' });
     for (const value of [0, 90, 180, 270]) turn.append(element('option', { value: String(value) }, value ? `${value}° clockwise` : 'Not rotated'));
 
-    // `own` is what the device gives by itself; the interface has the same words.
+    // `own` is the device's default; the API has the same names.
     const size = element('input', { 'aria-label': 'Size', size: 12, autocomplete: 'off' });
     const frames = element('input', { 'aria-label': 'Frame rate', size: 8, placeholder: '25 or own', autocomplete: 'off' });
     const crop = element('input', { 'aria-label': 'Crop', size: 16, placeholder: 'WIDTHxHEIGHT+X+Y', autocomplete: 'off' });
     const mirror = element('select', { 'aria-label': 'Mirrored' }, element('option', { value: '' }, 'Not mirrored'), element('option', { value: 'yes' }, 'Mirrored'));
 
     /**
-     * @param {string} text What is done, in the past tense.
+     * @param {string} text The action, in the past tense.
      * @param {object} order
      */
     const send = async (text, order) => {
@@ -87,7 +87,7 @@ function row(title, ...controls) {
 }
 
 /**
- * Shows a value where nobody is typing another.
+ * Shows a value, unless the user is editing it.
  * @param {HTMLInputElement} field
  * @param {string} text
  */

@@ -1,5 +1,5 @@
 // @ts-check
-// The one answer that carries all live sources: asked for again when it ends, and not asked for while nobody sees the page.
+// The streaming response with all live sources: repeated when it ends, and closed while the page is hidden.
 
 import { ApiError, request } from './api.js';
 import { FrameReader } from './live-frames.js';
@@ -7,13 +7,13 @@ import { isLogInShown } from './login.js';
 
 const shortestWait = 500;
 const longestWait = 15_000;
-/** The viewer says something each second; without a word for so long the line is dead. Milliseconds. */
+/** The viewer sends a heartbeat each second; the connection is broken without data for this long. Milliseconds. */
 const patience = 6000;
 
 /**
  * @typedef {object} Hearing
  * @property {(frame: import('./live-frames.js').Frame) => void} take
- * @property {(state: 'open' | 'paused' | 'lost', text: string) => void} change What the connection does, in words.
+ * @property {(state: 'open' | 'paused' | 'lost', text: string) => void} change The state of the connection, with a message.
  */
 
 export class LiveConnection {
@@ -54,7 +54,7 @@ export class LiveConnection {
         this.#running = undefined;
     }
 
-    /** Nobody looks at a hidden tab: the viewer need not send anything. */
+    /** Hidden tabs need no data. */
     #look = () => {
         if (this.#isClosed) return;
         this.#stop();
@@ -66,12 +66,12 @@ export class LiveConnection {
         void this.#run();
     };
 
-    /** The network is back: no reason to wait any longer. */
+    /** The network is available again: retries immediately. */
     #hurry = () => {
         if (!this.#running) this.#look();
     };
 
-    /** Somebody has logged in: only now the viewer is asked for pictures. */
+    /** After a log-in, the response is expected again. */
     #askAgain = () => {
         if (this.#running) this.#watch(this.#running);
     };
@@ -92,7 +92,7 @@ export class LiveConnection {
             while (true) {
                 this.#watch(mine);
                 const { done, value } = await reader.read();
-                // What had come already when the page was left is for nobody.
+                // Data that arrives after the page was left is discarded.
                 if (done || this.#running !== mine) break;
                 for (const frame of frames.take(value)) this.#hearing.take(frame);
                 this.#wait = shortestWait;

@@ -1,5 +1,5 @@
 // @ts-check
-// One track of a source, live: a media element that is kept at the time of the session that it is told.
+// One live track of a source: a media element that follows a session time.
 
 import { correction, NeedEstimate } from './live-clock.js';
 import { canPlay, MediaBuffer } from './media-buffer.js';
@@ -9,10 +9,10 @@ import { codecsOf, keepRuns, keepTracks } from './movie-tracks.js';
 export const latest = 3;
 /** Farther away than this it jumps instead of hurrying. */
 const farAway = 0.35;
-/** Before what is buffered ends, so much has to be there for the browser to go on; it becomes more with each time that it stood still. */
+/** Browsers stall shortly before the end of the buffer; the margin grows with each stall. */
 const shortestMargin = 0.05;
 const longestMargin = 0.4;
-/** Largest correction of the rate: nobody sees a quarter for half a second, and hears a twentieth. */
+/** Maximum correction of the rate: a quarter is not visible for half a second, a twentieth not audible. */
 const mostCorrection = { video: 0.25, audio: 0.04 };
 /** After a failure it begins anew, not more often than that. Seconds. */
 const pause = 2;
@@ -26,13 +26,13 @@ export class Follower {
     #need = new NeedEstimate();
     #margin = shortestMargin + 0.02;
     /**
-     * End of what was buffered when something was appended last.
+     * End of the buffer at the last append.
      * @type {number | null}
      */
     #knownEnd = null;
     #now;
     /**
-     * What begins, kept to begin anew after a failure.
+     * The initialization segment, for a restart after a failure.
      * @type {{ header: import('./live-frames.js').FrameHeader, body: Uint8Array } | undefined}
      */
     #begin;
@@ -115,7 +115,7 @@ export class Follower {
         if (keepRuns(body, this.#tracks)) this.#buffer?.append(body);
     }
 
-    /** Something is missing: what comes next begins with a keyframe. */
+    /** Media is missing: the next fragment starts with a keyframe. */
     skipped() {
         this.#isWaitingForKeyframe = true;
         this.#knownEnd = null;
@@ -138,7 +138,7 @@ export class Follower {
     }
 
     /**
-     * End of what has come, session time; null: nothing has.
+     * End of the received media, session time; null without media.
      */
     get end() {
         return this.#buffer?.end ?? null;
@@ -150,9 +150,9 @@ export class Follower {
     }
 
     /**
-     * Goes to where it should be.
+     * Follows a time.
      * @param {number} target Session time.
-     * @param {number} rate At which it goes on.
+     * @param {number} rate Of the target time.
      */
     step(target, rate) {
         const ranges = this.#buffer?.buffered;
@@ -178,11 +178,11 @@ export class Follower {
             if (!isHere || at < ranges.end(last) - farAway) this.#seek(Math.max(ranges.start(last), ranges.end(last) - 0.05));
             this.#setRate(1);
         } else if (range === 0) {
-            // All that is there is newer: its first picture stands until its time has come.
+            // All media is later: its first picture is shown until its time.
             if (at < ranges.start(0) || at > ranges.start(0) + farAway) this.#seek(ranges.start(0));
             media.pause();
         } else {
-            // Something is missing there: the last picture before it stands.
+            // A gap: the last picture before it stays.
             const [start, end] = [ranges.start(range - 1), ranges.end(range - 1)];
             if (at < start - 0.05 || at > end + 0.05) this.#seek(Math.max(start, end - 0.05));
         }
@@ -203,7 +203,7 @@ export class Follower {
     #play() {
         if (!this.media.paused) return;
         this.media.play().catch((error) => {
-            // A page that nobody has touched may not make a sound; it is tried again.
+            // Browsers do not play audio before a user gesture; it is retried.
             if (this.kind === 'audio') console.warn(`no sound: ${error.message}`);
         });
     }

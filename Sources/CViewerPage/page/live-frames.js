@@ -30,10 +30,10 @@ export class FrameReader {
     #decoder = new TextDecoder();
 
     /**
-     * Takes what has come.
+     * Parses received data.
      * @param {Uint8Array} chunk
-     * @returns {Frame[]} What is complete.
-     * @throws {Error} When these are no frames.
+     * @returns {Frame[]} The complete frames.
+     * @throws {Error} If the data is malformed.
      */
     take(chunk) {
         this.#append(chunk);

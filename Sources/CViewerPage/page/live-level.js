@@ -8,7 +8,7 @@ import { canDecodeSound, soundTrack } from './sound-track.js';
 
 /** Levels that are kept until their time has come. */
 const mostLevels = 600;
-/** A level that is older than this is not what is there now, seconds. */
+/** An older level is outdated, seconds. */
 const stale = 1;
 /** Packets that wait in the decoder. */
 const mostDecoding = 50;

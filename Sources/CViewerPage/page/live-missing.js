@@ -1,5 +1,5 @@
 // @ts-check
-// What is missing of a source now, in words.
+// Current gaps of a source, as text.
 
 import { causeProperty, causeText } from './causes.js';
 import { clock, counted, duration } from './format.js';
@@ -19,7 +19,7 @@ import { clock, counted, duration } from './format.js';
 
 /** @typedef {{ text: string, colour: string }} Missing */
 
-/** So long after it ended a gap is still said, seconds. */
+/** A gap is shown for this long after its end, seconds. */
 const memory = 20;
 
 const kinds = /** @type {Record<string, string>} */ ({ video: 'picture', audio: 'sound packet' });

@@ -1,7 +1,7 @@
 // @ts-check
-// Which tiles of a wall are shown, where it has more than fit its size; they turn by themselves when that is asked for.
+// The pages of a wall with more tiles than fit, with optional automatic turning.
 
-/** What comes next is decoded before it is shown: keyframes may be some seconds apart. Milliseconds. */
+/** Tiles of the next page are decoded in advance, because keyframes may be seconds apart. Milliseconds. */
 const ahead = 4000;
 
 export class WallPages {

@@ -15,13 +15,13 @@ const ahead = 0.3;
 /** As many wait for the decoder, and in it. */
 const mostWaiting = 2000;
 const mostDecoding = 12;
-/** As many where the computer is behind: what is in the decoder already is decoded, however late it is. */
+/** Limit of pictures in the decoder if the computer is too slow: they are all decoded, however late. */
 const fewDecoding = 3;
-/** Later than this is behind, seconds. */
+/** A later picture counts as behind, seconds. */
 const behind = 0.25;
 /** Decoded pictures that wait for their time. */
 const mostDecoded = 30;
-/** Pictures of which it is remembered when they came: more than the decoder keeps. */
+/** Limit of pictures with a known arrival: more than the decoder queues. */
 const mostSent = 100;
 /** Between decoding and painting, seconds; more after each time that a picture came too late. */
 const shortestMargin = 0.02;
@@ -42,7 +42,7 @@ export class Painter {
     /** @type {(import('./live-samples.js').Picture & { came: number })[]} */
     #waiting = [];
     /**
-     * Of what the decoder has, by timestamp: when it came, and how long it was kept until its time had come. Seconds.
+     * Pictures in the decoder, by timestamp: arrival, and time in the queue. Seconds.
      * @type {Map<number, { came: number, held: number }>}
      */
     #sent = new Map();
@@ -55,7 +55,7 @@ export class Painter {
     #need = new NeedEstimate();
     #margin = shortestMargin + 0.02;
     #failedAt = -Infinity;
-    /** What is to be shown: at which session time when, and how fast it goes on. */
+    /** The wanted session time at a time of the page's clock, and its rate. */
     #target = { time: -Infinity, when: 0, rate: 1 };
     #now;
     #context;
@@ -70,12 +70,12 @@ export class Painter {
      */
     at = null;
     /**
-     * Session time of the recorded picture that stands there until the first live one; null: there is none.
+     * Session time of the recorded picture that is shown before the first live one; null without one.
      * @type {number | null}
      */
     recordedAt = null;
     /**
-     * End of what has been decoded, session time.
+     * End of the decoded pictures, session time.
      * @type {number | null}
      */
     end = null;
@@ -166,13 +166,13 @@ export class Painter {
         this.#pump();
     }
 
-    /** Something is missing: what comes next begins with a keyframe. */
+    /** Media is missing: the next fragment starts with a keyframe. */
     skipped() {
         this.#needsKeyframe = true;
     }
 
     /**
-     * Shows what was recorded, as long as nothing live is there.
+     * Shows a recorded picture until the first live one.
      * @param {import('./live-recorded.js').RecordedPicture} picture
      */
     showRecorded({ image, at }) {
@@ -192,15 +192,15 @@ export class Painter {
     #draw(image, across, down, [a, b, c, d]) {
         const [width, height] = [Math.abs(a * across + c * down), Math.abs(b * across + d * down)];
         if (this.canvas.width !== width || this.canvas.height !== height) Object.assign(this.canvas, { width, height });
-        // What is turned or mirrored lies beside the canvas, and is moved there.
+        // Rotation and mirroring move the picture off the canvas: it is translated back.
         this.#context?.setTransform(a, b, c, d, a + c < 0 ? width : 0, b + d < 0 ? height : 0);
         this.#context?.drawImage(image, 0, 0, across, down);
     }
 
-    /** Decodes what is to be shown soon. */
+    /** Decodes pictures that are due soon. */
     #pump() {
         const target = this.#targetNow();
-        // Of a backlog, only what comes after the last keyframe before its time will be seen.
+        // Of a backlog, only pictures after the last keyframe before the wanted time are shown.
         let start = this.#waiting.length - 1;
         while (start > 0 && !(this.#waiting[start].isKeyframe && this.#waiting[start].time <= target)) start -= 1;
         if (start > 0) this.dropped += this.#waiting.splice(0, start).length;
@@ -246,9 +246,9 @@ export class Painter {
     }
 
     /**
-     * Says what is to be shown.
+     * Sets the wanted time.
      * @param {number} time Session time.
-     * @param {number} rate At which it goes on.
+     * @param {number} rate Of the wanted time.
      */
     step(time, rate) {
         this.#target = { time, when: performance.now(), rate };
@@ -261,7 +261,7 @@ export class Painter {
         return this.#isBehind || (this.#decoder?.decodeQueueSize ?? 0) > mostDecoding / 2;
     }
 
-    /** Whether what should be seen now has come, and is not decoded yet. A source that is late itself is no matter of the computer. */
+    /** Whether due pictures have arrived and are not decoded yet. Late sources do not count. */
     get #isBehind() {
         return this.error < -behind && ((this.#waiting[0]?.time ?? Infinity) < this.#targetNow() || (this.#decoder?.decodeQueueSize ?? 0) > 1);
     }
@@ -276,7 +276,7 @@ export class Painter {
         const target = this.#targetNow();
         let index = this.#decoded.length - 1;
         while (index >= 0 && this.#decoded[index].timestamp / 1e6 > target) index -= 1;
-        // The first one stands until its time has come.
+        // The first picture is shown before its time.
         if (index < 0 && this.at === null && this.#decoded.length) index = 0;
         if (index < 0) return;
         const gone = this.#decoded.splice(0, index + 1);

@@ -4,11 +4,11 @@
 import { address, get, request } from './api.js';
 import { hasPictures } from './playback-coverage.js';
 
-/** A live picture mostly comes at once, and then nothing is asked for. Milliseconds. */
+/** Usually a live picture arrives within this time, and no request is needed. Milliseconds. */
 const patience = 120;
 /** A larger one would take the viewer longer than the keyframe. */
 const width = 640;
-/** What is recorded is asked for once for all tiles that begin together, milliseconds. */
+/** One request serves all tiles that start within this time, milliseconds. */
 const together = 1000;
 
 /** @typedef {{ image: ImageBitmap, at: number }} RecordedPicture At: session time, seconds. */
@@ -28,8 +28,8 @@ function overviewOf(session) {
 /**
  * @param {string} session
  * @param {string} source
- * @param {AbortSignal} signal It is not wanted any more.
- * @returns {Promise<RecordedPicture | undefined>} Undefined: there is none, or it is not wanted.
+ * @param {AbortSignal} signal Cancels the request.
+ * @returns {Promise<RecordedPicture | undefined>} Undefined if there is none, or after cancellation.
  */
 export async function recordedPicture(session, source, signal) {
     await new Promise((resolve) => setTimeout(resolve, patience));

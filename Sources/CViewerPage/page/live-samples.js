@@ -7,8 +7,8 @@ import { boxes, child, viewOf } from './movie-tracks.js';
  * @typedef {object} PictureTrack
  * @property {number} identifier
  * @property {number} timescale
- * @property {Uint8Array | undefined} description What a decoder has to be told: the content of `avcC` or `hvcC`.
- * @property {number} duration Of a sample, where its run does not say.
+ * @property {Uint8Array | undefined} description The decoder configuration: the content of `avcC` or `hvcC`.
+ * @property {number} duration Default duration of a sample.
  * @property {number} size
  * @property {number} flags
  * @property {Turn} turn

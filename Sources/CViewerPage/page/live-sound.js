@@ -5,7 +5,7 @@ import { element } from './element.js';
 import { Follower } from './live-follower.js';
 
 export class LiveSound {
-    /** Stands in the page, where it can be looked at; it has nothing to see. */
+    /** In the document for inspection, but invisible. */
     media = element('audio', { hidden: true });
     #follower;
     name;
@@ -13,7 +13,7 @@ export class LiveSound {
     /**
      * @param {string} name The source.
      * @param {() => number | null} now Session time.
-     * @param {import('./live-frames.js').Frame | undefined} begin What the source began with, as it came.
+     * @param {import('./live-frames.js').Frame | undefined} begin The source's initialization frame.
      */
     constructor(name, now, begin) {
         this.name = name;
@@ -46,7 +46,7 @@ export class LiveSound {
 
     /**
      * @param {number} target Session time.
-     * @param {number} rate At which it goes on.
+     * @param {number} rate Of the target time.
      */
     step(target, rate) {
         this.#follower.step(target, rate);

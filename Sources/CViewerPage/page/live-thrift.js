@@ -1,13 +1,13 @@
 // @ts-check
-// How the wall gives way when the computer cannot decode everything: small tiles show keyframes only, instead of all tiles standing still.
+// Load reduction if the computer cannot decode everything: small tiles show keyframes only, instead of all tiles stalling.
 
 /** How often the strain is looked at, seconds. */
 export const looking = 1;
 /** So many looks in a row have to be strained before something is given up. */
 const patience = 3;
-/** What was given up last takes so many looks to help: what waits for decoders is worked off first. */
+/** Checks until a reduction takes effect, because decoder queues are processed first. */
 const working = 4;
-/** After so long without strain more is tried again; twice as long each time that it was too much. Seconds. */
+/** Time without overload until more is tried again; doubled after each failure. Seconds. */
 const firstTrial = 30;
 const longestTrial = 600;
 /** A tile that drops more of its pictures does not keep up. */
@@ -23,7 +23,8 @@ export class Thrift {
     #trial = firstTrial;
 
     /**
-     * @param {{ shown: number, dropped: number, isBehind: boolean }[]} tiles Of those that decode everything: pictures since the last look.
+     * @param {{ shown: number, dropped: number, isBehind: boolean }[]} tiles Tiles that decode everything: pictures since the last
+     * check.
      * @param {number} now Seconds.
      * @returns {number} The level.
      */

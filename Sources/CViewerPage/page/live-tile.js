@@ -1,5 +1,5 @@
 // @ts-check
-// One source on the wall: its picture, and what there is to say about it.
+// One source on the wall: its picture and its state.
 
 import { element, setText } from './element.js';
 import { address } from './api.js';
@@ -20,7 +20,7 @@ const late = 5;
 /** Bounds of fragments that may still be shown. */
 const mostBounds = 400;
 
-/** What the collector says about a source once a second (proto/json/schema.json, "liveSource").
+/** The collector's status of a source, once a second (proto/json/schema.json, "liveSource").
  * @typedef {object} SourceStatus
  * @property {string} name
  * @property {boolean} isConnected
@@ -46,17 +46,17 @@ const mostBounds = 400;
 export class LiveTile {
     name;
     follower;
-    /** That its pictures belong to. */
+    /** The session of its pictures. */
     session = '';
     /** @type {Date | undefined} */
     zero;
     /** @type {SourceStatus | undefined} */
     status;
-    /** Whether the collector knows it: what has ended is not listed any more. */
+    /** Whether the status lists it; ended sources are not listed. */
     isListed = true;
-    /** What the page does instead of showing live pictures: `paused`, `lost`; empty: it shows them. */
+    /** Why no live pictures are shown: `paused`, `lost`; empty if they are. */
     hindrance = '';
-    /** Whether it is in the part of the wall that is seen; what is not is not decoded. */
+    /** Whether it is visible on the wall; invisible tiles are not decoded. */
     isSeen = true;
     #now;
     #missing = new MissingNow();
@@ -74,7 +74,7 @@ export class LiveTile {
     #shown = null;
     #quality = { shown: 0, dropped: 0 };
     /**
-     * What its pictures begin with, to begin anew in a media element.
+     * The initialization frame, for a restart with a media element.
      * @type {import('./live-frames.js').Frame | undefined}
      */
     #begin;
@@ -142,7 +142,7 @@ export class LiveTile {
         this.sound.replaceChildren(icon(isHeard ? 'sound' : 'silent'));
     }
 
-    /** What only media elements of this browser decode (H.265 in Firefox) is shown in one. */
+    /** Switches to a media element, for codecs that WebCodecs of this browser does not decode (H.265 in Firefox). */
     #useElement() {
         if (!(this.follower instanceof Painter) || !this.follower.trouble || !this.#begin) return;
         const { header, body } = this.#begin;
@@ -176,7 +176,7 @@ export class LiveTile {
     }
 
     /**
-     * Shows what was recorded until a live picture comes.
+     * Shows a recorded picture until the first live one.
      * @param {string} session
      */
     async #showRecorded(session) {
@@ -189,7 +189,7 @@ export class LiveTile {
         if (picture) follower.showRecorded(picture);
     }
 
-    /** Stands still. */
+    /** Freezes the picture. */
     pause() {
         this.follower.skipped();
         this.video?.pause();
@@ -199,7 +199,7 @@ export class LiveTile {
     see(isSeen) {
         if (isSeen === this.isSeen) return;
         this.isSeen = isSeen;
-        // What was left out is missing: it goes on with a keyframe.
+        // Pictures were skipped: continues with a keyframe.
         this.follower.skipped();
     }
 
@@ -271,7 +271,7 @@ export class LiveTile {
     }
 
     /**
-     * How well it keeps up, since the last call; undefined: nothing is decoded now, or not all.
+     * Decoding statistics since the last call; undefined if not everything is being decoded.
      * @returns {{ shown: number, dropped: number, isBehind: boolean } | undefined}
      */
     strain() {
@@ -289,14 +289,14 @@ export class LiveTile {
         return { shown: quality?.totalVideoFrames ?? 0, dropped: quality?.droppedVideoFrames ?? 0 };
     }
 
-    /** One word for what it does. */
+    /** The state in one word. */
     get state() {
         if (this.hindrance) return this.hindrance;
         if (!this.isSeen) return 'hidden';
         if (this.follower.trouble) return 'unsupported';
         const { status } = this;
         if (!this.isListed && (this.#isGone || !this.#heard)) return this.#heard ? 'ended' : 'waiting';
-        // The status comes once a second: what was heard since is newer.
+        // The status is sent once a second: media since then is newer.
         const isHeard = !this.#isGone && Date.now() - this.#heard < 1500;
         if (status && !status.isConnected && !isHeard) return status.isRecorded ? 'away' : 'ended';
         if (status?.isStopped) return 'stopped';
@@ -322,7 +322,7 @@ export class LiveTile {
         }
     }
 
-    /** Says what there is to say; called a few times a second. */
+    /** Updates the texts; called a few times a second. */
     draw() {
         this.#useElement();
         const { state } = this;

@@ -1,5 +1,5 @@
 // @ts-check
-// Above the wall: in step or fastest, with which delay, and what time is shown.
+// Toolbar of the wall: mode, delay, and the shown time.
 
 import { button, element, setText } from './element.js';
 import { clock, sessionTime, utc } from './format.js';

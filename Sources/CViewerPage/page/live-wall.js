@@ -1,5 +1,5 @@
 // @ts-check
-// All tiles: who is where, which instant they show, and whose sound is heard.
+// The wall of all tiles: layout, the shown time, and the selected sound.
 
 import { element } from './element.js';
 import { SessionClock, SmoothDelay } from './live-clock.js';
@@ -27,7 +27,7 @@ export class LiveWall {
     /** @type {Mode} */
     mode = 'step';
     /**
-     * The delay that somebody has chosen, seconds; null: it follows the slowest.
+     * The delay that the user has chosen, seconds; null: determined by the slowest source.
      * @type {number | null}
      */
     chosenDelay = null;
@@ -55,7 +55,7 @@ export class LiveWall {
      */
     #delays = new Map();
     /**
-     * What each source began with, for its sound.
+     * The initialization frame of each source, for its sound.
      * @type {Map<string, import('./live-frames.js').Frame>}
      */
     #begins = new Map();
@@ -70,7 +70,7 @@ export class LiveWall {
     #timers;
     #painting = 0;
     #observer = new ResizeObserver(() => this.layOut());
-    /** What comes into view soon is decoded already. */
+    /** Tiles that are about to become visible are decoded in advance. */
     #seeing = new IntersectionObserver((entries) => {
         for (const { target, isIntersecting } of entries) {
             for (const tile of this.tiles.values()) if (tile.root === target) tile.see(isIntersecting);
@@ -114,7 +114,7 @@ export class LiveWall {
         return now === null ? null : now - this.delay;
     }
 
-    /** How far behind now the tiles are, seconds. */
+    /** Delay of the shown time, seconds. */
     get delay() {
         return this.#delay.value ?? firstDelay;
     }
@@ -168,7 +168,7 @@ export class LiveWall {
         const sorted = [...this.tiles.values()].sort((one, other) =>
             place(one.name) - place(other.name) || one.name.localeCompare(other.name, undefined, { numeric: true }));
         this.tiles = new Map(sorted.map((tile) => [tile.name, tile]));
-        // Each is put in its place; those that are there already are not moved, which would interrupt them.
+        // Elements in their place are not moved, which would interrupt them.
         sorted.forEach((tile, index) => {
             if (this.root.children[index] !== tile.root) this.root.insertBefore(tile.root, this.root.children[index] ?? null);
         });
@@ -203,14 +203,14 @@ export class LiveWall {
         this.#delays.clear();
     }
 
-    /** The delay that lets everybody be in step, as far as they are not much too late. */
+    /** The delay at which all tiles can be in step, without those that are much too late. */
     get #slowest() {
         let most = null;
         let hasThrifty = false;
         for (const tile of this.tiles.values()) {
             if (!['live', 'waiting', 'recorded'].includes(tile.state)) continue;
             const { need, isThrifty } = tile.follower;
-            // Keyframes alone come whenever they come: nobody waits for them.
+            // Keyframes alone arrive irregularly, and are not waited for.
             if (isThrifty) hasThrifty = true;
             else if (need !== null && need < latest + 0.5) most = Math.max(most ?? 0, need);
         }
@@ -268,7 +268,7 @@ export class LiveWall {
     }
 
     /**
-     * Gives way where the computer cannot decode everything.
+     * Reduces the load if the computer cannot decode everything.
      * @param {number} seconds
      */
     #spare(seconds) {
@@ -365,9 +365,9 @@ export class LiveWall {
     }
 
     /**
-     * Lets a source be heard, or nobody any more.
+     * Plays the sound of a source, or stops it.
      * @param {string} name
-     * @returns {boolean} Whether it is heard now.
+     * @returns {boolean} Whether it is playing now.
      */
     listen(name) {
         const before = this.#sound?.name;

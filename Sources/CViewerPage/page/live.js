@@ -18,7 +18,7 @@ import { navigate } from './main.js';
 import { titleNow } from './session-name.js';
 import { say, setTitle } from './shell.js';
 
-/** The collector says what it does once a second; without a word for so long there is none. Milliseconds. */
+/** The collector's status is sent once a second; without it for this long, the collector is unreachable. Milliseconds. */
 const patience = 5000;
 
 /** @type {import('./main.js').Open} */
@@ -201,7 +201,7 @@ class LivePage {
     }
 
     /**
-     * Says what keeps it from being recorded: the pictures look well all the same.
+     * Shows why nothing is recorded, which live pictures do not reveal.
      * @param {{ isReady: boolean, disk: import('./disk-words.js').Disk }} status
      */
     #tellTrouble({ isReady, disk }) {

@@ -7,11 +7,11 @@ import { element } from './element.js';
 /** @type {{ dialog: HTMLDialogElement, done: Promise<void> } | undefined} */
 let open;
 
-/** Somebody had logged in on this page: the next form says that this has ended. */
+/** The page had a log-in: the next form says that it has ended. */
 let hadLogIn = false;
 
 /**
- * Shows the form until somebody has logged in; who asks meanwhile waits for the same one.
+ * Shows the form until a log-in succeeds; concurrent callers share it.
  * @returns {Promise<void>}
  */
 export function logIn() {
@@ -19,14 +19,14 @@ export function logIn() {
     return open.done;
 }
 
-/** Waits while the form is shown: what is asked for meanwhile would be refused. */
+/** Waits while the form is shown: requests would be refused. */
 export async function awaitLogIn() {
     await open?.done;
 }
 
 export const isLogInShown = () => open !== undefined;
 
-/** The viewer has answered somebody who has logged in. */
+/** A request with a log-in has succeeded. */
 export function noteLogIn() {
     hadLogIn = true;
 }
@@ -55,7 +55,7 @@ function show() {
         succeed = resolve;
         fail = reject;
     });
-    // Who leaves the page need not be told that the form has gone.
+    // Nothing is reported when the page is left.
     done.catch(() => {});
     form.addEventListener('submit', async (event) => {
         event.preventDefault();
@@ -69,7 +69,7 @@ function show() {
         await pause(send, flaw.seconds, () => dialog.isConnected);
         send.disabled = false;
     });
-    // Without a log-in there is nothing behind the form. Escape would close it, the second time at the latest.
+    // Without a log-in there is no page to return to. Escape would close the dialog, at the latest the second time.
     dialog.addEventListener('keydown', (event) => {
         if (event.key === 'Escape') event.preventDefault();
     });
@@ -90,7 +90,7 @@ function show() {
 }
 
 /**
- * Counts the seconds on a button that cannot be pressed meanwhile.
+ * Counts down the seconds on a disabled button.
  * @param {HTMLButtonElement} button
  * @param {number} seconds
  * @param {() => boolean} isShown
@@ -105,7 +105,7 @@ async function pause(button, seconds, isShown) {
 }
 
 /**
- * Somebody may have logged in in another tab meanwhile.
+ * Checks for a log-in in another tab.
  * @param {HTMLDialogElement} dialog
  */
 async function lookElsewhere(dialog) {

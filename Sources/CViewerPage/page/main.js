@@ -1,5 +1,5 @@
 // @ts-check
-// The page's entrance: which address is shown by which module.
+// The page's entry point: routes URLs to modules.
 
 import { account, ApiError, isSameAccount } from './api.js';
 import { closeDialogs } from './dialog.js';
@@ -9,11 +9,11 @@ import { markPlace, say, setTitle, showHeader, showZone } from './shell.js';
 import { takeZone, withZone } from './zone.js';
 
 /**
- * What a picture's source is doing, as `window.tributary.state()` answers it.
+ * State of a source's picture, as `window.tributary.state()` returns it.
  * @typedef {object} SourceState
- * @property {number | null} at Session time of the picture that is shown, seconds; null: none is shown.
+ * @property {number | null} at Session time of the shown picture, seconds; null without a picture.
  * @property {number | null} bound Error bound of that time, seconds.
- * @property {number | null} lag How long ago that picture was captured, seconds; null where that says nothing.
+ * @property {number | null} lag Time since the capture of that picture, seconds; null if unknown.
  * @property {string} state One word.
  */
 
@@ -27,9 +27,9 @@ import { takeZone, withZone } from './zone.js';
 
 /**
  * @typedef {object} Page
- * @property {() => void} close Stops everything that the page has started.
+ * @property {() => void} close Stops the page's activities.
  * @property {() => PageState} state
- * @property {(location: Location) => boolean} [move] The same page at another place; false: it has to be opened again.
+ * @property {(location: Location) => boolean} [move] Navigates within the page; false if it must be opened again.
  */
 
 /** @typedef {(root: HTMLElement, location: Location) => Page | Promise<Page>} Open */
@@ -51,12 +51,12 @@ const places = [
 let page;
 /** @type {(typeof places)[number] | undefined} */
 let shown;
-/** Counts what was opened, so that what comes too late is thrown away. */
+/** Counts opened pages, to discard late results. */
 let turn = 0;
 
 /**
- * Opens what the address says.
- * @param {boolean} [isAnew] Also where the same page could go there by itself.
+ * Opens the page of the URL.
+ * @param {boolean} [isAnew] Also if the page could navigate by itself.
  */
 async function show(isAnew = false) {
     const mine = ++turn;
@@ -87,7 +87,7 @@ async function show(isAnew = false) {
         page = opened;
     } catch (error) {
         if (mine !== turn) return;
-        // What the viewer answers is said on the page; anything else is a fault of the page.
+        // Errors of the viewer are shown on the page; others are bugs of the page.
         if (!(error instanceof ApiError)) console.error(error);
         const text = error instanceof Error ? error.message : String(error);
         root.replaceChildren(element('p', { className: 'empty' }, `The page cannot be shown: ${text}`));
@@ -96,9 +96,9 @@ async function show(isAnew = false) {
 }
 
 /**
- * Goes to another address of the page.
+ * Navigates to a URL of the page.
  * @param {string} address
- * @param {boolean} [isAnew] What is there has changed, although it has the same address.
+ * @param {boolean} [isAnew] Its content has changed, although the URL is the same.
  */
 export function navigate(address, isAnew = false) {
     history.pushState(null, '', withZone(address));
@@ -109,7 +109,7 @@ export function navigate(address, isAnew = false) {
 /** @type {import('./api.js').Account | undefined} */
 let reader;
 
-/** Who logs in again goes on where they were. Somebody else may see and do other things: the page is opened anew. */
+/** After a log-in with the same account, the page continues. Another account has other rights: the page is opened again. */
 async function lookWhoReads() {
     try {
         const now = await account();

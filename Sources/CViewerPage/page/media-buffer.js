@@ -1,10 +1,10 @@
 // @ts-check
-// A media element that is fed with fragments (Media Source Extensions): what is appended waits its turn, and the past is forgotten.
+// A media element with Media Source Extensions: queues fragments for appending, and removes old media.
 
-/** Behind the picture that is shown so much is kept, seconds; removed when it has become more. */
+/** Media before the shown picture that is kept, seconds. */
 const keptBehind = 15;
 const mostBehind = 25;
-/** What waits to be appended: more means that the browser does not take anything in any more. */
+/** Limit of queued bytes, beyond which the browser has stopped appending. */
 const mostWaiting = 24 << 20;
 
 /** Safari on iPhones has only the managed one. */
@@ -66,7 +66,7 @@ export class MediaBuffer {
     }
 
     /**
-     * What follows is coded so.
+     * Starts a new initialization segment.
      * @param {string} codecs
      * @param {Uint8Array} bytes The initialization section.
      */
@@ -88,7 +88,7 @@ export class MediaBuffer {
         return this.#buffer.buffered;
     }
 
-    /** End of what is buffered, seconds; null: nothing is. */
+    /** End of the buffer, seconds; null if it is empty. */
     get end() {
         const ranges = this.buffered;
         return ranges?.length ? ranges.end(ranges.length - 1) : null;
@@ -129,7 +129,7 @@ export class MediaBuffer {
     };
 
     /**
-     * All fragments that wait, as one piece; or what begins.
+     * All queued fragments as one piece, or an initialization segment.
      * @param {Waiting} first
      */
     #nextBytes(first) {
@@ -176,7 +176,7 @@ export class MediaBuffer {
         this.#type = type;
     }
 
-    /** Forgets what is long past. */
+    /** Removes old media. */
     #trim() {
         const ranges = this.buffered;
         if (!ranges?.length || !this.#buffer) return;

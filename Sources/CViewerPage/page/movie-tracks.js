@@ -20,7 +20,7 @@ export function codecsOf(codecs, kind) {
 }
 
 /**
- * The boxes between two places.
+ * The boxes between two offsets.
  * @param {DataView} view
  * @param {number} from
  * @param {number} until
@@ -74,7 +74,7 @@ export const viewOf = (bytes) => new DataView(bytes.buffer, bytes.byteOffset, by
  * Keeps the tracks of one kind in an initialization section, in place.
  * @param {Uint8Array} bytes
  * @param {TrackKind} kind
- * @returns {Set<number>} Their identifiers; empty: there is none.
+ * @returns {Set<number>} Their identifiers; empty without such a track.
  */
 export function keepTracks(bytes, kind) {
     const view = viewOf(bytes);
@@ -106,7 +106,7 @@ export function keepTracks(bytes, kind) {
  * Keeps tracks in a fragment, in place.
  * @param {Uint8Array} bytes
  * @param {Set<number>} kept
- * @returns {boolean} Whether it has any of them.
+ * @returns {boolean} Whether it has samples of them.
  */
 export function keepRuns(bytes, kept) {
     const view = viewOf(bytes);

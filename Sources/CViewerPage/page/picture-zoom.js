@@ -1,6 +1,6 @@
 // @ts-check
-// Digital zoom of one picture, live or recorded: by wheel with Control (as touchpads send a pinch), two fingers and keys. What is enlarged is
-// dragged. Without Control, the wheel does what it did before.
+// Digital zoom of one picture, live or recorded: by wheel with Control (which touchpads send for a pinch), two fingers, and keys. An
+// enlarged picture can be dragged. Without Control, the wheel scrolls.
 
 import { element, setText } from './element.js';
 
@@ -11,7 +11,7 @@ const step = 1.5;
 const wheelFactor = 1.0015;
 /** A pointer that moved less than this has clicked, CSS pixels. */
 const clickDistance = 5;
-/** What the keys move, as a part of what is seen. */
+/** Step of the keys, as a fraction of the visible part. */
 const keyPart = 0.2;
 
 /** @type {Record<string, [number, number]>} */
@@ -20,7 +20,7 @@ const arrows = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], Arrow
 export class PictureZoom {
     /** 1: the whole picture. */
     scale = 1;
-    /** The middle of what is seen, as parts of the picture's width and height. */
+    /** Centre of the visible part, as fractions of the picture's size. */
     x = 0.5;
     y = 0.5;
     /** @type {Map<number, { x: number, y: number }>} */
@@ -29,9 +29,9 @@ export class PictureZoom {
 
     /**
      * @param {string} name Of the source.
-     * @param {HTMLElement} frame What cuts the picture, and takes wheel and pointers.
+     * @param {HTMLElement} frame Clips the picture, and receives wheel and pointer events.
      * @param {HTMLElement} picture
-     * @param {HTMLElement} tile What has the focus, for the keys.
+     * @param {HTMLElement} tile Has the focus for the keys.
      */
     constructor(name, frame, picture, tile) {
         this.frame = frame;
@@ -45,9 +45,9 @@ export class PictureZoom {
         frame.addEventListener('pointerdown', (event) => this.#press(event));
         frame.addEventListener('pointermove', (event) => this.#drag(event));
         for (const kind of /** @type {const} */ (['pointerup', 'pointercancel'])) frame.addEventListener(kind, (event) => this.#pointers.delete(event.pointerId));
-        // What was a drag is no click.
+        // A drag is not a click.
         frame.addEventListener('click', (event) => {
-            // The keyboard's clicks have no place.
+            // Clicks by keyboard have no position.
             if (event.detail === 0 || this.#moved < clickDistance || this.whole.contains(/** @type {Node} */ (event.target))) return;
             event.stopPropagation();
             event.preventDefault();

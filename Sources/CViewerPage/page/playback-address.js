@@ -1,9 +1,9 @@
 // @ts-check
-// The address holds what is shown: `/sessions/NAME?at=83.5&sources=a,b`. Copied, it opens the same picture.
+// The URL contains the state: `/sessions/NAME?at=83.5&sources=a,b`. A copied URL opens the same picture.
 
 import { withZone } from './zone.js';
 
-/** Browsers refuse to be told more often, milliseconds. */
+/** Browsers limit the rate of updates, milliseconds. */
 const leastPause = 400;
 
 /**

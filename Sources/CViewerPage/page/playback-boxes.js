@@ -1,8 +1,8 @@
 // @ts-check
-// Boxes of recorded files (ISO/IEC 14496-12): what decoders need of one track, and when its samples are presented.
+// Parses recorded files (ISO/IEC 14496-12): the decoder configuration of one track, and the presentation times of its samples.
 //
-// A file has pictures and sound, and a media element shows only what is there of both. One track alone is appended to each, so that a gap of the
-// sound hides no picture: boxes of other tracks become `free` boxes of the same size, and no offset changes.
+// A media element plays only ranges where all of its tracks have media. So each element gets a single track, and a gap of the audio
+// does not hide pictures: boxes of other tracks become `free` boxes of the same size, which keeps all offsets.
 
 /** @typedef {'video' | 'audio'} Kind */
 
@@ -11,11 +11,11 @@
  * @typedef {object} Track
  * @property {number} id
  * @property {number} timescale
- * @property {number} shift What the edit list adds to presentation times, seconds.
+ * @property {number} shift Added to presentation times by the edit list, seconds.
  * @property {string} codec `avc1.64001e`
- * @property {number} sampleDuration Where a fragment says none, in ticks.
+ * @property {number} sampleDuration Default of a fragment, in ticks.
  * @property {number} sampleFlags
- * @property {Uint8Array} bytes The section with this track alone, without its edit list.
+ * @property {Uint8Array} bytes The initialization segment with this track only, without its edit list.
  */
 
 /**
@@ -23,10 +23,10 @@
  * @typedef {object} Fragments
  * @property {number[]} starts
  * @property {number[]} ends
- * @property {number | null} origin Where the file's timeline begins, session time; null: nothing says so.
- * @property {number[]} boundStarts When another error bound begins to hold.
+ * @property {number | null} origin Start of the file's timeline, session time; null if unknown.
+ * @property {number[]} boundStarts Start of each error bound.
  * @property {number[]} bounds Error bounds, seconds.
- * @property {Uint8Array[]} parts What is to be appended.
+ * @property {Uint8Array[]} parts Data to append.
  */
 
 /** The record of a fragment (`FragmentRecord` in the module Archive): its user type. */
@@ -175,7 +175,7 @@ function readTrack(view, box, movieTimescale, bytes) {
 }
 
 /**
- * What an edit list adds to presentation times, seconds (§8.6.6).
+ * The shift of presentation times by an edit list, seconds (§8.6.6).
  * @param {DataView} view
  * @param {Box} list
  * @param {number} movieTimescale
@@ -257,7 +257,7 @@ function audioObjectType(view, box) {
 }
 
 /**
- * The fragments of a segment: what is to be appended of them, and when their samples are presented.
+ * The fragments of a segment: the data to append, and the presentation times of its samples.
  * @param {ArrayBuffer} buffer `moof` and `mdat` boxes, and others between them. Boxes of other tracks are blanked in it.
  * @param {Track} track
  * @returns {Fragments}

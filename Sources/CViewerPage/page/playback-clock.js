@@ -8,9 +8,9 @@ export class PlaybackClock {
         this.set = at;
         this.since = performance.now();
         this.rate = 1;
-        /** Somebody wants it to run. */
+        /** The user has started playback. */
         this.isPlaying = false;
-        /** It stands still until what it needs is there. */
+        /** Playback is waiting for media. */
         this.isHeld = false;
     }
 

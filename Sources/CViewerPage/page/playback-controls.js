@@ -53,7 +53,7 @@ export class PlaybackControls {
             onchange: () => actions.rate(Number(this.speed.value)) },
         ...speeds.map((rate) => element('option', { value: String(rate), selected: rate === 1 }, speedText(rate))));
         this.sound = element('select', { 'aria-label': 'Sound', title: 'Whose sound is heard', onchange: () => actions.sound(this.sound.value) });
-        /** What is known of the session, for what is typed. */
+        /** The session's extent, for parsing input. */
         this.extent = { start: 0, end: 0 };
         this.now = 0;
         this.place = this.#field('place', 'Place in the session', 'Session time: 83.5 or 1:23.5', (text) => this.#sessionTime(text), actions.seek);
@@ -87,18 +87,18 @@ export class PlaybackControls {
     }
 
     /**
-     * A field that shows a time, and goes to what is typed into it.
+     * A field that shows a time, and seeks to the entered one.
      * @param {string} className
      * @param {string} label
      * @param {string} title
-     * @param {(text: string) => number | string} read Session time, or what is wrong with the text.
+     * @param {(text: string) => number | string} read Session time, or the error in the text.
      * @param {(time: number) => void} seek
      */
     #field(className, label, title, read, seek) {
         const field = element('input', { className: `${className} figures`, 'aria-label': label, title, size: 12, autocomplete: 'off', spellcheck: false });
         field.addEventListener('change', () => {
             const time = read(field.value);
-            // What was refused stays, to be corrected.
+            // Invalid input stays, to be corrected.
             if (typeof time === 'string') return say(time);
             seek(time);
             field.blur();
@@ -154,7 +154,7 @@ export class PlaybackControls {
         if (this.speed.value !== rate) this.speed.value = rate;
         this.extent = player.extent;
         this.now = playing.now;
-        // What somebody types is not written over.
+        // Does not overwrite input that is being edited.
         const show = (/** @type {HTMLInputElement} */ field, /** @type {string} */ text) => {
             if (document.activeElement !== field && field.value !== text) field.value = text;
         };

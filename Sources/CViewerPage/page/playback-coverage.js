@@ -1,5 +1,5 @@
 // @ts-check
-// What of each source is recorded, growing and missing (`/coverage`), and questions about it.
+// Recorded spans, growth and gaps of each source (`/coverage`), and queries of them.
 
 import { address, get } from './api.js';
 

@@ -5,11 +5,11 @@
 const strongest = 0.1;
 /** An error of a second is corrected by so much, before the limit. */
 const steepness = 2;
-/** Nobody sees less, seconds at normal speed. */
+/** Smaller deviations are invisible, seconds at normal speed. */
 const still = 0.004;
 /** Farther than this it jumps, seconds at normal speed. */
 const far = 0.3;
-/** How long a jump takes while the clock goes on, seconds. */
+/** Duration of a seek while the clock runs, seconds. */
 const jumpSeconds = 0.04;
 
 /** Speeds at which browsers play. */

@@ -1,5 +1,5 @@
 // @ts-check
-// What can be fetched of one source: the segments of its playlist (RFC 8216), in the order of time.
+// The available segments of one source, from its playlist (RFC 8216), in the order of time.
 
 import { address, ApiError, request } from './api.js';
 
@@ -29,7 +29,7 @@ export class MediaIndex {
         this.zero = zero;
         /** @type {Segment[]} */
         this.segments = [];
-        /** What can be played is known, though it may be nothing. */
+        /** The playlist has been read; it may be empty. */
         this.isRead = false;
         /** Nothing will be added. */
         this.isComplete = false;
@@ -106,7 +106,7 @@ export class MediaIndex {
     }
 
     /**
-     * The number of the segment that has what is shown at a time: the last that begins before it; −1: none does.
+     * The index of the segment that is shown at a time: the last one that starts before it; −1 if there is none.
      * @param {number} time
      */
     at(time) {

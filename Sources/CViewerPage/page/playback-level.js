@@ -11,13 +11,13 @@ import { canDecodeSound, soundTrack } from './sound-track.js';
 
 /** @typedef {import('./playback-index.js').Segment} Segment */
 
-/** The loudest of so long is shown, seconds at normal speed. */
+/** The peak of this interval is shown, seconds at normal speed. */
 const span = 0.05;
-/** Segments are decoded so long before they are shown, seconds at normal speed. */
+/** Segments are decoded this long in advance, seconds at normal speed. */
 const ahead = 4;
 /** Segments whose levels are kept: a minute of 20 ms packets each is 50 kB. */
 const mostSegments = 16;
-/** Packets that wait in the decoder, and how often it is asked, milliseconds. */
+/** Limit of packets in the decoder, and its polling interval, milliseconds. */
 const mostDecoding = 50;
 const decodingBeat = 10;
 /** Pause after a failure, milliseconds. */
@@ -101,7 +101,7 @@ export class PlaybackLevel {
         const found = track && soundTrack(track.bytes, track.codec === 'Opus' ? 'opus' : track.codec);
         if (!track || !found || !(await AudioDecoder.isConfigSupported(found.configuration)).supported) return [];
         const read = readFragments(media, track);
-        // The same place as for pictures (playback-media.js).
+        // The same offset as for pictures (playback-media.js).
         const origin = (read.origin ?? segment.start - (read.starts[0] ?? 0)) + track.shift;
         /** @type {Levels} */
         const levels = [];
@@ -113,12 +113,12 @@ export class PlaybackLevel {
 }
 
 /**
- * Decodes packets, and says each to `take`.
+ * Decodes packets, and passes each result to `take`.
  * @param {AudioDecoderConfig} configuration
  * @param {import('./live-samples.js').Picture[]} packets
  * @param {AbortSignal} signal
  * @param {(data: AudioData) => void} take
- * @throws What the decoder has refused.
+ * @throws The decoder's error.
  */
 async function decode(configuration, packets, signal, take) {
     /** @type {unknown} */

@@ -9,7 +9,7 @@ import { say } from './shell.js';
 
 /** Marks that are listed; the timeline shows all. */
 const mostLines = 100;
-/** What the viewer takes, bytes of UTF-8. */
+/** Limit of the viewer, bytes of UTF-8. */
 const longestText = 512;
 
 /**
@@ -40,7 +40,7 @@ export class MarkPanel {
             this.isOperator = role === 'operator';
             this.#draw();
         }).catch(() => {
-            // Whoever asks for more is told what is wrong.
+            // Later requests report the error.
         });
         this.#draw();
         void this.read();

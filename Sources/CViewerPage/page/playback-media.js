@@ -1,7 +1,7 @@
 // @ts-check
 // One track of a source in a media element: fetches segments around a time and appends them (Media Source Extensions).
 //
-// The element's time is session time less `base`, for every source alike: a file's origin is its samples' `timestampOffset`.
+// The element's time is session time minus `base`, for every source: the `timestampOffset` of samples is their file's origin.
 
 import { ApiError, request } from './api.js';
 import { readFragments, readInitialization } from './playback-boxes.js';
@@ -10,7 +10,7 @@ import { SampleTable, segmentKey } from './playback-samples.js';
 /** @typedef {import('./playback-index.js').Segment} Segment */
 /** @typedef {import('./playback-boxes.js').Track} Track */
 
-/** What is kept ready from the time that is wanted on, seconds at normal speed. */
+/** Media buffered from the wanted time on, seconds at normal speed. */
 const ahead = 8;
 /** Memory of one element, bytes; all of them together have `totalBytes`. */
 const usualBytes = 60e6;
@@ -19,7 +19,7 @@ const totalBytes = 480e6;
 const pause = 2000;
 /** Minimum length of a gap between samples; seconds. */
 const gap = 0.25;
-/** A decoder that gives up twice within this time in the same segment will not decode it, milliseconds. */
+/** A decoder that fails twice within this time in the same segment cannot decode it, milliseconds. */
 const suspicion = 60_000;
 
 /** Whether media may come from the object store, where the viewer redirects to it. */
@@ -52,7 +52,7 @@ export async function fetchMedia(path, range, signal) {
  */
 export const byteRange = (segment) => `bytes=${segment.offset}-${segment.offset + segment.size - 1}`;
 
-/** The browser has refused what was appended. */
+/** The browser has rejected appended media. */
 class Undecodable extends Error {}
 
 /** @returns {import('./playback-samples.js').Samples} */
@@ -94,9 +94,9 @@ export class TrackMedia {
         this.isAbsent = false;
         /** The codec that this browser cannot decode; empty: none. */
         this.unsupported = '';
-        /** @type {Map<string, { size: number, start: number, end: number, when: number }>} What is appended, by segment. */
+        /** @type {Map<string, { size: number, start: number, end: number, when: number }>} Appended segments. */
         this.appended = new Map();
-        /** @type {Set<string>} Segments that this browser cannot decode: nobody fetches them or waits for them again. */
+        /** @type {Set<string>} Segments that this browser cannot decode, which are neither fetched nor waited for again. */
         this.broken = new Set();
         /** @type {Map<string, number>} When a decoder has given up, by the segment that it was in. */
         this.suspected = new Map();
@@ -126,7 +126,7 @@ export class TrackMedia {
         this.#open();
     }
 
-    /** Gives the element a source that has nothing yet. */
+    /** Gives the element an empty media source. */
     #open() {
         const Source = /** @type {typeof MediaSource | undefined} */ (
             Reflect.get(window, 'ManagedMediaSource') ?? window.MediaSource);
@@ -161,7 +161,7 @@ export class TrackMedia {
     }
 
     /**
-     * Where the pictures are wanted, and how fast they will go on from there.
+     * Sets the wanted time and speed.
      * @param {number} time Session time.
      * @param {number} speed Below 0: backwards; 0: paused.
      */
@@ -171,14 +171,14 @@ export class TrackMedia {
         const { loading } = this;
         if (loading) {
             const segment = this.index.segments[loading.number];
-            // What is fetched for another place only delays.
+            // Fetches for other times only cause delay.
             if (segment && (segment.end < time - 2 * ahead || segment.start > time + 4 * ahead)) loading.abort.abort();
         }
         void this.#pump();
     }
 
     /**
-     * Whether the media element has what is shown at a time.
+     * Whether the media element has the sample of a time.
      * @param {import('./playback-samples.js').Sample} sample
      */
     has(sample) {
@@ -207,9 +207,9 @@ export class TrackMedia {
     }
 
     /**
-     * Whether what is shown at a time cannot be decoded.
+     * Whether the sample of a time cannot be decoded.
      * @param {number} time
-     * @param {import('./playback-samples.js').Sample | null | undefined} sample The one of that time.
+     * @param {import('./playback-samples.js').Sample | null | undefined} sample The sample at that time.
      */
     isBroken(time, sample) {
         if (sample && time <= sample.end + gap && this.broken.has(sample.key)) return true;
@@ -219,7 +219,7 @@ export class TrackMedia {
     }
 
     /**
-     * The numbers of the segments that are wanted now, the most urgent first.
+     * The indices of the segments to fetch now, the most urgent first.
      * @returns {number[]}
      */
     wanted() {
@@ -261,7 +261,7 @@ export class TrackMedia {
             this.#finish();
         } catch (error) {
             if (!(error instanceof DOMException && error.name === 'AbortError')) {
-                // What else fails of a source that has closed only follows from that.
+                // Further errors of a closed source are consequences.
                 if (!this.isSpent) this.failure = error instanceof Error ? error.message : String(error);
                 this.retryAt = performance.now() + pause;
                 if (error instanceof Error && Reflect.get(error, 'status') === 404) {
@@ -309,7 +309,7 @@ export class TrackMedia {
             this.broken.add(key);
             return;
         }
-        // Nothing but files of other programs lacks an origin: their place in the list has to do.
+        // Only files of other programs have no origin: their position in the playlist is used.
         const origin = read.origin ?? segment.start - (read.starts[0] ?? 0);
         this.samples.known.set(key, {
             starts: Float64Array.from(read.starts, (time) => origin + time),
@@ -383,7 +383,7 @@ export class TrackMedia {
         await this.#update(() => this.buffer?.appendBuffer(bytes));
     }
 
-    /** It has met what it cannot decode, or has been lost with the process that it was in. */
+    /** The decoder has failed, or its process has crashed. */
     #mediaError = () => {
         const { element, samples } = this;
         const sample = samples.at(element.currentTime + this.base) ?? samples.at(this.time);
@@ -441,7 +441,7 @@ export class TrackMedia {
     }
 
     /**
-     * Removes what is farthest from the wanted time.
+     * Removes media far from the wanted time.
      * @param {number} size
      */
     async #makeRoom(size) {
@@ -458,7 +458,7 @@ export class TrackMedia {
             const samples = this.samples.known.get(key);
             const last = samples ? samples.starts.length - 1 : -1;
             if (!samples || last < 0) continue;
-            // Up to within its last sample: what follows has a keyframe of its own.
+            // Up to the last sample: the next segment starts with a keyframe.
             const [start, end] = [samples.starts[0] - this.base, (samples.starts[last] + samples.ends[last]) / 2 - this.base];
             await this.#update(() => this.buffer?.remove(Math.max(0, start - 1e-4), Math.max(1e-4, end)));
         }

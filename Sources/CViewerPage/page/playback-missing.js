@@ -1,5 +1,5 @@
 // @ts-check
-// What is missing, as a list: of the part between the in and out points, or of all. Who cannot see the timeline has the same in words.
+// A list of gaps, between the in and out points or of the whole session: an accessible alternative to the timeline.
 
 import { causeBeginning, causeProperty, isOnPurpose, missingText } from './causes.js';
 import { button, element, setText } from './element.js';
@@ -9,7 +9,7 @@ import { lengthWords, whatWords } from './timeline-hover.js';
 
 /** Gaps that are listed; the timeline shows all. */
 const mostLines = 100;
-/** Of a part, coverage is asked for more finely when it has been still so long, milliseconds. */
+/** Finer coverage of a part is requested when it has not changed for this long, milliseconds. */
 const settle = 300;
 
 /**
@@ -51,12 +51,12 @@ export class MissingPanel {
             const [from, until] = [markIn ?? extent.start, markOut ?? extent.end];
             if (until <= from) return;
             try {
-                // Of a long session, gaps beside each other were told as one.
+                // In a long session, adjacent gaps were merged.
                 const lanes = await readCoverage(this.session, { from, until });
                 const names = new Set(part.lanes.map((lane) => lane.source));
                 if (waiting === this.settling) this.#draw({ ...part, lanes: lanes.filter((lane) => names.has(lane.source)) });
             } catch {
-                // What is there stays.
+                // The list stays as it is.
             }
         }, settle);
     }

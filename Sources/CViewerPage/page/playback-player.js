@@ -11,13 +11,13 @@ import { PlaybackTile } from './playback-tile.js';
 
 /** How often everything is put in step, milliseconds. */
 const beat = 50;
-/** The clock waits so long for sources that have nothing; milliseconds. */
+/** Maximum wait for sources without media; milliseconds. */
 const patience = 8000;
-/** At the start it waits so long for decoders; milliseconds. */
+/** Maximum wait for decoders at the start; milliseconds. */
 const startPatience = 700;
-/** Decoders have started after so long; milliseconds. */
+/** Time in which decoders start; milliseconds. */
 const startDelay = 150;
-/** A step waits so long for what is next to it; milliseconds. */
+/** Maximum wait for the next picture of a step; milliseconds. */
 const stepPatience = 4000;
 /** A growing playlist is read again this near to its end, at this interval; seconds. */
 const nearEnd = 30;
@@ -68,7 +68,7 @@ export class PlaybackPlayer {
         /** The session may still grow. */
         this.isRecording = false;
         /**
-         * Where the page is to open, until the pictures there are known or somebody has gone elsewhere.
+         * The time at which to open, until its pictures are known or the user seeks.
          * @type {{ at: number, isEnd: boolean, until: number } | null}
          */
         this.opening = null;
@@ -131,7 +131,7 @@ export class PlaybackPlayer {
 
     /** @param {MediaIndex} index */
     async #read(index) {
-        // What is wrong is said in its tile, and it is read again.
+        // The tile shows the error, and the playlist is read again.
         await index.read().catch(() => {});
         this.#schedule();
     }
@@ -168,8 +168,8 @@ export class PlaybackPlayer {
     }
 
     /**
-     * Opens where every source has a picture: at the beginning, or near the end of what grows.
-     * @param {number} time As far as it is known before anything is read.
+     * Opens where every source has a picture: at the beginning, or near the end of a growing recording.
+     * @param {number} time Estimate before anything is read.
      * @param {boolean} isEnd
      */
     open(time, isEnd) {
@@ -190,7 +190,7 @@ export class PlaybackPlayer {
         const { start } = this.extent;
         const known = shown.map(({ media, index }) => {
             if (opening.isEnd) return index.segments.length > 0 ? index.end : undefined;
-            // Null: its pictures begin later than what is shown.
+            // Null: its pictures start later.
             const sample = media.samples.beside(start - 1, 1);
             return sample ? sample.start : index.segments.length > 0 ? sample : undefined;
         });
@@ -223,8 +223,8 @@ export class PlaybackPlayer {
     }
 
     /**
-     * The clock goes to a place; while it plays, it waits there for the pictures. Otherwise decoders would run after it: each that takes
-     * longer for a jump than pictures may be off would have to jump again.
+     * Seeks. During playback, the clock waits for the pictures; otherwise, a decoder whose seek takes long would have to seek again
+     * and again.
      * @param {number} time
      */
     #goTo(time) {
@@ -278,7 +278,7 @@ export class PlaybackPlayer {
     }
 
     /**
-     * To the next gap of what is shown, or the one before.
+     * Seeks to the next or the previous gap of the shown sources.
      * @param {1 | -1} direction
      */
     toGap(direction) {
@@ -318,7 +318,7 @@ export class PlaybackPlayer {
         this.changed();
     }
 
-    /** The tiles show what belongs to the clock's time. */
+    /** Updates the tiles to the clock's time. */
     #follow() {
         const { now, rate, isRunning } = this.clock;
         for (const tile of this.tiles) tile.follow(now, rate, isRunning, this.lane(tile.name), !this.soundOnly.includes(tile.name));
@@ -393,7 +393,7 @@ export class PlaybackPlayer {
         }
     }
 
-    /** What outside checks ask for. */
+    /** State for tests. */
     state() {
         const { clock } = this;
         /** @type {Record<string, { at: number | null, bound: number | null, lag: number | null, state: string }>} */

@@ -13,8 +13,8 @@
 /**
  * @typedef {object} Sample
  * @property {number} start Session time, seconds.
- * @property {number} end When it ends by itself; what follows may come later.
- * @property {string} key Of its segment.
+ * @property {number} end Its own end; the next sample may start later.
+ * @property {string} key Its segment.
  */
 
 /** Half a tick of common timescales, and the rounding of addresses, seconds. */
@@ -87,7 +87,7 @@ export class SampleTable {
     }
 
     /**
-     * The number of the first segment that has to be read to know what is shown at a time, or what comes next to it; −1: none.
+     * The index of the first segment that must be read to know the sample at a time, or the adjacent one; −1 if none.
      * @param {number} time
      * @param {0 | 1 | -1} [direction]
      */

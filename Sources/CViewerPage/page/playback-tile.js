@@ -15,7 +15,7 @@ import { StillPictures } from './still-pictures.js';
 
 /** Minimum length of a gap between pictures; seconds. */
 const gap = 0.25;
-/** Words about loading wait so long, so that they do not flicker, milliseconds. */
+/** Delay of loading messages, to avoid flicker, milliseconds. */
 const patience = 400;
 /** After this time without an index, a still picture of this width is shown; milliseconds. */
 const stillPatience = 250;
@@ -47,15 +47,15 @@ export class PlaybackTile {
         this.zoom = new PictureZoom(name, this.screen, this.video, this.element);
         this.stills = new StillPictures(this.screen, name);
         this.media = new TrackMedia(this.video, 'video', index, base, count);
-        /** Called when a picture has come, or what was waited for. */
+        /** Called when a picture is shown, or a wait is over. */
         this.changed = () => {};
         this.media.changed = () => this.changed();
         this.video.addEventListener('seeked', () => {
-            // The picture is there; its callback comes with the next frame of the screen.
+            // The picture is decoded; the callback follows with the next frame of the screen.
             if (this.video.paused && this.asked !== null) this.at = this.asked;
             this.changed();
         });
-        // The media were lost with a decoder: what comes then is not there yet, wherever it was sought.
+        // The decoder was lost, and the element is empty.
         this.video.addEventListener('emptied', () => {
             this.at = null;
             this.asked = null;
@@ -77,7 +77,7 @@ export class PlaybackTile {
         /** @type {number[]} */
         this.jumps = [];
         this.restsUntil = 0;
-        /** Nobody waits for it until then. */
+        /** Not waited for before this time. */
         this.skippedUntil = 0;
         this.#watchPictures();
     }
@@ -105,7 +105,7 @@ export class PlaybackTile {
     }
 
     /**
-     * Shows what belongs to a time.
+     * Shows a time.
      * @param {number} time
      * @param {number} rate
      * @param {boolean} isRunning
@@ -142,7 +142,7 @@ export class PlaybackTile {
     }
 
     /**
-     * Where this browser cannot decode the codec: the keyframe before a time, or the picture at it where it stands still.
+     * For codecs that this browser cannot decode: shows the keyframe before a time, or its exact picture while paused.
      * @param {number} time
      * @param {boolean} isRunning
      */

@@ -25,7 +25,7 @@ import { gapWords } from './timeline-hover.js';
 const usualSources = 9;
 /** Newer pictures of the wall may not be recorded yet; seconds. */
 const justNow = 20;
-/** While it records, coverage is asked for so often, milliseconds. */
+/** Polling interval of coverage while recording, milliseconds. */
 const period = 3000;
 /** Heights around the tiles, without the timeline, and of a caption; CSS pixels. */
 const aroundTiles = 200;
@@ -100,7 +100,7 @@ class PlaybackPage {
             element('div', { className: 'below' }, this.exports.element, this.missing.element, this.marks.element), this.player.sound.audio);
         this.describedAt = NaN;
         this.heldAddress = '';
-        /** What is recorded is being asked for. */
+        /** A request for coverage is running. */
         this.isReading = false;
         /** Segments whose pictures are known. */
         this.read = 0;
@@ -141,7 +141,7 @@ class PlaybackPage {
     }
 
     /**
-     * Back and forward between places of the same session.
+     * Navigates between times of the same session.
      * @param {Location} location
      */
     move(location) {
@@ -165,7 +165,7 @@ class PlaybackPage {
         player.markIn = parseTime(query.get('in'), player.zero);
         player.markOut = parseTime(query.get('out'), player.zero);
         const at = parseTime(query.get('at'), player.zero);
-        // While it plays, the clock waits at the new place for the pictures.
+        // During playback, the clock waits for the pictures at the new time.
         player.isRecording = this.overview.isCollectorRunning && this.overview.state !== 'finished';
         this.#setSources(this.named ?? known.slice(0, usualSources));
         if (at === null) {
@@ -201,7 +201,7 @@ class PlaybackPage {
         const [width, height] = [innerWidth - 28, innerHeight - aroundTiles - this.timeline.height];
         const worth = (/** @type {number} */ columns) => {
             const rows = Math.ceil(count / columns);
-            // Empty places count a little against it.
+            // Empty cells count a little against a layout.
             return Math.min(width / columns, ((height / rows - captionHeight) * 16) / 9) * (count / (rows * columns)) ** 0.2;
         };
         let columns = Math.ceil(Math.sqrt(count));
@@ -221,7 +221,7 @@ class PlaybackPage {
         this.#tellPart();
     }
 
-    /** The part that is chosen, the sources, or what is known of them have changed. */
+    /** The selected part, the sources, or their coverage have changed. */
     #tellPart() {
         const { shownLanes: lanes, markIn, markOut, extent } = this.player;
         this.exports.update();
@@ -272,7 +272,7 @@ class PlaybackPage {
     }
 
     /**
-     * What is recorded has become more.
+     * The recording has grown.
      * @param {boolean} [isSure]
      */
     async #grow(isSure = false) {
@@ -423,7 +423,7 @@ class PlaybackPage {
 }
 
 /**
- * Fills the screen with an element, or gives it back.
+ * Toggles full screen of an element.
  * @param {HTMLElement} element
  */
 async function enlarge(element) {

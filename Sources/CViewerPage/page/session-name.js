@@ -4,7 +4,7 @@
 import { address, get } from './api.js';
 import { dateTime } from './format.js';
 
-/** Names that were asked for are kept for so long, milliseconds. */
+/** Lifetime of cached names, milliseconds. */
 const lifetime = 60_000;
 
 /** @type {Map<string, { name: string, until: number }>} */
@@ -30,7 +30,7 @@ export function titleOf({ session, name }, format = dateTime) {
 }
 
 /**
- * The title of a session of which nothing but its own name is known: its beginning at first, and its name when the viewer has told it.
+ * The title of a session by its identifier: its start at first, and its name once the viewer has sent it.
  * @param {string} session
  */
 export function titleNow(session) {

@@ -1,5 +1,5 @@
 // @ts-check
-// One day over all sessions: a lane for each source, with what was recorded of it; a click opens that instant.
+// One day over all sessions: a lane per source with its recorded spans; a click opens that instant.
 
 import { address } from './api.js';
 import { element, setText } from './element.js';
@@ -9,12 +9,12 @@ import { localParts, readInstant } from './zone.js';
 
 /** Lanes at most; the sessions below name all sources. */
 const mostLanes = 16;
-/** What arrow keys and page keys go, milliseconds. */
+/** Step of arrow and page keys, milliseconds. */
 const step = 300_000;
 const farStep = 3_600_000;
 /** A session may be shorter than a pixel: so near to it is on it, CSS pixels. */
 const grip = 3;
-/** A session that goes on for longer is shown on so many days. */
+/** Limit of days that a session is shown on. */
 const mostDays = 62;
 
 /**
@@ -48,7 +48,7 @@ export function daysOf(start, end) {
 }
 
 /**
- * What was recorded of a source in one session, milliseconds since 1970.
+ * A recorded span of a source in one session, milliseconds since 1970.
  * @typedef {object} Span
  * @property {string} session
  * @property {number} start
@@ -69,7 +69,7 @@ export class DayStrip {
         this.field = element('div', { className: 'day-field', tabIndex: 0, role: 'slider', 'aria-label': 'Time of this day' }, this.lanes, this.place);
         this.element = element('div', { className: 'day', hidden: true }, this.field,
             element('div', { className: 'hours muted figures' }, ...marks.map((mark, index) => element('span', { style: { left: `${(index / 8) * 100}%` } }, clockMinutes(mark)))));
-        /** Where the pointer has told a time; clicks have whole pixels only, which are minutes. */
+        /** The precise time of the pointer; clicks have whole pixels, which are minutes. */
         this.pointed = { x: NaN, time: 0 };
         this.field.addEventListener('pointermove', (event) => {
             this.pointed = { x: event.clientX, time: this.#time(event) };
@@ -99,7 +99,7 @@ export class DayStrip {
     }
 
     /**
-     * What was recorded on this day, of all sessions at once.
+     * Adds the recorded spans of this day, of all sessions.
      * @param {{ source: string, recorded: { session: string, start: string, end: string }[] }[]} records
      */
     addRecords(records) {

@@ -1,5 +1,5 @@
 // @ts-check
-// What a list does not say of a session: its length and what is missing. Asked for when it comes into view, a few at a time.
+// Details of sessions for the list: duration and gaps. Requested when an item becomes visible, a few at a time.
 
 import { address, get } from './api.js';
 import { hasPictures } from './playback-coverage.js';
@@ -62,7 +62,7 @@ export class DetailReader {
     }
 
     /**
-     * @param {Element} place When it comes into view, the session is read.
+     * @param {Element} place The session is read when this becomes visible.
      * @param {string} session
      * @param {(details: Details) => void} take
      * @param {(error: unknown) => void} fail

@@ -1,5 +1,5 @@
 // @ts-check
-// What operators do to a session: rename, tag, note, protect, end, remove.
+// Operators' actions on a session: rename, tag, note, protect, end, remove.
 
 import { address, ApiError, patch, post, remove } from './api.js';
 import { element, setText } from './element.js';
@@ -11,7 +11,7 @@ import { say } from './shell.js';
 
 /** @typedef {import('./sessions-list.js').Listing} Listing */
 
-/** What the viewer takes. */
+/** Limit of the viewer. */
 const longestTag = 64;
 
 /** @param {string} text */

@@ -1,5 +1,5 @@
 // @ts-check
-// One session in the list: small pictures, its name, and what there is to know of it.
+// One session in the list: thumbnails, its name, and details.
 
 import { address } from './api.js';
 import { isOnPurpose, missingText } from './causes.js';
@@ -23,10 +23,10 @@ const withoutPicture = 4;
 
 /**
  * @param {import('./sessions-list.js').Listing} listing
- * @param {Date | null} wanted A moment that is looked for.
+ * @param {Date | null} wanted The searched time.
  * @param {import('./sessions-details.js').DetailReader} reader
- * @param {Acts | null} acts Null: somebody who may only look.
- * @param {(details: import('./sessions-details.js').Details) => void} tell Called when more is known of it.
+ * @param {Acts | null} acts Null without the role of an operator.
+ * @param {(details: import('./sessions-details.js').Details) => void} tell Called with the details.
  */
 export function sessionItem(listing, wanted, reader, acts, tell) {
     const zero = zeroOf(listing.session);

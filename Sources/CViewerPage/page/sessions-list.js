@@ -18,9 +18,9 @@ import { get } from './api.js';
  */
 
 /**
- * What is looked for.
+ * A search.
  * @typedef {object} Search
- * @property {string} text Words that a name, note, tag or source has to have.
+ * @property {string} text Words in a name, note, tag or source.
  * @property {Date | null} from
  * @property {Date | null} until
  */

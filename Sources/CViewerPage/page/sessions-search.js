@@ -23,10 +23,10 @@ function dayText({ from, until }) {
 }
 
 /**
- * What a field means in the zone that is shown; null: nothing. What is no instant there is said, and the field keeps the focus.
+ * The value of a field in the shown zone; null if it is empty. An invalid value is reported, and the field keeps the focus.
  * @param {HTMLInputElement} field
- * @param {Date | null} before What it has shown.
- * @returns {Date | null | undefined} Undefined: it was refused.
+ * @param {Date | null} before The previous value.
+ * @returns {Date | null | undefined} Undefined if it is invalid.
  */
 function dateOf(field, before) {
     // In an hour that comes twice, a field that was not changed still means its own instant.

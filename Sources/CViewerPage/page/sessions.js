@@ -126,7 +126,7 @@ class SessionsPage {
         this.more.disabled = false;
     }
 
-    /** Which control of which session has the focus. */
+    /** The focused control, and its session. */
     #focused() {
         const item = document.activeElement?.closest('.session');
         if (!(item instanceof HTMLElement) || !this.days.contains(item)) return undefined;
@@ -135,7 +135,7 @@ class SessionsPage {
     }
 
     /**
-     * Gives the focus to the same control of the list that was read again; where the session is gone, to what is in its place now.
+     * Restores the focus after the list was read again; if the session is gone, focuses the item at its position.
      * @param {{ session: string | undefined, act: string | undefined, index: number }} focus
      */
     #focus({ session, act, index }) {
@@ -168,8 +168,8 @@ class SessionsPage {
     }
 
     /**
-     * The section of a day, made in its place where there is none.
-     * @param {Date | null} date Null: of sessions whose names say no time.
+     * The section of a day, created if necessary.
+     * @param {Date | null} date Null for sessions whose names have no time.
      */
     #section(date) {
         const range = date && dayOf(date);

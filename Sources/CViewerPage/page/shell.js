@@ -1,5 +1,5 @@
 // @ts-check
-// What is around every page: the header, and the line that says what has happened.
+// The frame of every page: the header, and the message line.
 
 import { account, ApiError, post } from './api.js';
 import { button, element, setText } from './element.js';
@@ -26,7 +26,7 @@ const zones = element('select', { className: 'zone', 'aria-label': 'Time zone', 
 } });
 const leave = button('Log out', logOut, { hidden: true });
 
-/** Draws the header; asks who one is. */
+/** Draws the header, and requests the account. */
 export async function showHeader() {
     const list = element('ul');
     for (const [name, href, text] of places) {
@@ -77,7 +77,7 @@ async function logOut() {
         if (error instanceof ApiError) return say(error.text);
         throw error;
     }
-    // Nothing of what was shown may stay in memory.
+    // Discards all data in memory.
     location.reload();
 }
 
@@ -106,9 +106,9 @@ export function setTitle(text) {
 let clearing = 0;
 
 /**
- * Says in words what has happened: visible for a while at the bottom, and read out politely.
+ * Shows a message: for a while at the bottom of the page, and to screen readers (`polite`).
  * @param {string} text
- * @param {{ text: string, act: () => void }} [action] What can be done about it, as long as it is said.
+ * @param {{ text: string, act: () => void }} [action] An action offered with the message.
  */
 export function say(text, action) {
     const place = /** @type {HTMLElement} */ (document.getElementById('said'));

@@ -1,5 +1,5 @@
 // @ts-check
-// The track with sound of an initialization section, and what a decoder has to be told of it (ISO/IEC 14496-12 §12.2, 14496-1 §7.2.6).
+// The audio track of an initialization segment, and its decoder configuration (ISO/IEC 14496-12 §12.2, 14496-1 §7.2.6).
 
 import { keptTrack } from './live-samples.js';
 import { boxes, child } from './movie-tracks.js';

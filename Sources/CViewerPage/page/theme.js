@@ -1,11 +1,11 @@
 // @ts-check
-// Light and dark: as the system has it, or as somebody has chosen.
+// Light and dark theme: the system's, or the user's choice.
 
 /** @typedef {'system' | 'light' | 'dark'} Theme */
 
 const place = 'tributary.theme';
 
-/** What the style sheet of dark colours is for. */
+/** Media query of the dark style sheet. */
 const media = { system: '(prefers-color-scheme: dark)', light: 'not all', dark: 'all' };
 
 /** @returns {Theme} */

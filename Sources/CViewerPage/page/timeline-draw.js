@@ -1,5 +1,5 @@
 // @ts-check
-// Paints a timeline: axes, a lane for each source, the error bounds, what is marked and where the clock is.
+// Paints a timeline: axes, a lane per source, error bounds, marks, and the playhead.
 
 import { causeColour, isOnPurpose } from './causes.js';
 import { clock, clockMinutes, dayMinutes, sessionTime } from './format.js';
@@ -7,7 +7,7 @@ import { colour } from './theme.js';
 
 /** Heights, CSS pixels: the axis has two lines of times, and the flags of marks below them. */
 const sizes = { axis: 52, lane: 22, between: 5, plot: 44, bottom: 6 };
-/** What is above the lanes. */
+/** Height above the lanes. */
 export const axisHeight = sizes.axis;
 /** Lanes are lower when there are more than so many. */
 const manyLanes = 6;
@@ -163,7 +163,7 @@ function drawPictures(context, view, source, top, height) {
 }
 
 /**
- * Error bounds of what has been read, on a logarithmic scale from 0.1 ms to 1 s.
+ * Error bounds on a logarithmic scale from 0.1 ms to 1 s.
  * @param {CanvasRenderingContext2D} context
  * @param {View} view
  * @param {number} top
@@ -200,7 +200,7 @@ function drawBounds(context, view, top) {
 }
 
 /**
- * What is outside of the in and out points is shaded.
+ * Shades the part outside of the in and out points.
  * @param {CanvasRenderingContext2D} context
  * @param {View} view
  * @param {number} height
@@ -324,12 +324,12 @@ function bar(context, scale, start, end, top, height, fill) {
     const left = Math.max(scale.left, scale.x(start));
     const right = Math.min(scale.left + scale.width, scale.x(end));
     context.fillStyle = fill;
-    // What is shorter than a pixel is to be seen as well.
+    // Spans shorter than a pixel must be visible, too.
     context.fillRect(left, top, Math.max(2, right - left), height);
 }
 
 /**
- * A stop on purpose: an outline with stripes, unlike what was lost.
+ * A requested stop: an outline with stripes, unlike losses.
  * @param {CanvasRenderingContext2D} context
  * @param {import('./timeline-scale.js').TimelineScale} scale
  * @param {import('./playback-coverage.js').Missing} gap

@@ -1,15 +1,15 @@
 // @ts-check
-// What is under the pointer of a timeline: the moment, a small picture of it, and why something is missing there.
+// The tooltip of a timeline: the time, a thumbnail, and the reason for a gap.
 
 import { address, get } from './api.js';
 import { causeBeginning, causeText, isOnPurpose } from './causes.js';
 import { element, setText } from './element.js';
 import { clock, counted, duration, sessionTime, shortTime } from './format.js';
 
-/** The pointer has to rest so long, milliseconds. */
+/** Delay of the tooltip, milliseconds. */
 const rest = 120;
 const pictureWidth = 192;
-/** Lines of the ledger that are told at most. */
+/** Limit of shown ledger lines. */
 const mostLines = 4;
 /** Ranges of records of one line. */
 const mostRanges = 5;
@@ -152,13 +152,13 @@ export class TimelineHover {
             if (lines.length > mostLines) told.push(`and ${lines.length - mostLines} more`);
             setText(this.words, [gapWords(gap), ...told].join('\n'));
         } catch {
-            // What the lane says stays.
+            // The text of the lane stays.
         }
     }
 }
 
 /**
- * What is missing, in words.
+ * A gap as text.
  * @param {import('./playback-coverage.js').Missing} gap
  */
 export function gapWords(gap) {
@@ -168,7 +168,7 @@ export function gapWords(gap) {
 }
 
 /**
- * How much is missing, and of what.
+ * The amount of missing data as text.
  * @param {{ samples: number, count: number, track?: string }} gap
  */
 export function whatWords({ samples, count, track }) {
@@ -178,7 +178,7 @@ export function whatWords({ samples, count, track }) {
 }
 
 /**
- * For how long; empty: for no time that could be told.
+ * The duration of a gap as text; empty if it is unknown.
  * @param {import('./playback-coverage.js').Missing} gap
  */
 export function lengthWords({ startSeconds, endSeconds }) {
@@ -200,11 +200,11 @@ export function lengthWords({ startSeconds, endSeconds }) {
 
 /** Causes that the collector found; the agent reports all others. */
 const ownCauses = ['write failed', 'too many files', 'impossible times'];
-/** Of what an agent has lost together with its disk, only the collector knows. */
+/** Texts of losses with an agent's disk, which only the collector reports. */
 const ownTexts = ['the box has lost', 'not sent again'];
 
 /**
- * Who says so, and in which records: that is how sure it is.
+ * The reporter of a loss, and its records, which show how certain it is.
  * @param {GapLine} line
  */
 function reporterWords(line) {

@@ -3,7 +3,7 @@
 
 /** The shortest part: single pictures are apart. Seconds. */
 const shortest = 0.4;
-/** What is shown beyond both ends, as a part of the whole. */
+/** Margin at both ends, as a fraction of the whole. */
 const margin = 0.01;
 
 /** Distances of marks, seconds. */
@@ -11,9 +11,9 @@ const steps = [0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 30
 
 export class TimelineScale {
     constructor() {
-        /** What there is. */
+        /** The whole range. */
         this.whole = { start: 0, end: 1 };
-        /** What is shown. */
+        /** The visible range. */
         this.start = 0;
         this.end = 1;
         this.isWhole = true;
@@ -42,7 +42,7 @@ export class TimelineScale {
     }
 
     /**
-     * Says what there is; somebody who sees all of it sees all of it again.
+     * Sets the whole range; if all of it was visible, it stays so.
      * @param {{ start: number, end: number }} whole
      */
     setWhole(whole) {
@@ -88,7 +88,7 @@ export class TimelineScale {
     }
 
     /**
-     * Turns the page when a moment is outside of what is shown.
+     * Scrolls by a page if a time is outside of the visible range.
      * @param {number} time
      */
     reveal(time) {

@@ -16,9 +16,9 @@ const clickDistance = 5;
 const grip = 8;
 /** How much a wheel's line zooms. */
 const wheelFactor = 1.0015;
-/** Finer coverage is asked for when the part has been still so long, milliseconds. */
+/** Finer coverage is requested when the visible range has not changed for this long, milliseconds. */
 const settle = 250;
-/** Of a session longer than this, a minute is few pixels; and what is shown around an instant of it. Seconds. */
+/** In a longer session, a minute has few pixels; and the range shown around a time in it. Seconds. */
 const longSession = 3600;
 const around = { before: 600, after: 120 };
 
@@ -115,7 +115,7 @@ export class Timeline {
     }
 
     /**
-     * Shows what is around a moment, where the whole session would have minutes in a pixel.
+     * Shows the surroundings of a time, if the whole session would have minutes per pixel.
      * @param {number} time
      */
     showAround(time) {
@@ -137,7 +137,7 @@ export class Timeline {
         this.redraw();
     }
 
-    /** Tells the place to those who do not see it; not for every picture while playing. */
+    /** Reports the position to screen readers; not for every picture during playback. */
     describe() {
         const { slider, at } = this;
         slider.setAttribute('aria-valuenow', at.toFixed(3));
@@ -204,7 +204,7 @@ export class Timeline {
         this.redraw();
     }
 
-    /** Asks for finer coverage of a part. What is there stays until it has come: lanes that grow would flicker. */
+    /** Requests finer coverage of a part. The present one is shown until it arrives, to avoid flicker. */
     #refine() {
         clearTimeout(this.settling);
         const { scale } = this;
@@ -220,7 +220,7 @@ export class Timeline {
                 this.fine = { start, end, lanes };
                 this.redraw();
             } catch {
-                // What is there stays; whoever reads the coarse lanes says what is wrong.
+                // The present coverage stays; errors are reported by the reader of the whole session.
             }
         }, settle);
     }

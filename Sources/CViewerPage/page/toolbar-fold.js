@@ -1,11 +1,11 @@
 // @ts-check
-// On a phone, what is not needed all the time is behind a button: a toolbar of five lines leaves no room for pictures.
+// On phones, rarely used controls are behind a button, because a toolbar of five lines leaves no space for pictures.
 
 import { button } from './element.js';
 
 /**
- * A button that shows the parts of a toolbar that have the class `folds`; elsewhere than on phones all are shown, and the button is not.
- * @param {string} toolbar Its selector: what the button is in.
+ * A button that shows the parts of a toolbar with the class `folds`; on larger screens all parts are shown, without the button.
+ * @param {string} toolbar Selector of the toolbar.
  */
 export function foldButton(toolbar) {
     const made = button('More', () => {

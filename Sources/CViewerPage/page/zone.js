@@ -18,9 +18,9 @@ function exists(name) {
 export const zone = () => chosen || own;
 
 /**
- * Takes the zone of an address; without one, it stays as it is.
+ * Applies the time zone of a URL; without one, it is unchanged.
  * @param {string} query
- * @returns {string} What is wrong with it; empty: nothing.
+ * @returns {string} The error; empty if there is none.
  */
 export function takeZone(query) {
     const wanted = new URLSearchParams(query).get('zone');
@@ -136,10 +136,10 @@ function isoOffset(date) {
 }
 
 /**
- * A time of day, with or without its date, as people type it: `15:04`, `15:04:05.5`, `2026-11-20 15:04`, with `Z` or `+01:00` behind it where it is
- * not meant in the zone that is shown.
+ * Parses a time of day, optionally with its date: `15:04`, `15:04:05.5`, `2026-11-20 15:04`, with `Z` or `+01:00` if it is not in the
+ * shown zone.
  * @param {string} text
- * @param {Date} day Of its day, where the text has none.
+ * @param {Date} day The day, if the text has none.
  * @returns {{ date: Date, hasDay: boolean } | { flaw: string }}
  */
 export function readInstant(text, day) {
