@@ -315,7 +315,7 @@ extension CollectorEngine {
         perform(link.stop(now: latest, durable: recorder.durable), payload: nil, peer: nil, at: now)
     }
 
-    /// Processes what the disk has done.
+    /// Processes an event of the disk thread.
     mutating func follow(_ event: DiskEvent, at now: Instant) {
         switch event {
         case .written(let source, let amount):
@@ -352,7 +352,7 @@ extension CollectorEngine {
         }
     }
 
-    /// Counts and logs what has happened to recordings.
+    /// Counts and logs a recording event.
     mutating func hear(_ event: RecordingEvent) {
         let layout = recorder.settings.layout
         switch event {
@@ -489,7 +489,7 @@ extension CollectorEngine {
         sourceCounters.persisted(source, spool: spool, upTo: watermark, at: latest)
     }
 
-    /// A source's files are consistent again after one of them failed: its agent sends again what they lack.
+    /// A source's files are consistent again after a failure: its agent sends the missing records again.
     private mutating func goOn(_ rescued: RescuedSource, at now: Instant) {
         for note in rescued.notes { log(LinkLog(note)) }
         let name = rescued.id.source

@@ -257,7 +257,7 @@ extension CollectorLoop {
         status(at: .now()).refusedConnections
     }
 
-    /// What recording has cost so far; asked on the receiving thread.
+    /// CPU time of recording so far; called on the receiving thread.
     var cost: RecordingCost {
         var cost = RecordingCost()
         cost.streamSeconds = Double(streamNanoseconds) / 1e9
@@ -269,7 +269,7 @@ extension CollectorLoop {
     }
 
     /// Submits everything that was received to the disk.
-    /// - Parameter endsSession: whether the session ends; otherwise it stays open, and the next collector goes on with it.
+    /// - Parameter endsSession: whether the session ends; otherwise it stays open, and the next collector continues it.
     mutating func stop(endsSession: Bool) {
         environment.board.stopping()
         if endsSession {

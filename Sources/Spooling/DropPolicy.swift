@@ -1,9 +1,9 @@
-/// The one rule by which media are dropped where no more can be kept: in front of a spool, in it, and in memory.
+/// The rule for dropping media when space is exhausted: before a spool, in it, and in memory.
 ///
-/// Whole groups of pictures are dropped, the oldest first; of the one that is being captured, the rest follows (`KeyframeGate`, module
-/// `Media`). Dropping is reported when it begins, and again only after there was plenty of room in between.
+/// Whole groups of pictures are dropped, oldest first; the rest of a partly dropped group follows (`KeyframeGate`, module `Media`).
+/// Dropping is reported when it starts, and again only after there was ample space in between.
 ///
-/// A value: its owner asks it before keeping media, and records a gap for dropped media.
+/// A value: its owner consults it before storing media, and records a gap for dropped media.
 package struct DropPolicy: Hashable, Sendable {
     /// What may be kept, bytes.
     package let limitBytes: Int

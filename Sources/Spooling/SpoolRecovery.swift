@@ -26,7 +26,7 @@ extension SpoolSet {
                 withSubstitutes.contains(generation) ? try readSubstitutes(generation) : nil
             if let spool = try recover(generation, files: numbers, substitutes: substitutes) {
                 spools.append(spool)
-                // A process that was killed may have left them in the page cache, which a power cut would take.
+                // A killed process may have left them in the page cache only.
                 for name in spool.fileNames { noteUnsynced(name) }
             }
         }

@@ -41,7 +41,7 @@ package final class Console: Sendable {
     /// Writes a line of the log, above the progress line if there is one.
     package func write(_ entry: LogEntry) { write(entry, text: entry.text) }
 
-    /// Writes a line that is no log but part of an interactive command, such as the next step. It is text in every format.
+    /// Writes a line of an interactive command, such as its next step; it is not a log record, and is text in every format.
     package func tell(_ text: String) { show(text) }
 
     /// Ends the line after input that was not echoed.

@@ -133,7 +133,7 @@ package enum Program {
             arguments, environment: OptionEnvironment.current(), command: command)
     }
 
-    /// This process's options for each group of its configuration file as it is now; empty when it lists none.
+    /// This process's options for each group of its configuration file as it is now; empty if the file has none.
     ///
     /// - Throws: ``UsageError`` with one line, when they are invalid.
     package static func groups<Command: GroupingCommand>(

@@ -44,11 +44,11 @@ package final class ReloadSignal: Sendable {
     }
 }
 
-/// Calls a closure for certain signals until it is released; then they have their default action again.
+/// Calls a closure for certain signals, and restores their default action when it is released.
 final class SignalWatch: Sendable {
     private let signals: [Int32]
 
-    /// A signal that arrives after this has returned is heard.
+    /// Signals are handled once this has returned.
     ///
     /// - Parameter heard: called on the signals' serial queue, where, unlike in a signal handler, any function may be
     ///   called.
@@ -60,10 +60,9 @@ final class SignalWatch: Sendable {
     deinit { SignalPipe.shared.forget(signals) }
 }
 
-/// The way of all signals from their handler to a serial queue: a pipe (signal-safety(7)).
+/// Delivers signals from their handler to a serial queue by a pipe (signal-safety(7)).
 ///
-/// A dispatch signal source registers on another thread and loses the signals that come before that; a program that is
-/// stopped as soon as it says that it listens would go on.
+/// A dispatch signal source registers on another thread, and loses signals that arrive before.
 private final class SignalPipe: Sendable {
     static let shared = SignalPipe()
 
@@ -72,7 +71,7 @@ private final class SignalPipe: Sendable {
     }
 
     private let receivers = Mutex<[Int32: Receiver]>([:])
-    // Created once, only released.
+    // Initialised once.
     nonisolated(unsafe) private let source: any DispatchSourceRead
 
     private init() {
@@ -80,7 +79,7 @@ private final class SignalPipe: Sendable {
         guard pipe(&ends) == 0 else { fatalError("no pipe for signals: errno \(errno)") }
         for end in ends {
             _ = fcntl(end, F_SETFD, FD_CLOEXEC)
-            // A handler must never wait.
+            // A signal handler must not block.
             _ = fcntl(end, F_SETFL, O_NONBLOCK)
         }
         signalPipeEnd = ends[1]
@@ -120,5 +119,5 @@ private final class SignalPipe: Sendable {
     }
 }
 
-/// The pipe's end for the handler, which may not call anything that locks or allocates. Set once, before any handler.
+/// Write end for the handler, which may neither lock nor allocate. Set once, before any handler is installed.
 nonisolated(unsafe) private var signalPipeEnd: Int32 = -1

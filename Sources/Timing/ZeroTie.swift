@@ -109,7 +109,7 @@ package struct ZeroTie<Clock: Hashable & Sendable>: Sendable {
     /// The instants that are in most ranges; of several such regions, the shortest.
     private var region: Range? {
         let narrow = ranges.values.filter { $0.half <= Self.wideNanoseconds }
-        // In one order: of regions that are alike, the earliest counts.
+        // In a fixed order: of equal regions, the earliest is used.
         let voters = (narrow.isEmpty ? Array(ranges.values) : narrow)
             .sorted { ($0.lowest, $0.highest) < ($1.lowest, $1.highest) }
         var best: (region: Range, votes: Int)?

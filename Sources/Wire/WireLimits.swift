@@ -17,7 +17,7 @@ package enum WireLimits {
     package static let releaseMinor: UInt32 = 6
     /// The first minor version with terms, and with agents that have several collectors.
     package static let termMinor: UInt32 = 9
-    /// The first minor version in which a collector may want records at two collectors.
+    /// The first minor version with mirroring.
     package static let mirrorMinor: UInt32 = 10
 
     /// Bytes of a header part: twice the size of 4096 samples with all columns full.
@@ -47,7 +47,7 @@ package enum WireLimits {
     package static let exchangesPerMessage = 64
     /// Ranges of records of one source that other collectors hold: more moves than a spool outlives.
     package static let heldRanges = 64
-    /// Collectors that one heartbeat says to owe a source's records: the two that have to have them, with a margin.
+    /// Limit of collectors in the owed records of a heartbeat: two, with a margin.
     package static let owedCollectors = 8
     /// Nanoseconds of a segment: those of `--segment`, with a margin.
     package static let segmentNanoseconds: Int64 = 8_640_000_000_000_000

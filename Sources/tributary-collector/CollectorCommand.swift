@@ -268,7 +268,7 @@ struct CollectorCommand: ParsableCommand {
         return ArchiveLayout.isValidName(name) ? name : ""
     }
 
-    /// What may change while it runs.
+    /// Settings that may change while the collector runs.
     var changeable: ChangeableSettings {
         ChangeableSettings(
             idleTimeoutNanoseconds: idleTimeout.nanoseconds, reserveBytes: room.reserveBytes,
@@ -309,7 +309,7 @@ struct CollectorCommand: ParsableCommand {
 }
 
 extension SessionManifest.StartPolicy: ExpressibleByArgument {
-    /// What can be written.
+    /// Values for the help.
     package static var allValueStrings: [String] {
         [SessionManifest.StartPolicy.firstSample, .firstVideo].map(\.rawValue)
     }

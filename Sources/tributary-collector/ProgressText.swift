@@ -1,7 +1,7 @@
 import Operations
 import Terminal
 
-/// What a collector does, in one line.
+/// A collector's status on one line.
 enum ProgressText {
     /// Below the log on a terminal: `camera1 30.0 fps 4.1 Mbit/s lag 0.2 s · camera2 …`
     static func line(_ status: CollectorStatus) -> String {

@@ -4,7 +4,7 @@ import Files
 import Media
 import Terminal
 
-/// What the archive may take of its disk, and what goes when it is too much.
+/// Options for disk space and retention.
 struct RoomOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -50,9 +50,9 @@ struct RoomOptions: ParsableArguments {
         }
     }
 
-    /// Finds out whether the archive's disk can be what the options say.
-    /// - Returns: a line for the log, where nothing can be recorded for now; nil: all is well, or this is unknown.
-    /// - Throws: where the disk is smaller than what is to stay free.
+    /// Compares the options with the size and free space of the archive's disk.
+    /// - Returns: a warning if nothing can be recorded at present; nil if all is well, or that is unknown.
+    /// - Throws: if the disk is smaller than the minimum free space.
     func check(archive: String) throws(UsageError) -> String? {
         let place = Path.existingPart(of: archive) ?? archive
         let free: UInt64
@@ -78,8 +78,7 @@ struct RoomOptions: ParsableArguments {
     }
 }
 
-/// How old a recording may become. Its unit is to be written: who means 30 days and writes 30 must not lose what is older than half a
-/// minute.
+/// Maximum age of recordings. It needs a unit: a plain 30, meant as days, must not be taken as seconds.
 struct Age: HintedArgument {
     let span: TimeSpan
 

@@ -22,7 +22,7 @@ final class Service: Sendable {
     private struct State: Sendable {
         var isReady = false
         var status = ""
-        /// What was read last.
+        /// The last read options.
         var options: [String: String]?
     }
 
@@ -59,7 +59,7 @@ final class Service: Sendable {
 
     func stopping() { manager.stopping() }
 
-    /// Reads the options again: what may change does, what may not is said.
+    /// Reloads the options: applies those that may change, and reports the others.
     func reload(_ collector: Collector) {
         manager.reloading()
         defer { manager.ready() }
@@ -85,7 +85,7 @@ final class Service: Sendable {
         Set(old.keys).union(new.keys).filter { old[$0] != new[$0] }.sorted()
     }
 
-    /// One line on what a changed configuration has done.
+    /// One line about the effect of a changed configuration.
     private static func report(_ changed: [String]) -> String {
         let now = changed.filter(changeable.contains)
         let later = changed.filter { !changeable.contains($0) }

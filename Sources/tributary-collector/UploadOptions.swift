@@ -87,11 +87,11 @@ struct LocalLimit: HintedArgument {
 }
 
 extension ReleasePolicy: ExpressibleByArgument {
-    /// What can be written.
+    /// Values for the help.
     package static var allValueStrings: [String] { allCases.map(\.rawValue) }
 }
 
 extension UploadSettings.ReadBack: ExpressibleByArgument {
-    /// What can be written.
+    /// Values for the help.
     package static var allValueStrings: [String] { allCases.map(\.rawValue) }
 }

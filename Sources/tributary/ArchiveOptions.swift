@@ -22,13 +22,13 @@ struct DirectoryOptions: ParsableArguments {
     /// Where an archive is, or would be.
     var layout: ArchiveLayout { ArchiveLayout(root: archive) }
 
-    /// Finds sessions and files by what is given on the command line.
+    /// Resolves arguments to sessions and files.
     var finder: SessionFinder { finder(.sqlite) }
 
     /// The archive, which has to be there.
     func library() throws(LibraryError) -> RecordingLibrary { try finder.library() }
 
-    /// The same with a catalog, for commands that ask it or change what is in it.
+    /// With a catalog, for commands that query or change it.
     func finder(_ catalog: CatalogReference) -> SessionFinder {
         SessionFinder(archive, catalog: catalog) { Program.complain($0) }
     }
@@ -70,10 +70,10 @@ struct ArchiveOptions: ParsableArguments {
         ) { Program.complain($0) }
     }
 
-    /// Finds sessions and files by what is given on the command line.
+    /// Resolves arguments to sessions and files.
     func finder() throws -> SessionFinder { try finder(.sqlite) }
 
-    /// The same with a catalog, for commands that ask it or change what is in it.
+    /// With a catalog, for commands that query or change it.
     /// - Parameter waiting: for a store beside a directory.
     func finder(
         _ catalog: CatalogReference, waiting: StoreWaiting = .strict

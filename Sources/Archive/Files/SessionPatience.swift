@@ -4,10 +4,10 @@ import Media
 import Synchronization
 import Threads
 
-/// Looks at an archive's sessions one after the other, and leaves out those whose files do not answer: a network file system whose
-/// server is gone answers nothing, and no program can take back what it has asked it.
+/// Reads an archive's sessions in turn, and omits those whose files do not respond: calls to a network file system without its server
+/// block forever, and cannot be cancelled.
 ///
-/// A thread waits for each such session until it answers; others know by that that it does not. Any thread may call.
+/// A thread stays blocked on each such session; while it does, the session counts as unresponsive. Any thread may call.
 package final class SessionPatience: Sendable {
     /// Some commands look at all sessions twice. A disk in standby may take longer: the next look finds its sessions.
     package static let usualNanoseconds: Int64 = 5_000_000_000
@@ -25,7 +25,7 @@ package final class SessionPatience: Sendable {
         self.nanoseconds = nanoseconds
     }
 
-    /// What a session's files said.
+    /// Result for a session.
     package enum Answer<Value: Sendable>: Sendable {
         case value(Value)
         /// Nothing, in time.
@@ -92,7 +92,7 @@ package final class SessionPatience: Sendable {
             /// Of the sessions so far.
             var answers: [Answer<Value>] = []
             var error: ArchiveError?
-            /// The thread that works; earlier ones have been left behind.
+            /// The current thread; earlier ones were abandoned.
             var generation = 0
         }
 
@@ -147,8 +147,8 @@ package final class SessionPatience: Sendable {
         }
     }
 
-    /// Leaves a thread behind that has been at a session for too long.
-    /// - Returns: the generation of the next one; nil: it has got on meanwhile.
+    /// Abandons a thread that is blocked for too long.
+    /// - Returns: the generation of the next one; nil if the thread has continued.
     private func leave<Value: Sendable>(
         _ walk: Walk<Value>, at place: Int, _ layout: ArchiveLayout
     ) -> Int? {

@@ -187,7 +187,7 @@ package enum Ledger {
 
         /// Those that are reported to people one by one.
         private static let maximumDamagedLines = 100
-        /// A file of which so many lines are none of ours is no ledger.
+        /// Limit of foreign lines; a file with more is not a ledger.
         private static let maximumOtherLines = 10_000
 
         /// Whether most of it may still be one.
@@ -201,7 +201,7 @@ package enum Ledger {
             }
         }
 
-        /// What is damaged in it, a text for each of the first lines.
+        /// Descriptions of the first damaged lines.
         package var damage: [String] {
             let texts = damagedLines.map { "line \($0) is damaged" }
             return otherDamagedLines > 0
@@ -290,7 +290,7 @@ package enum Ledger {
     private static func isChecksum(
         _ tail: Slice<UnsafeRawBufferPointer>, of body: UnsafeRawBufferPointer
     ) -> Bool {
-        // Before the body is hashed: what is no ledger has none of this.
+        // Before the body is hashed, to reject other files quickly.
         guard tail.starts(with: tailStart), tail.suffix(tailEnd.count).elementsEqual(tailEnd) else {
             return false
         }

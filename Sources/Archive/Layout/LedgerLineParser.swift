@@ -1,7 +1,7 @@
-/// Parses the text of a ledger's line as ``Ledger/line(_:)`` writes it: one object of strings, whole numbers and lists of lists of
-/// them, without spaces and without escapes. A ledger may have a million lines, and a decoder of any JSON takes twenty times as long.
+/// Fast parser for lines as ``Ledger/line(_:)`` writes them: one object of strings, integers and lists of lists of them, without
+/// spaces and escapes. A ledger may have a million lines, and a general JSON decoder is twenty times slower.
 ///
-/// It reads nothing else: what it does not know is left to that decoder, which reads the same from all that this one reads.
+/// Anything else is left to the general decoder, which gives the same result for all lines that this parser accepts.
 struct LedgerLineParser: ~Copyable {
     private let bytes: UnsafeRawBufferPointer
     private var place = 0

@@ -1,7 +1,7 @@
 import Glibc
 
-/// Reads a ledger from its beginning, a block at a time. Nothing is kept of a line that is longer than a ledger's can be, and lines
-/// behind ``Ledger/maximumLines`` are not read: a file by that name may be anything.
+/// Reads a ledger from its beginning in blocks. Lines over the length limit are discarded, and lines after ``Ledger/maximumLines``
+/// are not read, because the file is untrusted.
 struct LedgerReader {
     private static let feed = UInt8(ascii: "\n")
 
@@ -15,8 +15,8 @@ struct LedgerReader {
     private var lineOffset: UInt64 = 0
     private var lines = 0
 
-    /// Reads the next bytes.
-    /// - Returns: whether more are wanted.
+    /// Processes the next bytes.
+    /// - Returns: false if no more bytes are needed.
     mutating func add(_ block: UnsafeRawBufferPointer) -> Bool {
         var rest = block[...]
         while let base = UnsafeRawBufferPointer(rebasing: rest).baseAddress, !rest.isEmpty,

@@ -39,8 +39,8 @@ package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible 
         nanoseconds = time.secondsSince1970 * 1_000_000_000 + milliseconds * 1_000_000
     }
 
-    /// Parses a session's name: its zero, possibly with what distinguishes it from others with the same zero: the name of the
-    /// collector that began it, and a number.
+    /// Parses a session's name: its zero, optionally followed by the name of its collector and a number, which distinguish sessions
+    /// with the same zero.
     package init?(sessionName: String) {
         let rest = sessionName.dropFirst(24)
         guard rest.isEmpty || rest.first == "-" && rest.count > 1 else { return nil }

@@ -1,7 +1,7 @@
 import Media
 import Timing
 
-/// What recovery has to know of a file's durable beginning, instead of its fragments one by one.
+/// Data for recovery about a file's durable part, instead of its fragments.
 ///
 /// The writer and the survey of a file make the same summary of the same fragments.
 package struct SegmentSummary: Hashable, Sendable {

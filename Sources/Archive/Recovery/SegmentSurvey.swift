@@ -119,7 +119,7 @@ package struct SegmentSurvey: Sendable {
         try scan(&scanner, source)
     }
 
-    /// Checks what may not have been durable of a growing file.
+    /// Checks the part of a growing file that may not have been durable.
     private mutating func checkEnd(_ source: DescriptorSource) throws(MP4Error) {
         guard !isFinished else { return }
         try checkUnsettled(source)
@@ -137,7 +137,7 @@ package struct SegmentSurvey: Sendable {
         return summarised.fragments + UInt32(fragments.count - summarised.parts.count)
     }
 
-    /// What later surveys need of the fragments; nil without any.
+    /// Data about the fragments for later surveys; nil without any.
     var summary: SegmentSummary? {
         var summary = summarised ?? SegmentSummary()
         for fragment in fragments.dropFirst(summarised?.parts.count ?? 0) {
@@ -179,7 +179,7 @@ package struct SegmentSurvey: Sendable {
         return true
     }
 
-    /// Reads the heads of the fragments from the scanner's place on.
+    /// Reads the `moof` boxes of the fragments from the scanner's position on.
     private mutating func scan(
         _ scanner: inout FragmentScanner<DescriptorSource>, _ source: DescriptorSource
     ) throws(MP4Error) {

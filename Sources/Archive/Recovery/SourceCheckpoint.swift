@@ -1,10 +1,10 @@
 import Media
 
-/// `<source>/checkpoint`: summaries of a source's newest files, so that a restarted collector reads only what was written since.
+/// `<source>/checkpoint`: summaries of a source's newest files, so that a restarted collector reads only data written since.
 ///
-/// Written after the `fdatasync` of what it describes, and itself never synchronised: it may be missing, old or torn after a power
-/// cut. An old one is as true as a new one, because the durable part of a file only grows. A torn one is recognised by its digest,
-/// and one of another file by the digest of the `moof` that it names; then the files are read completely.
+/// Written after the `fdatasync` of the described data, and never synchronised itself: it may be missing, old or torn after a power
+/// cut. An old one is valid, because the durable part of a file only grows. A torn one is detected by its digest, and one of another
+/// file by the digest of a `moof`; then the files are read completely.
 ///
 /// Layout: `TRIBCKP1`, u32 size of the content, the content, SHA-256 of the content; what follows is of an earlier, longer one. The
 /// content: u8 files, the oldest first, each: u8 size of the name, the name, ``SegmentSummary``.
@@ -84,7 +84,7 @@ package struct SourceCheckpoint: Hashable, Sendable {
         }
     }
 
-    /// Replaces the checkpoint of a source, in place. An error is none: without a checkpoint, the files are read.
+    /// Replaces the checkpoint of a source in place. Errors are ignored: without a checkpoint, the files are read.
     package func write(_ path: String, on disk: any Disk) {
         FileSystem.overwrite(path, with: encoded(), on: disk)
     }

@@ -40,8 +40,8 @@ package struct SourceRecovery {
     /// Lines for the ledger.
     var written: [LedgerEntry] = []
     private var areLinesWritten = false
-    /// The lines that the caller has to write: those of a ledger that could not be written, and all if the session goes on.
-    /// A thousand ledgers that are written and synchronised one after the other take seconds.
+    /// Lines that the caller must write: those of an unwritable ledger, and all lines if the session continues. Writing and
+    /// synchronising a thousand ledgers in succession takes seconds.
     package var unwritten: [LedgerEntry] { areLinesWritten ? [] : written }
     var surveys: [SegmentSurvey] = []
     /// The records of the source's spools in this session.
@@ -53,7 +53,7 @@ package struct SourceRecovery {
     /// The continuations of segments whose media is in the store only, in the order of their names.
     private var continuations: [SegmentContinuation] = []
     private var hasDamage = false
-    /// What an earlier collector noted of the newest files.
+    /// An earlier collector's summaries of the newest files.
     private var checkpoint = SourceCheckpoint()
     /// The same of the files as they are now.
     private var nextCheckpoint = SourceCheckpoint()
@@ -90,8 +90,8 @@ package struct SourceRecovery {
         return source
     }
 
-    /// Whether a summary is as good as its fragments. An agent may send again what follows its watermark; the times of these
-    /// records' neighbours must then be known one by one.
+    /// Whether summaries suffice. An agent may send records after its watermark again, for which the times of adjacent records are
+    /// needed.
     private var isSummarisedDurable: Bool {
         surveys.compactMap(\.summarised).flatMap(\.parts).allSatisfy { part in
             let known = spools.first { $0.spool == part.spool }?.sequences.watermark ?? 0

@@ -36,8 +36,8 @@ package struct ArchiveSurvey: Sendable {
     }
 
     /// - Parameters:
-    ///   - sessions: those that are surveyed.
-    ///   - moved: what is known of segments in the store; afterwards of all of them that are there now.
+    ///   - sessions: the sessions to survey.
+    ///   - moved: cached data about segments in the store; updated by the survey.
     package init(
         of layout: ArchiveLayout, _ sessions: [String], moved: inout MovedSegments
     ) throws(ArchiveError) {

@@ -109,7 +109,7 @@ package struct SessionReport: Codable, Hashable, Sendable {
         package var held: [HeldRecords]?
         /// With several archives: copies beside the one of each record that is read; nil: one archive was read.
         package var copies: UInt64?
-        /// What its files and its ledger have.
+        /// Numbers in its files and its ledger.
         package var numbers = SourceNumbers()
 
         private enum CodingKeys: CodingKey {
@@ -121,11 +121,11 @@ package struct SessionReport: Codable, Hashable, Sendable {
 
     /// One of several archives that were read as one.
     package struct Part: Codable, Hashable, Sendable {
-        /// Of its collector, or what was given where that is not known.
+        /// The collector's name, or ``place`` if it is unknown.
         package var name: String
-        /// What was given.
+        /// Path or address of the archive.
         package var place: String
-        /// What is added to its times to get those of the first archive.
+        /// Added to its times to get those of the first archive.
         package var shiftNanoseconds: Int64
         /// Maximum error of that: the sum of both archives' bounds.
         package var boundNanoseconds: UInt64

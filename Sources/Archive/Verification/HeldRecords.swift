@@ -18,7 +18,8 @@ package struct HeldRecords: Codable, Hashable, Sendable {
     /// Maximum number of reported ranges of one collector and spool.
     package static let maximumRanges = 32
 
-    /// What a source's ledger says that others hold, less what is in its files and what was given up, by collector and spool.
+    /// Records that other collectors hold according to a source's ledger, without those in its files and declared losses, by
+    /// collector and spool.
     /// - Parameter recorded: numbers in files, by spool (hexadecimal).
     package static func all(
         _ ledger: [LedgerEntry], recorded: [String: SequenceSet]

@@ -1,16 +1,16 @@
 import Media
 
 extension SessionReport {
-    /// What several archives have of one session, as one report: copies are counted as copies, and what one of them has is not missing
-    /// in another.
+    /// Joins the reports of several archives about one session: copies are counted as copies, and records in one archive are not
+    /// missing in another.
     /// - Parameters:
-    ///   - reports: one of each archive, verified with others.
-    ///   - archives: the archives, in the same order; the numbers of their records are filled in.
-    ///   - manifest: the session's, of all archives together.
-    ///   - path: the session's folder in messages.
-    ///   - ledgers: each source's lines of all archives, without what is the same.
-    ///   - lines: each source's lines of all archives, all of them.
-    ///   - collectors: names of the archives' collectors: what they hold has to be there.
+    ///   - reports: one per archive, verified together with the others.
+    ///   - archives: the archives in the same order; the numbers of their records are filled in.
+    ///   - manifest: the merged description of the session.
+    ///   - path: the session's folder, for messages.
+    ///   - ledgers: each source's lines of all archives, without duplicates.
+    ///   - lines: each source's lines of all archives.
+    ///   - collectors: names of the archives' collectors, whose records must be present.
     package static func joined(
         _ reports: [SessionReport], _ archives: [Part], _ manifest: SessionManifest,
         path: String, ledgers: [String: [LedgerEntry]], lines: [String: [LedgerEntry]],

@@ -78,7 +78,7 @@ struct Peers {
     /// The rights of a connection have changed.
     struct Change {
         var sender: Peer
-        /// What it allows now.
+        /// Its current permissions.
         var standing: AgentRegister.Standing
         /// Why it has no rights any more.
         var text: String
@@ -158,7 +158,7 @@ struct Peers {
         }
     }
 
-    /// What a connected agent is told of the new standing of its key, and what to do.
+    /// The message to a connected agent about the changed permissions of its key, with what to do.
     private static func text(of standing: AgentRegister.Standing, _ key: PublicKey) -> String {
         switch standing {
         case .authorized(let now): "the key \(now.name) has changed"

@@ -30,7 +30,7 @@ final class RefusalCounters: Sendable {
 }
 
 extension ConnectionRefusal {
-    /// What a connection is refused for with a key of this standing.
+    /// The reason for refusing a connection whose key has these permissions.
     init(_ standing: AgentRegister.Standing) {
         switch standing {
         case .unknown: self = .unknownKey

@@ -119,8 +119,8 @@ struct CatalogFollower {
         return reports
     }
 
-    /// No more events follow.
-    /// - Returns: what failed: an incomplete catalog is deleted.
+    /// Processes the end of events.
+    /// - Returns: errors; an incomplete catalog is deleted.
     mutating func end() -> [CatalogReport] {
         switch state {
         case .away(isBelieved: true, _, _):

@@ -40,7 +40,7 @@ extension ReceivingThread {
     /// | authenticators | `authenticator`, `feed keys` | before the sockets that need them | after these sockets |
     /// | wire recorder, intake watch | `wire`, `intake` | before the agents' socket | after it |
     /// | sockets of agents and feeds | this thread | before recording | with this thread |
-    /// | catalog, disk | `catalog`, `disk` | catalog first: it hears of all that the disk does | by ``run()``, disk first |
+    /// | catalog, disk | `catalog`, `disk` | catalog first, because it follows the disk's events | by ``run()``, disk first |
     /// | uploads | `uploads`, `upload` | after the disk, which removes local copies | |
     /// | retention | `retention` | after the uploads, which remove stored copies | first |
     init(

@@ -1,9 +1,9 @@
 import Archive
 
-/// Checkpoints of sources, from which a restarted collector goes on (``SourceCheckpoint``).
+/// Checkpoints of sources, from which a restarted collector continues (``SourceCheckpoint``).
 ///
-/// A checkpoint says what was durable at the one before it: the times of the newest records, which agents may send again in part,
-/// are read from the file.
+/// A checkpoint states what was durable at the previous one; the times of newer records, which agents may partly send again, are
+/// read from the file.
 struct Checkpoints {
     /// Fragments of a file between two checkpoints: about 16 seconds. Audio follows its pictures within ten.
     var interval: UInt32 = 16

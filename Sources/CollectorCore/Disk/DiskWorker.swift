@@ -44,7 +44,7 @@ struct DiskWorker {
     var events: [DiskEvent] = []
     /// Paths that could not be made durable or replaced, and have not succeeded since.
     private var complaints: Set<String> = []
-    /// What a restarted collector need not read.
+    /// State that a restarted collector need not read from files.
     var checkpoints = Checkpoints()
     /// Times of files until durable, for monitoring.
     private(set) var synchronising = LatencyHistogram()
@@ -184,8 +184,8 @@ struct DiskWorker {
                 !stuck.values.contains(where: { $0.jobs.contains { $0.session == session } })
             else { continue }
             do throws(ArchiveError) {
-                // A power cut must not be able to damage a finished session.
-                // In one order: a failure leaves the same files behind each time.
+                // A power cut must not damage a finished session.
+                // In a fixed order, so that a failure always leaves the same files behind.
                 for source in dirtyLedgers.filter({ $0.session == session }).sorted() {
                     try synchronize(ledger: source)
                 }
@@ -305,7 +305,7 @@ struct DiskWorker {
         return dirtyLedgers.contains(id) || stuck[path] != nil || isDirectoryBehind(of: path)
     }
 
-    /// Makes durable what has to precede everything of a source that is reported as durable.
+    /// Makes durable what must precede all durable records of a source.
     mutating func prepareToPersist(_ id: SourceKey) throws(ArchiveError) {
         let own = layout.source(id)
         if rescues[id] != nil, !FileSystem.isDirectory(own) {

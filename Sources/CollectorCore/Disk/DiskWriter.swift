@@ -120,7 +120,7 @@ final class DiskWriter: Sendable {
             meter.begin()
             for job in jobs { worker.perform(job) }
             uncommittedBytes += worker.writtenBytes
-            // Credit is for what has been written: it does not wait for the commit.
+            // Credit returns with the write, before the commit.
             publish(worker.takeEvents(), isAwaited: isAwaited, &unannouncedBytes)
             let now = clock.now
             if worker.isStuck, isStopping || now >= nextRetry {

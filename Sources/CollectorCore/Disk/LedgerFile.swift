@@ -41,7 +41,7 @@ final class LedgerFile {
         return unsynchronised
     }
 
-    /// Rewrites what a failed `fdatasync` may have lost: the next one would succeed without it.
+    /// Rewrites lines that a failed `fdatasync` may have lost: a repeated one would succeed without writing them.
     private func writeAnew() throws(ArchiveError) {
         if file.hasLostPages {
             try file.cutToDurable()

@@ -116,9 +116,9 @@ extension DiskWorker {
         }
     }
 
-    /// Determines what is on disk of a source's ended sessions. What is sent again goes into the present session, and what an
-    /// ended session already has would be stored twice.
-    /// - Returns: whether this is known; otherwise it is retried.
+    /// Determines which records of a source's ended sessions are on disk. Records that are sent again go into the present session,
+    /// and would be stored twice otherwise.
+    /// - Returns: false if it must be retried.
     private mutating func settleEarlierSessions(of id: SourceKey) -> Bool {
         for session in sessionsEnded(before: id.session) {
             let other = SourceKey(session: session, source: id.source)

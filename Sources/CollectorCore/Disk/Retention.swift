@@ -68,8 +68,8 @@ final class Retention: Sendable {
     /// Starts a survey now: the disk is full.
     func hurry() { wake.signal() }
 
-    /// Ends the thread. What it has requested may still be removed afterwards.
-    /// - Parameter deadline: until when it is waited for.
+    /// Ends the thread. Requested removals may still be performed.
+    /// - Parameter deadline: of the wait for the thread.
     func stop(until deadline: DispatchTime = .distantFuture) {
         isStopping.store(true, ordering: .releasing)
         wake.signal()

@@ -148,7 +148,7 @@ final class IntakeWatch: Sendable {
                 now: SystemClock.monotonic.nowNanoseconds)
             let busy = SystemClock.threadProcessorTime.nowNanoseconds - begin
             let rest = min(busy * Self.pausePerLook, Self.longestPauseNanoseconds)
-            // A connection that arrives meanwhile is checked now, but not before the pause is over.
+            // New connections are checked at once, but not before the pause is over.
             let isClose = hasStrangers || watching.intake.isSuspicious
             let hasArrived =
                 isClose
@@ -199,7 +199,7 @@ final class IntakeWatch: Sendable {
         }
         var readings: [Int32: IntakeGuard.Reading] = [:]
         func read(_ descriptor: Int32, _ account: ConnectionAccount) {
-            // Read first: bytes received meanwhile then count as pending for a moment, not the other way round.
+            // Read first: bytes received in between count as pending for a moment, not the other way round.
             let taken = account.taken
             guard let progress = TransportProgress(of: descriptor) else { return }
             readings[descriptor] = IntakeGuard.Reading(

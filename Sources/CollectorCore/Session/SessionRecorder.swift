@@ -176,7 +176,7 @@ struct SessionRecorder: Sendable {
     /// The session's zero on the collector's monotonic clock, nanoseconds.
     // Stored, not computed from the state: Swift 6.3.1's optimiser fails on the latter once it is inlined.
     private(set) var sessionZero: Int64?
-    /// The same, as agents are told it.
+    /// ``sessionZero`` as sent to agents.
     private(set) var sessionClock: SessionClock?
 
     /// The present session; nil while there is none.
@@ -271,7 +271,7 @@ struct SessionRecorder: Sendable {
         return known
     }
 
-    /// Writes down what other collectors hold of a source, as soon as it is part of a session.
+    /// Writes which records other collectors hold of a source that has joined the session.
     private mutating func writeHeld(of name: String, at now: Instant) -> [Action] {
         guard sources[name]?.value.hasJoined == true,
             let held = heldElsewhere.removeValue(forKey: name)
@@ -299,7 +299,7 @@ struct SessionRecorder: Sendable {
         tieZero(to: epoch)
     }
 
-    /// Places the zero of a resumed session by an agent's clock, where that one was placed before.
+    /// Derives the zero of a resumed session from an agent's clock, by which it was placed before.
     private mutating func tieZero(to epoch: EpochID) {
         guard var tie, case .recording(var manifest) = state else { return }
         let isBetter = tie.observe(epoch, clocks) { sources[$0]?.value.introduction.clockOwner }
@@ -484,7 +484,7 @@ struct SessionRecorder: Sendable {
         return actions
     }
 
-    /// Writes everything that was received, and leaves the session open: the next collector goes on with it.
+    /// Writes everything that was received, and leaves the session open for the next collector.
     mutating func suspend(at now: Instant) -> [Action] {
         var actions: [Action] = []
         if case .gathering = state { actions += start(at: now) }
@@ -522,8 +522,8 @@ struct SessionRecorder: Sendable {
                 }
                 return acknowledgeUnrecorded(nothing)
             }
-            // Limits the rate of sessions: sources that begin one session after another wait, and so do those that
-            // connect meanwhile, without losing anything.
+            // Limits the rate of sessions: sources that start sessions repeatedly wait, and so do those that connect in the meantime,
+            // without a loss.
             let pause = begunSessions.pauseNanoseconds(now: now.monotonic)
             let deadline = now.monotonic + max(settings.startWindowNanoseconds, pause)
             let latest = settings.startWindowNanoseconds

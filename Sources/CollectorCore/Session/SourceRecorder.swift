@@ -164,7 +164,7 @@ struct SourceRecorder: Sendable {
         if new.spool != spool {
             var ends: [SessionManifest.SpoolEnd] = []
             for end in spoolEnds {
-                // An agent may return to a spool repeatedly, to learn what the store has of it.
+                // An agent may return to a spool repeatedly, to learn which records the store has.
                 if settings.release == .stored {
                     ends.removeAll {
                         $0.spool == end.spool && $0.beyond == nil && $0.through <= end.through
@@ -222,7 +222,7 @@ struct SourceRecorder: Sendable {
         openSegments = [:]
         intake.goBack(to: source.ends, formats: segmenter.upcomingTracks)
         through = durable(spool).watermark
-        // An agent with several spools may be at an earlier one: what was lost of the others is sent again as well.
+        // An agent with several spools may be at an earlier one: lost records of the others are sent again as well.
         earlierSpools = earlierSpools.map { end in
             guard let spool = SpoolID(hexadecimal: end.spool) else { return end }
             return SessionManifest.SpoolEnd(
@@ -475,7 +475,7 @@ struct SourceRecorder: Sendable {
         return waited + actions(segmenter.tick(now: now.monotonic), clocks: clocks, at: now)
     }
 
-    /// Writes everything pending, and leaves the files open: the next collector goes on with them.
+    /// Writes everything pending, and leaves the files open for the next collector.
     mutating func suspend(clocks: AgentClocks, at now: Instant) -> [Action] {
         guard hasJoined else { return [] }
         return actions(segmenter.suspend(), clocks: clocks, at: now) + fold.end().map(line)

@@ -38,8 +38,8 @@ struct SourceCounters: Sendable {
         /// Records that are not in the object store, oldest first; nil: not counted.
         var unreleased: UnreleasedArrivals?
 
-        /// Bytes that the agent keeps. An agent that has gone reports nothing any more: what it reported last counts until all of it
-        /// has been released. Nil: it has not reported.
+        /// Bytes that the agent keeps. After a disconnection, the last report counts until all of it has been released. Nil without a
+        /// report.
         var keptBytes: UInt64? {
             guard let health else { return nil }
             let isReleased = health.newestSequence > 0 && health.newestSequence <= releasedThrough
@@ -96,7 +96,7 @@ struct SourceCounters: Sendable {
         }
     }
 
-    /// - Parameter isComplete: whether the source has ended and its agent was told that it need not keep anything.
+    /// - Parameter isComplete: whether the source has ended, and its agent may delete everything.
     mutating func closed(_ name: String, isComplete: Bool = false, at now: Int64) {
         change(name, at: now) {
             $0.isConnected = false

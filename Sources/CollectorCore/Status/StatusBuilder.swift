@@ -8,8 +8,8 @@ struct StatusBuilder {
     /// The time span over which the disk's fill rate is calculated, and the interval of its measurements.
     private static let rateNanoseconds: Int64 = 600_000_000_000
     private static let lookNanoseconds: Int64 = 10_000_000_000
-    /// The rate is not known before: agents that send what they kept while the collector was away fill a disk much faster than they
-    /// record, for a minute.
+    /// Before this time, the rate is not used: after a start, agents send their backlog for a minute, which fills the disk much
+    /// faster than recording.
     static let leastRateNanoseconds: Int64 = 120_000_000_000
 
     private struct Totals {

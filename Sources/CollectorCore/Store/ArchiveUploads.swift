@@ -95,8 +95,8 @@ final class ArchiveUploads: Sendable {
         uploader.drain(isCancelled)
     }
 
-    /// Ends the threads. What is not in the store is found at the next start.
-    /// - Parameter deadline: until when they are waited for.
+    /// Ends the threads. Pending uploads are found at the next start.
+    /// - Parameter deadline: of the wait for the threads.
     func stop(until deadline: DispatchTime) {
         isStopping.store(true, ordering: .releasing)
         work.signal()

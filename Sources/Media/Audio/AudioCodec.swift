@@ -3,7 +3,7 @@ package struct AudioCodec: Hashable, Sendable, CustomStringConvertible {
     /// All codecs of recordings.
     package static let all: [AudioCodec] = [.aac]
 
-    /// What is known of the codec.
+    /// Description of the codec.
     package let coding: any AudioCoding.Type
 
     init(_ coding: any AudioCoding.Type) {

@@ -1,25 +1,23 @@
-/// Where a source's samples go on after some were dropped: with the next one at which decoding can begin. Those before it
-/// refer to samples that were dropped, and are dropped as well.
+/// Drops a source's samples after a loss until decoding can start again: samples before that reference dropped ones.
 ///
-/// One for each source, in every queue that drops: in front of a spool and in it, the collector's feed, a viewer's groups
-/// of pictures and its watchers.
+/// One per source in every queue that drops samples: spools, the collector's feed, a viewer's groups of pictures and its watchers.
 package struct KeyframeGate: Hashable, Sendable {
-    /// Whether samples are dropped until decoding can begin.
+    /// Samples are dropped until decoding can start.
     package private(set) var isSkipping: Bool
 
-    /// - Parameter isSkipping: whether the first sample has to be one at which decoding can begin.
+    /// - Parameter isSkipping: whether decoding must be able to start with the first sample.
     package init(isSkipping: Bool = false) { self.isSkipping = isSkipping }
 
     /// Samples were dropped.
-    /// - Returns: whether this is news: none was dropped since decoding began last.
+    /// - Returns: false if the gate was skipping already.
     @discardableResult
     package mutating func skip() -> Bool {
         defer { isSkipping = true }
         return !isSkipping
     }
 
-    /// Whether the next sample passes; otherwise it has to be dropped.
-    /// - Parameter beginsDecodable: whether decoding can begin with it (``DecodingStart/isPossible(at:hasVideo:)``).
+    /// Whether the next sample passes; if not, it must be dropped.
+    /// - Parameter beginsDecodable: whether decoding can start with it (``DecodingStart/isPossible(at:hasVideo:)``).
     package mutating func admits(beginsDecodable: Bool) -> Bool {
         if beginsDecodable { isSkipping = false }
         return !isSkipping

@@ -18,11 +18,11 @@ package protocol ErasingCommand: ParsableCommand {
     static var erasableOptions: Set<String> { get }
 }
 
-/// A command whose configuration file may have a list of groups of options, each for one run of the command beside the others.
+/// A command whose configuration file may have a list of option groups, each for one parallel run of the command.
 package protocol GroupingCommand: ParsableCommand {
     /// The list's name in the file.
     static var groupsName: String { get }
-    /// Long options that a group may have, without leading hyphens. On the command line they contradict a list.
+    /// Long options of a group, without hyphens. They cannot be on the command line if the file has the list.
     static var groupOptions: Set<String> { get }
 }
 

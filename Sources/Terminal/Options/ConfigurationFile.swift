@@ -111,7 +111,7 @@ package enum ConfigurationError: Error, Hashable, CustomStringConvertible {
     case unknown(String, path: String, line: Int, nearest: String?)
     case onlyOnCommandLine(String, path: String, line: Int)
     case notYesOrNo(String, value: String, where: String)
-    /// An option of a group that the command line has for all of them, or the reverse.
+    /// An option is in the list but must apply to all groups, or the reverse.
     case notInGroup(String, path: String, line: Int)
     case alsoGiven(String, path: String, line: Int)
     /// An option without a value, on the command line, in the environment or in a file.

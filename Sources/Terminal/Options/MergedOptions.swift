@@ -29,7 +29,7 @@ package struct MergedOptions: Hashable, Sendable {
     package private(set) var origins: [String: Origin] = [:]
     /// Values of those options; a flag's value is "yes".
     package private(set) var values: [String: String] = [:]
-    /// All options of each group, for a ``GroupingCommand`` whose file lists some; ``arguments`` are then those of the first.
+    /// The options of each group, for a ``GroupingCommand`` whose file has the list; ``arguments`` are those of the first group.
     package private(set) var groups: [MergedOptions] = []
     /// Values of options that are lists: in the file, or in the environment, separated by commas.
     private var lists: [String: [String]] = [:]
@@ -108,7 +108,7 @@ package struct MergedOptions: Hashable, Sendable {
                 if given.contains(entry.name) {
                     throw .alsoGiven(entry.name, path: file.path, line: entry.line)
                 }
-                // What is said of one counts more than what is said of all.
+                // Options of a group override options for all groups.
                 own.origins[entry.name] = nil
                 own.lists[entry.name] = nil
             }

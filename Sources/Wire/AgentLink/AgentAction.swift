@@ -1,6 +1,6 @@
 package import Media
 
-/// What the agent's link wants done, in order.
+/// Actions for the owner of the agent's link, in order.
 package enum AgentAction<Payload: Sendable>: Sendable {
     /// Send these header bytes, and the payload if there is one.
     case send(header: [UInt8], payload: Payload?)
@@ -35,10 +35,10 @@ package struct AgentLinkSettings: Hashable, Sendable {
     package var memoryLimitBytes: Int?
     /// How many of the log's records are in the link's memory.
     package var window = RecordWindow()
-    /// Whether records of unwatched sources wait for others (``SendSchedule``); only where the collector says whether
-    /// a source is watched. False: every record is sent as soon as it is there.
+    /// Records of unwatched sources are batched (``SendSchedule``), if the collector tells which sources are watched. False: every
+    /// record is sent immediately.
     package var gathers = false
-    /// Records are kept until they are on the collector's disk, even where it wants them kept longer: what is sent is a copy.
+    /// Records are released when they are persisted, even if the collector requires more, because the sent records are copies.
     package var forgetsAtPersisted = false
 
     package init(
@@ -53,7 +53,7 @@ package struct AgentLinkSettings: Hashable, Sendable {
     }
 }
 
-/// To which collector a link goes, and what it says of the one before.
+/// The destination of a link, and its statements about the previous collector.
 package struct LinkRoute: Hashable, Sendable {
     /// Where the collector is, for logs.
     package var endpoint: String
@@ -63,9 +63,9 @@ package struct LinkRoute: Hashable, Sendable {
     package var hasOthers = false
     /// The session in which another collector recorded the sources last.
     package var session: SessionOffer?
-    /// How many collectors the agent has.
+    /// Number of the agent's collectors.
     package var collectors: UInt32 = 1
-    /// Whether another collector gets the same records.
+    /// The link is to the second of two collectors.
     package var isMirror = false
 
     package init(endpoint: String) { self.endpoint = endpoint }
@@ -96,7 +96,7 @@ package struct Loss: Hashable, Sendable {
     }
 }
 
-/// Who says that a collector does not admit an agent.
+/// Source of a refusal.
 enum RefusalWitness: Hashable, Sendable {
     /// The handshake of the transport, which knows no reasons.
     case handshake

@@ -58,7 +58,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private var obstacle: String?
     /// Why the collector is unreachable.
     private var absence: String?
-    /// Who says that the agent is not admitted; ``obstacle`` says why. Nil: it is, or nothing is known.
+    /// Source of the refusal whose reason is ``obstacle``; nil without a refusal.
     private var shutOutBy: RefusalWitness?
     /// A Hello was not answered.
     private var isUnanswered = false
@@ -70,13 +70,13 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     package private(set) var session = ""
     /// Where its zero is on the collector's clock, as the collector reports it; nil: it has not.
     package private(set) var sessionClock: SessionClock?
-    /// The collector's name; empty: it has none, or is not connected.
+    /// The collector's announced name; empty without a name or a connection.
     package private(set) var collectorName = ""
-    /// Whether the collector wants records to be at two; nil: it has not said anything yet.
+    /// Whether the collector requires two copies of records; nil before the first Welcome.
     package private(set) var wantsMirror: Bool?
-    /// What heartbeats say of other collectors.
+    /// Records owed to each collector, for heartbeats.
     package var owed: [OwedRecords] = []
-    /// Why the source was moved here, for heartbeats.
+    /// Why the source changed its collector, for heartbeats.
     package var moved = ""
     /// Why the agent is to go to another collector.
     private var departure: String?
@@ -90,10 +90,10 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         collectorClock = CollectorClock(of: settings.spool)
     }
 
-    /// A second link with one source in the same log, for another collector.
+    /// A second link for the same log, to another collector.
     /// - Parameters:
     ///   - first: the oldest record of the log.
-    ///   - formats: those in force at it.
+    ///   - formats: the formats at that record.
     package init(beside other: AgentLink, from first: UInt64, formats: [TrackFormat]) {
         self.init(settings: other.settings)
         cursors = other.cursors.map { Cursor(beside: $0, from: first, formats: formats) }
@@ -131,7 +131,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         admit(make(nextNumber(of: source)), to: source, now: now)
     }
 
-    /// Adds a record that its log has: so what was sent is never newer than what the log keeps, and no number is given twice.
+    /// Adds a record of the log: sent records are never newer than the log, and no number is assigned twice.
     package mutating func admit(
         _ record: KeptRecord<Payload>, to source: Int, now: Int64
     ) -> [Action] {
@@ -147,11 +147,10 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         for index in cursors.indices { cursors[index].retire() }
     }
 
-    /// Adds what was read for ``AgentAction/fetch(source:from:)``.
+    /// Adds records that were read for ``AgentAction/fetch(source:from:)``.
     /// - Parameters:
-    ///   - records: without a hole between them; the first is, or contains, the requested one. Unreadable records are replaced by
-    ///     a gap.
-    ///   - formats: those in force before the first.
+    ///   - records: contiguous; the first is, or contains, the requested one. Unreadable records are replaced by a gap.
+    ///   - formats: the formats before the first.
     package mutating func loaded(
         _ records: [KeptRecord<Payload>], formats: [TrackFormat], of source: Int, now: Int64
     ) -> [Action] {
@@ -321,7 +320,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
                 if cursors[index].schedule.tick(newest: newest, now: now) { isDue = true }
             }
             let actions = isDue ? pump(now: now) : []
-            // Reports travel with records that are sent anyway: a message by itself costs the collector a wake-up.
+            // Reports accompany records: a separate message would wake the collector.
             let isAccompanied =
                 !actions.isEmpty && !exchanges.isEmpty
                 && now - lastSpoken >= heartbeatNanoseconds * 2 / 5
@@ -347,7 +346,7 @@ extension AgentLink {
     }
     /// Whether the collector takes several records in one message.
     package var takesSeveralRecords: Bool { isFlowing && collectorMinor >= WireLimits.watchMinor }
-    /// The delay within which samples of a watched source are to be sent, nanoseconds; nil: it is not watched.
+    /// The delay that live viewers of a source request, nanoseconds; nil without viewers.
     package func watchNanoseconds(of source: Int) -> Int64? {
         let wish = cursors[source].watchMilliseconds
         guard isFlowing, wish > 0 else { return nil }
@@ -363,7 +362,7 @@ extension AgentLink {
     package var keptSamples: UInt64 { cursors.reduce(0) { $0 + $1.keptSamples } }
     /// Whether nothing of any source is to come, and all of it is on the collector's disk: only releases are awaited.
     package var isPersisted: Bool { cursors.allSatisfy(\.isPersisted) }
-    /// Whether nothing of any source is to come or to be kept.
+    /// All sources are complete, with no record to send or to keep.
     package var isComplete: Bool { cursors.allSatisfy(\.isComplete) }
     /// Records of any kind that are on the collector's disk and have to be kept.
     package var unreleasedRecords: UInt64 { cursors.reduce(0) { $0 + $1.unreleasedRecords } }
@@ -437,10 +436,11 @@ extension AgentLink {
         return state
     }
 
-    /// Decides how long records of a source wait for others.
+    /// Decides how long records of a source are batched.
     ///
-    /// Not at all if the agent's settings say so; with a collector that does not say whether a source is watched, because nothing could
-    /// end the wait; while it is watched; and until a session has begun, because its zero is the earliest sample that has arrived.
+    /// They are not batched if the settings say so; with a collector that does not tell whether a source is watched, because nothing
+    /// would end the wait; while the source is watched; and before the session has started, because its zero is the earliest sample
+    /// received.
     private mutating func schedule(_ index: Int) {
         let gathers =
             settings.gathers && collectorMinor >= WireLimits.watchMinor && !session.isEmpty
@@ -498,13 +498,13 @@ extension AgentLink {
         nextWaitingNotice = 1
     }
 
-    /// Why the agent is to go to another collector, if it has one; nil: it need not. Told once.
+    /// Why the agent should switch to another collector; nil if it need not. Returned once.
     package mutating func takeDeparture() -> String? {
         defer { departure = nil }
         return departure
     }
 
-    /// The term that the collector has seen of the spool, if it has refused a lower one. Told once.
+    /// The higher term of the spool that the collector has seen, after a refusal. Returned once.
     package mutating func takeSeenTerm() -> UInt64? {
         defer { seenTerm = nil }
         return seenTerm
@@ -557,7 +557,7 @@ extension AgentLink {
         let collector = "collector at \(route.endpoint)"
         let trouble =
             absence ?? (isUnanswered ? "the \(collector) does not answer" : "no \(collector)")
-        // What an obstacle ends with is advice.
+        // An obstacle's text ends with advice.
         let since = obstacle.map { "\($0) (for \(seconds) s)" } ?? "\(trouble) for \(seconds) s"
         return [
             log(.warning, "\(since); keeping samples \(keptText) and trying again until it answers")
@@ -575,7 +575,7 @@ extension AgentLink {
         cursor.storedBytes ?? cursor.payloadBytes
     }
 
-    /// Sends what the credit allows.
+    /// Sends records within the credit.
     private mutating func pump(now: Int64) -> [Action] {
         guard case .flowing(let lastHeard, _) = state else { return [] }
         var actions: [Action] = []

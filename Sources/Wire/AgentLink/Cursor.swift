@@ -1,13 +1,12 @@
 package import Media
 
-/// The position of one collector in the log of one source: what it was sent, has on disk and has released, its credit, and when
-/// records are sent.
+/// The position of one collector in the log of one source: sent, persisted and released records, credit, and the schedule of sending.
 ///
-/// Two watermarks. Records up to `persisted` are on the collector's disk: they are not sent, unless a later collector has less.
+/// Two watermarks: records up to `persisted` are on the collector's disk, and are not sent, unless a later collector has fewer.
 /// Records up to `released` need not be kept for this collector.
 ///
-/// The log keeps the records. Those that are sent next are also here, by reference: a contiguous part, which ends where the window
-/// is full and is read on from the log.
+/// The log stores the records. The next records to send are also here, by reference: a contiguous part, which ends when the window is
+/// full, and is extended by reading the log.
 package struct Cursor<Payload: Sendable>: Sendable {
     typealias Record = KeptRecord<Payload>
 
@@ -25,9 +24,9 @@ package struct Cursor<Payload: Sendable>: Sendable {
     package private(set) var persisted: UInt64
     /// The last record that is not kept any more: the collector has released it, or it was forgotten for lack of room.
     package private(set) var released: UInt64
-    /// The last record that the collector has released, although another one may have to have it yet.
+    /// The last record that this cursor's collector has released; another collector may still need it.
     package private(set) var releasable: UInt64
-    /// The last record that the log's other cursor does not need any more; nil: there is no other one.
+    /// The last record that the log's other cursor has released; nil without another cursor.
     private var otherReleased: UInt64?
     /// Formats in force at the record that is sent first: the one after ``persisted``.
     private(set) var baseFormats: [TrackFormat]
@@ -50,7 +49,7 @@ package struct Cursor<Payload: Sendable>: Sendable {
     private var mostReceived: UInt64 = 0
     /// The last record that was sent to another collector than the present one.
     private var sentElsewhere: UInt64 = 0
-    /// What other collectors than the present one hold of the records that are not kept any more, ascending.
+    /// Released records that other collectors than the present one hold, ascending.
     package var held: [HeldRange] = []
     /// Payload bytes of the records that have been sent over the present connection and are not durable.
     private var inFlightBytes = 0
@@ -62,7 +61,7 @@ package struct Cursor<Payload: Sendable>: Sendable {
     package var storedBytes: Int?
     /// Which records may be sent.
     var schedule: SendSchedule
-    /// The delay that viewers of the source request, milliseconds; 0: it is not watched, or this is unknown.
+    /// The delay that live viewers request, milliseconds; 0 without viewers, or if unknown.
     private(set) var watchMilliseconds: UInt32 = 0
 
     /// - Parameters:
@@ -84,8 +83,8 @@ package struct Cursor<Payload: Sendable>: Sendable {
         schedule = SendSchedule(newest: nextSequence - 1)
     }
 
-    /// A second cursor in the log of another one, at its oldest record.
-    /// - Parameter formats: those in force at that record.
+    /// A second cursor in the same log, at its oldest record.
+    /// - Parameter formats: the formats at that record.
     init(beside other: Cursor, from first: UInt64, formats: [TrackFormat]) {
         self.init(
             name: other.name, formats: formats, window: other.window,
@@ -174,10 +173,10 @@ package struct Cursor<Payload: Sendable>: Sendable {
         return windowEnd
     }
 
-    /// Adds what was read.
+    /// Adds records that were read.
     /// - Parameters:
     ///   - read: consecutive records; the first is, or contains, the requested one.
-    ///   - formats: those in force before the first.
+    ///   - formats: the formats before the first.
     mutating func load(_ read: [Record], formats: [TrackFormat]) {
         guard let first = read.first, first.sequences.contains(windowEnd) else { return }
         if records.isEmpty { baseFormats = formats }
@@ -203,10 +202,10 @@ package struct Cursor<Payload: Sendable>: Sendable {
         windowEnd = records.last.map { $0.sequences.upperBound + 1 } ?? sequence
     }
 
-    /// Makes a gap begin after the records that the collector has.
+    /// Makes a gap start after the records that the collector has.
     ///
-    /// Only the gap of a restarted agent may overlap those: it stands for records that the previous run may have sent. What it
-    /// covers is lost all the same, except what has arrived.
+    /// Only the gap of a restarted agent may overlap those, because it covers records that the previous run may have sent. The other
+    /// records in it are lost.
     private mutating func trimGaps() {
         for (place, record) in records.enumerated() {
             guard case .gap(var gap) = record.content, gap.sequences.lowerBound <= fixedUpTo,
@@ -232,7 +231,7 @@ package struct Cursor<Payload: Sendable>: Sendable {
         noteHeld(first...released, by: collector)
     }
 
-    /// Adds records that follow those of ``held``; next to others of the same collector they are one range.
+    /// Adds records after those of ``held``; adjacent ones of the same collector are merged into one range.
     private mutating func noteHeld(_ sequences: ClosedRange<UInt64>, by collector: String) {
         var first = sequences.lowerBound
         if let last = held.last, last.collector == collector,
@@ -244,7 +243,7 @@ package struct Cursor<Payload: Sendable>: Sendable {
         held.append(HeldRange(collector: collector, sequences: first...sequences.upperBound))
     }
 
-    /// Goes back to the oldest record that is kept: the next collector may have none of them.
+    /// Goes back to the oldest kept record, because the next collector may have none of them.
     package mutating func rewind() {
         persisted = released
         releasable = released
@@ -255,19 +254,19 @@ package struct Cursor<Payload: Sendable>: Sendable {
         if windowEnd == nextSequence { baseFormats = newestFormats }
     }
 
-    /// Another cursor in the same log has sent records: they must not change.
+    /// Another cursor of the log has sent records, which must not change any more.
     package mutating func noteSent(through sequence: UInt64) {
         sentElsewhere = max(sentElsewhere, min(sequence, nextSequence - 1))
     }
 
-    /// The log's other cursor needs no records up to this one.
+    /// The log's other cursor has released records up to this one.
     package mutating func setOtherReleased(_ sequence: UInt64?) {
         otherReleased = sequence
         released = max(released, min(releasable, sequence ?? .max))
     }
 
-    /// Records that another collector holds were deleted for lack of room, although this cursor's collector lacks some of them: those
-    /// are not sent any more.
+    /// Records were deleted for lack of space, although this cursor's collector lacks some of them; another collector has persisted
+    /// them. They are skipped.
     package mutating func forget(through sequence: UInt64, heldBy collector: String?) {
         let last = min(sequence, nextSequence - 1)
         if last > persisted {
@@ -279,7 +278,7 @@ package struct Cursor<Payload: Sendable>: Sendable {
         released = max(released, min(last, persisted))
     }
 
-    /// Takes over what another cursor in the same log knows of other collectors.
+    /// Copies another cursor's state about other collectors.
     package mutating func follow(_ other: Cursor) {
         held = other.held
         sentElsewhere = max(sentElsewhere, other.sentElsewhere)
@@ -293,7 +292,7 @@ package struct Cursor<Payload: Sendable>: Sendable {
         let start = max(min(state.persisted, nextSequence - 1), released)
         releasable = released
         if start < persisted || lacksRecords(after: start, received: state.received) {
-            // What is still kept is read again; the formats come with it.
+            // Kept records are read again, with their formats.
             persisted = start
             insert([], at: 0..<records.count)
             windowEnd = start + 1
@@ -306,15 +305,15 @@ package struct Cursor<Payload: Sendable>: Sendable {
         fixedUpTo = state.received
         mostReceived = max(mostReceived, state.received)
         watchMilliseconds = state.watchMilliseconds
-        // What waited for the collector waits for nothing else.
+        // Records in the schedule were waiting for this collector only.
         schedule.release(through: nextSequence - 1)
         persist(through: start)
         release(through: state.released ?? state.persisted)
         trimGaps()
     }
 
-    /// Whether there is a hole in memory: a gap was shortened to what an earlier collector had received (``trimGaps()``), which may be
-    /// more than the present one has.
+    /// Whether records in memory are not contiguous: a gap was shortened to the records that an earlier collector had received
+    /// (``trimGaps()``), which the present one may lack.
     private func lacksRecords(after start: UInt64, received: UInt64) -> Bool {
         var next = start + 1
         for record in records {
@@ -367,7 +366,7 @@ package struct Cursor<Payload: Sendable>: Sendable {
         if windowEnd == nextSequence { baseFormats = newestFormats }
     }
 
-    /// The collector has released records: they need not be kept, as far as no other one has to have them yet.
+    /// The collector has released records: they are deleted unless another collector still needs them.
     private mutating func release(through sequence: UInt64) {
         releasable = max(releasable, min(sequence, persisted))
         released = max(released, min(releasable, otherReleased ?? .max))

@@ -171,7 +171,7 @@ package enum KeptRecordKind: UInt16, Hashable, Sendable {
     case goodbye = 4
 }
 
-/// How many of a log's records a cursor has in memory and in flight. All of them, if they are kept nowhere else.
+/// Limits of a cursor's records in memory and in flight. Unlimited for a log in memory.
 package struct RecordWindow: Hashable, Sendable {
     /// Maximum memory of the records that are sent next, bytes.
     package var memoryBytes = Int.max

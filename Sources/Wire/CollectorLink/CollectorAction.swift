@@ -89,7 +89,7 @@ package struct OpenedSource: Hashable, Sendable {
     package var held: [HeldRange] = []
     /// The session in which another collector recorded it last.
     package var session: SessionOffer?
-    /// Whether its agent has other collectors.
+    /// The agent has other collectors.
     package var hasOthers = false
 }
 
@@ -153,7 +153,7 @@ package struct CollectorLinkSettings: Hashable, Sendable {
     package var software: String
     /// The collector's name, sent to agents; empty: none.
     package var name = ""
-    /// Whether agents are to send records to two collectors, and keep them until both have them on disk.
+    /// Agents must send records to two collectors, and keep them until both have persisted them.
     package var mirrored = false
     /// Milliseconds between heartbeats.
     package var heartbeatMilliseconds: UInt32 = WireLimits.heartbeatMilliseconds

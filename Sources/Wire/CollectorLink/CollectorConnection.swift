@@ -40,7 +40,7 @@ struct CollectorConnection: Sendable {
         let keepsUntilReleased: Bool
         /// Whether it has other collectors to go to.
         let hasOthers: Bool
-        /// Whether another collector may record its sources too, or after this one.
+        /// Another collector may record its sources, at the same time or later.
         let needsClock: Bool
         let address: String
         /// The owner of its budgets: the name of its key; without keys, its address.
@@ -75,7 +75,7 @@ struct CollectorConnection: Sendable {
     var control: TokenBucket
     /// When it was last pinged because another agent claimed a source of it.
     var lastPing: Int64?
-    /// The session's zero, as last sent.
+    /// The session's zero as last sent.
     var toldClock: SessionClock?
 
     init(hello: Hello, address: String, owner: String, now: Int64) {

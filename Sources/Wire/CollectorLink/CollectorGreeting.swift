@@ -286,7 +286,7 @@ extension CollectorLink {
         return actions
     }
 
-    /// Why records of an agent will not be at two collectors, although they are to be; nil: they will.
+    /// Why an agent's records will not be at two collectors as required; nil if they will.
     private func mirrorFlaw(of hello: Hello) -> String? {
         guard settings.mirrored else { return nil }
         if hello.minor < WireLimits.mirrorMinor {

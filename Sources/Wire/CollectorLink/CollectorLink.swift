@@ -253,7 +253,7 @@ package struct CollectorLink: Sendable {
         for peer in connections.keys.sorted() { markAckDue(peer) }
     }
 
-    /// The session's zero is known, or known better; nil: there is no session. Agents receive it with their next Ack.
+    /// Sets the session's zero, or a better estimate; nil without a session. Agents receive it with their next Ack.
     package mutating func setSessionClock(_ clock: SessionClock?) { sessionClock = clock }
 
     /// Has an agent that has another collector go there.

@@ -24,9 +24,9 @@ package struct Hello: Hashable, Sendable {
     package var hasOthers = false
     /// The session in which another collector recorded the sources last.
     package var session: SessionOffer?
-    /// How many collectors the agent has; 0: it does not say.
+    /// Number of the agent's collectors; 0 if not stated.
     package var collectors: UInt32 = 0
-    /// Whether this connection is the second of two: another collector gets the same records.
+    /// This connection is to the second of two collectors.
     package var isMirror = false
 
     package init(
@@ -91,11 +91,11 @@ package struct Welcome: Hashable, Sendable {
     package var heartbeatMilliseconds: UInt32
     /// One for every source of the Hello.
     package var sources: [SourceState]
-    /// The collector's name; empty: it has none.
+    /// The collector's name; empty if it has none.
     package var collector = ""
     /// Where the session's zero is, if it has begun.
     package var clock: SessionClock?
-    /// Whether records are to be sent to two collectors, and kept until both have them on disk.
+    /// Records must be sent to two collectors, and kept until both have persisted them.
     package var mirrored = false
 
     package init(
@@ -203,7 +203,7 @@ package enum RefusalReason: Int, CaseIterable, Hashable, Sendable {
     case other = 0
 }
 
-/// What refusals are counted by.
+/// Causes by which refusals are counted.
 package enum RefusalCause: Hashable, Sendable {
     case reason(RefusalReason)
     /// The key of a connected agent is no longer authorised.

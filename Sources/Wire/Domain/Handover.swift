@@ -1,4 +1,4 @@
-// What an agent reports to a collector about its previous one.
+// Statements of an agent to a collector about the previous one.
 
 /// Records that a collector has acknowledged as durable, and that their agent has forgotten.
 package struct HeldRange: Hashable, Sendable {
@@ -37,7 +37,7 @@ package struct SessionClock: Hashable, Sendable {
     }
 }
 
-/// A session of another collector, with what is needed to go on with it on the same timeline.
+/// A session of another collector, with the data to continue it on the same timeline.
 package struct SessionOffer: Hashable, Sendable {
     package var clock: SessionClock
     /// The other collector's name; its endpoint, if it has none.

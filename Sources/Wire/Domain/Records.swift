@@ -137,9 +137,9 @@ package struct SourceHealth: Hashable, Sendable {
     package var sound: AudioHealth?
     /// Capture was stopped by a command: no samples are expected until it is started again.
     package var isStopped: Bool
-    /// What the box keeps because a collector lacks it.
+    /// Records that the box keeps for a collector that lacks them.
     package var owed: [OwedRecords] = []
-    /// The collector that the source was sent to before, and why it was left; empty: none since the agent's start.
+    /// The source's previous collector, and why it was left; empty if there was none since the agent's start.
     package var moved = ""
 
     package init(
@@ -155,11 +155,11 @@ package struct SourceHealth: Hashable, Sendable {
     }
 }
 
-/// Records that a collector has to have and does not have on disk.
+/// Records that a collector must persist and has not persisted yet.
 package struct OwedRecords: Hashable, Sendable {
-    /// The collector's name; its endpoint, if it has told none.
+    /// The collector's name; its endpoint if it has no name.
     package var collector: String
-    /// Numbers of records; a record of samples counts each of them.
+    /// Number of records, counted by sequence numbers.
     package var records: UInt64
     package var bytes: UInt64
 

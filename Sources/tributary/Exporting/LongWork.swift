@@ -13,9 +13,9 @@ import Recordings
 import Terminal
 import Threads
 
-/// Work that takes its time: with progress, and ended by Ctrl-C without leaving anything behind.
+/// Long-running work with a progress display, which Ctrl-C cancels without leaving files behind.
 enum LongWork {
-    /// The end of this program: it ends every wait for a store, and all reading. A command that does not hear of signals ends with its process.
+    /// Shutdown of this process, which ends waits for a store, and all reading. Commands without signal handlers just exit.
     static let end = Shutdown()
     /// How long a signal waits for work to end: a disk that does not answer keeps it for ever.
     private static let endSeconds = 4

@@ -7,7 +7,7 @@ import Media
 import Recordings
 import Terminal
 
-/// What of the recordings is wanted, for the commands that take something out of them.
+/// Options that select a part of recordings.
 struct RecordedInput: ParsableArguments {
     @OptionGroup var archive: ArchiveOptions
 
@@ -34,7 +34,7 @@ struct RecordedInput: ParsableArguments {
         return try archive.finder().recording(inputs)
     }
 
-    /// The wanted part of each of these sources.
+    /// The selected range of each of these sources.
     func ranges(
         of sources: [RecordedSource], in session: RecordedSession, tracks: Set<TrackKind>
     ) throws -> [ExportRange] {
@@ -69,7 +69,7 @@ struct RecordedInput: ParsableArguments {
         return ranges
     }
 
-    /// Before zero there is only what agents had captured before the session began.
+    /// Before zero there are only samples that agents captured before the session started.
     private func checkBeginning(_ start: Int64, of session: RecordedSession) throws {
         guard start < 0 else { return }
         var first: Int64 = 0
@@ -135,7 +135,7 @@ extension ExportSummary {
     }
 }
 
-/// What came of an export or an extraction, as JSON.
+/// Result of an export or an extraction, as JSON.
 struct ExportReport: Encodable {
     var file: String
     var session: String

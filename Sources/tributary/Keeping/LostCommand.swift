@@ -5,7 +5,7 @@ import Library
 import Recordings
 import Terminal
 
-/// `tributary lost`: gives up what a collector that will not come back holds.
+/// `tributary lost`: declares records that a permanently lost collector holds as lost.
 struct LostCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "lost",

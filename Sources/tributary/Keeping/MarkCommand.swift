@@ -94,7 +94,7 @@ struct MarkCommand: ParsableCommand {
         }
     }
 
-    /// The mark that is asked for; nil: none is.
+    /// The mark to add; nil without one.
     private func mark(
         in library: RecordingLibrary, _ session: String, _ manifest: SessionManifest
     ) throws -> SessionMarks.Mark? {

@@ -6,7 +6,7 @@ import Library
 import Recordings
 import Terminal
 
-/// `tributary note`: what people say of a session.
+/// `tributary note`: labels of a session.
 struct NoteCommand: ErasingCommand {
     static let erasableOptions: Set = ["name", "note"]
     static let configuration = CommandConfiguration(

@@ -17,7 +17,7 @@ struct CollectorControl {
         }
     }
 
-    /// That there is no collector, and what it has left.
+    /// The message without a running collector, with its unfinished session.
     private static func absence(from layout: ArchiveLayout) -> String {
         let absence = "no collector is running on \(layout.root)"
         guard FileSystem.isDirectory(layout.sessions) else {
@@ -25,7 +25,7 @@ struct CollectorControl {
         }
         var open: String?
         do throws(ArchiveError) {
-            // Only the newest can be open: a collector that starts ends, or goes on with, those before.
+            // Only the newest session can be open: a collector ends or continues earlier ones at its start.
             if let newest = try layout.sessionNames().last,
                 try SessionManifest.read(layout.manifest(newest)).state == .recording
             {

@@ -85,7 +85,7 @@ struct EnrolBoxCommand: ParsableCommand {
                 return
             }
             print(line)
-            // What to do next is for people: standard output is the line alone.
+            // Instructions for people go to standard error: standard output has the line only.
             let console = Console()
             if endpoints.count > 1 {
                 console.tell(

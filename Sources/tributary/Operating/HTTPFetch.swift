@@ -3,7 +3,7 @@ import Terminal
 
 /// Fetches one page of a collector over HTTP, on the calling thread.
 enum HTTPFetch {
-    /// What a server on the same network needs a hundredth of.
+    /// Timeout; a server on the same network needs a hundredth of it.
     private static let patienceNanoseconds: Int64 = 5_000_000_000
     /// The status of thousands of sources.
     private static let maximumBytes = 8 << 20

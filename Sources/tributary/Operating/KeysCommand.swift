@@ -6,7 +6,7 @@ import Terminal
 import Trust
 import Wire
 
-/// `tributary keys`: who may send to whom.
+/// `tributary keys`: keys, and their permissions.
 struct KeysCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keys",
@@ -68,7 +68,7 @@ struct GenerateKeyCommand: ParsableCommand {
                 return
             }
             print(key)
-            // What to do next is for people: standard output is the key alone.
+            // Instructions for people go to standard error: standard output has the key only.
             let console = Console()
             console.tell("This is the public key; the secret key is in \(directory.ownKeyPath).")
             console.tell(

@@ -26,7 +26,7 @@ struct StopCommand: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
-    /// What was ended.
+    /// The ended session.
     private struct Report: Encodable {
         struct Source: Encodable {
             var name: String
@@ -43,7 +43,7 @@ struct StopCommand: ParsableCommand {
 
     func run() throws {
         let reply = try withArchiveErrors {
-            // Without a collector, that is what is to be said, and not which sessions there are.
+            // Without a collector, this is the message, and not a missing session.
             let collector = try CollectorControl(archive.layout)
             let name = try session.map { try archive.finder.session(named: $0).name }
             return try collector.ask(.stopSession(name))
@@ -60,7 +60,7 @@ struct StopCommand: ParsableCommand {
         }
     }
 
-    /// The collector knows what it has recorded since it was started; the session may be older than that.
+    /// The collector counts from its start; the session may be older.
     private func count(_ stopped: inout StoppedSession) {
         do throws(ArchiveError) {
             stopped.sources = try SessionTotals(of: stopped.name, in: archive.layout).sources.map {

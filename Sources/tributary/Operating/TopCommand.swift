@@ -105,7 +105,7 @@ struct TopCommand: ParsableCommand {
                 view = try look()
                 complaint = nil
             } catch {
-                // It may be starting again: what was seen last stays, with the reason above it.
+                // The collector may be restarting: the last state stays, with the error above it.
                 complaint = "\(error)"
             }
         }

@@ -6,7 +6,7 @@ import Media
 import MP4
 import Terminal
 
-/// `tributary inspect`: a file's boxes, for people who want to see for themselves.
+/// `tributary inspect`: a file's boxes, for debugging.
 struct InspectCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "inspect",
@@ -83,7 +83,7 @@ struct InspectedBox: Encodable {
     var children: [InspectedBox]
     var damage: String?
 
-    /// A box of the tree; what the archive writes into it is read too.
+    /// A box of the tree; Tributary's own boxes are parsed.
     init(_ node: BoxNode, _ source: DescriptorSource) {
         type = oneLine("\(node.type)")
         offset = node.offset

@@ -6,7 +6,7 @@ import Library
 import Recordings
 import Terminal
 
-/// `tributary ls`: what is there, from the catalog, or from names and sizes where there is none.
+/// `tributary ls`: lists sessions from the catalog, or from names and sizes without one.
 struct ListCommand: RepeatingCommand {
     static let repeatableOptions: Set = ["archive"]
 
@@ -60,7 +60,7 @@ struct ListCommand: RepeatingCommand {
         try withArchiveErrors {
             let catalog = try catalog.forReading("tributary")
             guard let session else {
-                // What is on the disk is listed without the store, too.
+                // Local sessions are listed without the store, too.
                 let finder = try archive.finder(catalog, waiting: .lenient)
                 return try listSessions(of: try finder.library())
             }

@@ -2,7 +2,7 @@ import Library
 import Recordings
 import Terminal
 
-/// A session's segments as lines for people: what is recorded from when to when.
+/// A session's segments as a table of time ranges.
 enum SegmentTable {
     static func lines(_ segments: [SegmentListing]) -> [String] {
         var table = Table(

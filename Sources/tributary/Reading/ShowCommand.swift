@@ -7,7 +7,7 @@ import Media
 import Recordings
 import Terminal
 
-/// `tributary show`: what a session holds, and what is missing and why.
+/// `tributary show`: the contents of a session, and its gaps with their causes.
 struct ShowCommand: RepeatingCommand {
     static let repeatableOptions: Set = ["archive"]
 

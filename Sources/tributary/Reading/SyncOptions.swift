@@ -63,7 +63,7 @@ struct ClockOption: HintedArgument {
         clock = ReferenceClock(offsetNanoseconds: sign * offset, skewPPB: skew)
     }
 
-    /// What follows the sign.
+    /// The number after the sign.
     private static func signed(
         _ text: Substring, _ parse: (String) -> TimeSpan?
     ) -> TimeSpan? {

@@ -7,9 +7,9 @@ import Recordings
 import SyncCheck
 import Terminal
 
-/// `tributary verify --sync`: what recordings of the test pattern say of their own time.
+/// `tributary verify --sync`: measures timing errors with recordings of the test pattern.
 struct SyncVerification {
-    /// What was measured together: a session, or the files of one command line.
+    /// Sources measured together: a session, or the files of one command line.
     struct Measured: Encodable {
         var subject: String
         var report: SyncReport

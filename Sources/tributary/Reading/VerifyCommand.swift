@@ -6,8 +6,8 @@ import Library
 import Recordings
 import Terminal
 
-/// `tributary verify`: whether recordings are what was sent, without decoding anything; with `--decode`, whether their pictures decode;
-/// with `--sync`, whether their time is right.
+/// `tributary verify`: compares recordings with the sent data; with `--decode`, decodes their pictures; with `--sync`, measures their
+/// timing errors.
 struct VerifyCommand: RepeatingCommand {
     static let repeatableOptions: Set = ["archive"]
 
@@ -86,7 +86,7 @@ struct VerifyCommand: RepeatingCommand {
     private func check(_ control: WorkControl?) throws -> Report {
         var sessions: [SessionReport] = []
         var files: [FileReport] = []
-        // One for all of them: what it knows of a store is read once.
+        // Shared, so that listings of a store are cached.
         let finder = try archive.finder()
         let wanted = what.isEmpty ? try finder.library().sessionNames() : what
         if wanted.isEmpty { throw LibraryError.empty(archive: finder.archive) }
@@ -117,7 +117,7 @@ struct VerifyCommand: RepeatingCommand {
         return Report(isIntact: isIntact, sessions: sessions, files: files)
     }
 
-    /// Adds what decoding finds to the reports of a session's files.
+    /// Adds the results of decoding to the reports of a session's files.
     private func decode(
         _ place: SessionPlace, into report: inout SessionReport, _ control: WorkControl
     ) throws {
@@ -126,7 +126,7 @@ struct VerifyCommand: RepeatingCommand {
             let recorded = recording.source(report.sources[source].name)?.files ?? []
             for file in report.sources[source].files.indices {
                 let path = report.sources[source].files[file].path
-                // What cannot be read has been reported.
+                // Unreadable files have been reported.
                 guard report.sources[source].files[file].state != .unreadable,
                     let own = recorded.first(where: { $0.path == path })
                 else { continue }

@@ -8,7 +8,7 @@ import Recordings
 import ReplayCore
 import Terminal
 
-/// What `--to` means where it is no collector.
+/// The argument of `--to`, if it is not a collector.
 struct ContainerTarget {
     let destination: ContainerDestination
     let format: ContainerFormat
@@ -20,7 +20,7 @@ struct ContainerTarget {
         text.hasPrefix("tcp://") || text.hasPrefix("ipc://")
     }
 
-    /// What is wrong with it, in one line; nil when it can be tried.
+    /// The reason why the argument is invalid, on one line; nil if it is valid.
     static func flaw(_ text: String) -> String? {
         ContainerTarget(text) == nil
             ? "'\(text)' is not a destination: use a collector (tcp://ADDRESS:PORT), -, a file (.ts, .mkv, .mp4) or a stream URL (udp://, rtsp://, srt://, rtmp://)"

@@ -10,7 +10,7 @@ import ReplayCore
 import Terminal
 import Trust
 
-/// `tributary replay`: what was recorded, as if it were live.
+/// `tributary replay`: plays recordings as if they were live.
 struct ReplayCommand: RepeatingCommand {
     static let repeatableOptions: Set = ["archive"]
 

@@ -4,9 +4,9 @@ import Recordings
 import ReplayCore
 import Terminal
 
-/// What the command line says is to be played.
+/// The recording to play.
 struct ReplayInput: Sendable {
-    /// What it is called.
+    /// Name for messages.
     let name: String
     /// The session's zero, nanoseconds since 1970 (UTC); nil: unknown.
     let zeroUTCNanoseconds: Int64?

@@ -8,7 +8,7 @@ enum ReplayWatch {
     private static let graceSeconds = 1
 
     /// Plays to the end.
-    /// - Parameter play: blocks until it is there.
+    /// - Parameter play: blocks until the end.
     static func watch(
         _ replay: ReplayControl, input: ReplayInput, to destination: String, speed: ReplaySpeed,
         console: Console,
@@ -16,7 +16,7 @@ enum ReplayWatch {
     ) throws(ReplayError) -> ReplayOutcome {
         let signals = StopSignals { count in
             if count == 1 { replay.stop() } else { replay.abandon() }
-            // What was read goes out; a store that does not answer is not waited for.
+            // Read samples are sent; a store that does not respond is not waited for.
             LongWork.end.begin(afterSeconds: graceSeconds)
         }
         let keyboard = Keyboard { key in
@@ -69,7 +69,7 @@ enum ReplayWatch {
     }
 }
 
-/// Calls five times a second, where a terminal shows what comes of it.
+/// A timer of five ticks a second while a terminal shows the progress.
 final class Ticker: Sendable {
     private static let milliseconds = 200
 
@@ -91,7 +91,7 @@ final class Ticker: Sendable {
     func stop() { timer?.cancel() }
 }
 
-/// What was played.
+/// Result of a replay.
 struct ReplayReport: Encodable {
     struct Lateness: Encodable {
         var medianSeconds: Double

@@ -5,7 +5,7 @@ import ReplayCore
 import Terminal
 import Trust
 
-/// `tributary replay FILE.wire`: what a collector received, sent again.
+/// `tributary replay FILE.wire`: sends a collector's recorded messages again.
 enum WireReplayRun {
     /// Slower, a collector takes the recorded heartbeats for silence.
     private static let slowest = ReplaySpeed.millionths(500_000)
@@ -99,7 +99,7 @@ enum WireReplayRun {
     }
 }
 
-/// What was sent again.
+/// Result of the replay.
 private struct WireReplayReport: Encodable {
     var connections: Int
     var messages: UInt64

@@ -41,8 +41,8 @@ struct StoreArguments: ParsableArguments {
     }
 
     /// - Parameters:
-    ///   - patience: how long it is waited for; the user waits for the command.
-    ///   - shutdown: ends every wait for it.
+    ///   - patience: timeout; the user is waiting for the command.
+    ///   - shutdown: ends waits for the store.
     func bucket(
         patience: StorePatience = .reading, shutdown: Shutdown = Shutdown()
     ) throws -> any ObjectBucket {

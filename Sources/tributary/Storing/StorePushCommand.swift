@@ -7,7 +7,7 @@ import Terminal
 import Threads
 import Uploading
 
-/// `tributary store push`: uploads what the store does not have.
+/// `tributary store push`: uploads missing objects.
 struct StorePushCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "push",

@@ -5,7 +5,7 @@ import ObjectStore
 import Terminal
 import Uploading
 
-/// `tributary store verify`: whether the store has what the archive's proofs say.
+/// `tributary store verify`: compares the store with the archive's proofs.
 struct StoreVerifyCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
@@ -47,7 +47,7 @@ struct StoreVerifyCommand: ParsableCommand {
         if !report.isIntact { throw ExitCode(ExitStatus.failure) }
     }
 
-    /// - Returns: what was checked, and a line about what was not; nil: everything was.
+    /// - Returns: the result, and the error that ended the check early; nil if it is complete.
     private func check() throws -> (Report, failure: String?) {
         let upload = try place.place()
         let inspection = StoreInspection(of: upload, readsBack: read)

@@ -2,7 +2,7 @@ import Media
 
 /// Clock quantities as people read them.
 enum ClockText {
-    /// Milliseconds with three digits behind the point; seconds where that would be a long number: `0.123 ms`, `123.456 s`.
+    /// Milliseconds with three decimals, or seconds for large values: `0.123 ms`, `123.456 s`.
     static func duration(_ nanoseconds: Int64) -> String {
         let sign = nanoseconds < 0 ? "-" : ""
         let microseconds = (nanoseconds.magnitude + 500) / 1_000
@@ -13,7 +13,7 @@ enum ClockText {
         return "\(sign)\(milliseconds / 1_000).\(padded(Int(milliseconds % 1_000), 3)) s"
     }
 
-    /// Parts per million with three digits behind the point.
+    /// Parts per million with three decimals.
     static func skew(_ partsPerBillion: Int64) -> String {
         let sign = partsPerBillion < 0 ? "-" : ""
         let magnitude = partsPerBillion.magnitude

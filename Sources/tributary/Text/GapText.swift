@@ -3,7 +3,7 @@ import Media
 import Terminal
 import Wire
 
-/// What is missing of a source, as lines for people.
+/// Gaps of a source, as lines of text.
 enum GapText {
     /// A gap that is shorter rounds to 0.000 s: such gaps share a line.
     private static let shortestNanoseconds: UInt64 = 500_000
@@ -50,8 +50,8 @@ enum GapText {
 }
 
 extension LedgerEntry {
-    /// Whether an unknown amount may have been lost: what a box had in memory when it ended. A pause of the capture has no
-    /// number of samples either, but it has a length.
+    /// Whether the loss has no known size: samples in memory when a box crashed. A pause has no number of samples either, but a
+    /// duration.
     var isOfUnknownSize: Bool {
         samples == nil && (durationNanoseconds == nil || cause == GapCause.restart.description)
     }

@@ -2,7 +2,7 @@ import Archive
 import Media
 import Terminal
 
-/// What is in other archives, as lines for people.
+/// Records in other archives, as lines of text.
 enum HeldText {
     /// A line for each collector that holds records of a source.
     static func lines(_ held: [HeldRecords]) -> [String] {
@@ -33,7 +33,7 @@ enum HeldText {
         }
     }
 
-    /// What a verdict says of copies and of what others hold; empty: nothing.
+    /// The part of a verdict about copies, and about records that others hold; may be empty.
     static func summary(_ session: SessionReport) -> String {
         var parts: [String] = []
         if session.archives != nil {

@@ -18,7 +18,7 @@ enum InstantText {
         return UTCTime(nanoseconds: overflow ? zero.nanoseconds : sum).description
     }
 
-    /// Three digits behind the point, rounded: `12.345 s`.
+    /// Three decimals, rounded: `12.345 s`.
     static func seconds(_ nanoseconds: Int64) -> String {
         let (half, overflow) = nanoseconds.magnitude.addingReportingOverflow(500_000)
         let milliseconds = (overflow ? nanoseconds.magnitude : half) / 1_000_000

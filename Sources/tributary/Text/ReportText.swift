@@ -4,7 +4,7 @@ import Terminal
 
 /// Reports as lines for people.
 enum ReportText {
-    /// One line for a file: what it holds and whether it is sound.
+    /// One line about a file: its contents, and the verdict.
     static func line(_ file: FileReport) -> String {
         let tracks = file.tracks.map { track in
             let unit = track.kind == "video" ? "pictures" : "packets"
@@ -46,11 +46,11 @@ enum ReportText {
             + missing(session, lost) + HeldText.summary(session)
     }
 
-    /// What is missing, and whether the cause is known.
+    /// The number of missing samples, and whether their cause is known.
     private static func missing(_ session: SessionReport, _ lost: UInt64) -> String {
         let time = session.sources.map(\.missingNanoseconds).clampedSum
         let seconds = "\(decimal(Double(time) / 1e9)) s"
-        // The content of a box's lost memory is unknown.
+        // How many samples were in a crashed box's memory is unknown.
         let unknown = session.sources.flatMap(\.gaps).count(where: \.isOfUnknownSize)
         let more =
             unknown == 0

@@ -14,14 +14,13 @@ struct OfferedSession: Hashable, Sendable {
     /// collector's bound of the agent's clock at that moment.
     var errorNanoseconds: Int64
 
-    /// Shorter and longer segments than a collector can be told to make.
+    /// Segment durations that a collector accepts.
     private static let segments: ClosedRange<Int64> = 1_000_000_000...86_400_000_000_000
     /// An offer that is less exact is of no use.
     private static let largestErrorNanoseconds: Int64 = 5_000_000_000
     /// How far the collectors' wall clocks may be apart.
     private static let wallToleranceNanoseconds: Int64 = 86_400_000_000_000
-    /// How much faster one collector's clock may run than another's: what that does from the exchange until now is added to the
-    /// error.
+    /// Relative drift of two collectors' clocks, by which the error grows since the exchange.
     private static let driftPPM: Int64 = 200
 
     /// Nil: the agent's clock has not been measured here, or the offer is impossible.
@@ -69,7 +68,7 @@ struct OfferedSession: Hashable, Sendable {
 }
 
 extension SessionManifest {
-    /// Where zero is, as agents are told it.
+    /// The zero as sent to agents.
     var sessionClock: SessionClock {
         SessionClock(
             session: session, zeroUTCNanoseconds: zeroUTCNanoseconds,

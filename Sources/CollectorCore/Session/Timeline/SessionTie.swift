@@ -61,9 +61,9 @@ struct SessionTie: Sendable {
 
     var zero: ZeroTie<PlacedClock>.Zero { tie.zero }
 
-    /// Takes in what is known of an epoch's clock.
-    /// - Parameter owner: whose exchanges apply to a source.
-    /// - Returns: whether zero is known better.
+    /// Adds measurements of an epoch's clock.
+    /// - Parameter owner: maps a source to the agent whose exchanges apply.
+    /// - Returns: whether the estimate of zero has improved.
     mutating func observe(
         _ epoch: EpochID, _ clocks: AgentClocks, owner: (String) -> ClockOwner?
     ) -> Bool {
