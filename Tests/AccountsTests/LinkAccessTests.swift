@@ -37,7 +37,7 @@ struct `Access by link` {
         #expect(access.check(link: "/live?signature=\0") == .refused(.linkInvalid))
     }
 
-    @Test func `opens what is live of one source to a page that is embedded, and nothing else`()
+    @Test func `authorises live media of one source for an embedded page, and nothing else`()
         throws
     {
         try scene.add("anna")

@@ -27,7 +27,7 @@ import Testing
         #expect(stopped.count == 3)
     }
 
-    @Test func `a request to stop ends a pause and says until when services are waited for`() {
+    @Test func `a stop request ends a pause and sets the deadline of services`() {
         let stop = StopRequest()
         #expect(!stop.isMade)
         #expect(stop.deadline > .now() + .seconds(30))

@@ -68,7 +68,7 @@ struct LossyTransportTests {
             gaps: ledger.entries.filter { $0.kind == .gap }, pictures: pictures)
     }
 
-    @Test func `a picture with a hole is left out, up to the next one at which decoding can begin`()
+    @Test func `a damaged picture is dropped, up to the next one at which decoding can start`()
         throws
     {
         let media = try MediaFiles()
@@ -91,7 +91,7 @@ struct LossyTransportTests {
         #expect(notes.contains { $0.contains("7 pictures left out in a gap at 2 s") })
     }
 
-    @Test func `sound with a hole is left out by itself`() throws {
+    @Test func `a damaged audio packet is dropped alone`() throws {
         let media = try MediaFiles()
         let packets = Self.packets(try Self.stream(media, "a.ts"))
         let sound = packets.indices.filter { Self.pid(packets[$0]) == 0x101 }
@@ -104,7 +104,7 @@ struct LossyTransportTests {
         #expect(imported.pictures == 60)
     }
 
-    @Test func `every fiftieth packet missing leaves what decodes`() throws {
+    @Test func `with every fiftieth packet missing, all remaining samples decode`() throws {
         let media = try MediaFiles()
         let packets = Self.packets(try Self.stream(media, "a.ts"))
         let bytes = packets.indices.filter { $0 % 251 != 250 }.flatMap { packets[$0] }
@@ -117,7 +117,7 @@ struct LossyTransportTests {
         #expect(imported.pictures > 0)
     }
 
-    @Test func `joined streams and null packets have lost nothing`() throws {
+    @Test func `joined streams and null packets are no loss`() throws {
         let media = try MediaFiles()
         let first = try Self.stream(media, "a.ts")
         let null: [UInt8] =

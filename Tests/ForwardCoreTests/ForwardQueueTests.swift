@@ -73,7 +73,7 @@ import Wire
         }
     }
 
-    @Test func `it begins with a keyframe, in the order of decoding`() {
+    @Test func `it starts with a keyframe, in decoding order`() {
         var camera = Camera()
         camera.lose(24)
         camera.send(3)
@@ -81,7 +81,7 @@ import Wire
         #expect(camera.queue.droppedSamples == 3)
     }
 
-    @Test func `a hole in the feed is followed by a keyframe`() {
+    @Test func `after a loss in the feed, it continues with a keyframe`() {
         var camera = Camera()
         camera.send(2)
         camera.lose(1)
@@ -99,7 +99,7 @@ import Wire
         #expect(next?.capturedNanoseconds == expected)
     }
 
-    @Test func `what waits is bounded in time, and begins with a keyframe`() {
+    @Test func `it is bounded in time, and starts with a keyframe`() {
         var camera = Camera()
         camera.send(400)
         let taken = camera.taken()
@@ -108,7 +108,7 @@ import Wire
         #expect(camera.queue.droppedSamples > 300)
     }
 
-    @Test func `what waits is bounded in bytes`() {
+    @Test func `it is bounded in bytes`() {
         var camera = Camera()
         camera.pictureBytes = 1 << 20
         camera.send(20)
@@ -117,7 +117,7 @@ import Wire
         #expect(camera.taken().first == 25)
     }
 
-    @Test func `a connection begins anew with the newest keyframe`() {
+    @Test func `a new connection starts with the newest keyframe`() {
         var camera = Camera()
         camera.send(60)
         camera.queue.restart()

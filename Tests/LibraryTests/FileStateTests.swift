@@ -49,7 +49,7 @@ import Testing
             [.modificationDate: Date(timeIntervalSinceNow: -secondsAgo)], ofItemAtPath: path)
     }
 
-    @Test func `a range that is asked for again opens only the files that have changed`() throws {
+    @Test func `a repeated query of a range opens only changed files`() throws {
         let paths = try archive.addSession(Self.session, segments: 144)
         for path in paths { try setModified(path, secondsAgo: 3_600) }
         let store = CountingStore(DirectoryStore(archive.layout))

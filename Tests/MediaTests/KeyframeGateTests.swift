@@ -26,7 +26,7 @@ import Testing
         #expect(!gate.isSkipping)
     }
 
-    @Test func `a queue that begins in the middle of a group begins with the next keyframe`() {
+    @Test func `a queue that starts within a group of pictures starts with the next keyframe`() {
         var gate = KeyframeGate(isSkipping: true)
         let passed = passing(&gate, [false, true])
         #expect(passed == [false, true])

@@ -29,13 +29,13 @@ import Testing
             "rtsp://h/s/a?from=1&from=2", "rtsp://h/s/a?from=%0D", "rtsp://h/s/a?from=%+1",
             "rtsp://h/live/a/trackID=9", "rtsp://h/live/a/trackID=-1", "rtsp://h/live/%61",
         ])
-    func `what names nothing is no address`(text: String) {
+    func `an address without a resource is rejected`(text: String) {
         #expect(ServedAddress(parsing: text) == nil)
         #expect(
             ServedAddress(parsing: "rtsp://h/live/" + String(repeating: "a", count: 9_000)) == nil)
     }
 
-    @Test func `transports of players are understood`() {
+    @Test func `transports of players are parsed`() {
         func read(_ text: String, _ track: Int = 0, datagrams: Bool = true) -> ClientTransport? {
             ClientTransport(parsing: text, track: track, allowsDatagrams: datagrams)
         }
@@ -57,7 +57,7 @@ import Testing
         }
     }
 
-    @Test func `ranges begin at a normal play time`() {
+    @Test func `ranges start at a normal play time`() {
         #expect(PlayRange(nil) == .unspecified)
         #expect(PlayRange("npt=now-") == .now)
         #expect(PlayRange("npt=0.000-") == .from(0))
@@ -73,7 +73,7 @@ import Testing
         #expect(PlayRange.text(-1) == "0.000")
     }
 
-    @Test func `a reader takes requests and packets apart, at any cut`() throws {
+    @Test func `a reader separates requests and packets, cut anywhere`() throws {
         let text = "OPTIONS * RTSP/1.0\r\nCSeq: 1\r\n\r\n"
         let body =
             "GET_PARAMETER rtsp://h/live/a RTSP/1.0\r\nCSeq: 2\r\nContent-Length: 3\r\n\r\nabc"
@@ -109,13 +109,13 @@ import Testing
             "OPTIONS \u{E9} RTSP/1.0\r\nCSeq: 1\r\n\r\n",
             "RTSP/1.0 200 OK\r\nCSeq: 1\r\n\r\n",
         ])
-    func `what is no request ends the connection`(text: String) throws {
+    func `a malformed request is an error`(text: String) throws {
         var reader = ClientReader()
         try reader.add(Array(text.utf8))
         #expect(throws: RTSPServerError.self) { while try reader.next() != nil {} }
     }
 
-    @Test func `a header without an end is refused, and costs no more than its limit`() throws {
+    @Test func `an endless header is rejected at its limit`() throws {
         var reader = ClientReader()
         try reader.add(Array("OPTIONS * RTSP/1.0\r\n".utf8))
         #expect(throws: RTSPServerError.self) {

@@ -5,7 +5,7 @@ import Testing
 @testable import RTSPServer
 
 @Suite struct ServedPresentationTests {
-    @Test func `a camera's client reads the description as it was meant`() throws {
+    @Test func `our client of cameras parses the description`() throws {
         let presentation = ServedPresentation(
             name: "stage", formats: [ServedMedia.audio, ServedMedia.h264],
             extent: .recorded(durationNanoseconds: 83_500_000_000))

@@ -123,7 +123,7 @@ import Testing
                 .contains("454 "))
     }
 
-    @Test func `datagrams go to the ports that were asked for, and to no other address`() {
+    @Test func `datagrams are sent to the requested ports of the client's address only`() {
         let client = Client()
         _ = client.ask("DESCRIBE rtsp://h/live/stage")
         _ = client.grant()
@@ -157,7 +157,7 @@ import Testing
             ).contains("461 "))
     }
 
-    @Test func `what is refused is answered as HTTP would, and a log-in five times at most`() {
+    @Test func `refusals have HTTP's status, and a fifth refused log-in closes the connection`() {
         let client = Client()
         for attempt in 1...5 {
             _ = client.ask("DESCRIBE rtsp://h/live/stage", "Authorization: Basic YTpi")
@@ -184,7 +184,7 @@ import Testing
             other.refuse(.notFound).contains("404 "))
     }
 
-    @Test func `a session is of one presentation, and another one's is not taken`() {
+    @Test func `a session has one presentation; tracks of another one are refused`() {
         let client = Client()
         _ = client.setUp()
         #expect(
@@ -207,7 +207,7 @@ import Testing
         #expect(client.wishes.isEmpty)
     }
 
-    @Test func `what changes a server is refused`() {
+    @Test func `methods that would change the server are refused`() {
         let client = Client()
         for method in ["SET_PARAMETER", "ANNOUNCE", "RECORD", "REDIRECT"] {
             #expect(client.ask("\(method) rtsp://h/live/stage").contains("405 "))
@@ -218,7 +218,7 @@ import Testing
         #expect(client.wishes.isEmpty)
     }
 
-    @Test func `requests behind one that waits are answered after it`() {
+    @Test func `requests after a pending one are answered in order`() {
         let client = Client()
         let text =
             "DESCRIBE rtsp://h/live/stage RTSP/1.0\r\nCSeq: 1\r\n\r\nOPTIONS * RTSP/1.0\r\nCSeq: 2\r\n\r\n"
@@ -228,7 +228,7 @@ import Testing
         #expect(numbers == ["CSeq: 1", "CSeq: 2"])
     }
 
-    @Test func `ten thousand set-ups end the connection`() {
+    @Test func `ten thousand SETUP requests close the connection`() {
         let client = Client()
         _ = client.setUp()
         client.wishes = []
@@ -243,7 +243,7 @@ import Testing
         #expect(client.wishes == [.close(reason: "too many requests a second")])
     }
 
-    @Test func `a flood of reports ends the connection, a receiver's do not`() {
+    @Test func `a flood of reports closes the connection, reports of a player do not`() {
         let client = Client()
         _ = client.setUp()
         client.wishes = []
@@ -262,7 +262,7 @@ import Testing
         #expect(sent < 20_000)
     }
 
-    @Test func `who asks for nothing is closed, and who is silent`() {
+    @Test func `idle and silent clients are disconnected`() {
         let idle = Client()
         #expect(idle.tick(at: 15).isEmpty)
         _ = idle.tick(at: 16)

@@ -67,7 +67,7 @@ enum ServedMedia {
     }
 
     @Test(arguments: [5, 1_399, 1_400, 1_401, 2_797, 2_798, 2_799, 2_800, 100_000])
-    func `slices of H264 of any size arrive as they were sent`(size: Int) throws {
+    func `H264 slices of any size arrive unchanged`(size: Int) throws {
         var sender = try Self.sender(ServedMedia.h264)
         var batch = PacketBatch()
         var sent: [[UInt8]] = []
@@ -88,7 +88,7 @@ enum ServedMedia {
         for packet in ServedMedia.packets(batch) { #expect(packet.count <= 1_412) }
     }
 
-    @Test func `a keyframe has its parameter sets in front, in one packet`() throws {
+    @Test func `parameter sets precede a keyframe in one packet`() throws {
         guard case .video(let format) = ServedMedia.h264 else { return }
         var sender = try Self.sender(ServedMedia.h264)
         var batch = PacketBatch()
@@ -110,7 +110,7 @@ enum ServedMedia {
     }
 
     @Test(arguments: [5, 1_401, 2_796, 50_000])
-    func `units of H265 of any size arrive as they were sent`(size: Int) throws {
+    func `H265 units of any size arrive unchanged`(size: Int) throws {
         let writer = H265Writer.self
         let units: [[UInt8]] = [
             [0x40, 0x01, 1, 2], [0x42, 0x01, 3, 5], [0x44, 0x01, 7, 9],
@@ -146,7 +146,7 @@ enum ServedMedia {
     }
 
     @Test(arguments: [1, 300, 1_396, 1_397, 2_792, 2_793, 8_191])
-    func `AAC of any size arrives as it was sent`(size: Int) throws {
+    func `AAC packets of any size arrive unchanged`(size: Int) throws {
         guard case .audio(let format) = ServedMedia.audio else { return }
         var sender = try Self.sender(ServedMedia.audio)
         var batch = PacketBatch()
@@ -174,7 +174,7 @@ enum ServedMedia {
         #expect(units.map(\.timestamp) == [0xFFFF_FFF0, 1_008])
     }
 
-    @Test func `AAC that no decoder takes is left out`() throws {
+    @Test func `an AAC packet above the size limit is dropped`() throws {
         var sender = try Self.sender(ServedMedia.audio)
         var batch = PacketBatch()
         try sender.append([], ticks: 0, isKeyframe: true, to: &batch)
@@ -183,7 +183,7 @@ enum ServedMedia {
         #expect(batch.isEmpty)
     }
 
-    @Test func `a report states the true time of an instant of the timeline`() throws {
+    @Test func `a report maps a session time to UTC`() throws {
         let sender = try Self.sender(ServedMedia.h264)
         var batch = PacketBatch()
         // 2026-11-20T22:40:00.25Z
@@ -210,7 +210,7 @@ enum ServedMedia {
         #expect(later.seconds == 0 && later.fraction == 0)
     }
 
-    @Test func `a loss is a packet that never comes`() throws {
+    @Test func `a loss skips a sequence number`() throws {
         var sender = try Self.sender(ServedMedia.h264)
         var batch = PacketBatch()
         let picture = ServedMedia.sample([[0x65, 0x88, 1]])
@@ -223,7 +223,7 @@ enum ServedMedia {
         #expect(holes.map(\.missingPackets) == [1])
     }
 
-    @Test func `another codec needs another description, other parameter sets do not`() throws {
+    @Test func `another codec needs a new description, other parameter sets do not`() throws {
         guard case .video(var other) = ServedMedia.h264 else { return }
         var sender = try Self.sender(ServedMedia.h264)
         other.parameterSets[1] = [0x68, 0xCE, 0x06, 0xE3]

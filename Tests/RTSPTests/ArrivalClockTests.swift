@@ -209,7 +209,7 @@ import Testing
         #expect(items.count == 3 && items[1] == .hole(hole))
     }
 
-    @Test func `a known delay is taken off every time`() {
+    @Test func `a known delay is subtracted from every time`() {
         func times(delay: Int64) -> [Int64] {
             var own = UnitTimes(clockRate: 90_000, delayNanoseconds: delay)
             var items: [UnitTimes.Item] = []

@@ -39,34 +39,33 @@ import Testing
         #expect(holes(own).isEmpty)
     }
 
-    @Test func `a length of more than 254 goes on in the next byte`() throws {
+    @Test func `a length over 254 continues in the next byte`() throws {
         let long = [UInt8](repeating: 5, count: 255)
         let own = try items([(0, 0, true, [255, 0] + long)])
         #expect(units(own).map(\.data) == [long])
     }
 
-    @Test func `an element in several packets is put together`() throws {
+    @Test func `an element in several packets is reassembled`() throws {
         let own = try items([(0, 7, false, [5, 1, 2]), (1, 7, true, [3, 4, 5])])
         #expect(units(own).map(\.data) == [[1, 2, 3, 4, 5]])
         #expect(units(own).first?.lastNumber == 65_537)
     }
 
-    @Test func `without a marker an element ends where the time changes`() throws {
+    @Test func `without a marker, an element ends when the timestamp changes`() throws {
         let own = try items([
             (0, 7, false, [2, 1, 2]), (1, 1_031, false, [1, 9]), (2, 2_055, true, [1, 8]),
         ])
         #expect(units(own).map(\.data) == [[1, 2], [9], [8]])
     }
 
-    @Test func `subframes get times of their own`() throws {
+    @Test func `each subframe has its own timestamp`() throws {
         // Two packets of AAC in an element.
         let own = try items([(0, 100, true, [1, 5, 2, 6, 7])], config: "410023203fc0")
         #expect(units(own).map(\.data) == [[5], [6, 7]])
         #expect(units(own).map(\.timestamp) == [100, 1_124])
     }
 
-    @Test func `of an element with a missing part nothing is given, and the next is whole`() throws
-    {
+    @Test func `an incomplete element is dropped, and the next one is output`() throws {
         let own = try items([
             (0, 7, false, [5, 1, 2]), (2, 7, true, [9, 9]), (3, 1_031, true, [1, 9]),
         ])
@@ -75,14 +74,14 @@ import Testing
         #expect(holes(own).map(\.droppedUnits) == [1])
     }
 
-    @Test func `an element that is whole behind a loss is given`() throws {
+    @Test func `a complete element after a loss is output`() throws {
         let own = try items([(0, 7, true, [1, 1]), (3, 3_079, true, [2, 8, 9])])
         #expect(units(own).map(\.data) == [[1], [8, 9]])
         #expect(holes(own).map(\.missingPackets) == [2])
     }
 
     @Test(arguments: [[], [9, 1], [0], [255], [255, 255, 1]] as [[UInt8]])
-    func `lengths that contradict the bytes are a hole`(bytes: [UInt8]) throws {
+    func `lengths that do not match the bytes are a hole`(bytes: [UInt8]) throws {
         let own = try items([(0, 0, true, bytes), (1, 1_024, true, [1, 9])])
         #expect(units(own).map(\.data) == [[9]])
         #expect(holes(own).count == 1 && holes(own).allSatisfy(\.isHarmless))
@@ -126,7 +125,7 @@ import Testing
         #expect(last.data == [3] && last.timestamp == 960)
     }
 
-    @Test func `half a sample is a hole, and nothing at all is nothing`() throws {
+    @Test func `half a sample is a hole, and an empty packet is ignored`() throws {
         let line = "m=audio 0 RTP/AVP 97\na=rtpmap:97 L16/16000/2"
         let own = try items(line, [(0, [1, 2, 3]), (1, []), (2, [1, 2, 3, 4])])
         guard own.count == 2, case .hole(let hole) = own[0], case .unit(let unit) = own[1] else {

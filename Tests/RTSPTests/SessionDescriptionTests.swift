@@ -117,7 +117,7 @@ import Testing
     }
 
     @Test(arguments: ["L16/0", "L16/44100/9", "PCMA/8000/0", "PCMU/4000000000"])
-    func `a rate or channels that cannot be are refused`(map: String) {
+    func `an invalid rate or number of channels is refused`(map: String) {
         #expect(throws: RTSPError.self) { try sound("a=rtpmap:97 \(map)") }
     }
 

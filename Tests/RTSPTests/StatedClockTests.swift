@@ -38,12 +38,12 @@ import Testing
         _ = StatedClock.utcNanoseconds(ntp: .max)
     }
 
-    @Test func `a clock that is right is not spoken of`() {
+    @Test func `a correct clock has no findings`() {
         #expect(findings { _ in 0 } == [])
         #expect(findings { _ in -500_000_000 } == [])
     }
 
-    @Test func `a clock that is an hour ahead is told once, as a lower bound`() {
+    @Test func `a clock that is an hour ahead is reported once, as a lower bound`() {
         let hour: Int64 = 3_600_000_000_000
         let own = findings { _ in hour }
         #expect(own.count == 1)
@@ -54,7 +54,7 @@ import Testing
         #expect(time <= hour && time >= hour - 12_000_001)
     }
 
-    @Test func `a clock that is an hour behind is told once, as an upper bound`() {
+    @Test func `a clock that is an hour behind is reported once, as an upper bound`() {
         let hour: Int64 = 3_600_000_000_000
         let own = findings { _ in -hour }
         #expect(own.count == 1)
@@ -73,7 +73,7 @@ import Testing
         #expect(clock.note(report, arrivalUTCNanoseconds: Self.start) == [.neverSet])
     }
 
-    @Test func `a clock that gains or loses 200 ppm is told`() {
+    @Test func `a drift of 200 ppm is reported`() {
         for ppm: Int64 in [200, -200] {
             let own = findings { $0 / 1_000_000 * ppm }
             let drifts = own.compactMap { if case .drift(let ppm) = $0 { ppm } else { nil } }
@@ -83,7 +83,7 @@ import Testing
         #expect(findings { $0 / 1_000_000 * 10 } == [])
     }
 
-    @Test func `a clock that is set back by ten seconds is told`() {
+    @Test func `a clock that is set back by ten seconds is reported`() {
         let own = findings { $0 < 1_800_000_000_000 ? 0 : -10_000_000_000 }
         guard own.count == 2, case .stepped(let step) = own[0], case .behind = own[1] else {
             Issue.record("\(own)")
@@ -92,7 +92,7 @@ import Testing
         #expect((step + 10_000_000_000).magnitude < 20_000_000)
     }
 
-    @Test func `a report that is late by a second or two is not spoken of`() {
+    @Test func `a report with a delay of a second or two has no findings`() {
         #expect(findings { $0 / Self.interval % 7 == 0 ? -1_700_000_000 : 0 } == [])
         #expect(findings { $0 / Self.interval % 7 < 2 ? -700_000_000 : 0 } == [])
     }

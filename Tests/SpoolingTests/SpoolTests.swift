@@ -125,7 +125,7 @@ struct `A spool` {
         #expect(try disk.names().filter { $0.contains("00000002") } == [])
     }
 
-    @Test func `what a killed process left is synchronised by the next one`()
+    @Test func `files of a killed process are synchronised by the next one`()
         throws
     {
         let left = try filled(120, seed: 3)

@@ -88,14 +88,14 @@ import Testing
                 "FILE, line 2: a value of 'once' is not a single one; write one line 'name: value' for each option"
             ),
         ])
-    func `a list of groups that is wrong is refused with its line`(
+    func `an invalid list of groups is refused with its line`(
         file: String, complaint: String
     ) throws {
         let error = #expect(throws: Complaint.self) { try crowd(file: file) }
         #expect(error?.text == complaint)
     }
 
-    @Test func `an option of a group is not for the command line`() throws {
+    @Test func `an option of a group is refused on the command line`() throws {
         let error = #expect(throws: Complaint.self) {
             try crowd(file: "parts:\n  - start-at: a", ["--start-at", "b"])
         }

@@ -5,7 +5,7 @@ import Testing
 @testable import Terminal
 
 @Suite(.serialized) struct SignalTests {
-    @Test func `a signal is heard from the moment that the watch exists`() throws {
+    @Test func `a signal is handled as soon as the watch exists`() throws {
         for _ in 0..<200 {
             let heard = DispatchSemaphore(value: 0)
             let watch = SignalWatch([SIGWINCH]) { number in

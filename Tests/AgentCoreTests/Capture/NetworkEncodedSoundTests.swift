@@ -167,7 +167,7 @@ import Wire
             try #require(beeps(result).first), from: stand.arrival(150), until: stand.arrival(155))
     }
 
-    @Test func `a camera that is away is silence, and one gap`() throws {
+    @Test func `an absent camera is recorded as silence, with one gap`() throws {
         let stand = try Stand()
         try stand.send(0..<100)
         try stand.track.interrupt("it is gone", stand.output)
@@ -193,7 +193,7 @@ import Wire
             try #require(beeps(result).first), from: stand.arrival(700), until: stand.arrival(705))
     }
 
-    @Test func `a camera that is silent without a loss has silence, and no gap`() throws {
+    @Test func `a pause of the camera without a loss is silence without a gap`() throws {
         let stand = try Stand()
         try stand.send(0..<100)
         try stand.send(200..<300, loud: 250..<255)
@@ -204,7 +204,7 @@ import Wire
             try #require(beeps(result).first), from: stand.arrival(250), until: stand.arrival(255))
     }
 
-    @Test func `sound that comes for a time that had some is told`() throws {
+    @Test func `overlapping sound is dropped and reported`() throws {
         let stand = try Stand()
         // The first seconds are on their way for 200 ms, then the network is quick.
         for index in 0..<200 {
@@ -225,7 +225,7 @@ import Wire
         #expect(beep.lowerBound - stand.arrival(150) > -2_000_000)
     }
 
-    @Test func `another codec after a dropout is a loss until the end`() throws {
+    @Test func `another codec after a reconnection is a loss until the end`() throws {
         let stand = try Stand()
         try stand.send(0..<100)
         try stand.track.interrupt("it is gone", stand.output)

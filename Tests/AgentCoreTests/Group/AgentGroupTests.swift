@@ -18,7 +18,7 @@ import Testing
                 memoryLimitBytes: 16 << 20))
     }
 
-    @Test func `what a configuration changes is added, started again and removed`() throws {
+    @Test func `a changed configuration adds, restarts and removes sources`() throws {
         let old = try [plan("a"), plan("b"), plan("c")]
         let new = try [plan("d"), plan("c"), plan("a", video: "none")]
         let change = AgentGroupChange(from: old, to: new)
@@ -29,7 +29,7 @@ import Testing
         #expect(AgentGroupChange(from: old, to: old).summary == "no camera has changed")
     }
 
-    @Test func `a source that cannot be opened is tried again, and the others go on`() throws {
+    @Test func `a source that cannot be opened is retried, and the others continue`() throws {
         let group = AgentGroup(
             try [plan("door"), plan("gone", video: "file:/no/such/file.mp4")]
         ) { Logger(label: $0) { _ in SwiftLogNoOpLogHandler() } }

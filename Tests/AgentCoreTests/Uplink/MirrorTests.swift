@@ -196,7 +196,7 @@ struct MirrorTests {
         return agent
     }
 
-    @Test func `a record is kept until two collectors have it on disk`() throws {
+    @Test func `a record is kept until two collectors have persisted it`() throws {
         var agent = try connected()
         agent.capture(20)
         agent.pass()
@@ -215,7 +215,7 @@ struct MirrorTests {
         #expect(try disk.names() == [])
     }
 
-    @Test func `the second collector's word alone releases nothing`() throws {
+    @Test func `an acknowledgement of the second collector alone releases nothing`() throws {
         var agent = try connected()
         agent.capture(5)
         agent.pass()
@@ -230,7 +230,7 @@ struct MirrorTests {
         #expect(agent.isFinished)
     }
 
-    @Test func `a second collector that was away gets what it lacks`() throws {
+    @Test func `a second collector gets the records that it lacks after an absence`() throws {
         var agent = try connected()
         agent.capture(5)
         agent.pass()
@@ -252,7 +252,7 @@ struct MirrorTests {
         #expect(agent.hellos[agent.mirror]?.last?.sources[0].firstSequence ?? 0 <= 6)
     }
 
-    @Test func `both connections say the same term, and which is the second`() throws {
+    @Test func `both connections state the same term, and the second one is marked`() throws {
         let agent = try connected()
         let (first, second) = (agent.hellos[agent.first]?.last, agent.hellos[agent.mirror]?.last)
         #expect(first?.term == second?.term)
@@ -263,7 +263,7 @@ struct MirrorTests {
         #expect(second?.hasOthers == false)
     }
 
-    @Test func `an agent with one collector says that records are at one only`() throws {
+    @Test func `an agent with one collector warns that records are at one only`() throws {
         var agent = try MirroredAgent(disk: disk, endpoints: ["tcp://a:1"])
         agent.connect()
         agent.pass()
@@ -275,8 +275,7 @@ struct MirrorTests {
             agent.logs.filter { $0.contains("--release mirrored does not hold for") }.count == 1)
     }
 
-    @Test func `with several collectors no number is given again after a box was put back`() throws
-    {
+    @Test func `with several collectors, a restored box assigns no number twice`() throws {
         var agent = try MirroredAgent(disk: disk)
         agent.capture(10)
         let snapshot = disk.snapshot()
@@ -300,7 +299,8 @@ struct MirrorTests {
         #expect(hellos.last?.spool != spool)
     }
 
-    @Test func `a spool that is full gives up what one collector has before what none has`() throws
+    @Test func `a full spool drops records that one collector has before those that none has`()
+        throws
     {
         var agent = try connected()
         agent.loseMirror()

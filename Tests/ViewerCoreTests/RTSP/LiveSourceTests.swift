@@ -80,7 +80,7 @@ private struct Stage {
 }
 
 @Suite struct LiveSourceTests {
-    @Test func `who comes later begins with the last keyframe, and all have the same packets`()
+    @Test func `a later reader starts with the last keyframe, and all get the same packets`()
         async throws
     {
         var stage = Stage()
@@ -106,7 +106,7 @@ private struct Stage {
         #expect(Array(report[8..<16]) == time)
     }
 
-    @Test func `a reader of datagrams begins with the next keyframe`() async throws {
+    @Test func `a UDP reader starts with the next keyframe`() async throws {
         var stage = Stage()
         try stage.send(2)
         let reader = CountingReader()
@@ -116,7 +116,7 @@ private struct Stage {
         #expect(reader.batches.filter(\.batch.beginsDecodable).count == 1)
     }
 
-    @Test func `all begins with the picture, also where its message has earlier sound`()
+    @Test func `playback begins with the picture, also where its message has earlier sound`()
         async throws
     {
         var stage = Stage()
@@ -141,7 +141,7 @@ private struct Stage {
         #expect(reported == [90_100, 48_100])
     }
 
-    @Test func `a hole in the feed is a packet that never comes`() async throws {
+    @Test func `a loss in the feed skips a sequence number`() async throws {
         var stage = Stage()
         try stage.send(3)
         let reader = CountingReader()
@@ -153,7 +153,7 @@ private struct Stage {
         #expect(steps == [1, 1, 1, 2, 1])
     }
 
-    @Test func `times go on in the next session, and never go back`() async throws {
+    @Test func `timestamps continue in the next session, and never decrease`() async throws {
         var stage = Stage()
         try stage.send(2)
         let reader = CountingReader()
@@ -171,7 +171,9 @@ private struct Stage {
         #expect(reader.reason == "the source is coded otherwise from now on")
     }
 
-    @Test func `other parameter sets go on, other tracks end the readers`() async throws {
+    @Test func `readers continue with other parameter sets, and end with other tracks`()
+        async throws
+    {
         var stage = Stage()
         try stage.send(1)
         let (reader, next) = (CountingReader(), CountingReader())
@@ -194,7 +196,7 @@ private struct Stage {
         #expect(described?.presentation.tracks.count == 2)
     }
 
-    @Test func `a source that nobody reads, or that is away, ends`() async throws {
+    @Test func `a source without readers, or without samples, ends`() async throws {
         var stage = Stage()
         try stage.send(1)
         let reader = CountingReader()
@@ -215,7 +217,7 @@ private struct Stage {
         #expect(await other.source.description(now: 0) == nil)
     }
 
-    @Test func `many readers of a source are one watcher of the feed`() async throws {
+    @Test func `many readers of a source share one subscription`() async throws {
         let hub = LiveHub()
         let sources = LiveSources(hub: hub)
         let one = try #require(sources.source("stage"))

@@ -17,7 +17,7 @@ import Testing
         }
     }
 
-    @Test func `tokens are passwords under any name, and accounts log in with their own`()
+    @Test func `a token is a password with any name, and accounts use their own names`()
         async throws
     {
         let scene = AccessScene()
@@ -46,7 +46,7 @@ import Testing
         #expect(right.0 != nil, "a right token is never refused")
     }
 
-    @Test func `without accounts everybody may see everything`() async throws {
+    @Test func `without accounts, every client may see everything`() async throws {
         let access = try AccessScene().access(hasAccounts: false)
         for credentials in [nil, ClientCredentials.token("x"), .basic(name: "a", password: "b")] {
             let (rights, _, goesOn) = await answer(credentials, access)
@@ -56,7 +56,7 @@ import Testing
 }
 
 @Suite struct RecordingPaceTests {
-    @Test func `samples are as far apart as they were recorded, long holes are not waited for`() {
+    @Test func `samples keep their recorded intervals, and long gaps are skipped`() {
         var pace = RecordingPace()
         let second: Int64 = 1_000_000_000
         #expect(pace.due(100 * second, now: 5) == 5)

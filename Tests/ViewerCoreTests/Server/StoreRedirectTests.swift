@@ -86,7 +86,7 @@ import TestStores
         #expect(response.headers[.cacheControl] == "private, no-store")
     }
 
-    @Test func `only pages of named origins may frame what is embedded`() {
+    @Test func `only pages of configured origins may frame the embedded page`() {
         let closed = AnswerHeaders.policy(mediaOrigin: nil)
         #expect(closed.hasSuffix("frame-ancestors 'none'"))
         let open = AnswerHeaders.policy(
