@@ -49,6 +49,9 @@ struct CollectorEngine {
     private var stuckSince: Int64?
     /// A retention that makes room, or a moment of a busy disk, is no reason to send agents away.
     private static var stuckPatienceNanoseconds: Int64 { 2_000_000_000 }
+    /// The disk has accepted an operation, and does not answer (``DiskStatistics/isHanging(now:)``).
+    private var isDiskHanging = false
+    private static var hanging: String { "the disk does not answer" }
     private var isDraining = false
     private var nextMove: Int64 = 0
     /// Between two agents of a drained collector: each finds its new one before the next goes.
@@ -244,12 +247,29 @@ extension CollectorEngine {
         sourceCounters.forget(at: latest)
     }
 
+    /// The disk does not answer, or does so again. Takes effect with the next tick.
+    ///
+    /// What was received until then is neither written nor failed: nothing else of the engine's state shows it.
+    mutating func setDiskHanging(_ isHanging: Bool) {
+        guard isHanging != isDiskHanging else { return }
+        isDiskHanging = isHanging
+        if isHanging {
+            log(.error, "\(Self.hanging): agents that have another collector are sent there")
+        } else {
+            log(.notice, "the disk answers again")
+        }
+    }
+
     /// Has agents that have another collector go there, where nothing can be written here, or while it is drained.
     private mutating func sendElsewhere(at now: Instant) {
         let isStuck = trouble != nil
         if !isStuck { stuckSince = nil } else if stuckSince == nil { stuckSince = latest }
-        let isForGood = stuckSince.map { latest - $0 >= Self.stuckPatienceNanoseconds } ?? false
-        link.elsewhere = isForGood ? trouble : isDraining ? Self.drained : nil
+        let isStuckForGood =
+            stuckSince.map { latest - $0 >= Self.stuckPatienceNanoseconds } ?? false
+        let isForGood = isStuckForGood || isDiskHanging
+        link.elsewhere =
+            isStuckForGood
+            ? trouble : isDiskHanging ? Self.hanging : isDraining ? Self.drained : nil
         guard let reason = link.elsewhere else { return }
         var peers = link.movablePeers
         if !isForGood {

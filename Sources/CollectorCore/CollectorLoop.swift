@@ -203,6 +203,7 @@ extension CollectorLoop {
         countedNanoseconds = now.monotonic
         engine.idleTimeoutNanoseconds = environment.changeable.current.idleTimeoutNanoseconds
         takeStored(at: now)
+        engine.setDiskHanging(environment.disk.isHanging(now: now.monotonic))
         engine.tick(
             at: now, heardUntil: oldestNanoseconds, wallErrorNanoseconds: HostClock.wallError())
         follow()

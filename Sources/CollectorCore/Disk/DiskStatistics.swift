@@ -16,17 +16,42 @@ final class DiskStatistics: Sendable {
     private let figures = Mutex(Figures())
     /// Since when the disk thread has been busy, on the monotonic clock; 0: idle.
     private let busySince = Atomic<Int64>(0)
+    /// Since when it has been at its present operation, on the monotonic clock; 0: idle, or at one that may take long.
+    private let operationSince = Atomic<Int64>(0)
+    /// One operation takes less on a disk that works, even on a slow one.
+    private static let hangNanoseconds: Int64 = 4_000_000_000
 
-    init() {}
+    private let now: @Sendable () -> Int64
+
+    /// - Parameter now: the monotonic clock, nanoseconds.
+    init(now: @escaping @Sendable () -> Int64 = { SystemClock.monotonic.nowNanoseconds }) {
+        self.now = now
+    }
 
     var current: Figures { figures.withLock { $0 } }
 
     /// The disk thread starts to process its queue.
     func begin() {
-        busySince.store(SystemClock.monotonic.nowNanoseconds, ordering: .relaxed)
+        busySince.store(now(), ordering: .relaxed)
     }
 
-    func rest() { busySince.store(0, ordering: .relaxed) }
+    /// The disk thread begins one write, synchronisation or similar operation; whatever it did before is done.
+    /// - Parameter mayTakeLong: whether it may take long on a disk that answers: the removal of a session with many files.
+    func beginOperation(mayTakeLong: Bool = false) {
+        operationSince.store(mayTakeLong ? 0 : now(), ordering: .relaxed)
+    }
+
+    func rest() {
+        operationSince.store(0, ordering: .relaxed)
+        busySince.store(0, ordering: .relaxed)
+    }
+
+    /// Whether the disk accepted an operation and has not answered for so long that agents should not wait for it.
+    /// - Parameter now: the monotonic clock.
+    func isHanging(now: Int64) -> Bool {
+        let since = operationSince.load(ordering: .relaxed)
+        return since != 0 && now - since >= Self.hangNanoseconds
+    }
 
     /// Time for which the disk thread has been busy, seconds.
     func busySeconds(now: Int64) -> Double {

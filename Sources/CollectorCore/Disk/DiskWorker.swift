@@ -26,6 +26,8 @@ struct DiskWorker {
     let now: @Sendable () -> UTCTime
     /// Receiver of its events.
     private let spine: Spine?
+    /// Told of each operation that the disk has to answer.
+    private let meter: DiskStatistics?
     private var pendingEvents: [RecordingEvent] = []
     var segments: [SegmentKey: OpenSegment] = [:]
     var ledgers: [SourceKey: LedgerFile] = [:]
@@ -51,14 +53,16 @@ struct DiskWorker {
 
     /// - Parameters:
     ///   - spine: receives events about recordings; nil: none.
+    ///   - meter: receives the begin of each operation; nil: nobody asks whether the disk answers.
     ///   - now: UTC, for the ledger.
     init(
-        layout: ArchiveLayout, space: FreeSpace, spine: Spine? = nil,
+        layout: ArchiveLayout, space: FreeSpace, spine: Spine? = nil, meter: DiskStatistics? = nil,
         now: @escaping @Sendable () -> UTCTime = { Instant.now().utc }
     ) {
         self.layout = layout
         self.space = space
         self.spine = spine
+        self.meter = meter
         self.now = now
     }
 
@@ -98,9 +102,11 @@ struct DiskWorker {
     /// Performs one job, or queues it behind the jobs that it depends on.
     mutating func perform(_ job: DiskJob) {
         if case .remove(let removal) = job {
+            meter?.beginOperation(mayTakeLong: true)
             remove(removal)
             return
         }
+        meter?.beginOperation()
         if case .endSession = job {
             ends.append(job)
             endSessions()
@@ -151,6 +157,7 @@ struct DiskWorker {
             var rest = backlog.jobs[...]
             do throws(ArchiveError) {
                 while let job = rest.first {
+                    meter?.beginOperation()
                     if !isInVain(job) { try attempt(job) }
                     rest = rest.dropFirst()
                 }
@@ -165,7 +172,10 @@ struct DiskWorker {
             }
         }
         performDescribed()
-        for id in rescues.keys.sorted(by: { $0.description < $1.description }) { rescue(id) }
+        for id in rescues.keys.sorted(by: { $0.description < $1.description }) {
+            meter?.beginOperation()
+            rescue(id)
+        }
         endSessions()
     }
 
@@ -234,7 +244,10 @@ struct DiskWorker {
     mutating func commit() {
         space.forget()
         let ids = dirty.sorted()
-        for id in ids { segments[id]?.writer.startWriteback() }
+        for id in ids {
+            meter?.beginOperation()
+            segments[id]?.writer.startWriteback()
+        }
         // Directories first, then ledgers: where a source begins, its ledger says which records are not expected, and nothing of
         // the source counts as durable without that line. A failure of one source stops only that source.
         for directory in newDirectories.sorted() { synchronize(directory: directory) }
@@ -251,6 +264,7 @@ struct DiskWorker {
     private mutating func synchronize(directory: String) {
         // The restoration of another directory may have handled it.
         guard newDirectories.contains(directory) else { return }
+        meter?.beginOperation()
         do throws(ArchiveError) {
             do throws(ArchiveError) {
                 try FileSystem.synchronizeDirectory(directory, on: layout.disk)
@@ -327,6 +341,7 @@ struct DiskWorker {
     }
 
     mutating func synchronize(ledger source: SourceKey) throws(ArchiveError) {
+        meter?.beginOperation()
         for records in try ledgers[source]?.synchronize() ?? [] {
             events.append(.persisted(records))
         }
@@ -359,6 +374,7 @@ struct DiskWorker {
     /// Makes a file durable, and reports it.
     mutating func synchronizeSegment(_ id: SegmentKey) throws(ArchiveError) {
         guard let segment = segments[id] else { return }
+        meter?.beginOperation()
         synchronising.add(try ContinuousClock().measureThrowing(segment.writer.synchronize))
         segments[id]?.unsynchronised.removeAll(keepingCapacity: true)
         dirty.remove(id)
@@ -418,6 +434,7 @@ struct DiskWorker {
         case .finish(let id):
             guard let segment = segments[id] else { return }
             try prepareToPersist(id.owner)
+            meter?.beginOperation()
             let duration = try ContinuousClock().measureThrowing(segment.writer.finish)
             for records in segment.unsynchronised { events.append(.persisted(records)) }
             checkpoints.finished(id, segment.writer.summary)

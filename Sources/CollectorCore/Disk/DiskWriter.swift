@@ -72,7 +72,7 @@ final class DiskWriter: Sendable {
     func start() {
         thread.start("disk") {
             var worker = DiskWorker(
-                layout: self.layout, space: self.space, spine: self.spine)
+                layout: self.layout, space: self.space, spine: self.spine, meter: self.meter)
             self.run(&worker)
         }
     }
