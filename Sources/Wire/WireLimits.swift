@@ -133,9 +133,9 @@ package enum WireLimits {
     package static let heartbeatMillisecondsRange: ClosedRange<UInt32> = 100...60_000
     /// Heartbeat intervals of silence after which a peer counts as disconnected: four heartbeats may be lost.
     package static let silentHeartbeats: Int64 = 5
-    /// Maximum delay of samples of a watched source, milliseconds: from a picture at 30 Hz to a batch without a viewer.
+    /// Maximum delay of samples of a watched source, milliseconds: from each picture at once to a batch without a viewer.
     /// Agents clamp other values to this range.
-    package static let watchMillisecondsRange: ClosedRange<UInt32> = 33...100
+    package static let watchMillisecondsRange: ClosedRange<UInt32> = 1...100
     /// Milliseconds that samples of an unwatched source may wait for others at their agent.
     package static let gatherMilliseconds: UInt32 = 500
     /// Maximum number of instants per that time at which agents send their batches: 25 ms apart.

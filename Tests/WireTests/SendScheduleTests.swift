@@ -118,7 +118,7 @@ struct `Records that nobody waits for` {
         #expect(agent.takeSequences() == [])
     }
 
-    @Test(arguments: [(1, 33), (33, 33), (77, 77), (100, 100), (.max, 100)] as [(UInt32, Int64)])
+    @Test(arguments: [(1, 1), (33, 33), (77, 77), (100, 100), (.max, 100)] as [(UInt32, Int64)])
     func `a wish is taken for the nearest that an agent follows`(wish: UInt32, taken: Int64) {
         let agent = agent(welcome(watch: wish))
         #expect(agent.link.watchNanoseconds(of: 0) == taken * 1_000_000)

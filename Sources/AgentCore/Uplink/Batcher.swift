@@ -37,6 +37,11 @@ struct Batch: Sendable {
 struct Batcher: Sendable {
     /// A batch of this size is complete: far below the message limit, so that one more sample fits.
     static let fullBytes = 1 << 20
+    /// So long sound waits for a picture where pictures do not wait at all: a packet of it has 21 ms, and comes later than its picture anyway.
+    /// A record for each packet would more than double their number, for nobody who sees it.
+    private static let soundNanoseconds: Int64 = 33_000_000
+    /// A picture that may wait no longer is sent at once: to wake for its end would take as long.
+    private static let immediateNanoseconds: Int64 = 1_000_000
 
     private(set) var intervalNanoseconds: Int64
     /// Whether samples wait from their capture and not from when they were encoded.
@@ -44,7 +49,8 @@ struct Batcher: Sendable {
     private var samples: [TrackKind: [EncodedSample]] = [:]
     private var sizeBytes = 0
     private var count = 0
-    private var sinceNanoseconds: Int64?
+    /// From when on the first sample of each track waits.
+    private var since: [TrackKind: Int64] = [:]
 
     /// - Parameter intervalNanoseconds: how long samples wait for company; 0: not at all.
     init(intervalNanoseconds: Int64) {
@@ -63,7 +69,13 @@ struct Batcher: Sendable {
     }
 
     /// When the batch is due, on the clock that ``add(_:now:)`` was given; nil while it is empty.
-    var dueNanoseconds: Int64? { sinceNanoseconds.map { $0 + intervalNanoseconds } }
+    var dueNanoseconds: Int64? { since.map { $0.value + interval(of: $0.key) }.min() }
+
+    /// How long samples of a track wait.
+    private func interval(of track: TrackKind) -> Int64 {
+        countsFromCapture && track == .audio
+            ? max(intervalNanoseconds, Self.soundNanoseconds) : intervalNanoseconds
+    }
 
     /// Adds a sample.
     /// - Returns: batches that are complete with it, oldest first.
@@ -76,15 +88,18 @@ struct Batcher: Sendable {
         samples[sample.track, default: []].append(sample)
         sizeBytes += sample.data.count
         count += 1
-        let since = countsFromCapture ? captureEnd(of: sample, now: now) : now
-        sinceNanoseconds = min(sinceNanoseconds ?? since, since)
-        if intervalNanoseconds == 0, let batch = take() { complete.append(batch) }
+        let begin = countsFromCapture ? captureEnd(of: sample, now: now) : now
+        since[sample.track] = min(since[sample.track] ?? begin, begin)
+        let isImmediate =
+            intervalNanoseconds == 0
+            || interval(of: sample.track) <= Self.immediateNanoseconds && countsFromCapture
+        if isImmediate, let batch = take() { complete.append(batch) }
         return complete
     }
 
     private func captureEnd(of sample: EncodedSample, now: Int64) -> Int64 {
         let end = sample.ptsNanoseconds.clampedAdding(sample.durationNanoseconds)
-        return min(now, max(end, now - intervalNanoseconds / 2))
+        return min(now, max(end, now - interval(of: sample.track) / 2))
     }
 
     /// The batch, if it has waited long enough.
@@ -109,7 +124,7 @@ struct Batcher: Sendable {
         samples.removeAll(keepingCapacity: true)
         sizeBytes = 0
         count = 0
-        sinceNanoseconds = nil
+        since.removeAll(keepingCapacity: true)
         return Batch(runs: ordered.map(Self.run), digest: digest, payload: payload)
     }
 

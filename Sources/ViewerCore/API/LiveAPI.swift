@@ -2,6 +2,7 @@ import Accounts
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import Wire
 
 /// Live pictures and sound of several sources in one answer that does not end.
 struct LiveAPI {
@@ -10,7 +11,9 @@ struct LiveAPI {
     let links: LinkStore
 
     func watch(_ request: Request, _ context: ViewerContext) async throws -> Response {
-        let query = try RequestQuery(request, ["sources"])
+        let query = try RequestQuery(request, ["sources", "batch"])
+        let range = WireLimits.watchMillisecondsRange
+        let batch = try query.number("batch", in: Int(range.lowerBound)...Int(range.upperBound))
         let rights = context.rights
         var sources = try query.sources("sources").map { Set($0) }
         // Otherwise all sources would be subscribed to, and sent in small batches, for the few that are passed on.
@@ -18,7 +21,9 @@ struct LiveAPI {
         if let sources, let other = sources.first(where: { !rights.mayRead($0) }) {
             throw Problem(.notFound, "no source '\(other)'")
         }
-        let watcher = LiveWatcher(sources: sources, for: context.identity) { rights.mayRead($0) }
+        let watcher = LiveWatcher(
+            sources: sources, for: context.identity, batchMilliseconds: batch.map { UInt32($0) }
+        ) { rights.mayRead($0) }
         var headers = HTTPFields()
         headers[.contentType] = "application/vnd.tributary.live"
         headers[.cacheControl] = "no-store"

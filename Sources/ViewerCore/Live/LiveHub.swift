@@ -21,6 +21,9 @@ final class LiveHub: Sendable {
     static let lingeringNanoseconds: Int64 = 600_000_000_000
     /// Maximum rate of all sources without viewers, bytes a second: eight of 4 Mbit/s. Beyond it, all of their subscriptions end.
     static let lingeringBytesPerSecond = 4 << 20
+    /// A collector ends connections with more than 1,200 topics. With more wishes than this, none is sent, and batches
+    /// are those of the agents.
+    private static let maximumWishes = 500
     /// A source without messages for this long is disconnected.
     private static let silenceNanoseconds: Int64 = 3_000_000_000
 
@@ -107,11 +110,30 @@ final class LiveHub: Sendable {
         state.withLock { state in
             var topics = Set(state.lingering.keys.map { FeedTopic.source($0) })
             for watcher in state.watchers.values {
-                guard let sources = watcher.sources else { return [[]] }
-                for source in sources { topics.insert(FeedTopic.source(source)) }
+                if let sources = watcher.sources {
+                    for source in sources { topics.insert(FeedTopic.source(source)) }
+                } else {
+                    topics.insert([])
+                }
             }
-            return topics
+            // An empty one is all of them.
+            if topics.contains([]) { topics = [[]] }
+            let wishes = Self.wishes(state)
+            return wishes.count > Self.maximumWishes ? topics : topics.union(wishes)
         }
+    }
+
+    /// How soon samples are wanted. A wish names its source.
+    private static func wishes(_ state: State) -> Set<[UInt8]> {
+        var wishes: Set<[UInt8]> = []
+        for watcher in state.watchers.values {
+            guard let milliseconds = watcher.batchMilliseconds else { continue }
+            let sources = watcher.sources ?? Set(state.sources.keys)
+            for source in sources where watcher.wants(source) {
+                wishes.insert(FeedTopic.wish(milliseconds, for: source))
+            }
+        }
+        return wishes
     }
 
     /// How many watch.
@@ -182,12 +204,13 @@ final class LiveHub: Sendable {
 
     /// Takes a message of the feed.
     func take(_ samples: FeedSamples, media: [UInt8], now: Int64) {
-        state.withLock { state in
+        let isNew = state.withLock { state -> Bool in
             let watchers = state.watchers.values.filter { $0.wants(samples.source) }
             if watchers.isEmpty {
-                guard state.lingering[samples.source] != nil else { return }
+                guard state.lingering[samples.source] != nil else { return false }
                 state.lingeringBytes += media.count
             }
+            let isNew = state.sources[samples.source] == nil
             let format = LiveFormat(samples)
             var source: Source
             if let known = state.sources[samples.source], known.format == format {
@@ -207,7 +230,7 @@ final class LiveHub: Sendable {
                     for watcher in watchers { watcher.take(begin) }
                 } catch {
                     // A format that no player takes.
-                    return
+                    return false
                 }
             }
             source.number = samples.number
@@ -225,14 +248,16 @@ final class LiveHub: Sendable {
                 fragment = try LiveFragment(samples, media: media, number: state.fragments)
             } catch {
                 source.gate.skip()
-                return
+                return isNew
             }
             if fragment.beginsDecodable {
                 source.group = []
                 source.groupBytes = 0
                 source.groupNanoseconds = now
             }
-            guard source.gate.admits(beginsDecodable: fragment.beginsDecodable) else { return }
+            guard source.gate.admits(beginsDecodable: fragment.beginsDecodable) else {
+                return isNew
+            }
             let frame = LiveFrame(fragment)
             // A group without its keyframe is useless.
             if fragment.beginsDecodable || !source.group.isEmpty {
@@ -244,7 +269,10 @@ final class LiveHub: Sendable {
                 source.groupBytes = 0
             }
             for watcher in watchers { watcher.take(frame) }
+            return isNew
         }
+        // Who watches everything may have a wish for it.
+        if isNew { listener.withLock { $0.changed }() }
     }
 
     /// Says which sources have gone, and that the viewer is alive; once a second.

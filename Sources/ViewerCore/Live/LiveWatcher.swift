@@ -30,15 +30,18 @@ final class LiveWatcher: Sendable {
     let owner: Identity
     /// Nil: all.
     let sources: Set<String>?
+    /// So long samples may wait for others at their agent, milliseconds; nil: as long as others who watch allow.
+    let batchMilliseconds: UInt32?
     private let mayRead: @Sendable (String) -> Bool
     private let state = Mutex(State())
 
     init(
-        sources: Set<String>?, for owner: Identity = .nobody,
+        sources: Set<String>?, for owner: Identity = .nobody, batchMilliseconds: UInt32? = nil,
         mayRead: @escaping @Sendable (String) -> Bool
     ) {
         self.owner = owner
         self.sources = sources
+        self.batchMilliseconds = batchMilliseconds
         self.mayRead = mayRead
     }
 

@@ -78,6 +78,27 @@ import Wire
         #expect(batcher.dueNanoseconds == 1_000_000_000 + interval)
     }
 
+    @Test func `who watches at once gets each picture at once, and sound with the next one`() {
+        var batcher = Batcher(intervalNanoseconds: interval)
+        batcher.setInterval(1_000_000, countsFromCapture: true)
+        #expect(batcher.add(sample(.video, at: 0), now: 40_000_000).map(\.count) == [1])
+        #expect(batcher.isEmpty && batcher.dueNanoseconds == nil)
+        // Captured a while ago, as sound is: half of the 33 ms are over.
+        #expect(batcher.add(sample(.audio, at: 0), now: 60_000_000).isEmpty)
+        #expect(batcher.dueNanoseconds == 76_500_000)
+        let next = batcher.add(sample(.video, at: 33_333_333), now: 70_000_000)
+        #expect(next.map { $0.runs.map(\.track) } == [[.video, .audio]])
+        // Without pictures, it goes when its time has come.
+        _ = batcher.add(sample(.audio, at: 70_000_000), now: 103_333_333)
+        #expect(batcher.takeDue(now: 136_333_332) == nil)
+        #expect(batcher.takeDue(now: 136_333_333)?.count == 1)
+        // A longer wish is for both.
+        batcher.setInterval(50_000_000, countsFromCapture: true)
+        #expect(batcher.add(sample(.video, at: 200_000_000), now: 200_000_000).isEmpty)
+        _ = batcher.add(sample(.audio, at: 200_000_000), now: 200_000_000)
+        #expect(batcher.dueNanoseconds == 250_000_000)
+    }
+
     @Test func `records are as short as those who watch wish, and never longer than without them`()
     {
         let automatic = BatchLength.automatic

@@ -72,6 +72,32 @@ import Wire
         #expect(count.value == 2)
     }
 
+    @Test func `who wants pictures at once has a wish for each source, of all for those that send`()
+    {
+        let hub = LiveHub()
+        let count = Counter()
+        let one = LiveWatcher(sources: ["a", "b"], batchMilliseconds: 1) { $0 != "b" }
+        #expect(hub.start(one))
+        // What it may not see is no wish of its own.
+        #expect(
+            hub.topics == [
+                FeedTopic.source("a"), FeedTopic.source("b"), FeedTopic.wish(1, for: "a"),
+            ])
+        hub.stop(one)
+        #expect(hub.topics.isEmpty)
+        let all = LiveWatcher(sources: nil, batchMilliseconds: 33) { _ in true }
+        #expect(hub.start(all))
+        #expect(hub.topics == [[]])
+        hub.onChange { count.add() }
+        var camera = LiveCamera("stage")
+        camera.send(2, to: hub)
+        #expect(hub.topics == [[], FeedTopic.wish(33, for: "stage")])
+        // Told once, with its first message.
+        #expect(count.value == 1)
+        hub.stop(all)
+        #expect(hub.topics.isEmpty)
+    }
+
     private final class Counter: Sendable {
         private let state = Mutex(0)
 
