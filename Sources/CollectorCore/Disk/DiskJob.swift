@@ -94,3 +94,30 @@ enum DiskEvent: Sendable {
     /// Given up at the end of the program: this file is incomplete.
     case abandoned(path: String, ArchiveError)
 }
+
+extension DiskJob {
+    /// Jobs of one queue keep their order: those of one source's segments, or of one path. A later segment of a source waits for
+    /// the earlier one. Otherwise small fragments would overtake large ones on a full disk, and leave gaps.
+    func queue(in layout: ArchiveLayout) -> String {
+        switch self {
+        case .open(let id, _, _), .reopen(let id, _), .append(let id, _), .finish(let id):
+            id.owner.description
+        case .goOn(let id): id.description
+        case .beginSession, .beginSource, .describe, .note, .remove, .endSession: path(in: layout)
+        }
+    }
+
+    /// The path that cannot be written, for messages.
+    func path(in layout: ArchiveLayout) -> String {
+        switch self {
+        case .beginSession(let session): layout.session(session)
+        case .beginSource(let source): layout.source(source)
+        case .describe(let manifest), .endSession(let manifest): layout.manifest(manifest.session)
+        case .note(let source, _, _): layout.ledger(source)
+        case .open(let id, _, _), .append(let id, _), .finish(let id): layout.segment(id)
+        case .reopen(_, let segment): segment.path
+        case .goOn(let id): id.description
+        case .remove: ""
+        }
+    }
+}

@@ -113,7 +113,7 @@ struct DiskWorker {
             return
         }
         if isInVain(job) || waitsForDescription(job) { return }
-        let queue = queue(of: job)
+        let queue = job.queue(in: layout)
         if stuck[queue] != nil {
             stuck[queue]?.jobs.append(job)
             return
@@ -122,7 +122,7 @@ struct DiskWorker {
             try attempt(job)
         } catch {
             if giveUp(job, error) { return }
-            let path = path(of: job)
+            let path = job.path(in: layout)
             events.append(.stuck(path: path, error))
             stuck[queue] = Backlog(path: path, jobs: [job], error: error)
         }
@@ -576,31 +576,6 @@ struct DiskWorker {
             }
         }
         for records in try ledger.synchronize() { events.append(.persisted(records)) }
-    }
-
-    /// Jobs of one queue keep their order: those of one source's segments, or of one path. A later segment of a source waits for
-    /// the earlier one. Otherwise small fragments would overtake large ones on a full disk, and leave gaps.
-    private func queue(of job: DiskJob) -> String {
-        switch job {
-        case .open(let id, _, _), .reopen(let id, _), .append(let id, _), .finish(let id):
-            id.owner.description
-        case .goOn(let id): id.description
-        case .beginSession, .beginSource, .describe, .note, .remove, .endSession: path(of: job)
-        }
-    }
-
-    /// The path that cannot be written, for messages.
-    private func path(of job: DiskJob) -> String {
-        switch job {
-        case .beginSession(let session): layout.session(session)
-        case .beginSource(let source): layout.source(source)
-        case .describe(let manifest), .endSession(let manifest): layout.manifest(manifest.session)
-        case .note(let source, _, _): layout.ledger(source)
-        case .open(let id, _, _), .append(let id, _), .finish(let id): layout.segment(id)
-        case .reopen(_, let segment): segment.path
-        case .goOn(let id): id.description
-        case .remove: ""
-        }
     }
 }
 
