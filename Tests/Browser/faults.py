@@ -61,8 +61,74 @@ PLAYER = """
     await pause(800);
 """
 
+# A painter of pictures that are one byte each, and a decoder that gives them back at once, or fails.
+PAINTER = """
+    const number = (value, count) => Array.from({ length: count }, (_, index) => Math.floor(value / 256 ** (count - 1 - index)) % 256);
+    const text = (word) => [...word].map((letter) => letter.charCodeAt(0)), zeros = (count) => new Array(count).fill(0);
+    const box = (type, ...parts) => [...number(parts.flat().length + 8, 4), ...text(type), ...parts.flat()];
+    const matrix = [65536, 0, 0, 0, 65536, 0, 0, 0, 1073741824].flatMap((value) => number(value, 4));
+    const movie = () => Uint8Array.from(box('moov',
+        box('trak', box('tkhd', zeros(12), number(1, 4), zeros(24), matrix, zeros(8)),
+            box('mdia', box('mdhd', zeros(12), number(1000, 4), zeros(8)), box('hdlr', zeros(8), text('vide'), zeros(13)),
+                box('minf', box('stbl', box('stsd', zeros(4), number(1, 4), box('avc1', zeros(78), box('avcC', [1, 66, 0, 10]))))))),
+        box('mvex', box('trex', zeros(4), number(1, 4), number(1, 4), number(40, 4), number(1, 4), zeros(4)))));
+    // One picture of 40 ms.
+    const fragment = (time) => Uint8Array.from([...box('moof', box('traf', box('tfhd', zeros(4), number(1, 4)), box('tfdt', zeros(4), number(time, 4)),
+        box('trun', [0, 0, 0, 5], number(1, 4), number(80, 4), number(0, 4)))), ...box('mdat', [7])]);
+    const canvas = document.createElement('canvas'), picture = new OffscreenCanvas(16, 16), { VideoDecoder: before } = window, { warn } = console;
+    picture.getContext('2d');
+    let fails = false;
+    window.VideoDecoder = class {
+        static isConfigSupported = async () => ({ supported: true });
+        decodeQueueSize = 0;
+        state = 'configured';
+        constructor(hearing) { this.hearing = hearing; }
+        configure() {}
+        close() { this.state = 'closed'; }
+        decode({ timestamp, duration }) {
+            if (fails) this.hearing.error(new DOMException('lost', 'EncodingError'));
+            else this.hearing.output(new VideoFrame(picture, { timestamp, duration }));
+        }
+    };
+    console.warn = () => {};
+    const { Painter } = await use('live-painter'), painter = new Painter(canvas, () => 10);
+    painter.begin({ type: 'begin', session: 's', codecs: 'avc1.42000a' }, movie());
+    const take = (time) => painter.take({ type: 'media', isKeyframe: true }, fragment(time));
+    const over = (found) => {
+        painter.close();
+        Object.assign(window, { VideoDecoder: before });
+        console.warn = warn;
+        return found;
+    };
+"""
+
 # Each: what is so, and a script whose answer is compared with what is wanted.
 QUESTIONS = (
+    ("in step, a picture is painted when its time has come; fastest, as soon as it is decoded", f"""(async () => {{{PAINTER}
+        const found = [];
+        painter.step(9, 1);
+        take(9000);
+        found.push(painter.at);
+        take(9200);
+        found.push(painter.at);
+        painter.isHurried = true;
+        take(9240);
+        // That of 9.2 s is older than what is shown.
+        found.push(painter.at, painter.painted, painter.dropped, painter.error);
+        return over(found);
+    }})()""", [9, 9, 9.24, 2, 1, 0]),
+    ("a decoder that fails again and again is given up", f"""(async () => {{{PAINTER}
+        const found = [];
+        fails = true;
+        for (let count = 0; count < 3; count += 1) {{
+            take(9000);
+            found.push(painter.hasGivenUp);
+            await pause(2100);
+        }}
+        fails = false;
+        take(9000);
+        return over([...found, painter.at]);
+    }})()""", [False, False, True, 9]),
     ("a seek while it plays is waited for, also on the way to another place", f"""(async () => {{{PLAYER}
         player.seek(30); look();
         player.seek(40); look();

@@ -26,11 +26,9 @@ window.looks = async (offset, milliseconds) => {
     return found;
 };
 """
-# A rate of the sources, for "one picture": as the test gives it to its agents.
-RATE = 15
 
 
-async def measure(page, name, seconds):
+async def measure(page, name, seconds, rate):
     offset = time.time() - time.clock_gettime(time.CLOCK_MONOTONIC)
     looks = await page.run(f"looks({offset}, {seconds * 1000})")
     whole = [(now, codes) for now, codes in looks if codes and all(code is not None for code in codes.values())]
@@ -38,7 +36,7 @@ async def measure(page, name, seconds):
         raise RuntimeError(f"{name}: no picture was seen")
     skews = [max(codes.values()) - min(codes.values()) for _, codes in whole]
     lags = [now - code for now, codes in whole for code in codes.values()]
-    within = sum(skew <= 1 / RATE + 0.001 for skew in skews) / len(looks)
+    within = sum(skew <= 1 / rate + 0.001 for skew in skews) / len(looks)
     print(f"{name}: {len(looks)} looks, {within:.1%} within one picture, apart p50 {percentile(skews, 0.5) * 1e3:.0f} ms, "
         f"p99 {percentile(skews, 0.99) * 1e3:.0f} ms; to the screen p50 {percentile(lags, 0.5) * 1e3:.0f} ms, "
         f"p95 {percentile(lags, 0.95) * 1e3:.0f} ms")
@@ -54,11 +52,11 @@ async def check(arguments):
         await page.run(READER + LOOKS)
         # The common delay is learned first.
         await asyncio.sleep(arguments.settle)
-        within = await measure(page, "in step", arguments.seconds)
+        within = await measure(page, "in step", arguments.seconds, arguments.rate)
         if arguments.fastest:
             await page.run("document.querySelector('.pair button:nth-child(2)').click()")
             await asyncio.sleep(arguments.settle)
-            await measure(page, "fastest", arguments.fastest)
+            await measure(page, "fastest", arguments.fastest, arguments.rate)
         for text in page.problems:
             print(f"console: {text}")
         return within >= arguments.within and not page.problems
@@ -71,6 +69,7 @@ def main():
     parser.add_argument("--seconds", type=int, default=20, help="of looking, in each mode (20)")
     parser.add_argument("--fastest", type=int, help="seconds in the mode fastest; 0: none (as many)")
     parser.add_argument("--settle", type=int, default=15, help="seconds before it (15)")
+    parser.add_argument("--rate", type=int, default=15, help="pictures a second of the sources, for \"one picture\" (15)")
     parser.add_argument("--within", type=float, default=0.95, help="share of looks in step within one picture (0.95)")
     arguments = parser.parse_args()
     if arguments.fastest is None:

@@ -3,12 +3,15 @@
 
 import { ApiError, request } from './api.js';
 import { FrameReader } from './live-frames.js';
+import { canPaint } from './live-painter.js';
 import { isLogInShown } from './login.js';
 
 const shortestWait = 500;
 const longestWait = 15_000;
 /** The viewer sends a heartbeat each second; the connection is broken without data for this long. Milliseconds. */
 const patience = 6000;
+/** With WebCodecs, each picture is requested at once. A `<video>` gets batches of the default length: each append costs it more than a picture. */
+const wishes = canPaint ? ['batch=1'] : [];
 
 /**
  * @typedef {object} Hearing
@@ -81,9 +84,9 @@ export class LiveConnection {
         this.#running = mine;
         let reason = 'The viewer has ended the live pictures.';
         try {
-            const query = this.#sources ? `?sources=${this.#sources.map(encodeURIComponent).join(',')}` : '';
+            const sources = this.#sources ? [`sources=${this.#sources.map(encodeURIComponent).join(',')}`] : [];
             this.#watch(mine);
-            const response = await request(`/api/v1/live${query}`, { signal: mine.signal, cache: 'no-store' });
+            const response = await request(`/api/v1/live?${[...sources, ...wishes].join('&')}`, { signal: mine.signal, cache: 'no-store' });
             if (this.#running !== mine) return;
             if (!response.body) throw new Error('the browser cannot read an answer that does not end');
             this.#hearing.change('open', '');

@@ -2,8 +2,8 @@
 // The pictures of a source, live, decoded by us (WebCodecs) and painted when their time has come.
 //
 // A `<video>` of Chromium shows pictures in a rhythm of the screen's, up to half a picture too early or too late, so that two in step are up to a
-// whole picture apart for minutes (measured). Here every tile is painted at the same refresh with the picture of the same instant. WebCodecs
-// exists in secure contexts only; elsewhere live-follower.js does it.
+// whole picture apart for minutes (measured). Here every tile is painted at the same refresh with the picture of the same instant; or, where
+// it need not be in step, with each picture as soon as it is decoded. WebCodecs exists in secure contexts only; elsewhere live-follower.js does it.
 
 import { NeedEstimate } from './live-clock.js';
 import { latest } from './live-follower.js';
@@ -28,6 +28,9 @@ const shortestMargin = 0.02;
 const longestMargin = 0.3;
 /** After a failure it begins anew, not more often than that. Seconds. */
 const pause = 2;
+/** Failures until the decoder is given up, and the largest time between two of them, seconds. */
+const mostFailures = 3;
+const failureLife = 30;
 
 /** Whether this browser can. */
 export const canPaint = 'VideoDecoder' in window && isSecureContext;
@@ -55,6 +58,7 @@ export class Painter {
     #need = new NeedEstimate();
     #margin = shortestMargin + 0.02;
     #failedAt = -Infinity;
+    #failures = 0;
     /** The wanted session time at a time of the page's clock, and its rate. */
     #target = { time: -Infinity, when: 0, rate: 1 };
     #now;
@@ -62,6 +66,8 @@ export class Painter {
     trouble = '';
     hasTrack = false;
     isThrifty = false;
+    /** Whether each picture is shown as soon as it is decoded, and not at its time. */
+    isHurried = false;
     /** How far the picture is from where it should be, seconds. */
     error = 0;
     /**
@@ -128,7 +134,9 @@ export class Painter {
                 console.warn(`pictures of a live source begin anew: ${error.message}`);
                 if (error.name === 'NotSupportedError') this.trouble = `This browser cannot decode ${this.#codec}.`;
                 this.close();
-                this.#failedAt = performance.now() / 1000;
+                const now = performance.now() / 1000;
+                this.#failures = now - this.#failedAt < failureLife ? this.#failures + 1 : 1;
+                this.#failedAt = now;
             },
         });
         this.#decoder = decoder;
@@ -206,7 +214,7 @@ export class Painter {
         if (start > 0) this.dropped += this.#waiting.splice(0, start).length;
         const most = this.#isBehind ? fewDecoding : mostDecoding;
         while (this.#decoder && this.#waiting.length && this.#decoder.decodeQueueSize < most
-            && (this.#waiting[0].time < target + ahead || this.at === null) && this.#decoded.length < mostDecoded) {
+            && (this.#waiting[0].time < target + ahead || this.at === null || this.isHurried) && this.#decoded.length < mostDecoded) {
             const picture = /** @type {import('./live-samples.js').Picture & { came: number }} */ (this.#waiting.shift());
             const timestamp = Math.round(picture.time * 1e6);
             // It could have been decoded when it came: that it was kept until soon before its time is no lateness of the source. Were it counted,
@@ -235,8 +243,13 @@ export class Painter {
         let place = this.#decoded.length;
         while (place > 0 && this.#decoded[place - 1].timestamp > frame.timestamp) place -= 1;
         this.#decoded.splice(place, 0, frame);
-        if (this.at === null) this.paint();
+        if (this.at === null || this.isHurried) this.paint();
         this.#pump();
+    }
+
+    /** Whether its decoder has failed repeatedly: a media element may decode the same pictures. */
+    get hasGivenUp() {
+        return this.#failures >= mostFailures;
     }
 
     /** The delay with which it can be shown, seconds; null: not known. */
@@ -275,7 +288,7 @@ export class Painter {
     paint() {
         const target = this.#targetNow();
         let index = this.#decoded.length - 1;
-        while (index >= 0 && this.#decoded[index].timestamp / 1e6 > target) index -= 1;
+        while (!this.isHurried && index >= 0 && this.#decoded[index].timestamp / 1e6 > target) index -= 1;
         // The first picture is shown before its time.
         if (index < 0 && this.at === null && this.#decoded.length) index = 0;
         if (index < 0) return;

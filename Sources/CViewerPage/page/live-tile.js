@@ -17,8 +17,15 @@ import { StillPictures } from './still-pictures.js';
 
 /** Later than this is late: as at `tributary top`. Seconds. */
 const late = 5;
-/** Bounds of fragments that may still be shown. */
-const mostBounds = 400;
+/** Bounds of fragments that may still be shown: of ten seconds of pictures that come one by one. */
+const mostBounds = 800;
+
+const pathWords = {
+    WebCodecs: 'Decoded picture by picture (WebCodecs).',
+    'Media Source': canPaint ? 'Decoded by a media element (Media Source Extensions), which is later.'
+        : 'Decoded by a media element (Media Source Extensions), which is later: WebCodecs needs https or localhost.',
+    keyframes: '',
+};
 
 /** The collector's status of a source, once a second (proto/json/schema.json, "liveSource").
  * @typedef {object} SourceStatus
@@ -142,9 +149,27 @@ export class LiveTile {
         this.sound.replaceChildren(icon(isHeard ? 'sound' : 'silent'));
     }
 
-    /** Switches to a media element, for codecs that WebCodecs of this browser does not decode (H.265 in Firefox). */
+    /**
+     * The decoder of its pictures.
+     * @returns {'WebCodecs' | 'Media Source' | 'keyframes'}
+     */
+    get path() {
+        if (this.follower.trouble) return 'keyframes';
+        return this.follower instanceof Painter ? 'WebCodecs' : 'Media Source';
+    }
+
+    /**
+     * Sets whether each picture is shown as soon as it is decoded. A `<video>` shows each at its time.
+     * @param {boolean} isHurried
+     */
+    hurry(isHurried) {
+        if (this.follower instanceof Painter) this.follower.isHurried = isHurried;
+    }
+
+    /** Switches to a media element: for codecs that WebCodecs of this browser does not decode (H.265 in Firefox), and after repeated failures. */
     #useElement() {
-        if (!(this.follower instanceof Painter) || !this.follower.trouble || !this.#begin) return;
+        if (!(this.follower instanceof Painter) || !this.#begin) return;
+        if (!this.follower.trouble && !this.follower.hasGivenUp) return;
         const { header, body } = this.#begin;
         const kind = 'video';
         if (!canPlay(`${kind}/mp4; codecs="${codecsOf(header.codecs ?? '', kind)}"`)) return;
@@ -341,9 +366,12 @@ export class LiveTile {
             if (state === 'recorded') parts.push('recorded');
             else if (this.follower.isThrifty) parts.push('keyframes only');
             else if (rate !== undefined) parts.push(`${rate.toFixed(rate < 9.95 ? 1 : 0)}/s`);
+            // The usual path is in the tooltip only.
+            if (this.path === 'Media Source') parts.push('by MSE');
         }
+        this.root.dataset.path = this.path;
         setText(this.figures, parts.join('  '));
-        this.figures.title = parts.length ? 'How long ago this picture was captured; error bound of its time; pictures per second of the source' : '';
+        this.figures.title = parts.length ? `How long ago this picture was captured; error bound of its time; pictures per second of the source. ${pathWords[this.path]}` : '';
         const missing = this.#missing.at(this.#now() ?? 0, this.zero);
         setText(this.gap, missing?.text ?? '');
         this.gap.style.borderLeftColor = missing?.colour ?? '';

@@ -236,6 +236,8 @@ export class LiveWall {
                 delay = own.value ?? firstDelay;
                 rate = own.rate;
             }
+            // Pictures with audible sound are shown in step with it.
+            tile.hurry(this.mode === 'fastest' && !(this.#sound?.name === tile.name && this.#sound.exists));
             if (!tile.hindrance) tile.follower.step(now - delay, rate);
             tile.meter.step(now - delay);
             if (this.#sound?.name === tile.name) this.#sound.step(now - delay, rate);
