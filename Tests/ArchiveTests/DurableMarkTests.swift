@@ -121,7 +121,7 @@ import Testing
     }
 
     @Test func `whatever a power cut takes, what is kept is whole`() throws {
-        for seed in 0..<200 as Range<UInt64> {
+        for seed in 0..<UInt64(Sweep.isWhole ? 500 : 60) {
             #expect(try run(seed, isHasty: false) == [], "seed \(seed)")
         }
     }

@@ -78,7 +78,7 @@ import Testing
         let movie = try DescriptorSource.withFile(path) { try RecordingLayout(of: $0) }
         let covered = Int(movie.initialMovie.header.offset)..<Int(movie.fragments.upperBound)
         var unnoticed: [Int] = []
-        for position in covered {
+        for position in Sweep.part(of: covered) {
             var damaged = bytes
             damaged[position] ^= 0x10
             let copy = "\(directory.path)/b.mp4"
@@ -124,7 +124,7 @@ import Testing
             while let fragment = try scanner.next() { ends.append(Int(fragment.range.upperBound)) }
             return ends
         }
-        for count in starts[0]...bytes.count {
+        for count in Sweep.part(of: starts[0]..<bytes.count + 1) {
             let copy = "\(directory.path)/b.mp4"
             try FileSystem.replace(copy, with: Array(bytes.prefix(count)))
             let (report, _) = FileVerifier.verify(copy)

@@ -2,7 +2,7 @@ import Foundation
 import TestDisks
 import Testing
 
-private let seeds = SimulationRun.seeds(usually: 40)
+private let seeds = SimulationRun.seeds(usually: 28)
 
 @Suite struct SystemSimulationTests {
     /// Runs a simulation.

@@ -2,7 +2,7 @@ import Testing
 
 @testable import CollectorCore
 
-private let seeds = SimulationRun.seeds(usually: 48)
+private let seeds = SimulationRun.seeds(usually: 32)
 
 /// Agents with several collectors.
 @Suite struct GroupSimulationTests {
