@@ -173,7 +173,7 @@ let package = Package(
         // Level 4: what is asked of an archive and its catalog.
         library(
             "Library", "Files", argumentParser, "Archive", "Catalog", "CLinux", "Media", "MP4",
-            "ObjectStore", "Recordings", "Terminal", "Threads"),
+            "ObjectStore", "Operations", "Recordings", "Terminal", "Threads"),
 
         // Levels 4 and 5: the programs' services.
         library(
@@ -268,6 +268,10 @@ let package = Package(
             swiftSettings: settings),
         // Reads `/metrics` as a monitoring system does.
         .target(name: "TestMetrics", path: "Tests/TestMetrics", swiftSettings: settings),
+        // A PostgreSQL server in a temporary directory.
+        .target(
+            name: "TestDatabases", dependencies: ["PostgreSQL"], path: "Tests/TestDatabases",
+            swiftSettings: settings),
         // Recordings whose every time is known.
         .target(
             name: "TestRecordings", dependencies: ["Archive", "Media", "MP4", "Timing"],
@@ -304,7 +308,7 @@ let package = Package(
             "TestSpools", "Timing"),
         tests(
             "Catalog", "Archive", "Catalog", "Library", "Media", "PostgreSQL", "Recordings",
-            "SQLite",
+            "SQLite", "TestDatabases",
             "TestRecordings"),
         tests(
             "CollectorCore", logging, "Archive", "Catalog", "CollectorCore", "Media", "Messaging",
@@ -315,7 +319,8 @@ let package = Package(
             "ExportCore", "Archive", "Containers", "Devices", "Encoding", "ExportCore", "Library",
             "Media", "MP4", "Recordings", "TestMedia", "TestRecordings"),
         tests(
-            "Library", "Archive", "Catalog", "Library", "Media", "MP4", "ObjectStore", "Recordings",
+            "Library", "Archive", "Catalog", "Library", "Media", "MP4", "ObjectStore", "Operations",
+            "Recordings",
             "TestRecordings"),
         tests("Files", "Files"),
         tests("ForwardCore", "ForwardCore", "Media", "Wire"),
@@ -326,8 +331,9 @@ let package = Package(
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),
         tests(
             "EndToEnd", "Archive", "CLinux", "Devices", "Media", "Messaging", "Operations",
-            "SQLite",
-            "SyncCheck", "store-check", "TestMedia", "TestMetrics", "TestRecordings", "Trust",
+            "PostgreSQL", "SQLite",
+            "SyncCheck", "store-check", "TestDatabases", "TestMedia", "TestMetrics",
+            "TestRecordings", "Trust",
             "Wire",
             "tributary", "tributary-agent", "tributary-collector", "tributary-viewer"),
         tests("Media", "Media", "TestMedia"),

@@ -52,7 +52,8 @@ struct CollectorEngine {
     /// The disk has accepted an operation, and does not answer (``DiskStatistics/isHanging(now:)``).
     private var isDiskHanging = false
     private static var hanging: String { "the disk does not answer" }
-    private var isDraining = false
+    /// Whether agents are sent to other collectors.
+    private(set) var isDraining = false
     private var nextMove: Int64 = 0
     /// Between two agents of a drained collector: each finds its new one before the next goes.
     private static var moveNanoseconds: Int64 { 250_000_000 }

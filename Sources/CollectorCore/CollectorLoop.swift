@@ -212,11 +212,18 @@ extension CollectorLoop {
             nextReport = now.monotonic + Self.reportNanoseconds
             let status = status(at: now)
             environment.board.publish(status)
+            reportToSite()
             environment.report(status)
             if let line = refusals.line(status.refusedConnections, now: now.monotonic) {
                 logger.notice("\(line)")
             }
         }
+    }
+
+    /// Notes what the other collectors of the site are told.
+    private func reportToSite() {
+        services.site?.note(
+            SitePublisher.Facts(held: engine.recorder.durable.held, isDraining: engine.isDraining))
     }
 
     /// Applies the object store's new records, and releases them to agents.
@@ -374,6 +381,7 @@ extension CollectorLoop {
 
     /// Notifies agents that the collector is stopping; called after the disk has finished.
     mutating func sayGoodbye() {
+        reportToSite()
         engine.sayGoodbye(at: .now())
         follow()
     }

@@ -9,6 +9,8 @@ package struct CollectorSettings: Sendable {
     package var endpoint: String
     /// The collector's name, which agents tell others and recordings contain; empty: none.
     package var name = ""
+    /// Address of the program's HTTP server, for the other collectors of a site; nil: none.
+    package var http: String?
     /// The archive's directory; created if it does not exist.
     package var archive: String
     /// Length of a segment, nanoseconds.

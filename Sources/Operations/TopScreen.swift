@@ -9,7 +9,12 @@ package struct TopScreen {
 
     package struct Line: Hashable, Sendable {
         package var text: String
-        package var emphasis = Emphasis.plain
+        package var emphasis: Emphasis
+
+        package init(text: String, emphasis: Emphasis = .plain) {
+            self.text = text
+            self.emphasis = emphasis
+        }
     }
 
     private let view: SiteView

@@ -186,6 +186,7 @@ struct CollectorCommand: ParsableCommand {
         settings.release = upload.release
         settings.wireRecording = recordWire
         settings.version = Version.number
+        settings.http = http.flatMap { $0.port == 0 ? nil : "\($0)" }
         settings.takesGroupCommands = groupCommands
         let shortage = try findShortage()
         if configuration.checks {

@@ -2,6 +2,7 @@ import Foundation
 import Media
 import PostgreSQL
 import TestRecordings
+import TestDatabases
 import Testing
 
 @testable import Archive

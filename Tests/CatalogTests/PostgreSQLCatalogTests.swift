@@ -2,6 +2,7 @@ import Foundation
 import Library
 import PostgreSQL
 import Recordings
+import TestDatabases
 import Testing
 import TestRecordings
 

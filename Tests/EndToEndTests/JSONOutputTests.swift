@@ -45,11 +45,12 @@ extension EndToEnd {
                 }
             }
             let answers = schema.definitions.keys.filter { $0.hasPrefix("tributary") }
-            // The test pattern has no controls, build machines rarely have a camera, these tests have no object store,
-            // and forwarding does not end.
+            // The test pattern has no controls, build machines rarely have a camera, these tests have no object store and
+            // no database (SharedDatabaseTests), and forwarding does not end.
             #expect(
                 asked.union([
                     "tributary agent controls", "tributary store verify", "tributary forward",
+                    "tributary top --site",
                 ]) == Set(answers))
         }
 

@@ -52,12 +52,21 @@ package struct ArchiveIdentity: Hashable, Sendable {
 
     /// The location of an archive for messages: host and directory.
     package static func place(_ layout: ArchiveLayout) -> String {
+        "\(host):\(path(of: layout))"
+    }
+
+    /// The name of this host.
+    package static var host: String {
         var name = [CChar](repeating: 0, count: 256)
         gethostname(&name, name.count - 1)
-        let host = String(
+        return String(
             decoding: name.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        guard let path = realpath(layout.root, nil) else { return "\(host):\(layout.root)" }
+    }
+
+    /// The absolute path of an archive's directory, without symbolic links.
+    package static func path(of layout: ArchiveLayout) -> String {
+        guard let path = realpath(layout.root, nil) else { return layout.root }
         defer { free(path) }
-        return "\(host):\(String(cString: path))"
+        return String(cString: path)
     }
 }

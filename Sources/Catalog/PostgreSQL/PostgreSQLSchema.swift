@@ -38,7 +38,7 @@ enum PostgreSQLSchema {
         }
     }
 
-    private static let migrations = [first]
+    private static let migrations = [first, second]
 
     /// Times are nanoseconds since 1970, UTC. Names are compared byte by byte, as in the file system.
     ///
@@ -121,5 +121,15 @@ enum PostgreSQLSchema {
         CREATE TRIGGER segment_changed AFTER UPDATE ON tributary.segment
             REFERENCING OLD TABLE AS removed NEW TABLE AS added
             FOR EACH STATEMENT EXECUTE FUNCTION tributary.count_changed();
+        """
+
+    /// The collectors of a site. `archive` is the identity, not the number of ``first``: a collector reports before its
+    /// archive's rows are in step.
+    private static let second = """
+        CREATE TABLE tributary.collector (
+            archive text COLLATE "C" PRIMARY KEY, name text COLLATE "C" NOT NULL, run text NOT NULL,
+            began timestamptz NOT NULL, heard timestamptz NOT NULL, report text NOT NULL,
+            holdings text NOT NULL
+        );
         """
 }

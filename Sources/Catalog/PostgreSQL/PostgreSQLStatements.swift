@@ -164,6 +164,31 @@ enum PostgreSQLStatements {
         WHERE archive = $1::integer AND session = $2::text
         """
 
+    // MARK: Collectors
+
+    /// $1 identity of the archive, $2 name, $3 run, $4 report, $5 holdings.
+    static let collectorReport = """
+        INSERT INTO tributary.collector AS c (archive, name, run, began, heard, report, holdings)
+        VALUES ($1::text, $2::text, $3::text, clock_timestamp(), clock_timestamp(), $4::text, $5::text)
+        ON CONFLICT (archive) DO UPDATE SET name = excluded.name, run = excluded.run,
+            began = CASE WHEN c.run = excluded.run THEN c.began ELSE excluded.began END,
+            heard = excluded.heard, report = excluded.report, holdings = excluded.holdings
+        """
+    /// $1 name, $2 identity of the archive that is left out, $3 seconds since they were heard.
+    static let collectorsOfName = """
+        SELECT report FROM tributary.collector WHERE name = $1::text AND archive <> $2::text
+            AND heard > clock_timestamp() - $3::integer * interval '1 second'
+        """
+    private static func milliseconds(since column: String) -> String {
+        "(extract(epoch FROM greatest(clock_timestamp() - \(column), interval '0')) * 1000)::bigint"
+    }
+    /// Without parameters.
+    static let collectors = """
+        SELECT archive, name, \(milliseconds(since: "heard")), \(milliseconds(since: "began")), report,
+            holdings
+        FROM tributary.collector ORDER BY name, archive
+        """
+
     // MARK: Everything
 
     /// A table's rows of a session ($1 archive, $2 session), in the columns of ``SQLiteCatalog``.

@@ -27,6 +27,8 @@ struct CollectorServices {
     /// nil: there is no object store.
     let uploads: ArchiveUploads?
     let retention: Retention
+    /// nil: the catalog is not shared.
+    let site: SitePublisher?
 }
 
 extension ReceivingThread {
@@ -42,7 +44,8 @@ extension ReceivingThread {
     /// | sockets of agents and feeds | this thread | before recording | with this thread |
     /// | catalog, disk | `catalog`, `disk` | catalog first, because it follows the disk's events | by ``run()``, disk first |
     /// | uploads | `uploads`, `upload` | after the disk, which removes local copies | |
-    /// | retention | `retention` | after the uploads, which remove stored copies | first |
+    /// | retention | `retention` | after the uploads, which remove stored copies | after the site |
+    /// | site | `site` | when the collector can tell about itself | first; it reports the end |
     init(
         _ environment: CollectorEnvironment, _ archive: PreparedArchive, running: ServiceStack
     ) throws(CollectorError) {
@@ -116,9 +119,14 @@ extension ReceivingThread {
         retention.start()
         running.append { retention.stop(until: $0) }
 
+        let site = environment.makeSitePublisher()
+        site?.start()
+        running.append { site?.stop(until: $0) }
+
         let services = CollectorServices(
             controls: [control] + (commands.map { [$0] } ?? []), editor: editor, spine: spine,
-            space: space, catalog: catalog, disk: disk, uploads: uploads, retention: retention)
+            space: space, catalog: catalog, disk: disk, uploads: uploads, retention: retention,
+            site: site)
         self.init(
             environment, services, receiver: receiver,
             feed: Feed(
@@ -225,6 +233,20 @@ extension CollectorEnvironment {
         }
         try authenticator.open(in: context)
         return (context, authenticator)
+    }
+
+    /// Reports itself where the catalog is shared, unless it has no name.
+    fileprivate func makeSitePublisher() -> SitePublisher? {
+        guard case .postgreSQL(let database) = settings.catalog, !settings.name.isEmpty else {
+            return nil
+        }
+        let report = SiteReport(
+            name: settings.name, version: settings.version, machine: ArchiveIdentity.host,
+            listen: settings.endpoint, http: settings.http,
+            archive: ArchiveIdentity.path(of: layout), store: settings.store?.bucket.name,
+            release: settings.release.rawValue)
+        return SitePublisher(
+            CatalogSiteReporting(database, layout), report, board: board, logger: logger)
     }
 
     /// Creates the file for everything received, if one is named.

@@ -1,17 +1,25 @@
 import Archive
 import ArgumentParser
+import Catalog
 import Dispatch
 import Glibc
 import JSON
+import Library
 import Operations
 import Terminal
 import Wire
 
-/// `tributary top`: how a running collector does, and each of its sources.
+/// `tributary top`: how a running collector does, and each of its sources; or all collectors of a site.
 struct TopCommand: ParsableCommand {
+    /// What is shown.
+    private enum Subject {
+        case collector(SiteView)
+        case site(SiteOverview)
+    }
+
     static let configuration = CommandConfiguration(
         commandName: "top",
-        abstract: "Shows the live status of a running collector, per source.",
+        abstract: "Shows the live status of a running collector, per source, or of a site.",
         discussion: """
             Shows the collector that records into the archive, or over HTTP any collector started with --http. On a terminal the \
             screen is updated until q or Ctrl-C; otherwise it is printed once.
@@ -20,6 +28,12 @@ struct TopCommand: ParsableCommand {
             command); away (agent not connected); idle (connected, no samples); gone (ended). SPOOL: data that the agent keeps until \
             the collector has it on disk. OFFSET ± BOUND: collector clock minus box clock, and the error bound of timestamps; empty \
             for a replay. GAPS: missing samples by cause.
+
+            --site shows all collectors that report to the catalog in --catalog, each with its last report. STATE: recording; idle \
+            (no session); draining; troubled (nothing can be recorded); stopped; silent (no report for 20 s: not running, or cut \
+            off from the database, while it may record). HEARD: age of the report, by the database's clock. ALONE: records on its \
+            disk that no other collector has, nor, with --release stored, the object store. UNSTORED: finished segments that are \
+            not in the object store. OWED: data that agents keep for it.
             """)
 
     // With --http, the archive may be anywhere.
@@ -31,6 +45,11 @@ struct TopCommand: ParsableCommand {
             "Read from the collector with this --http address instead of the one at the archive.",
             valueName: "[host:]port"))
     var http: HTTPAddress?
+
+    @Flag(help: "Show all collectors that share the catalog in --catalog postgresql://….")
+    var site = false
+
+    @OptionGroup var catalog: CatalogOptions
 
     @Option(help: "Refresh interval.")
     var interval = TimeSpan(nanoseconds: 1_000_000_000)
@@ -46,21 +65,58 @@ struct TopCommand: ParsableCommand {
             throw ValidationError("--interval \(interval) is out of range: use 200ms to 1h")
         }
         guard http?.port != 0 else { throw ValidationError("--http needs a port other than 0") }
+        // Without --site, the environment may have a catalog; with it, an address of HTTP.
+        guard !site || catalog.catalog != "sqlite" else {
+            throw ValidationError(
+                "--site needs the catalog that the collectors share: add --catalog postgresql://…")
+        }
     }
 
     func run() throws {
-        let view = try look()
-        if json { return try JSONOutput.print(view) }
-        guard !once, FullScreen.isPossible else {
-            for line in TopScreen(view, place: place).lines() { print(line.text) }
+        let register = site ? try register() : nil
+        let subject = try look(register)
+        if json {
+            switch subject {
+            case .collector(let view): try JSONOutput.print(view)
+            case .site(let overview): try JSONOutput.print(overview)
+            }
             return
         }
-        watch(from: view)
+        guard !once, FullScreen.isPossible else {
+            for line in lines(subject) { print(line.text) }
+            return
+        }
+        watch(from: subject, register)
+    }
+
+    private func lines(
+        _ subject: Subject, complaint: String? = nil, columns: Int? = nil, rows: Int? = nil
+    ) -> [TopScreen.Line] {
+        switch subject {
+        case .collector(let view):
+            TopScreen(view, place: place, complaint: complaint).lines(columns: columns, rows: rows)
+        case .site(let overview):
+            SiteScreen(overview, complaint: complaint).lines(columns: columns, rows: rows)
+        }
+    }
+
+    /// The site's collectors, by its catalog.
+    private func register() throws -> SiteRegister {
+        guard case .postgreSQL(let database) = try catalog.forReading("tributary") else {
+            preconditionFailure("--site was given a server's address")
+        }
+        return SiteRegister(database)
     }
 
     private var place: String { http.map { "http://\($0)" } ?? archive }
 
-    private func look() throws -> SiteView {
+    private func look(_ register: SiteRegister?) throws -> Subject {
+        if let register {
+            return .site(
+                try withArchiveErrors {
+                    SiteOverview(try register.collectors(), catalog: register.name)
+                })
+        }
         let bytes: [UInt8]
         if let http {
             bytes = try HTTPFetch.body("/status", at: http)
@@ -75,7 +131,7 @@ struct TopCommand: ParsableCommand {
             bytes = json
         }
         do {
-            return try SiteView(decoding: bytes)
+            return .collector(try SiteView(decoding: bytes))
         } catch {
             throw Failure(
                 "cannot read the status of \(place): use the same version of all programs")
@@ -83,7 +139,7 @@ struct TopCommand: ParsableCommand {
     }
 
     /// Refreshes the screen until the user quits.
-    private func watch(from first: SiteView) -> Never {
+    private func watch(from first: Subject, _ register: SiteRegister?) -> Never {
         let changed = DispatchSemaphore(value: 0)
         let signals = StopSignals { _ in Glibc.exit(0) }
         let screen = FullScreen { changed.signal() }
@@ -91,18 +147,18 @@ struct TopCommand: ParsableCommand {
             if key == UInt8(ascii: "q") { Glibc.exit(0) }
         }
         defer { withExtendedLifetime((signals, keyboard)) {} }
-        var view = first
+        var subject = first
         var complaint: String?
         var next = DispatchTime.now() + .nanoseconds(Int(interval.nanoseconds))
         while true {
             let size = FullScreen.size
-            let lines = TopScreen(view, place: place, complaint: complaint)
-                .lines(columns: size.columns, rows: size.rows)
+            let lines = lines(
+                subject, complaint: complaint, columns: size.columns, rows: size.rows)
             screen?.draw(lines.map(Self.drawn))
             guard changed.wait(timeout: next) == .timedOut else { continue }
             next = .now() + .nanoseconds(Int(interval.nanoseconds))
             do {
-                view = try look()
+                subject = try look(register)
                 complaint = nil
             } catch {
                 // The collector may be restarting: the last state stays, with the error above it.

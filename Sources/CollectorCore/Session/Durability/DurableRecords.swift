@@ -100,6 +100,15 @@ struct DurableRecords: Sendable {
         self[source, spool]?.durable ?? SequenceSet()
     }
 
+    /// The durable records of all spools, by source; with ``ReleasePolicy/stored``, also those that the object store has.
+    var held: [(source: String, spool: SpoolID, durable: SequenceSet, stored: SequenceSet?)] {
+        spools.keys.sorted().flatMap { source in
+            (spools[source] ?? []).filter { $0.durable.highest > 0 }.map {
+                (source, $0.id, $0.durable, policy == .stored ? $0.stored : nil)
+            }
+        }
+    }
+
     /// Registers a new spool that begins after `received`.
     /// - Parameter missing: earlier records that are lost everywhere, and are not waited for.
     mutating func begin(

@@ -1,12 +1,12 @@
 import Foundation
 import Glibc
-import PostgreSQL
+package import PostgreSQL
 import Synchronization
 
 /// A PostgreSQL server in a temporary directory, reached by a socket there. It ends with the process that started it, however that ends.
-final class PostgreSQLServer: Sendable {
+package final class PostgreSQLServer: Sendable {
     /// Why it cannot run here; nil: it can.
-    static let absence: String? = {
+    package static let absence: String? = {
         if programs == nil { return "initdb is not installed (Debian: postgresql-15)" }
         if geteuid() == 0, !FileManager.default.isExecutableFile(atPath: setpriv) {
             return "the server does not run as root, and \(setpriv) is not installed"
@@ -28,10 +28,10 @@ final class PostgreSQLServer: Sendable {
     }()
 
     /// One for all tests that do not stop it.
-    static let shared = Result { try PostgreSQLServer() }
+    package static let shared = Result { try PostgreSQLServer() }
 
-    struct Failed: Error {
-        var text: String
+    package struct Failed: Error {
+        package var text: String
     }
 
     /// The server ends with its input.
@@ -55,9 +55,9 @@ final class PostgreSQLServer: Sendable {
     private let output: FileHandle
     private let turn = Mutex(())
     /// Its directory, with the socket.
-    let directory: String
+    package let directory: String
 
-    init() throws {
+    package init() throws {
         guard let programs = Self.programs else { throw Failed(text: "no initdb") }
         let process = Process()
         let words = ["/bin/sh", "-c", Self.script, programs]
@@ -100,17 +100,22 @@ final class PostgreSQLServer: Sendable {
         }
     }
 
-    func stop() throws { try control("-m immediate stop") }
-    func start() throws { try control("start") }
+    package func stop() throws { try control("-m immediate stop") }
+    package func start() throws { try control("start") }
 
-    func address(
+    package func address(
         role: String = "postgres", database: String = "postgres"
     ) throws -> PostgreSQLAddress {
-        try PostgreSQLAddress("postgresql:///\(database)?host=\(directory)&user=\(role)")
+        try PostgreSQLAddress(text(role: role, database: database))
+    }
+
+    /// The same for a command line.
+    package func text(role: String = "postgres", database: String = "postgres") -> String {
+        "postgresql:///\(database)?host=\(directory)&user=\(role)"
     }
 
     /// Runs statements as the server's owner.
-    func execute(_ statements: String, database: String = "postgres") throws {
+    package func execute(_ statements: String, database: String = "postgres") throws {
         let connection = try PostgreSQLConnection(
             address(database: database), for: .writing, program: "tests",
             setup: "SET client_min_messages = warning")

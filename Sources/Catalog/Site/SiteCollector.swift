@@ -1,0 +1,26 @@
+/// A collector as the shared catalog knows it.
+package struct SiteCollector: Hashable, Sendable {
+    /// The identity of its archive.
+    package var archive: String
+    package var name: String
+    /// Since its last report, by the server's clock.
+    package var heardSeconds: Double
+    /// Since its present run was first heard of, by the server's clock.
+    package var runningSeconds: Double
+    /// Nil: it is of a version whose reports cannot be read.
+    package var report: SiteReport?
+    /// Its durable records, by spool.
+    package var holdings: [SiteHolding]
+
+    package init(
+        archive: String, name: String, heardSeconds: Double, runningSeconds: Double,
+        report: SiteReport?, holdings: [SiteHolding] = []
+    ) {
+        self.archive = archive
+        self.name = name
+        self.heardSeconds = heardSeconds
+        self.runningSeconds = runningSeconds
+        self.report = report
+        self.holdings = holdings
+    }
+}

@@ -1,0 +1,58 @@
+/// A collector's report about itself, in a catalog that several collectors share: its row's JSON.
+///
+/// Collectors of different versions read each other's: a member that is added later is optional.
+package struct SiteReport: Hashable, Sendable, Codable {
+    package var name: String
+    package var version: String
+    /// The host's name.
+    package var machine: String
+    /// Endpoint for agents, as it was given.
+    package var listen: String
+    /// Address of its HTTP server, as it was given; nil: none.
+    package var http: String?
+    /// The archive's directory on that host.
+    package var archive: String
+    /// Address of the archive's object store; nil: none.
+    package var store: String?
+    /// Policy by which agents delete records: `local`, `mirrored`, `stored`.
+    package var release: String
+    /// The session being recorded; nil: none.
+    package var session: String?
+    /// Why nothing is recorded, in a few words; nil: none.
+    package var trouble: String?
+    package var isDraining: Bool
+    /// Whether it was stopped: the last report of a run.
+    package var isStopped: Bool
+    /// Number of connected sources.
+    package var sources: Int
+    package var bitsPerSecond: Double
+    /// Nil while unknown.
+    package var freeBytes: UInt64?
+    package var sizeBytes: UInt64?
+    /// Data that the agents of its connected sources keep because the release policy does not let them delete it.
+    package var owedBytes: UInt64
+    /// Finished segments that are not in the object store; nil without a store.
+    package var unstoredBytes: UInt64?
+    /// Number of spools without a ``SiteHolding``, because there are too many.
+    package var omittedHoldings: Int
+
+    package init(
+        name: String, version: String, machine: String, listen: String, http: String? = nil,
+        archive: String, store: String? = nil, release: String
+    ) {
+        self.name = name
+        self.version = version
+        self.machine = machine
+        self.listen = listen
+        self.http = http
+        self.archive = archive
+        self.store = store
+        self.release = release
+        isDraining = false
+        isStopped = false
+        sources = 0
+        bitsPerSecond = 0
+        owedBytes = 0
+        omittedHoldings = 0
+    }
+}

@@ -1,0 +1,150 @@
+import Archive
+import Catalog
+import Dispatch
+import Logging
+import Media
+import Operations
+import Synchronization
+import Threads
+
+/// Reports a collector to the others of its site, every ``intervalSeconds``, on a thread of its own.
+///
+/// Nothing waits for it. While the server is away, no report is written, and the others see since when; the catalog's
+/// thread logs it.
+final class SitePublisher: Sendable {
+    /// One row each time, whatever the bitrate.
+    static let intervalSeconds = 5.0
+    /// After an error: the database connects again at a pace of its own.
+    private static let retrySeconds = 1.0
+    /// Maximum wait for the last report at the end.
+    private static let graceSeconds = 3.0
+    /// Spools in a report: about 400 kB.
+    static let maximumHoldings = 4_096
+
+    /// A collector's state that its status does not have.
+    struct Facts: Sendable {
+        var held: [(source: String, spool: SpoolID, durable: SequenceSet, stored: SequenceSet?)]
+        var isDraining: Bool
+    }
+
+    private struct State {
+        /// Nil: recording has not begun to be followed, and a report would deny what is held.
+        var facts: Facts?
+        var isStopping = false
+        /// What was logged last.
+        var complaint: String?
+    }
+
+    private let place: any SiteReporting
+    private let template: SiteReport
+    private let board: StatusBoard
+    private let logger: Logger
+    private let intervalSeconds: Double
+    private let state = Mutex(State())
+    private let work = DispatchSemaphore(value: 0)
+    private let thread = JoinableThread()
+
+    /// - Parameter template: what does not change.
+    init(
+        _ place: any SiteReporting, _ template: SiteReport, board: StatusBoard, logger: Logger,
+        intervalSeconds: Double = SitePublisher.intervalSeconds
+    ) {
+        self.place = place
+        self.template = template
+        self.board = board
+        self.logger = logger
+        self.intervalSeconds = intervalSeconds
+    }
+
+    func start() { thread.start("site") { [self] in run() } }
+
+    /// Replaces the facts for the next report.
+    func note(_ facts: Facts) {
+        let isFirst = state.withLock { state in
+            defer { state.facts = facts }
+            return state.facts == nil
+        }
+        if isFirst { work.signal() }
+    }
+
+    /// Writes the last report, and ends the thread.
+    /// - Parameter deadline: until when that is waited for.
+    func stop(until deadline: DispatchTime) {
+        state.withLock { $0.isStopping = true }
+        work.signal()
+        thread.join(until: min(deadline, .now() + Self.graceSeconds))
+    }
+
+    private func run() {
+        while true {
+            let (facts, isStopping) = state.withLock { ($0.facts, $0.isStopping) }
+            var pause = DispatchTime.distantFuture
+            if let facts {
+                let isWritten = publish(
+                    report(facts, isStopped: isStopping), Self.holdings(facts))
+                pause = .now() + (isWritten ? intervalSeconds : Self.retrySeconds)
+            }
+            if isStopping { return }
+            _ = work.wait(timeout: pause)
+        }
+    }
+
+    /// - Returns: whether it was written.
+    private func publish(_ report: SiteReport, _ holdings: [SiteHolding]) -> Bool {
+        do throws(ArchiveError) {
+            let others = try place.publish(report, holdings)
+            complain(
+                others.first.map {
+                    "the collector of \($0.machine):\($0.archive) is called \(report.name), too: give one of them "
+                        + "another --name, because agents and ledgers tell collectors apart by it"
+                })
+            return true
+        } catch {
+            // The catalog's thread meets the same server, and logs that it is away.
+            if !error.isForServer { complain("the site does not hear of this collector: \(error)") }
+            return false
+        }
+    }
+
+    /// Logs each problem once.
+    private func complain(_ line: String?) {
+        let isNew = state.withLock { state in
+            defer { state.complaint = line }
+            return state.complaint != line
+        }
+        if isNew, let line { logger.warning("\(line)") }
+    }
+
+    func report(_ facts: Facts, isStopped: Bool) -> SiteReport {
+        let view = board.view
+        var report = template
+        // The status is of the last second of recording.
+        report.session = isStopped ? nil : view.session
+        report.trouble = isStopped ? nil : view.trouble
+        report.isDraining = facts.isDraining
+        report.isStopped = isStopped
+        let connected = view.sources.filter(\.isConnected)
+        report.sources = isStopped ? 0 : connected.count
+        report.bitsPerSecond = isStopped ? 0 : connected.reduce(0) { $0 + $1.bitsPerSecond }
+        report.freeBytes = view.disk.freeBytes.map(Self.whole)
+        report.sizeBytes = view.disk.sizeBytes.map(Self.whole)
+        report.owedBytes = connected.reduce(0) {
+            $0.clampedAdding(Self.whole($1.spoolBytes ?? 0))
+        }
+        report.unstoredBytes = view.store.map { Self.whole($0.waitingBytes) }
+        report.omittedHoldings = max(0, facts.held.count - Self.maximumHoldings)
+        return report
+    }
+
+    static func holdings(_ facts: Facts) -> [SiteHolding] {
+        facts.held.prefix(maximumHoldings).map {
+            SiteHolding(
+                source: $0.source, spool: $0.spool.description, records: $0.durable,
+                stored: $0.stored)
+        }
+    }
+
+    private static func whole(_ value: Double) -> UInt64 {
+        value.isFinite ? UInt64(min(max(value, 0), 9e18)) : 0
+    }
+}

@@ -1,0 +1,176 @@
+import Archive
+package import Catalog
+
+/// A site's collectors, as of their last reports: the document of `tributary top --site --json`
+/// (`proto/json/schema.json`, "tributary top --site").
+package struct SiteOverview: Hashable, Sendable, Encodable {
+    /// What a collector is doing.
+    package enum State: String, Hashable, Sendable, Encodable {
+        case recording, idle, draining
+        /// It records nothing, for the reason in ``Collector/trouble``.
+        case troubled
+        /// It was stopped.
+        case stopped
+        /// It has not reported for ``SiteRegister/silenceSeconds``.
+        case silent
+        /// Its reports cannot be read by this version.
+        case unknown
+    }
+
+    package struct Collector: Hashable, Sendable, Encodable {
+        package var name: String
+        package var state: State
+        /// Since its last report.
+        package var heardSeconds: Double
+        package var runningSeconds: Double
+        package var session: String?
+        package var trouble: String?
+        package var sources: Int
+        package var bitsPerSecond: Double
+        package var freeBytes: UInt64?
+        package var sizeBytes: UInt64?
+        /// Records that no other collector has, nor, as far as is known, the object store.
+        package var aloneRecords: UInt64
+        /// The sources of these records.
+        package var aloneSources: [String]
+        /// Finished segments that are not in the object store; nil without a store.
+        package var unstoredBytes: UInt64?
+        /// Data that agents keep for it.
+        package var owedBytes: UInt64
+        package var version: String?
+        package var release: String?
+        package var listen: String?
+        package var http: String?
+        package var machine: String?
+        package var archive: String?
+        package var store: String?
+    }
+
+    /// The catalog's server and database.
+    package var catalog: String
+    package var collectors: [Collector]
+    /// Lines about what needs attention.
+    package var problems: [String]
+
+    package init(_ rows: [SiteCollector], catalog: String) {
+        self.catalog = catalog
+        let shares = SiteShares(rows)
+        collectors = rows.map { row in
+            Collector(row, alone: shares.alone(of: row))
+        }
+        problems = collectors.flatMap(\.problems)
+        let present = collectors.filter { $0.state != .stopped && $0.state != .silent }
+        for (name, others) in Dictionary(grouping: present, by: \.name).sorted(by: {
+            $0.key < $1.key
+        })
+        where others.count > 1 {
+            problems.append(
+                "\(others.count) collectors are called \(name): give each its own --name")
+        }
+    }
+}
+
+extension SiteOverview.Collector {
+    fileprivate init(_ row: SiteCollector, alone: (records: UInt64, sources: [String])) {
+        name = row.name
+        heardSeconds = row.heardSeconds
+        runningSeconds = row.runningSeconds
+        (aloneRecords, aloneSources) = alone
+        let report = row.report
+        session = report?.session
+        trouble = report?.trouble
+        sources = report?.sources ?? 0
+        bitsPerSecond = report?.bitsPerSecond ?? 0
+        freeBytes = report?.freeBytes
+        sizeBytes = report?.sizeBytes
+        unstoredBytes = report?.unstoredBytes
+        owedBytes = report?.owedBytes ?? 0
+        version = report?.version
+        release = report?.release
+        listen = report?.listen
+        http = report?.http
+        machine = report?.machine
+        archive = report?.archive
+        store = report?.store
+        state = Self.state(row)
+    }
+
+    private static func state(_ row: SiteCollector) -> SiteOverview.State {
+        guard let report = row.report else {
+            return row.heardSeconds > SiteRegister.silenceSeconds ? .silent : .unknown
+        }
+        if report.isStopped { return .stopped }
+        if row.heardSeconds > SiteRegister.silenceSeconds { return .silent }
+        if report.trouble != nil { return .troubled }
+        if report.isDraining { return .draining }
+        return report.session == nil ? .idle : .recording
+    }
+
+    /// Whether its archive can be reached by agents and viewers only when it is back.
+    package var isAway: Bool { state == .silent || state == .stopped }
+
+    fileprivate var problems: [String] {
+        var lines: [String] = []
+        switch state {
+        case .silent:
+            lines.append("\(name) has not been heard for \(Self.span(heardSeconds))")
+        case .troubled: lines.append("\(name) records nothing: \(trouble ?? "")")
+        case .unknown:
+            lines.append("\(name) is of another version: its reports cannot be read")
+        case .recording, .idle, .draining, .stopped: break
+        }
+        if isAway, aloneRecords > 0 {
+            let count = aloneSources.count == 1 ? aloneSources[0] : "\(aloneSources.count) sources"
+            lines.append("\(name), which is away, alone has \(aloneRecords) records of \(count)")
+        }
+        return lines
+    }
+
+    /// `45 s`, `12 min`, `3 h`, `5 days`.
+    package static func span(_ seconds: Double) -> String {
+        let whole = Int64(min(max(seconds, 0), 9e15))
+        if whole < 120 { return "\(whole) s" }
+        if whole < 7_200 { return "\(whole / 60) min" }
+        return whole < 172_800 ? "\(whole / 3_600) h" : "\(whole / 86_400) days"
+    }
+}
+
+/// Which records several collectors have.
+private struct SiteShares {
+    private struct Key: Hashable {
+        var source: String
+        var spool: String
+    }
+
+    private var holders: [Key: [(archive: String, records: SequenceSet)]] = [:]
+
+    init(_ rows: [SiteCollector]) {
+        for row in rows {
+            for holding in row.holdings {
+                holders[Key(source: holding.source, spool: holding.spool), default: []].append(
+                    (row.archive, holding.records))
+            }
+        }
+    }
+
+    func alone(of row: SiteCollector) -> (records: UInt64, sources: [String]) {
+        var count: UInt64 = 0
+        var sources: Set<String> = []
+        for holding in row.holdings {
+            var elsewhere = holding.storedRecords
+            let key = Key(source: holding.source, spool: holding.spool)
+            for other in holders[key] ?? [] where other.archive != row.archive {
+                elsewhere.formUnion(other.records)
+            }
+            for range in holding.records.ranges {
+                for missing in elsewhere.missing(in: range) {
+                    let (sum, overflow) = count.addingReportingOverflow(
+                        missing.upperBound - missing.lowerBound)
+                    count = overflow || sum == .max ? .max : sum + 1
+                    sources.insert(holding.source)
+                }
+            }
+        }
+        return (count, sources.sorted())
+    }
+}

@@ -1,0 +1,185 @@
+import Archive
+import Catalog
+import Dispatch
+import Glibc
+import Logging
+import Media
+import Operations
+import Synchronization
+import Testing
+
+@testable import CollectorCore
+
+/// A collector's reports to its site.
+@Suite struct SitePublisherTests {
+    /// A place that keeps reports, fails, or does not answer.
+    private final class Place: SiteReporting {
+        private struct State {
+            var reports: [SiteReport] = []
+            var holdings: [SiteHolding] = []
+            var error: ArchiveError?
+            var others: [SiteReport] = []
+        }
+
+        private let state = Mutex(State())
+        /// Nil: it answers.
+        let gate: DispatchSemaphore?
+
+        init(gate: DispatchSemaphore? = nil) { self.gate = gate }
+
+        var reports: [SiteReport] { state.withLock { $0.reports } }
+        var holdings: [SiteHolding] { state.withLock { $0.holdings } }
+        func fail(_ error: ArchiveError?) { state.withLock { $0.error = error } }
+        func name(_ others: [SiteReport]) { state.withLock { $0.others = others } }
+
+        func publish(
+            _ report: SiteReport, _ holdings: [SiteHolding]
+        ) throws(ArchiveError) -> [SiteReport] {
+            gate?.wait()
+            let (error, others) = state.withLock { state in
+                if state.error == nil {
+                    state.reports.append(report)
+                    state.holdings = holdings
+                }
+                return (state.error, state.others)
+            }
+            if let error { throw error }
+            return others
+        }
+    }
+
+    private static let template = SiteReport(
+        name: "east", version: "0.1.0", machine: "east.example", listen: "tcp://0.0.0.0:5550",
+        archive: "/srv/east", release: "stored")
+
+    private func publisher(
+        _ place: Place, lines: LineCount = LineCount(),
+        board: StatusBoard = StatusBoard(version: "")
+    ) -> SitePublisher {
+        SitePublisher(
+            place, Self.template, board: board, logger: Logger(label: "") { _ in lines },
+            intervalSeconds: 0.01)
+    }
+
+    private func facts(isDraining: Bool = false) -> SitePublisher.Facts {
+        .init(
+            held: [("door", SpoolID(high: 1, low: 2), SequenceSet(upTo: 7), SequenceSet(upTo: 5))],
+            isDraining: isDraining)
+    }
+
+    private func wait(_ isSo: () -> Bool) -> Bool {
+        for _ in 0..<2_000 where !isSo() { usleep(5_000) }
+        return isSo()
+    }
+
+    @Test func `nothing is reported before anything is known, and the end is`() {
+        let place = Place()
+        let publisher = publisher(place)
+        publisher.start()
+        usleep(50_000)
+        #expect(place.reports.isEmpty)
+        publisher.note(facts(isDraining: true))
+        #expect(wait { place.reports.count >= 3 })
+        publisher.stop(until: .now() + .seconds(10))
+        let first = place.reports.first
+        #expect(first?.isDraining == true && first?.isStopped == false)
+        #expect(place.holdings.first?.records == SequenceSet(upTo: 7))
+        #expect(place.holdings.first?.storedRecords == SequenceSet(upTo: 5))
+        #expect(place.reports.last?.isStopped == true)
+        #expect(place.reports.filter(\.isStopped).count == 1)
+    }
+
+    @Test func `a status becomes a report`() {
+        let board = StatusBoard(version: "")
+        var status = CollectorStatus(session: "2026-11-20T22-40-00.000Z")
+        var here = SourceStatus(name: "door")
+        here.isConnected = true
+        here.bitsPerSecond = 4e6
+        here.report = .init(keptBytes: 5_000, lostSamples: 0, ageSeconds: 0, soundPeaks: [])
+        var gone = here
+        gone.name = "hall"
+        gone.isConnected = false
+        status.sources = [here, gone]
+        status.disk.freeBytes = 99
+        status.store = StoreStatus(name: "s3://site/east")
+        status.store?.waitingBytes = 12
+        board.publish(status)
+        let publisher = publisher(Place(), board: board)
+        let report = publisher.report(facts(), isStopped: false)
+        #expect(report.session == status.session && report.sources == 1)
+        #expect(report.bitsPerSecond == 4e6 && report.owedBytes == 5_000)
+        #expect(report.freeBytes == 99 && report.unstoredBytes == 12)
+        let last = publisher.report(facts(), isStopped: true)
+        #expect(last.session == nil && last.sources == 0 && last.trouble == nil)
+        #expect(last.owedBytes == 5_000)
+    }
+
+    @Test func `a server that is away is asked again, and one that is silent delays no end`() {
+        let place = Place()
+        place.fail(.unavailable(place: "db1/tributary", reason: "it is away"))
+        let lines = LineCount()
+        let away = publisher(place, lines: lines)
+        away.start()
+        away.note(facts())
+        usleep(30_000)
+        #expect(place.reports.isEmpty)
+        place.fail(nil)
+        #expect(wait { !place.reports.isEmpty })
+        #expect(lines.count == 0)
+        away.stop(until: .now() + .seconds(10))
+
+        let silent = Place(gate: DispatchSemaphore(value: 0))
+        let stuck = publisher(silent)
+        stuck.start()
+        stuck.note(facts())
+        let begin = ContinuousClock.now
+        stuck.stop(until: .now() + .seconds(60))
+        #expect(ContinuousClock.now - begin < .seconds(10))
+        for _ in 0..<4 { silent.gate?.signal() }
+    }
+
+    @Test func `a name that another collector has is logged once`() {
+        let place = Place()
+        place.name([Self.template])
+        let lines = LineCount()
+        let publisher = publisher(place, lines: lines)
+        publisher.start()
+        publisher.note(facts())
+        #expect(wait { place.reports.count >= 5 })
+        #expect(lines.count == 1)
+        publisher.stop(until: .now() + .seconds(10))
+    }
+
+    @Test func `a report has a limit, and says how many spools it leaves out`() {
+        let many = (0..<5_000).map { index in
+            (
+                "door", SpoolID(high: 0, low: UInt64(index)), SequenceSet(upTo: 1),
+                nil as SequenceSet?
+            )
+        }
+        let facts = SitePublisher.Facts(held: many, isDraining: false)
+        #expect(SitePublisher.holdings(facts).count == SitePublisher.maximumHoldings)
+        let report = publisher(Place()).report(facts, isStopped: false)
+        #expect(report.omittedHoldings == 5_000 - SitePublisher.maximumHoldings)
+    }
+}
+
+/// Counts log lines.
+private final class LineCount: LogHandler {
+    private let lines = Mutex(0)
+    var count: Int { lines.withLock { $0 } }
+    var metadata: Logger.Metadata {
+        get { [:] }
+        set {}
+    }
+    var logLevel: Logger.Level {
+        get { .trace }
+        set {}
+    }
+    subscript(metadataKey _: String) -> Logger.Metadata.Value? {
+        get { nil }
+        set {}
+    }
+
+    func log(event _: LogEvent) { lines.withLock { $0 += 1 } }
+}

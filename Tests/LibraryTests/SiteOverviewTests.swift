@@ -1,0 +1,111 @@
+import Archive
+import Catalog
+import Library
+import Operations
+import Testing
+
+/// What `tributary top --site` says of a site.
+@Suite struct SiteOverviewTests {
+    private static let spool = String(repeating: "a", count: 32)
+
+    private func collector(
+        _ name: String, heard: Double = 2, holds ranges: [String: [ClosedRange<UInt64>]] = [:],
+        stored: SequenceSet? = nil, _ change: (inout SiteReport) -> Void = { _ in }
+    ) -> SiteCollector {
+        var report = SiteReport(
+            name: name, version: "0.1.0", machine: "\(name).example", listen: "tcp://0.0.0.0:5550",
+            archive: "/srv/\(name)", release: "mirrored")
+        report.session = "2026-11-20T22-40-00.000Z"
+        let holdings = ranges.sorted { $0.key < $1.key }.map { source, ranges in
+            var records = SequenceSet()
+            for range in ranges { records.insert(range) }
+            return SiteHolding(source: source, spool: Self.spool, records: records, stored: stored)
+        }
+        change(&report)
+        return SiteCollector(
+            archive: "id-\(name)-\(report.archive)", name: name, heardSeconds: heard,
+            runningSeconds: 100, report: report, holdings: holdings)
+    }
+
+    @Test func `a record is alone when no other collector and no store has it`() {
+        let overview = SiteOverview(
+            [
+                collector("east", holds: ["door": [1...100], "hall": [1...10]]),
+                collector("west", holds: ["door": [41...60, 91...120]]),
+                collector("yard", holds: ["door": [121...130]], stored: SequenceSet(upTo: 125)),
+            ], catalog: "db1/tributary")
+        #expect(overview.collectors.map(\.aloneRecords) == [70 + 10, 20, 5])
+        #expect(overview.collectors.map(\.aloneSources) == [["door", "hall"], ["door"], ["door"]])
+        #expect(overview.problems == [])
+        #expect(overview.collectors.map(\.state) == [.recording, .recording, .recording])
+    }
+
+    @Test func `numbers that no collector can have do not overflow`() {
+        let overview = SiteOverview(
+            [collector("east", holds: ["door": [1 ... .max], "hall": [1 ... .max]])], catalog: "")
+        #expect(overview.collectors.map(\.aloneRecords) == [.max])
+    }
+
+    @Test func `a collector that is not heard is silent, and what it alone has is told`() {
+        let overview = SiteOverview(
+            [
+                collector("east", heard: 200, holds: ["door": [1...100]]),
+                collector("west", heard: 19, holds: ["door": [1...90]]),
+                collector("yard", heard: 86_400 * 3) { $0.isStopped = true },
+            ], catalog: "db1/tributary")
+        #expect(overview.collectors.map(\.state) == [.silent, .recording, .stopped])
+        #expect(
+            overview.problems == [
+                "east has not been heard for 3 min",
+                "east, which is away, alone has 10 records of door",
+            ])
+    }
+
+    @Test func `states follow from the report`() {
+        let states = [
+            collector("a") { $0.session = nil },
+            collector("b") { $0.isDraining = true },
+            collector("c") { $0.trouble = "there is no room on the disk" },
+            SiteCollector(
+                archive: "d", name: "d", heardSeconds: 1, runningSeconds: 1, report: nil),
+            SiteCollector(
+                archive: "e", name: "e", heardSeconds: 100, runningSeconds: 1, report: nil),
+        ]
+        let overview = SiteOverview(states, catalog: "")
+        #expect(
+            overview.collectors.map(\.state) == [.idle, .draining, .troubled, .unknown, .silent])
+        #expect(
+            overview.problems.first == "c records nothing: there is no room on the disk")
+    }
+
+    @Test func `two collectors of one name are told, unless one is away`() {
+        let first = collector("east", heard: 2)
+        let second = collector("east", heard: 2) { $0.archive = "/srv/other" }
+        let line = "2 collectors are called east: give each its own --name"
+        #expect(SiteOverview([first, second], catalog: "").problems == [line])
+        var gone = second
+        gone.heardSeconds = 100
+        #expect(!SiteOverview([first, gone], catalog: "").problems.contains(line))
+    }
+
+    @Test func `the screen has a line for each collector, and fits`() {
+        let overview = SiteOverview(
+            [
+                collector("east", heard: 200, holds: ["door": [1...100]]),
+                collector("west") {
+                    $0.sources = 4
+                    $0.bitsPerSecond = 8e6
+                    $0.owedBytes = 3_000_000
+                },
+            ], catalog: "db1/tributary")
+        let lines = SiteScreen(overview).lines()
+        #expect(lines.first?.text == "db1/tributary: 1 of 2 collectors · 4 sources · 8 Mbit/s")
+        #expect(lines.dropFirst().prefix(2).allSatisfy { $0.emphasis == .alarming })
+        #expect(lines.contains { $0.text.hasPrefix("east") && $0.text.contains("silent") })
+        #expect(lines.contains { $0.text.hasPrefix("west") && $0.text.contains("3 MB") })
+        let narrow = SiteScreen(overview, complaint: "gone").lines(columns: 40, rows: 4)
+        #expect(narrow.count == 4 && narrow.allSatisfy { $0.text.count <= 40 })
+        #expect(narrow[1].text == "no answer: gone")
+        #expect(SiteScreen(SiteOverview([], catalog: "db")).lines().last?.text == "no collectors")
+    }
+}
