@@ -26,6 +26,8 @@ package struct CollectorSettings: Sendable {
     package var catalog = CatalogReference.sqlite
     /// Object store for the archive, uploaded in the background; nil: none.
     package var store: StoreSettings?
+    /// The store's endpoint, for the readers of a site; nil: Amazon's.
+    package var storeEndpoint: String?
     /// When agents may delete records.
     package var release = ReleasePolicy.local
     /// Name and version, for peers and for `session.json`.

@@ -25,6 +25,8 @@ package struct ArchiveReference: Sendable {
     let shutdown: Shutdown?
     /// The archives that are read as one; empty: it is one.
     package private(set) var members: [ArchiveReference] = []
+    /// Whether archives that belong to it are left out, because they cannot be read from here.
+    package var isPartial = false
     /// Cache for merging several archives.
     let merged = MergeMemory()
 
@@ -136,7 +138,7 @@ package struct ArchiveReference: Sendable {
     }
 
     /// A site has a few collectors.
-    private static let maximumMembers = 32
+    static let maximumMembers = 32
 
     /// Parses `--archive` and the options of the store.
     /// - Parameters:

@@ -78,6 +78,7 @@ package struct RecordingLibrary: Sendable {
             waiting: waiting ?? (isReadOnly ? .impatient : .strict), interval: archive.interval,
             catalogInterval: archive.catalogInterval, patience: archive.patience,
             shutdown: archive.shutdown, complain: complain)
+        hasAbsentMembers = archive.isPartial
     }
 
     /// Several archives as one, read-only.
@@ -113,7 +114,7 @@ package struct RecordingLibrary: Sendable {
         hasBucket = true
         self.members = members
         self.complain = complain
-        hasAbsentMembers = absent != nil
+        hasAbsentMembers = absent != nil || archive.isPartial
         store = MergedStore(
             members.map {
                 MergedStore.Member(

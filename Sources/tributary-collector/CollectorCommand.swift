@@ -183,6 +183,7 @@ struct CollectorCommand: ParsableCommand {
                 endpoint: $0, keys: try chooseKeys(for: $0, option: "feed"))
         }
         settings.store = try upload.settings()
+        settings.storeEndpoint = upload.place.storeEndpoint
         settings.release = upload.release
         settings.wireRecording = recordWire
         settings.version = Version.number

@@ -40,9 +40,12 @@ struct ArchiveOptions: ParsableArguments {
         help: ArgumentHelp(
             """
             Directory of the recordings, or an object store: s3://bucket/prefix. Repeatable: several archives are read as one, \
-            with each record once. (default: ./recordings)
+            with each record once. (default: with --catalog postgresql://… all archives of the site that can be read from here, \
+            otherwise ./recordings)
             """, valueName: "dir"))
     var archive: [String] = []
+
+    @OptionGroup var catalog: CatalogOptions
 
     @OptionGroup(title: "Object store") var store: StoreOptions
 
@@ -70,15 +73,37 @@ struct ArchiveOptions: ParsableArguments {
         ) { Program.complain($0) }
     }
 
-    /// Resolves arguments to sessions and files.
-    func finder() throws -> SessionFinder { try finder(.sqlite) }
+    /// All archives of the site, where nothing but its catalog was given; nil: something else was, or there is no site.
+    private func site(_ catalog: CatalogReference) throws -> ArchiveReference? {
+        guard archive.isEmpty, store.store == nil, case .postgreSQL(let database) = catalog else {
+            return nil
+        }
+        let collectors = try SiteRegister(database).collectors()
+        guard !collectors.isEmpty else { return nil }
+        let archives = SiteArchives(collectors, endpoint: store.storeEndpoint)
+        let reference = try archives.reference(
+            store, cacheBytes: Self.cacheBytes, shutdown: LongWork.end
+        ) { Program.complain($0) }
+        guard let reference else {
+            throw Failure(
+                "none of the site's archives can be read from here: give --archive, or --store-endpoint and credentials"
+            )
+        }
+        return reference
+    }
 
-    /// With a catalog, for commands that query or change it.
+    /// Finds sessions and files by what is given on the command line, for commands that read.
     /// - Parameter waiting: for a store beside a directory.
-    func finder(
-        _ catalog: CatalogReference, waiting: StoreWaiting = .strict
-    ) throws -> SessionFinder {
-        SessionFinder(try reference(), catalog: catalog, waiting: waiting) { Program.complain($0) }
+    func finder(waiting: StoreWaiting = .strict) throws -> SessionFinder {
+        let catalog = try catalog.forReading("tributary")
+        return SessionFinder(
+            try site(catalog) ?? reference(), catalog: catalog, waiting: waiting
+        ) { Program.complain($0) }
+    }
+
+    /// The same in one archive, for commands that change what is in it.
+    func finder(_ catalog: CatalogReference) throws -> SessionFinder {
+        SessionFinder(try reference(), catalog: catalog) { Program.complain($0) }
     }
 }
 

@@ -148,6 +148,24 @@ extension EndToEnd {
                 let end = try await site.overview()
                 #expect(try end.row("west").state == "stopped")
                 #expect(try end.row("west").session == nil)
+
+                // The catalog alone leads to both archives.
+                let list = try await stage.run(.archive, "ls", "--names", "--catalog", site.catalog)
+                #expect(list.status == 0 && list.complaints == "", "\(list.complaints)")
+                let names = list.output.split(separator: "\n")
+                #expect(names.count == 2)
+                for name in names {
+                    let show = try await stage.run(
+                        .archive, "show", String(name), "--catalog", site.catalog)
+                    #expect(show.status == 0, "\(show.complaints)")
+                }
+                let verify = try await stage.run(.archive, "verify", "--catalog", site.catalog)
+                #expect(verify.status == 0, "\(verify.output)\(verify.complaints)")
+                try FileManager.default.moveItem(
+                    atPath: site.archive("west"), toPath: site.archive("elsewhere"))
+                let rest = try await stage.run(.archive, "ls", "--names", "--catalog", site.catalog)
+                #expect(rest.status == 1 && rest.output.split(separator: "\n").count == 1)
+                #expect(rest.complaints.contains("west: its archive is on"), "\(rest.complaints)")
             }
         }
     }

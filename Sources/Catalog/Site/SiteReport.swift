@@ -14,6 +14,8 @@ package struct SiteReport: Hashable, Sendable, Codable {
     package var archive: String
     /// Address of the archive's object store; nil: none.
     package var store: String?
+    /// The store's endpoint, as it was given; nil: Amazon's.
+    package var storeEndpoint: String?
     /// Policy by which agents delete records: `local`, `mirrored`, `stored`.
     package var release: String
     /// The session being recorded; nil: none.

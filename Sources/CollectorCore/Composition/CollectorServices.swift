@@ -240,11 +240,12 @@ extension CollectorEnvironment {
         guard case .postgreSQL(let database) = settings.catalog, !settings.name.isEmpty else {
             return nil
         }
-        let report = SiteReport(
+        var report = SiteReport(
             name: settings.name, version: settings.version, machine: ArchiveIdentity.host,
             listen: settings.endpoint, http: settings.http,
             archive: ArchiveIdentity.path(of: layout), store: settings.store?.bucket.name,
             release: settings.release.rawValue)
+        report.storeEndpoint = settings.storeEndpoint
         return SitePublisher(
             CatalogSiteReporting(database, layout), report, board: board, logger: logger)
     }

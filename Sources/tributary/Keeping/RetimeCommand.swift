@@ -21,7 +21,6 @@ struct RetimeCommand: RepeatingCommand {
             """)
 
     @OptionGroup var archive: ArchiveOptions
-    @OptionGroup var catalog: CatalogOptions
 
     @Argument(help: "A session, or 'latest' for the newest.")
     var session: String
@@ -40,7 +39,7 @@ struct RetimeCommand: RepeatingCommand {
     func run() throws {
         let report = try withArchiveErrors {
             let place = try archive.finder(
-                try catalog.forWriting("tributary")
+                try archive.catalog.forWriting("tributary")
             ).session(named: session)
             let layout = try place.library.files(of: place.name, to: "retime a session")
             let retimer = try SessionRetimer(place.name, in: layout)

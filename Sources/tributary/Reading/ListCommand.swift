@@ -20,7 +20,6 @@ struct ListCommand: RepeatingCommand {
             """)
 
     @OptionGroup var archive: ArchiveOptions
-    @OptionGroup var catalog: CatalogOptions
 
     @Argument(
         help: ArgumentHelp(
@@ -58,13 +57,12 @@ struct ListCommand: RepeatingCommand {
 
     func run() throws {
         try withArchiveErrors {
-            let catalog = try catalog.forReading("tributary")
             guard let session else {
                 // Local sessions are listed without the store, too.
-                let finder = try archive.finder(catalog, waiting: .lenient)
+                let finder = try archive.finder(waiting: .lenient)
                 return try listSessions(of: try finder.library())
             }
-            let finder = try archive.finder(catalog)
+            let finder = try archive.finder()
             if case .archive(let library) = try finder.place(session) {
                 return try listSessions(of: library)
             }

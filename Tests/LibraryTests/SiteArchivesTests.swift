@@ -1,0 +1,79 @@
+import Catalog
+import Library
+import Testing
+
+/// Where the archives of a site are read.
+@Suite struct SiteArchivesTests {
+    private func collector(
+        _ name: String, store: String? = nil, endpoint: String? = nil
+    ) -> SiteCollector {
+        var report = SiteReport(
+            name: name, version: "0.1.0", machine: "\(name).example", listen: "",
+            archive: "/srv/\(name)", store: store, release: "local")
+        report.storeEndpoint = endpoint
+        return SiteCollector(
+            archive: "id-\(name)", name: name, heardSeconds: 1, runningSeconds: 1, report: report)
+    }
+
+    private func archives(
+        _ collectors: [SiteCollector], endpoint: String? = nil, here: Set<String> = []
+    ) -> SiteArchives {
+        SiteArchives(collectors, endpoint: endpoint) { path in
+            let name = String(path.dropFirst(5))
+            return here.contains(name) ? "id-\(name)" : nil
+        }
+    }
+
+    @Test func `an archive is read in its directory, otherwise in its store`() {
+        let found = archives(
+            [
+                collector("east"), collector("west", store: "s3://site/west"),
+                collector("yard", store: "s3://site/yard"), collector("hall"),
+            ], here: ["east", "yard"])
+        #expect(
+            found.places == [
+                .directory("/srv/east", bucket: nil), .bucket("s3://site/west"),
+                .directory("/srv/yard", bucket: "s3://site/yard"),
+            ])
+        #expect(
+            found.problems == [
+                "hall: its archive is on hall.example in /srv/hall, and in no object store; it is left out"
+            ])
+    }
+
+    @Test func `a directory of the same path with another archive is not read`() {
+        let found = SiteArchives([collector("east")], endpoint: nil) { _ in "id-other" }
+        #expect(found.places == [])
+        #expect(found.problems.count == 1)
+    }
+
+    @Test func `a report does not choose the host that is asked`() {
+        let site = [collector("east", store: "s3://site/east", endpoint: "http://evil.example")]
+        let found = archives(site)
+        #expect(found.places == [])
+        #expect(
+            found.problems == [
+                "east: its archive in s3://site/east is left out: give --store-endpoint http://evil.example"
+            ])
+        #expect(
+            archives(site, endpoint: "http://evil.example").places == [.bucket("s3://site/east")])
+        let amazon = [collector("east", store: "s3://site/east")]
+        #expect(archives(amazon, endpoint: "http://store.example").places == [])
+        // What is on the disk is read in any case.
+        let here = archives(site, here: ["east"])
+        #expect(here.places == [.directory("/srv/east", bucket: nil)])
+        #expect(here.problems.count == 1)
+    }
+
+    @Test func `a bucket of two collectors is read once, and an unreadable report is told`() {
+        var unknown = collector("hall")
+        unknown.report = nil
+        let found = archives([
+            collector("east", store: "s3://site/all"), collector("west", store: "s3://site/all"),
+            unknown,
+        ])
+        #expect(found.places == [.bucket("s3://site/all")])
+        #expect(
+            found.problems == ["hall: its report is of another version; its archive is left out"])
+    }
+}
