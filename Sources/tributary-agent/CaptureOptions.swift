@@ -43,7 +43,7 @@ struct CaptureOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            SHA-256 fingerprint of the network camera's certificate, for rtsps://, whoever has signed it: 64 hexadecimal digits. \
+            SHA-256 fingerprint of the network camera's certificate, for rtsps://, instead of an authority: 64 hexadecimal digits. \
             A camera with another certificate is refused.
             """, valueName: "sha256"))
     var cameraFingerprint: CertificateFingerprint?
@@ -51,8 +51,8 @@ struct CaptureOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            How a network camera sends: tcp, on the connection that controls it, or udp. Over UDP the network loses packets; \
-            up to 100 ms are waited for packets that others have overtaken.
+            Transport of a network camera's packets: tcp (on the control connection) or udp. Over UDP, packets may be lost, and \
+            reordered packets are waited for up to 100 ms.
             """, valueName: "tcp|udp"))
     var cameraTransport = CameraTransport.tcp
 

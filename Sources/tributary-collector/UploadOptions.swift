@@ -35,7 +35,7 @@ struct UploadOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            When agents may forget samples: local (durable on this disk), mirrored (durable on the disks of two collectors; agents \
+            When agents may delete samples: local (durable on this disk), mirrored (durable on the disks of two collectors; agents \
             send to both, which takes twice the box's uplink) or stored (also in the object store, so that the loss of this machine \
             loses nothing; boxes keep a segment and the time of its upload). With stored and an empty archive, the collector \
             continues from the store.

@@ -27,12 +27,12 @@ struct ViewerCommand: RepeatingCommand {
         discussion: """
             Other commands: 'tributary-viewer users' manages the accounts.
 
-            The viewer only reads the archive. It can run as another user than the collector, who may read the archive's \
-            directory and not write to it.
+            The viewer only reads the archive. It can run as another user than the collector, with read-only access to the \
+            archive's directory.
 
-            Without --users, everybody who can reach the address may see and change everything, so it must be a loopback address. With \
-            --users, other machines are answered over TLS (--tls-certificate and --tls-key), or through a proxy that \
-            speaks TLS (--behind-proxy).
+            Without --users, every client may see and change everything, so the address must be a loopback address. With \
+            --users, other machines are served over TLS (--tls-certificate and --tls-key), or through a proxy that speaks TLS \
+            (--behind-proxy).
 
             Every option can be set in the environment (--tls-key is TRIBUTARY_TLS_KEY) and in a file (--config). Stop \
             with Ctrl-C or SIGTERM.
@@ -107,7 +107,7 @@ struct ViewerCommand: RepeatingCommand {
     @Option(
         help: ArgumentHelp(
             """
-            Directory for walls that are saved, and the links that were made. (default: the service's state directory, otherwise that of \
+            Directory of saved walls and links. (default: the service's state directory, otherwise that of \
             --users, otherwise ~/.local/state/tributary-viewer)
             """, valueName: "dir"))
     var state: String?

@@ -17,13 +17,13 @@ struct ForwardCommand: ParsableCommand {
         abstract: "Sends a live source to another server as it is captured.",
         discussion: """
             The destination is a stream URL of libavformat: srt:// and udp:// (MPEG-TS), rtmp:// (FLV) or rtsp://. Nothing is \
-            encoded: rtmp:// takes H.264 only. Sending begins with a keyframe. If the connection ends, or takes nothing for 5 s, \
-            it is made again; pictures that are older than 8 s by then are left out, up to a keyframe, and counted.
+            transcoded: rtmp:// supports H.264 and AAC only. Sending starts with a keyframe. If the connection ends or blocks for \
+            5 s, it is reopened; samples older than 8 s are dropped up to a keyframe, and counted.
 
             A stream key or passphrase in the URL can be read by every user of this machine (ps): put the URL into a file that \
             only its owner can read (--url-file), or into TRIBUTARY_FORWARD_URL. Logs name the host only.
 
-            The recording is not touched, and never waits for this. Stop with Ctrl-C or SIGTERM.
+            Recording is not affected. Stop with Ctrl-C or SIGTERM.
             """)
 
     @Argument(help: ArgumentHelp("Name of the source.", valueName: "source"))
