@@ -80,7 +80,7 @@ package final class Access: Sendable {
     private let accounts: AccountFiles?
     private let cookie: SessionCookie
     private let hashing: BlockingWorkQueue
-    /// By address, so that many attempts from one do not keep others from their turn.
+    /// By address, so that many attempts from one address do not delay others.
     private let turns = AsyncLimit(
         maximumHashes, waiting: maximumWaiting, ofOwner: maximumWaitingOfNetwork,
         whenFull: .displacesFrequent)
@@ -187,7 +187,7 @@ package final class Access: Sendable {
         return SignedLink.isOfEmbedding(path, of: source) ? answer : .refused(.linkInvalid)
     }
 
-    /// A valid token is never refused, however many invalid ones come from its address: tokens cannot be guessed.
+    /// A valid token is never refused, however many invalid ones are sent from its address: tokens cannot be guessed.
     private func check(token text: String, from address: String, _ now: AccessTime) -> Answer {
         let digest = AccessToken(text: text)?.digest
         let network = RemoteNetwork(address)
@@ -382,7 +382,7 @@ package final class Access: Sendable {
     }
 
     /// Ends the log-in of a `Cookie` header.
-    /// - Returns: a value for `Set-Cookie` that removes the cookie, whatever it was.
+    /// - Returns: a value for `Set-Cookie` that removes any cookie.
     package func logOut(cookie header: String?, now: AccessTime) -> String {
         if let accounts, let header, let text = cookie.value(in: header),
             let session = LogInSession(

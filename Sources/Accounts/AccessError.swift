@@ -11,13 +11,13 @@ package enum AccessError: Error, Hashable, Sendable, CustomStringConvertible {
     case notAHostName(String)
     case passwordTooShort(minimumCharacters: Int)
     case passwordTooLong(maximumBytes: Int)
-    /// There is an account of this name already.
+    /// An account of this name exists.
     case userExists(String, path: String)
-    /// There is no account of this name.
+    /// No account has this name.
     case noSuchUser(String, path: String)
-    /// There is no file of accounts.
+    /// The file of accounts does not exist.
     case noUserFile(path: String)
-    /// Others than the owner may read or write a secret file.
+    /// Other users may read or write a secret file.
     case accessibleByOthers(path: String)
     /// A line of the file of accounts that cannot be used.
     case malformed(path: String, line: Int, reason: String)

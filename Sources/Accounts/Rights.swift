@@ -4,7 +4,7 @@ import Media
 package enum Role: String, Hashable, Sendable, CaseIterable {
     /// Watches, downloads, and has exports made.
     case viewer
-    /// Also changes: marks, removes; and ends the exports of others.
+    /// May also change: add marks, remove sessions, cancel exports of others.
     case `operator`
 }
 

@@ -42,7 +42,7 @@ package final class Agent: Sendable {
             capture: capture, software: uplinkSettings.software, logger: logger
         ) { uplink.status }
         uplink.askWhetherStopped { [weak capture] in capture?.isPaused ?? false }
-        // A camera that encodes by itself, or none at all, is no failure: the watcher waits for the next keyframe.
+        // A camera without keyframe requests, or a source without video, is not an error: the viewer waits for the next keyframe.
         uplink.tellOfWatchers { [desk] in desk.submit(.keyframe, from: "a viewer") { _, _ in } }
     }
 

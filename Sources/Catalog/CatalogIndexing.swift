@@ -40,7 +40,7 @@ package enum CatalogIndexing {
         let (catalog, summary) = try SQLiteCatalog.create(layout) { catalog throws(ArchiveError) in
             try update(catalog, layout, everything: true)
         }
-        // Labels that were changed meanwhile are in the old one.
+        // Labels that were changed in the meantime are in the old one.
         var labels: [CatalogChange] = []
         for session in try catalog.sessionNames() {
             do throws(ArchiveError) {

@@ -54,8 +54,8 @@ package final class HostLookup: Sendable {
         host(of: endpoint).flatMap(look(up:))
     }
 
-    /// A `tcp://` endpoint for each of several collectors behind one host name, in the order of their addresses; the endpoint itself
-    /// where its name has one address, or none within the time. Blocks that long at most.
+    /// A `tcp://` endpoint for each of several collectors behind one host name, in the order of their addresses; the original
+    /// endpoint if the name has one address, or is not resolved within the time, for which the call blocks.
     ///
     /// Only IPv4 addresses that other machines can have count: a machine with one address of each kind is one collector.
     package static func endpoints(

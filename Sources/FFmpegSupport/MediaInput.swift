@@ -56,11 +56,11 @@ package struct MediaInput: ~Copyable {
     /// Which file is read.
     package enum Origin: Hashable, Sendable {
         case path(String)
-        /// A regular file that is open for reading. It may be closed as soon as the input is there.
+        /// An open regular file, which may be closed once the input exists.
         case descriptor(Int32)
     }
 
-    /// Opens the file and reads what it says of its streams.
+    /// Opens the file and reads its stream headers.
     ///
     /// - Parameter isCancelled: polled while the file is read, on this thread.
     package init(

@@ -1,10 +1,10 @@
 import Files
 import Glibc
 
-/// Where packets are missing in an MPEG transport stream, by its continuity counters.
+/// Positions of lost packets in an MPEG transport stream, from its continuity counters.
 ///
-/// libavformat's parsers discard the demuxer's mark of damaged packets, so the counters are read here. Reads the file
-/// sequentially, as far as is asked.
+/// libavformat's parsers discard the demuxer's mark of damaged packets, so the counters are read here. The file is read sequentially,
+/// up to the queried position.
 ///
 /// Source: ISO/IEC 13818-1, §2.4.3.2 (packet layer) and §2.4.3.4 (adaptation field).
 package struct TransportStreamLosses {

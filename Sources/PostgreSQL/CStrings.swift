@@ -22,7 +22,7 @@ struct CStrings {
         }
     }
 
-    /// Calls `body` with pointers that are valid until it returns, and behind them a null pointer.
+    /// Calls `body` with a null-terminated array of pointers, which are valid until it returns.
     func withPointers<Result>(_ body: ([UnsafePointer<CChar>?]) -> Result) -> Result {
         bytes.withUnsafeBufferPointer { buffer in
             body(

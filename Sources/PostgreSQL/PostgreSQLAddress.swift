@@ -12,7 +12,7 @@ package struct PostgreSQLAddress: Hashable, Sendable, CustomStringConvertible {
 
     /// Hosts and database, for messages: without user and parameters.
     package let description: String
-    /// What libpq is given.
+    /// The connection string for libpq.
     let text: String
     /// How long one server may take to accept a connection, seconds.
     let connectSeconds: Int
@@ -44,7 +44,7 @@ package struct PostgreSQLAddress: Hashable, Sendable, CustomStringConvertible {
             wanted < 1 ? Self.longestConnectSeconds : min(wanted, Self.longestConnectSeconds)
     }
 
-    /// What is wrong with an address.
+    /// The reason why an address is invalid.
     package enum Flaw: Error, Hashable, CustomStringConvertible {
         case noAddress
         case malformed
@@ -68,7 +68,7 @@ package struct PostgreSQLAddress: Hashable, Sendable, CustomStringConvertible {
 
     /// The address's own settings, without defaults. libpq's messages repeat the address, so they are not used.
     private static func parsed(_ text: String) throws(Flaw) -> [String: String] {
-        // Before anything else: what looks like a password is one, also in an address that is otherwise malformed.
+        // Checked first, so that no error message contains a password.
         let authority = text.drop { $0 != "/" }.dropFirst(2).prefix { $0 != "/" && $0 != "?" }
         if let end = authority.lastIndex(of: "@"), authority[..<end].contains(":") {
             throw .password

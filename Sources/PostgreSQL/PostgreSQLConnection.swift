@@ -3,17 +3,17 @@ import Glibc
 
 /// A connection to a server, through libpq.
 ///
-/// Every call ends: connecting by the address's timeout for each server, a statement by ``Limits/answer``. Names are looked up by the
-/// system's resolver, which has a timeout of its own. One thread at a time may use it.
+/// Every call has a timeout: connecting by the address's timeout for each server, a statement by ``Limits/answer``. Names are
+/// resolved by the system's resolver, which has its own timeout. One thread at a time may use it.
 ///
-/// `@unchecked Sendable`: it is lent to one thread at a time (`PostgreSQLPool`), with a lock in between, which is what libpq asks for
-/// (PostgreSQL 15, §34.20).
+/// `@unchecked Sendable`: it is passed to one thread at a time (`PostgreSQLPool`), under a lock, as libpq requires (PostgreSQL 15,
+/// §34.20).
 package final class PostgreSQLConnection: @unchecked Sendable {
-    /// How much a server may cost who asks it.
+    /// Limits of time and memory.
     package struct Limits: Sendable {
         /// For the answer to one statement.
         package var answer: Duration
-        /// Text in one answer, and what its values cost besides. The caller's own copy costs about twice as much again.
+        /// Text of one result. Its values, and the caller's copy, each take up to twice as much in addition.
         package var answerBytes: Int
         /// Bytes of one row, which libpq keeps until it is whole. Known of servers that are reached by TCP.
         package var rowBytes: Int
@@ -31,7 +31,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
         }
     }
 
-    /// Which server of several is wanted.
+    /// Which of several servers to connect to.
     package enum Role: Hashable, Sendable {
         /// The one that takes writes; the address may say otherwise (`target_session_attrs`).
         case writing
@@ -45,7 +45,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
 
     /// Bytes that had come from the server when the last row was whole; nil: the system does not tell.
     private var receivedBytes: UInt64?
-    /// Whether an answer was given up: what comes next would be its rest.
+    /// A result was abandoned: the next data would be its rest.
     private var isGivenUp = false
 
     /// Connects; the first server of the address that answers and has the role.
@@ -56,7 +56,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
         _ address: PostgreSQLAddress, for role: Role, program: String, setup: String,
         limits: Limits = Limits()
     ) throws(PostgreSQLError) {
-        // In this order: what the address says overrides what precedes it, and not what follows it.
+        // The order matters: the address overrides earlier settings, and not later ones.
         let settings: [(String, String)] = [
             ("target_session_attrs", role == .writing ? "read-write" : "any"),
             ("keepalives_idle", "5"), ("keepalives_interval", "2"), ("keepalives_count", "3"),
@@ -72,7 +72,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
         guard let opened else { throw .cannotConnect(reason: "out of memory") }
         handle = opened
         self.limits = limits
-        // Otherwise libpq prints what servers remark.
+        // By default, libpq prints notices to standard error.
         PQsetNoticeProcessor(opened, { _, _ in }, nil)
         guard PQstatus(opened) == CONNECTION_OK else {
             throw .cannotConnect(reason: Self.message(opened))
@@ -91,7 +91,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
             && PQtransactionStatus(handle) == PQTRANS_IDLE
     }
 
-    /// Runs statements without parameters, separated by semicolons; rows are not wanted.
+    /// Runs statements without parameters, separated by semicolons, and discards rows.
     package func execute(_ statements: String) throws(PostgreSQLError) {
         guard PQsendQuery(handle, statements) == 1 else { throw failure() }
         _ = try collect()
@@ -111,8 +111,8 @@ package final class PostgreSQLConnection: @unchecked Sendable {
         return try collect()
     }
 
-    /// Runs statements in one transaction: all or none.
-    /// - Throws: what `body` throws; the transaction is then undone.
+    /// Runs statements in one transaction.
+    /// - Throws: errors of `body`, after a rollback.
     package func transaction<Result>(
         _ begin: String = "BEGIN",
         _ body: (PostgreSQLConnection) throws(PostgreSQLError) -> Result
@@ -207,7 +207,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
         return PQgetResult(handle).map(PostgreSQLResult.init)
     }
 
-    /// What has come by TCP since the connection was made, read or not.
+    /// Bytes received by TCP since the connection was opened, read or not.
     private var bytesFromServer: UInt64? {
         var count: UInt64 = 0
         return CPostgreSQL_received_bytes(PQsocket(handle), &count) == 0 ? count : nil
@@ -317,7 +317,7 @@ private final class PostgreSQLResult {
         let state = PQresultErrorField(handle, CPostgreSQL_sqlstate_field).map {
             String(cString: $0)
         }
-        // The first line is the message; what follows may repeat the statement with its values.
+        // The first line is the message; further lines may contain the statement with its values.
         let text = String(cString: PQresultErrorMessage(handle))
         let line = text.split(whereSeparator: \.isNewline).first.map(String.init) ?? ""
         guard let state else { return .lost(reason: PostgreSQLError.oneLine(text)) }

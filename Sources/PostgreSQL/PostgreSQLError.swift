@@ -1,8 +1,8 @@
-/// Why a server did not do what it was asked. Texts are one line, without control characters.
+/// An error of the server or the connection. Texts are one line, without control characters.
 package enum PostgreSQLError: Error, Hashable, CustomStringConvertible {
-    /// No server answered, or none of the wanted kind, or it refused the log-in.
+    /// No server is available, or none of the wanted kind, or the log-in was refused.
     case cannotConnect(reason: String)
-    /// The connection ended. Whether a transaction that was being committed is there is not known.
+    /// The connection was lost. Whether a pending commit succeeded is unknown.
     case lost(reason: String)
     /// The answer did not come in time. The connection is given up.
     case timedOut(Duration)
@@ -40,8 +40,8 @@ package enum PostgreSQLError: Error, Hashable, CustomStringConvertible {
         if case .refused(let state, _) = self { state == "42501" } else { false }
     }
 
-    /// Whether what was sent has to be different before it can succeed: a value that the server does not take, a constraint. Everything
-    /// else can pass without a change here: a server that is full, restarting, a standby, without a right or a table yet.
+    /// Whether the statement itself must change to succeed: an invalid value, a violated constraint. Other errors may pass: a full or
+    /// restarting server, a standby, a missing permission or table.
     package var isForContent: Bool {
         switch self {
         case .refused(let state, _): state.hasPrefix("22") || state.hasPrefix("23")

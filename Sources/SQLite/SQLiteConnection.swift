@@ -1,19 +1,19 @@
 import CSQLite
 
-/// A connection to a database file, through Debian's SQLite. The file may come from a stranger: what the connection may cost has limits,
-/// nothing in the file is executed with rights that it need not have, and no extension is loaded.
+/// A connection to a database file, through Debian's SQLite. The file is untrusted: time and memory are limited, code in the file
+/// runs with minimal rights, and no extension is loaded.
 ///
-/// What is left to the caller: that the path is a regular file, and that the schema is the expected one before a table is used. Views and
-/// triggers of a file are code.
+/// The caller checks that the path is a regular file, and that the schema is the expected one before using a table, because views and
+/// triggers are code.
 ///
-/// One thread at a time may use it. `@unchecked Sendable`: who lends it to several threads keeps a lock in between, which is what SQLite
-/// asks for without its own mutexes (`SQLITE_OPEN_NOMUTEX`, "Using SQLite In Multi-Threaded Applications").
+/// One thread at a time may use it. `@unchecked Sendable`: callers that share it use a lock, as SQLite requires without its own
+/// mutexes (`SQLITE_OPEN_NOMUTEX`, "Using SQLite In Multi-Threaded Applications").
 package final class SQLiteConnection: @unchecked Sendable {
-    /// What a connection is for.
+    /// Access mode of a connection.
     package enum Purpose: Hashable, Sendable {
         /// The database is only read. SQLite may create and write its files `-wal` and `-shm`.
         case reading
-        /// No file is written, locked or looked at but the database itself. For files that cannot change meanwhile.
+        /// Only the database file is accessed, without locks. For files that cannot change.
         case readingImmutable
         case writing
         /// A database of its own, in memory.
@@ -29,7 +29,7 @@ package final class SQLiteConnection: @unchecked Sendable {
 
     /// Statements that are kept prepared: a caller's statements are constants.
     private static let maximumPrepared = 64
-    /// What a write-ahead log is shortened to after its content was moved into the database.
+    /// Size to which the write-ahead log is truncated after a checkpoint.
     private static let logBytes = 16 << 20
 
     private let handle: OpaquePointer
@@ -137,7 +137,7 @@ package final class SQLiteConnection: @unchecked Sendable {
 
     // MARK: Statements
 
-    /// Runs one statement of which no row is wanted.
+    /// Runs one statement, and discards rows.
     package func run(
         _ statement: String, _ values: [SQLiteValue] = []
     ) throws(SQLiteError) {
@@ -147,7 +147,7 @@ package final class SQLiteConnection: @unchecked Sendable {
     /// Runs one statement.
     /// - Parameters:
     ///   - values: for `?1` and so on.
-    ///   - read: takes what is wanted of a row.
+    ///   - read: converts a row.
     package func rows<Value>(
         _ statement: String, _ values: [SQLiteValue] = [],
         _ read: (borrowing SQLiteRow) throws(SQLiteError) -> Value
@@ -175,8 +175,8 @@ package final class SQLiteConnection: @unchecked Sendable {
         }
     }
 
-    /// Runs statements in one transaction: all or none. A reader's statements see one state of the database.
-    /// - Throws: what `body` throws; the transaction is then undone.
+    /// Runs statements in one transaction, which also reads one snapshot of the database.
+    /// - Throws: errors of `body`, after a rollback.
     package func transaction<Result>(
         _ begin: String, _ body: (SQLiteConnection) throws(SQLiteError) -> Result
     ) throws(SQLiteError) -> Result {
@@ -218,7 +218,7 @@ package final class SQLiteConnection: @unchecked Sendable {
         return statement
     }
 
-    /// What went wrong in the latest call.
+    /// The error of the last call.
     private func failure() -> SQLiteError {
         budget.failure
             ?? .refused(

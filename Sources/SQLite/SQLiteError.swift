@@ -1,6 +1,6 @@
 import CSQLite
 
-/// Why a database did not do what it was asked. Texts are one line, without control characters.
+/// An error of a database. Texts are one line, without control characters.
 package enum SQLiteError: Error, Hashable, CustomStringConvertible {
     /// SQLite refused, or a file cannot be used.
     /// - Parameter code: SQLite's extended result code (`sqlite3.h`, "Extended Result Codes").
@@ -24,7 +24,7 @@ package enum SQLiteError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// What kind of refusal it is: what can be done differs.
+    /// The kind of error, which determines what can be done.
     package enum Refusal: Hashable, Sendable {
         /// Another connection holds a lock; later it may succeed.
         case locked

@@ -27,9 +27,9 @@ package struct SQLiteLimits: Sendable {
     }
 }
 
-/// What the running statement of a connection has left. SQLite asks it from time to time (`sqlite3_progress_handler()`).
+/// The remaining budget of a connection's running statement, checked periodically by SQLite (`sqlite3_progress_handler()`).
 ///
-/// The connection's thread alone uses it.
+/// Used on the connection's thread only.
 final class StatementBudget {
     /// Instructions of SQLite's virtual machine between two looks: about 50 µs.
     static let instructions: Int32 = 1_000

@@ -1,7 +1,6 @@
 import CSQLite
 
-/// The row at which a statement stands. Everything in it comes from a file, so each access is checked: SQLite's column types are a
-/// promise of the program that wrote the file.
+/// The current row of a statement. The file is untrusted, so each access is checked: SQLite does not enforce declared column types.
 package struct SQLiteRow: ~Copyable {
     private let statement: OpaquePointer
     private let columns: Int32

@@ -5,7 +5,7 @@
 ///
 /// A value: its owner consults it before storing media, and records a gap for dropped media.
 package struct DropPolicy: Hashable, Sendable {
-    /// What may be kept, bytes.
+    /// Limit of stored bytes.
     package let limitBytes: Int
     /// Dropping was reported, and there has not been plenty of room since.
     private var isReported = false

@@ -2,7 +2,7 @@ import Glibc
 
 /// A read-only view of a spool's directory: it takes no lock and changes nothing, whatever errors are found.
 ///
-/// The owner may continue to write meanwhile; files that it deletes are gone for the reader too.
+/// The owner may continue to write; files that it deletes are gone for the reader, too.
 package struct ReadOnlyDirectory: SpoolStorage {
     package var path: String { reading.path }
     private let reading: DirectoryReading
@@ -46,7 +46,7 @@ package struct ReadOnlyDirectory: SpoolStorage {
         throw .system(operation: "rename", path: "\(path)/\(name)", errno: EROFS)
     }
 
-    /// What a writer would repair is not changed; the reader ignores it nevertheless.
+    /// Ignored: a reader repairs nothing.
     package func delete(_ name: String) throws(SpoolError) {}
 
     package func synchronize(_ names: [String]) throws(SpoolError) {}

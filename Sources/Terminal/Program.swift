@@ -12,13 +12,13 @@ package enum ExitStatus {
     package static let refused: Int32 = 77
 }
 
-/// A failure with one line for the user: what was wrong and what to do.
+/// A failure with one line for the user: the reason and what to do.
 package struct Failure: Error, CustomStringConvertible {
     package let description: String
     let exitStatus: Int32
 
     /// - Parameters:
-    ///   - line: what was wrong and what to do, without the program's name.
+    ///   - line: the reason and what to do, without the program's name.
     ///   - exitStatus: one of ``ExitStatus``.
     package init(_ line: String, exitStatus: Int32 = ExitStatus.failure) {
         description = line
@@ -30,7 +30,7 @@ package struct Failure: Error, CustomStringConvertible {
 package struct UsageError: Error, CustomStringConvertible {
     package let description: String
 
-    /// - Parameter line: what was wrong and what to do, without the program's name.
+    /// - Parameter line: the reason and what to do, without the program's name.
     package init(_ line: String) {
         description = line
     }
@@ -236,7 +236,7 @@ package enum Program {
         }
     }
 
-    /// One line on standard error, past any logger, while the program goes on.
+    /// Prints one line on standard error, bypassing the logger.
     package static func complain(_ line: String) { Console().line(line, level: .warning) }
 
     /// The last line of a program that fails; where a service manager listens, it is the service's status too.

@@ -6,7 +6,7 @@ import Synchronization
 package final class StopSignals: Sendable {
     private let watch: SignalWatch
 
-    /// Who asks.
+    /// Origin of the request.
     package enum Origin: Sendable {
         /// SIGINT: a person at a terminal.
         case person

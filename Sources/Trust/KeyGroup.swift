@@ -124,7 +124,7 @@ extension KeyDirectory {
         return KeyGroup(key: key, agents: agents.authorizations)
     }
 
-    /// What an import has done.
+    /// Result of an import.
     package struct Imported: Hashable, Sendable {
         /// The secret key was stored: a running collector has to be restarted.
         package var isOwnKeyNew = false
@@ -132,7 +132,7 @@ extension KeyDirectory {
         package var added: [String] = []
         package var changed: [String] = []
         package var unchanged: [String] = []
-        /// Agents that keep what this directory says of them, with the reason.
+        /// Agents whose entry in this directory was kept, with the reason.
         package var kept: [(name: String, reason: String)] = []
 
         package static func == (one: Imported, other: Imported) -> Bool {

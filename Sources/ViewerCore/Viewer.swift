@@ -17,7 +17,7 @@ package struct ViewerSettings: Sendable {
     package var feed: String?
     /// With which keys the feed is received.
     package var feedSecurity = SocketSecurity.plain
-    /// Where exports are made; nil: a directory of its own among the temporary files.
+    /// Directory of exports; nil: a temporary one.
     package var exports: String?
     /// Where walls are kept that people save; nil: none can be saved.
     package var state: String?

@@ -1,4 +1,4 @@
-"""`/embed/SOURCE`: who may frame it, and what its links open. A part of `run`."""
+"""`/embed/SOURCE`: allowed frames, and access by links. A part of `run`."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def embed(site):
         expect(ask(base, path, f"Link {link}")[0] == 403, f"{path} with a link")
     expect(ask(base, "/api/v1/live?sources=stage", f"Link {link[:-1]}")[0] == 403, "a link that was changed")
     expect(ask(base, "/api/v1/live?sources=stage")[0] == 401, "nobody")
-    # Whoever has made it ends it: the answer that does not end ends, too.
+    # Its account revokes the link: the streaming response ends, too.
     request = urllib.request.Request(f"{base}/api/v1/live?sources=stage", headers={"Authorization": f"Link {link}"})
     with urllib.request.urlopen(request, timeout=20) as answer:
         answer.read(8)

@@ -1,4 +1,4 @@
-"""`tributary forward` into FFmpeg that listens: over SRT, RTMP and UDP, and to a listener that goes away and comes back. A part of `run`."""
+"""`tributary forward` to a listening FFmpeg: over SRT, RTMP and UDP, and to a listener that is restarted. A part of `run`."""
 
 import json
 import os
@@ -16,7 +16,7 @@ def free_port(kind=socket.SOCK_STREAM):
 
 
 class Destination:
-    """FFmpeg that listens, and what it got."""
+    """A listening FFmpeg, and its output."""
 
     def __init__(self, site, name, scheme):
         self.path = os.path.join(site.directory, f"forward-{name}.nut")
@@ -30,7 +30,7 @@ class Destination:
         else:
             port = free_port(socket.SOCK_DGRAM)
             self.url = f"udp://127.0.0.1:{port}?pkt_size=1316"
-            # It ends by itself once nothing comes.
+            # It ends by itself without input.
             words = ["-analyzeduration", "1000000", "-i", f"udp://127.0.0.1:{port}?fifo_size=100000&timeout=3000000"]
         self.words = words
         self.start()
@@ -41,7 +41,7 @@ class Destination:
             stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 
     def stop(self):
-        """Ends it as a person would."""
+        """Stops it with Ctrl-C."""
         try:
             self.process.communicate(b"q", timeout=20)
         except subprocess.TimeoutExpired:
@@ -54,7 +54,7 @@ class Destination:
 
 class Forward:
     def __init__(self, site, name, destination):
-        # As people keep it: in a file that nobody else may read.
+        # In a file that only its owner may read.
         path = os.path.join(site.directory, f"forward-{name}.url")
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
             file.write(destination.url + "\n")
@@ -65,7 +65,7 @@ class Forward:
         self.lines = []
 
     def wait(self, truth, what, patience=15):
-        """Until a line of its status is so."""
+        """Waits until a status line meets the condition."""
         end = time.monotonic() + patience
         while time.monotonic() < end:
             line = json.loads(self.process.stdout.readline())
@@ -100,7 +100,7 @@ def forward(site):
         said.append(f"{scheme} {line['lateSeconds']:.2f} s late")
         expect("secret" not in open(forward.log).read() and "secret" not in json.dumps(forward.lines), "a stream key is in the log")
         expect(last["connections"] == 1, f"{scheme}: {last}")
-    # A listener that goes away and comes back.
+    # A listener that is restarted.
     destination = Destination(site, "again", "rtmp")
     time.sleep(1)
     forward = Forward(site, "again", destination)

@@ -1,4 +1,4 @@
-"""Live sources and recordings over RTSP, in players that are not ours, and clients that mean no good. Parts of `run`."""
+"""Live sources and recordings over RTSP, with third-party players and hostile clients. Parts of `run`."""
 
 import base64
 import hashlib
@@ -19,7 +19,7 @@ def expect(truth, text):
         raise Flaw(text)
 
 
-# MARK: What came
+# MARK: Received media
 
 
 def units(stream):
@@ -66,7 +66,7 @@ def within(part, whole, what):
 
 
 def pull(address, path, transport, *words):
-    """What FFmpeg gets, with its times."""
+    """The packets that FFmpeg receives, with their times."""
     outcome = subprocess.run(
         ["ffmpeg", "-v", "error", "-rtsp_transport", transport, "-i", address, "-map", "0", "-c", "copy", "-copyts",
          *words, "-y", "-f", "nut", path], capture_output=True, text=True, timeout=120)
@@ -75,7 +75,7 @@ def pull(address, path, transport, *words):
 
 
 def same(path, recorded, what, complete):
-    """Checks what was pulled against a recording's export: payloads, and times within a millisecond."""
+    """Compares received packets with a recording's export: payloads, and times within a millisecond."""
     pictures = units(raw(path, "v", "h264"))
     whole = units(raw(recorded, "v", "h264", ["-fflags", "+nofillin"]))
     at = within(pictures, whole, f"{what}, pictures")
@@ -110,7 +110,7 @@ def exported(site, name, session=None):
 
 
 def rtsp(site):
-    """A recording in FFmpeg and GStreamer, over TCP and as datagrams; a place in it."""
+    """A recording in FFmpeg and GStreamer, over TCP and UDP, from its start and from a later time."""
     whole = exported(site, "rtsp-whole.mp4")
     worst = 0
     for transport in ("tcp", "udp"):
@@ -118,7 +118,7 @@ def rtsp(site):
         began = time.monotonic()
         pull(f"{site.rtsp}/latest/stage", path, transport)
         took = time.monotonic() - began
-        # No faster than it was recorded; a busy machine takes its time to begin.
+        # In real time; a busy machine starts late.
         expect(10 < took < 60, f"twelve seconds took {took:.1f} s")
         worst = max(worst, same(path, whole, f"FFmpeg over {transport}", complete=True))
         path = os.path.join(site.directory, f"{transport}-part.nut")
@@ -146,7 +146,7 @@ def live(site):
     agent = site.capture("stage", "--size", "640x360", "--duration", "90s")
     wait_live(site)
     path = os.path.join(site.directory, "live.nut")
-    # Our own client, into an archive of its own.
+    # Our own client, into a separate archive.
     other = os.path.join(site.directory, "again")
     second = site.start(
         "tributary-collector", "--archive", other, "--listen", f"ipc://{site.directory}/again.in", "--once")[0]
@@ -176,7 +176,7 @@ def live(site):
 
 
 def wait_live(site):
-    """Until the source is live: on a busy machine, an agent takes its time to begin."""
+    """Waits until the source is live: on a busy machine, an agent starts late."""
     end = time.monotonic() + 60
     while Client(site.rtsp).ask("DESCRIBE", "/live/stage")[0] != 200:
         expect(time.monotonic() < end, "the source is not live within a minute")
@@ -190,7 +190,7 @@ def seconds(pid):
 
 
 def cost(site, readers, duration=4):
-    """The share of a core that so many readers of a live source cost."""
+    """CPU load of a number of readers of a live source, in cores."""
     clients = [Client(site.rtsp) for _ in range(readers)]
     for client in clients:
         client.play("/live/stage")
@@ -207,7 +207,7 @@ def cost(site, readers, duration=4):
 
 
 class Client:
-    """A client of RTSP that says what it is told to say."""
+    """An RTSP client that sends arbitrary requests."""
 
     def __init__(self, base, timeout=10):
         host, port = re.fullmatch(r"rtsp://(.*):(\d+)", base).groups()
@@ -215,7 +215,7 @@ class Client:
         self.socket = socket.create_connection((host, int(port)), timeout)
 
     def ask(self, method, path, *headers):
-        """The status, and the whole answer."""
+        """The status, and the whole response."""
         self.sequence += 1
         lines = [f"{method} {self.base}{path} RTSP/1.0", f"CSeq: {self.sequence}", *headers]
         if self.session:
@@ -230,7 +230,7 @@ class Client:
             if not part:
                 raise EOFError(data)
             data += part
-            # Packets may come between.
+            # Interleaved packets may precede it.
             while data[:1] == b"$" and len(data) >= 4:
                 size = 4 + int.from_bytes(data[2:4], "big")
                 if len(data) < size:
@@ -258,7 +258,7 @@ class Client:
         self.socket.setblocking(False)
 
     def drain(self):
-        """Takes what is there; how many bytes."""
+        """Reads the available bytes; returns their number."""
         taken = 0
         try:
             while part := self.socket.recv(1 << 20):
@@ -285,7 +285,7 @@ def ended(client, patience=30):
 
 
 def rtsp_hostile(site):
-    """Clients that mean no good, while one reads: it goes on, and the viewer's memory stays what it was."""
+    """Hostile clients beside a reader: the reader continues, and the viewer's memory does not grow."""
     collector = site.collect("--once")
     agent = site.capture("stage", "--size", "640x360", "--duration", "60s")
     wait_live(site)
@@ -305,7 +305,7 @@ def rtsp_hostile(site):
         base = found and found.group(1).decode()
         time.sleep(0.05)
     expect(base, "the second viewer did not start")
-    # Accounts: nobody, another one's source, and guesses.
+    # Accounts: no log-in, a source of another account, and guesses.
     expect(Client(base).ask("DESCRIBE", "/live/door")[0] == 401, "nobody is let in")
     for path in ("/live/stage", f"/{site.session}/stage", "/latest/stage", "/latest/nothing"):
         status = Client(base).ask("DESCRIBE", f"{path}?token={token}")[0]
@@ -319,7 +319,7 @@ def rtsp_hostile(site):
         guesses.add(Client(base).ask("DESCRIBE", f"/live/door?token={guess}")[0])
     expect(guesses <= {401, 503} and 503 in guesses, f"200 guesses are answered with {guesses}")
     expect(Client(base).ask("DESCRIBE", f"/live/stage?token={token}")[0] == 404, "a right token behind guesses")
-    # A reader that goes on through all of it.
+    # A reader that must continue throughout.
     reader = Client(site.rtsp)
     reader.play("/live/stage")
     pid = site.viewer.pid

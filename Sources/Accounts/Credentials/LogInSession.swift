@@ -21,7 +21,7 @@ package struct LogInSession: Hashable, Sendable {
     private static let nonceBytes = 16
     private static let fingerprintBytes = 16
     private static let fixedBytes = 1 + 2 * timeBytes + nonceBytes + fingerprintBytes
-    /// More than the longest name takes.
+    /// Sufficient for the longest name.
     private static let maximumTextBytes = 256
 
     package let name: String

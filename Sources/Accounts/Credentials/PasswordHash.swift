@@ -39,7 +39,7 @@ package struct PasswordHash: Hashable, Sendable {
             self.init(unchecked: log2Rounds, blockSize, parallelism)
         }
 
-        /// Bytes of memory that a hash takes while it is computed.
+        /// Memory for computing a hash, bytes.
         package var memoryBytes: Int { 128 * blockSize << log2Rounds }
     }
 

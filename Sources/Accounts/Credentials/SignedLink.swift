@@ -14,22 +14,22 @@ package struct SignedLink: Hashable, Sendable {
     package static let maximumLifeSeconds: Int64 = 30 * 86_400
     /// How far the clock may have been set back since a link was made.
     private static let clockToleranceSeconds: Int64 = 60
-    /// What links can be made for.
+    /// Files that links can be made for.
     private static let files: Set = ["media.mp4", "picture.jpg"]
     /// Longer addresses have no link.
     private static let maximumBytes = 1_024
-    /// Longer ones are not looked at: names and values of what a link adds take 113 bytes at most.
+    /// Length limit: the items of the signature take at most 113 bytes.
     private static let maximumSignedBytes = maximumBytes + 128
     /// Items in front of those that a link adds.
     private static let maximumItems = 8
 
-    /// Names of what a link adds to a query.
+    /// Query items of the signature.
     package static let addedNames: Set = [makerItem, expiresItem, signatureItem]
     private static let makerItem = "account"
     private static let expiresItem = "expires"
     private static let signatureItem = "signature"
 
-    /// What a link opens.
+    /// The resource of a link.
     package struct Target: Hashable, Sendable {
         /// Without a query.
         package let path: String
@@ -37,10 +37,10 @@ package struct SignedLink: Hashable, Sendable {
         package let query: String
         /// Session in the path; nil for live media.
         package let session: String?
-        /// In the path: what the link opens.
+        /// The source in the path.
         package let source: String
 
-        /// - Parameter query: without what a link adds.
+        /// - Parameter query: without the items of the signature.
         package init(path: String, query: String) throws(AccessError) {
             guard path.utf8.count + query.utf8.count <= maximumBytes else {
                 throw .notLinkable(reason: "the address is longer than \(maximumBytes) bytes")
@@ -75,7 +75,7 @@ package struct SignedLink: Hashable, Sendable {
         path == "/api/v1/live" || path == "/api/v1/live/\(source)/picture.jpg"
     }
 
-    /// What it opens: this source, and of it what the path and the query say.
+    /// Rights of the link: its source, within the path and the query.
     package var rights: Rights { Rights(role: .viewer, sources: .named([target.source])) }
 
     /// Path and query, signed.
@@ -179,8 +179,8 @@ extension SignedLink {
         (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte)
     }
 
-    /// RFC 3986 §2.3, §3.4: unreserved characters, and others that need no encoding in a query. A plus does: some read it as a
-    /// space.
+    /// RFC 3986 §2.3, §3.4: unreserved characters, and those that need no encoding in a query. A plus is encoded, because some
+    /// parsers read it as a space.
     private static func isForValue(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),

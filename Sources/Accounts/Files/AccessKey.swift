@@ -32,7 +32,7 @@ package struct AccessKey: Sendable {
         AuthenticationCode.code(of: Self.labelled(message, purpose), key: key)
     }
 
-    /// Whether a code is that of a message. Takes the same time wherever it differs.
+    /// Whether a code is valid for a message, in constant time.
     package func isValid(_ code: [UInt8], of message: [UInt8], for purpose: Purpose) -> Bool {
         AuthenticationCode.isValid(code, of: Self.labelled(message, purpose), key: key)
     }
@@ -47,7 +47,7 @@ package struct AccessKey: Sendable {
 extension AccessKey {
     private static let maximumFileBytes = 4_096
 
-    /// The key of a file of accounts; makes it where there is none. Two programs that start at once have the same.
+    /// The key of a file of accounts, which is created if it is missing. Two programs that start at once get the same key.
     package static func load(for users: UserFile) throws(AccessError) -> AccessKey {
         let path = users.keyPath
         if let key = try read(path) { return key }

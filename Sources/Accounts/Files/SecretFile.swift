@@ -3,8 +3,8 @@ import Glibc
 
 /// Small files that only their owner may read: ``SmallFile`` with the errors of this module.
 package enum SecretFile {
-    /// A whole file; nil when there is none.
-    /// - Throws: also when others than the owner may read or write it.
+    /// Reads a file; nil if it does not exist.
+    /// - Throws: also if other users may read or write it.
     package static func read(_ path: String, limit: Int) throws(AccessError) -> SmallFile.Content? {
         do throws(FileError) { return try SmallFile.read(path, limit: limit, .secret) } catch {
             throw AccessError(error)
@@ -18,7 +18,7 @@ package enum SecretFile {
         }
     }
 
-    /// Writes a file, unless there is one: that one stays. The caller holds the lock.
+    /// Writes a file unless it exists. The caller holds the lock.
     package static func create(_ path: String, _ bytes: [UInt8]) throws(AccessError) {
         do throws(FileError) { try SmallFile.write(bytes, to: path, mode: 0o600, .create) } catch {
             // Made by a program that does not use the lock.

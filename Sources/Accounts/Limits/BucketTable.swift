@@ -22,14 +22,14 @@ package struct BucketTable<Key: Hashable & Sendable>: Sendable {
 
     package var count: Int { fullAt.count }
 
-    /// How long until there is a token; 0: there is one.
+    /// Time until a token is available; 0: now.
     /// - Parameter now: monotonic, nanoseconds.
     package func waitNanoseconds(_ key: Key, now: Int64) -> Int64 {
         let missing = max(0, (fullAt[key] ?? now) - now)
         return max(0, missing - (burst - 1) * intervalNanoseconds)
     }
 
-    /// Takes a token; to be called when there is one.
+    /// Takes a token, which must be available.
     package mutating func take(_ key: Key, now: Int64) {
         makeRoom(for: key, now: now)
         fullAt[key] = max(now, fullAt[key] ?? now) + intervalNanoseconds

@@ -15,7 +15,7 @@ package struct KnownNetworks: Sendable {
     }
 
     package mutating func add(_ network: RemoteNetwork, of name: String) {
-        // Accounts that were removed are forgotten with the others: they are slowed at worst.
+        // Includes removed accounts. Forgotten accounts are at worst slowed.
         if networks[name] == nil, networks.count >= Self.maximumNames { networks.removeAll() }
         var own = networks[name, default: []]
         own.removeAll { $0 == network }

@@ -8,7 +8,7 @@ import Synchronization
 package final class SlowLanes: Sendable {
     /// Attempts of one name that wait: as long as a person waits, at ``usualPause`` each.
     package static let maximumWaiting = 10
-    /// After a wrong password: at most 43,200 a day of one name, from however many addresses.
+    /// Pause after a wrong password: at most 43,200 attempts a day per name, from any number of addresses.
     package static let usualPause = Duration.seconds(2)
 
     private struct Lane {

@@ -42,7 +42,7 @@ final class CaptureHub: Sendable {
     private let state = Mutex(State())
     /// The end was requested. Not part of the state: a sink may ask from within a call.
     private let isStopRequested = Atomic(false)
-    /// The threads are to come to an end, for whatever reason.
+    /// All threads must end.
     private let isStoppingAll = Atomic(false)
 
     init(sink: any CaptureSink, clock: any CaptureClock) {
@@ -175,7 +175,7 @@ final class CaptureHub: Sendable {
         }
     }
 
-    /// Keeps the capture from ending while it has no pipelines; `false` lets it end.
+    /// Prevents the end of the capture while it has no pipelines; `false` allows it.
     func hold(_ isHeld: Bool) {
         state.withLock { state in
             state.isHeld = isHeld
@@ -206,7 +206,7 @@ final class CaptureHub: Sendable {
         }
     }
 
-    /// Lets a capture end that was stopped while it had no pipelines. Not within a call of the sink.
+    /// Ends a capture that was stopped while it had no pipelines. Not to be called by the sink.
     func finishIfStopped() {
         state.withLock { finishIfOver(&$0) }
     }

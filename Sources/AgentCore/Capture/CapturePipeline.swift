@@ -15,9 +15,9 @@ protocol CapturePipeline: AnyObject, Sendable {
     var notes: [String] { get }
     /// Further notes for verbose logs, one line each.
     var details: [String] { get }
-    /// libavcodec's name of the encoder of its pictures; nil: there is none.
+    /// libavcodec's name of the video encoder; nil without one.
     var encoder: String? { get }
-    /// Whether a keyframe can be asked for: of its encoder, or of a camera that encodes.
+    /// Whether keyframes can be requested, from its encoder or from a camera that encodes.
     var makesKeyframes: Bool { get }
     /// Controls of the camera; nil without any.
     var device: (any ControlledDevice)? { get }

@@ -4,10 +4,10 @@ import Media
 import Synchronization
 import Threads
 
-/// One source at work: from the settings to encoded samples with their times in a ``CaptureSink``.
+/// Captures one source: from settings to encoded samples with times in a ``CaptureSink``.
 ///
-/// All tracks start at the same time T0, a whole number of nanoseconds of the clock. The work is done on threads of
-/// its own, a pipeline for each device. While it lasts, pipelines can be exchanged for others (``CaptureChanges``).
+/// All tracks start at the same time T0, a whole number of nanoseconds of the clock. Each device has a pipeline with its own thread.
+/// Pipelines can be exchanged during the capture (``CaptureChanges``).
 package final class CaptureSession: Sendable {
     /// A pipeline and its thread.
     struct Running: Sendable {
@@ -22,7 +22,7 @@ package final class CaptureSession: Sendable {
         var hasStarted = false
         /// The current settings.
         var settings: CaptureSettings
-        /// Their pipelines; one that has ended by itself stays here.
+        /// The pipelines, including those that have ended by themselves.
         var pipelines: [Running] = []
         var pipelineCount = 0
         /// The capture was stopped by a command; the session continues.
@@ -47,7 +47,7 @@ package final class CaptureSession: Sendable {
         state = Mutex(State(settings: settings))
     }
 
-    /// Opens sources and encoders, and starts the capture; when this throws, the sink is never called.
+    /// Opens sources and encoders, and starts the capture; if it throws, the sink is never called.
     ///
     /// - Precondition: it was not started before.
     package func start() throws(CaptureError) {
@@ -123,7 +123,7 @@ package final class CaptureSession: Sendable {
         var begun: [Running] = []
         state.withLock { state in
             if hub.format(of: .audio) != sound {
-                // A file of its own begins with the sound's format, and with a picture from which decoding can start.
+                // A separate file starts with the audio format, and with a picture at which decoding can start.
                 for running in state.pipelines where running.plan.kinds.contains(.video) {
                     running.output.wishes.add { $0.isKeyframeWanted = true }
                 }

@@ -9,7 +9,7 @@ package enum VideoChoice: Hashable, Sendable {
     /// The test pattern of the contract.
     case test
     case file(path: String)
-    /// A camera, by one of its names; "first" is the first there is.
+    /// A camera, by one of its names; "first" is the first one found.
     case device(String)
     /// A network camera.
     case network(RTSPURL)
@@ -23,7 +23,7 @@ package enum AudioChoice: Hashable, Sendable {
     case file(path: String)
     /// The file's sound, if it has any.
     case fileIfPresent(path: String)
-    /// A sound device, by ALSA's name; "first" is the first there is.
+    /// A sound device, by ALSA's name; "first" is the first one found.
     case device(String)
     /// A network camera's sound.
     case network(RTSPURL)
@@ -71,8 +71,8 @@ package struct CaptureSettings: Hashable, Sendable {
     package var preset: SizePreset?
     /// How a camera is to deliver its pictures; nil: as is least work.
     package var videoFormat: String?
-    /// Nil: 30 for the test pattern and for cameras, a file's own rate for a file. Less than a file's or a camera's rate
-    /// leaves pictures out; more never repeats any.
+    /// Nil: 30 for the test pattern and for cameras, a file's own rate for a file. A lower rate than a file's or a camera's drops
+    /// pictures; a higher one never repeats any.
     package var frameRate: FrameRate?
 
     /// Crop rectangle; nil for whole pictures.

@@ -19,7 +19,7 @@ package enum CaptureLossCause: Hashable, Sendable {
     case packetLoss
 }
 
-/// Samples that were due and never came to be.
+/// Samples that were due and are missing.
 package struct CaptureLoss: Hashable, Sendable {
     package var track: TrackKind
     package var cause: CaptureLossCause
@@ -48,7 +48,7 @@ package struct CaptureLoss: Hashable, Sendable {
 package struct AudioReport: Hashable, Sendable {
     /// Of each channel since the last report.
     package var levels: [AudioLevel]
-    /// How much faster the device is than it says, ppm; nil where there is no device.
+    /// Deviation of the device's sample rate, ppm; nil without a device.
     package var skewPPM: Double?
 
     package init(levels: [AudioLevel], skewPPM: Double?) {

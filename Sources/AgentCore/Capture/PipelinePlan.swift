@@ -45,7 +45,7 @@ struct PipelinePlan: Hashable, Sendable {
         }
     }
 
-    /// The device that only one can have, a camera by its node however it was named; nil: none. Looks for the camera.
+    /// A device that can be opened only once, a camera by its node under any name; nil: none. Searches the camera.
     var device: String? {
         switch source {
         case .testPicture, .testAudio, .file: return nil
@@ -79,7 +79,7 @@ struct PipelinePlan: Hashable, Sendable {
             plan.settings.videoBitrateCap = usual.videoBitrateCap
             plan.settings.orientation = usual.orientation
         }
-        // How much of it is left changes by itself, and which encoder was found.
+        // The remaining duration and the selected encoder change without a request.
         plan.settings.duration = usual.duration
         plan.settings.encoderCandidates = usual.encoderCandidates
         // Settings of the other track.

@@ -22,7 +22,7 @@ enum ChangeError: Error, Hashable {
 extension CaptureSession {
     /// How long a picture is waited for that an encoder can be changed at.
     private static let pictureMilliseconds = 3_000
-    /// How long a pipeline is given to come to its end: a driver may take its time, but this is not for ever.
+    /// Timeout for the end of a pipeline, whose driver may block.
     private static let pipelineMilliseconds = 20_000
 
     /// The steps of a change.

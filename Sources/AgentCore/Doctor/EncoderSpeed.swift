@@ -4,7 +4,7 @@ import Media
 
 /// How fast a box encodes, against how fast pictures come.
 enum EncoderSpeed {
-    /// As long as it takes to know; a slow box does not get through a second of pictures in it.
+    /// Duration of the measurement, in which a slow box encodes less than a second of pictures.
     private static let longestNanoseconds: Int64 = 2_000_000_000
     /// Maximum number of encoded pictures, after which the rate control has settled.
     private static let mostPictures: Int64 = 300

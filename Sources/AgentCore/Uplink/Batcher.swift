@@ -13,7 +13,7 @@ struct Batch: Sendable {
 
     /// Number of samples.
     var count: Int { runs.reduce(0) { $0 + $1.count } }
-    /// Whether its first picture can be decoded without others; nil: it has no pictures.
+    /// Whether decoding can start with its first picture; nil without pictures.
     var beginsDecodable: Bool? {
         runs.first { $0.track == .video }.map {
             DecodingStart.isPossible(at: $0.flags(at: 0), hasVideo: true)

@@ -13,9 +13,9 @@ struct CatchUp: Hashable, Sendable {
         var number: UInt64
     }
 
-    /// A shorter outage is not worth a line, unless there is much to send: a collector that is started again takes as long.
+    /// A shorter outage with a small backlog is not logged: a restart of the collector takes as long.
     static let shortestOutageNanoseconds: Int64 = 2_000_000_000
-    /// That much is from before an agent's start, or from a fast source: worth a line however short the outage was.
+    /// A larger backlog, from before an agent's start or of a fast source, is always logged.
     static let muchBytes = 1_000_000
     /// A smaller backlog is normal: a fragment and its commit.
     static let toleranceNanoseconds: Int64 = 3_000_000_000
@@ -43,7 +43,7 @@ struct CatchUp: Hashable, Sendable {
         switch state {
         case .none: state = .away(since: now)
         case .away: break
-        // It was never over.
+        // The outage continues.
         case .behind(let way): state = .away(since: way.beganNanoseconds - way.outageNanoseconds)
         }
     }
@@ -65,11 +65,11 @@ struct CatchUp: Hashable, Sendable {
                 goal: newest, goalNanoseconds: now))
     }
 
-    /// Looks how far it is.
+    /// Checks the progress.
     /// - Parameters:
-    ///   - newest: the newest record there is.
-    ///   - isPersisted: whether the collector has a record on disk.
-    /// - Returns: a line for the log when everything has been sent.
+    ///   - newest: the newest record.
+    ///   - isPersisted: whether the collector has persisted a record.
+    /// - Returns: a log line when the backlog is persisted.
     mutating func look(
         newest: Goal, keptBytes: Int, now: Int64, isPersisted: (Goal) -> Bool
     ) -> String? {

@@ -1,17 +1,17 @@
 import Media
 import Wire
 
-/// To which of several collectors a source is sent.
+/// Selects one of several collectors for a source.
 ///
-/// Each source has an order of its own among the collectors (``RendezvousOrder``). It stays with one until that one is silent for
-/// three seconds, or says that it cannot record; then the next in the order has its turn, after the last the first. It never goes
-/// back by itself. A value: time comes in with each call, and the jitter is drawn from the source's name.
+/// Each source has its own order of collectors (``RendezvousOrder``). It stays with one until that one is silent for three seconds,
+/// or states that it cannot record; then it switches to the next in the order, cyclically. It never returns without such a reason. A
+/// value: calls pass the time, and jitter is derived from the source's name.
 struct CollectorChoice: Hashable, Sendable {
     /// Nothing was heard for this long, no acknowledgement and no answer of the clock: the next collector has its turn.
     static let silenceNanoseconds: Int64 = 3_000_000_000
     /// Sources that lose a collector together look for another one spread over this time.
     static let jitterNanoseconds: Int64 = 1_000_000_000
-    /// A collector that is heard but takes no records for this long is of no use.
+    /// A collector that responds but accepts no records for this long is left.
     static let uselessNanoseconds: Int64 = 15_000_000_000
 
     /// In the source's order; at least one.
@@ -42,7 +42,7 @@ struct CollectorChoice: Hashable, Sendable {
     /// Something was heard of the present collector.
     mutating func heard(now: Int64) { heardNanoseconds = max(heardNanoseconds ?? now, now) }
 
-    /// The present collector takes records.
+    /// The present collector accepts records.
     mutating func isUseful(now: Int64) { usefulNanoseconds = now }
 
     /// Why the next one is to have its turn; nil: it is not.

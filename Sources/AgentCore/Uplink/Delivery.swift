@@ -68,10 +68,10 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     private let settings: UplinkSettings
     private let epoch: EpochID
     private let makeIdentity: @Sendable () -> SpoolID
-    /// Opens the spool's directory, where that could not be done at the start; nil: there is none, or it is open.
+    /// Opens the spool's directory if that failed at the start; nil without a directory, or once it is open.
     private var openDisk: (@Sendable () throws(SpoolError) -> SpoolSet)?
     private var log: RecordLog
-    /// The first is connected, the last is written; never empty.
+    /// The first one is connected, the last one is written; never empty.
     private var senders: [Sender] = []
     /// Senders whose records are all persisted, and not all released, oldest first.
     private var setAside: [Sender] = []
@@ -163,11 +163,11 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     var unreleasedRecords: UInt64 {
         (senders + setAside).reduce(0) { $0 + $1.link.unreleasedRecords }
     }
-    /// When records that wait for others are to be sent; nil: none wait.
+    /// When queued records are due; nil without any.
     var sendDueNanoseconds: Int64? {
         [senders[0].link, mirrorLink].compactMap { $0?.sendDueNanoseconds }.min()
     }
-    /// Whether the collector takes several records in one message.
+    /// Whether the collector accepts several records in one message.
     var takesSeveralRecords: Bool { senders[0].link.takesSeveralRecords }
     /// The delay that live viewers request; nil without viewers.
     var watchNanoseconds: Int64? {
@@ -175,7 +175,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     }
     /// The endpoint of the collector to connect to.
     var endpoint: String { choice.present }
-    /// Whether there is another one to go to.
+    /// Whether there are several collectors.
     var hasOtherCollectors: Bool { settings.collectors.count > 1 }
     var term: UInt64 { note.term }
     /// Why the source is not sent to the collector before; nil: there was none since the start.
@@ -191,7 +191,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     }
     /// All kept records are on disk.
     var isOnDisk: Bool { (senders + setAside).allSatisfy { $0.place.medium == .disk } }
-    /// The spool's directory; nil while there is none.
+    /// The spool's directory; nil if there is none.
     var storage: (any SpoolStorage)? { log.disk?.storage }
 
     // MARK: Source
@@ -542,7 +542,7 @@ extension Delivery {
         hasToReconnect = hasToReconnect || senders.count == 1
     }
 
-    /// No more records go to the last sender; one that never had any, and is not connected, is not worth a connection.
+    /// The last sender gets no more records; one without records that is not connected is removed.
     private mutating func retireLast() {
         let last = senders.count - 1
         senders[last].link.retire()
@@ -567,7 +567,7 @@ extension Delivery {
         return [.reconnect(afterMilliseconds: 0)]
     }
 
-    /// Lets the next sender connect, where of the connected one only releases are awaited.
+    /// Connects the next sender if the connected one waits only for releases.
     private mutating func setAsideIfPersisted(now: Int64) -> [Action] {
         guard senders.count > 1, senders[0].link.isFlowing, senders[0].link.isPersisted,
             senders[0].link.unreleasedRecords > 0
@@ -661,7 +661,7 @@ extension Delivery {
         writeNote()
     }
 
-    /// The present connection has ended for good where the collector has said so and there is another one.
+    /// Switches to another collector if the present one has ended the connection for good.
     private mutating func leaveIfTold(_ actions: [Action], now: Int64) -> [Action] {
         guard let reason = senders[0].link.takeDeparture(), choice.hasOthers else {
             return actions
@@ -750,7 +750,7 @@ extension ReportedExchange {
 // MARK: - Records
 
 extension Delivery {
-    /// Numbers a record, writes it, and only then lets the link have it.
+    /// Numbers a record, writes it, and then passes it to the link.
     private mutating func keep(
         now: Int64, _ make: (RecordNumber) -> KeptRecord<Payload>
     ) -> [Action] {
@@ -834,7 +834,7 @@ extension Delivery {
     private mutating func fetch(_ number: UInt64, now: Int64) -> [Action] {
         let (records, formats) = log.content(
             of: senders[0].place, number...number, as: Payload.self)
-        // Nothing to go on with would be asked for again, for ever.
+        // Without the record, it would be requested again forever.
         guard records.first?.sequences.contains(number) ?? false else { return [] }
         return senders[0].link.loaded(
             records, formats: formats ?? log.formats, of: 0, now: now)

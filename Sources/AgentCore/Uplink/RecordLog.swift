@@ -8,8 +8,8 @@ import Wire
 /// A value without threads, sockets and clocks. It has spools, each with an identity and numbers, in two volumes: the disk, and
 /// memory if there is no disk or it has failed. A full volume deletes records in this order:
 ///
-/// 1. files with records that all required collectors have persisted; 2. the oldest groups of pictures that no collector can have,
-/// each replaced by a gap with the number of samples.
+/// 1. files with records that all required collectors have persisted;
+/// 2. the oldest groups of pictures that no collector can have, each replaced by a gap with the number of samples.
 struct RecordLog: Sendable {
     enum Medium: Hashable, Sendable { case disk, memory }
 
@@ -63,9 +63,9 @@ struct RecordLog: Sendable {
     private var notices: [LinkLog] = []
 
     /// - Parameters:
-    ///   - disk: the spools there; nil: there is none, or it cannot be used yet.
-    ///   - memoryLimitBytes: of the records in memory, with those that are sent next.
-    ///   - formats: those in force at the first record.
+    ///   - disk: the spools on disk; nil without a usable disk.
+    ///   - memoryLimitBytes: limit of records in memory, including the next ones to send.
+    ///   - formats: the formats at the first record.
     init(disk: SpoolSet?, memoryLimitBytes: Int, formats: [TrackFormat]) {
         self.formats = formats
         self.memoryLimitBytes = memoryLimitBytes
@@ -204,7 +204,7 @@ struct RecordLog: Sendable {
         return nil
     }
 
-    /// Deletes it: there is no record any more that it is about.
+    /// Deletes the note, whose records are all gone.
     mutating func removeCollectorNote() {
         do throws(SpoolError) {
             try disk?.removeNote()

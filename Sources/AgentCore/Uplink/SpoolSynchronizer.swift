@@ -3,7 +3,7 @@ import Spooling
 import Synchronization
 import Threads
 
-/// Synchronises a spool's files on a thread of its own: on an SD card that takes seconds, in which the uplink must go on.
+/// Synchronises a spool's files on a separate thread, because it takes seconds on an SD card.
 final class SpoolSynchronizer: Sendable {
     private struct State {
         var names: [String] = []

@@ -9,9 +9,9 @@ import Synchronization
 import Threads
 package import Wire
 
-/// Sends one source to the collector, and keeps it until the collector has it on disk.
+/// Sends one source to the collector, and keeps its samples until they are persisted there.
 ///
-/// Any thread may offer samples; it never blocks. One thread of the uplink's own drives the protocol and owns the sockets.
+/// Any thread may offer samples, which never blocks. The uplink's thread runs the protocol and owns the sockets.
 package final class Uplink: Sendable {
     /// Samples and events of the capture since the uplink's thread last took them.
     struct Inbox {
@@ -213,7 +213,7 @@ package final class Uplink: Sendable {
         if isReady { wakeUp.signal() }
     }
 
-    /// Something that never became a sample.
+    /// Adds a loss.
     package func offer(_ loss: Loss) { add(.loss(loss)) }
 
     /// How the sound does, for the next heartbeat.
@@ -225,11 +225,11 @@ package final class Uplink: Sendable {
     /// The source is complete.
     package func finish(_ reason: String) {
         add(.goodbye(reason)) { $0.hasEnded = true }
-        // A source that never began has nothing to say goodbye to.
+        // A source without samples needs no Goodbye.
         if !inbox.withLock({ $0.hasBegun }) { ended.signal() }
     }
 
-    /// Waits until everything is durable at the collector, or can never be. Blocks.
+    /// Waits until everything is persisted, or cannot be. Blocks.
     package func wait() -> UplinkOutcome {
         ended.wait()
         ended.signal()
@@ -270,7 +270,7 @@ package final class Uplink: Sendable {
         }
     }
 
-    /// When the batch that is being collected is due; nil: there is none.
+    /// When the current batch is due; nil without one.
     var batchDueNanoseconds: Int64? { inbox.withLock { $0.batcher.dueNanoseconds } }
 
     /// How the sound does, if that is news.

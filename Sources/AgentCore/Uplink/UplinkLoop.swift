@@ -43,7 +43,7 @@ struct UplinkLoop: ~Copyable {
         synchronizer = delivery.storage.map { SpoolSynchronizer($0) }
     }
 
-    /// Runs until everything is durable, or can never be.
+    /// Runs until everything is persisted, or cannot be.
     mutating func run() -> UplinkOutcome {
         defer { synchronizer?.stop() }
         var present = first
@@ -290,7 +290,7 @@ extension UplinkLoop {
                     delivery.mirrorHeard(now: now)
                 }
             case .disconnected:
-                // Before the first success libzmq tries again by itself.
+                // libzmq retries the first connection by itself.
                 if case .connecting = lane.phase { continue }
                 // Messages before the disconnection may acknowledge records.
                 try takeMessages(lane)

@@ -10,7 +10,7 @@ package struct UplinkSettings: Hashable, Sendable {
     package var agentName: String
     /// Name and version, sent to the collector.
     package var software: String
-    /// How long samples wait for others.
+    /// Batching of samples and records.
     package var batch: BatchLength
     /// Memory limit while the collector is unavailable, without a spool or after its failure.
     package var memoryLimitBytes: Int
@@ -22,7 +22,7 @@ package struct UplinkSettings: Hashable, Sendable {
     package var spool: SpoolSettings?
     /// Where people on the box give commands, a Unix socket; nil: nowhere.
     package var controlPath: String?
-    /// How long to go on sending once the agent is to end, or the source has ended and there is no collector.
+    /// Time limit for sending after a stop, or after the source's end without a collector.
     package var linger = UplinkSettings.defaultLinger
 
     /// Shorter than the service manager's timeout (`TimeoutStopSec=30`).
@@ -58,7 +58,7 @@ package struct UplinkSettings: Hashable, Sendable {
     }
 }
 
-/// How long samples wait for others before they become a record, and records before they are sent.
+/// How long samples are gathered into a record, and records into a message.
 package enum BatchLength: Hashable, Sendable {
     /// Records of 100 ms, batched for half a second while there are no viewers. With viewers, records have the requested length and
     /// are sent immediately. Records in memory only are not batched.
@@ -69,7 +69,7 @@ package enum BatchLength: Hashable, Sendable {
     /// Record length without viewers: with unsynchronised records, the loss if the box crashes.
     private static let usual = Duration.milliseconds(100)
 
-    /// Whether records may wait for others.
+    /// Whether records are batched.
     var gathers: Bool { self == .automatic }
 
     /// Time for which samples are gathered into a record.

@@ -153,7 +153,7 @@ package final class PostgreSQLDatabase: Sendable {
 
     private func connect() throws(ArchiveError) -> PostgreSQLConnection {
         let longest = longestPause
-        // Meanwhile, others get the previous error.
+        // During the attempt, other callers get the previous error.
         state.withLock { state in state.failure?.until = .now + longest }
         do throws(ArchiveError) {
             let connection = try open()

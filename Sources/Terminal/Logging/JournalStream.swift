@@ -1,6 +1,6 @@
 import Glibc
 
-/// Whether what is written goes to the systemd journal (systemd.exec(5), `JOURNAL_STREAM`).
+/// Whether a descriptor is connected to the systemd journal (systemd.exec(5), `JOURNAL_STREAM`).
 package struct JournalStream: Hashable, Sendable {
     let device: UInt64
     let inode: UInt64

@@ -8,7 +8,7 @@ package struct LogEntry: Sendable {
     package var nanoseconds: Int64
     package var level: Logger.Level
     package var message: String
-    /// Names of what it is about: source, session, agent, address.
+    /// Names of its subjects: source, session, agent, address.
     package var metadata: [String: String]
 
     /// - Parameter nanoseconds: since 1970, UTC.
@@ -65,7 +65,7 @@ package struct LogEntry: Sendable {
 
     /// `{"time":"2026-11-20T09:40:01.123456Z","level":"info","message":"recording …","agent":"box7","source":"camera1"}`
     ///
-    /// The time is UTC (RFC 3339 §5.6). What the line is about follows by name; a name that the line has itself gets a low line behind it.
+    /// The time is UTC (RFC 3339 §5.6). Subjects follow by name; a name that the line itself uses gets an underscore as suffix.
     package var json: String {
         let instant = "\(time.date)T\(time.clock).\(fraction(digits: 6))Z"
         var bytes = Array("{\"time\":\"\(instant)\",\"level\":\"\(level.rawValue)\"".utf8)

@@ -11,7 +11,7 @@ package struct LogFormatOptions: ParsableArguments {
     package init() {}
 }
 
-/// What a program logs, and how: the same options in each of them.
+/// Options of logging, which are the same in each program.
 package struct LogOptions: ParsableArguments {
     @OptionGroup package var format: LogFormatOptions
 

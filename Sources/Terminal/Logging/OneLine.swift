@@ -1,6 +1,6 @@
 import JSON
 
-/// `text` with everything that could forge or break a line made visible: what peers say ends up in logs.
+/// `text` with all characters escaped that could forge or break a log line, for text from peers.
 package func oneLine(_ text: String) -> String {
     guard text.unicodeScalars.contains(where: \.breaksLine) else { return text }
     return text.unicodeScalars.reduce(into: "") { result, scalar in

@@ -11,7 +11,7 @@ struct AccountAPI {
     private static let maximumBodyBytes = 8 << 10
 
     let access: Access
-    /// The file of accounts; nil: there is none.
+    /// The file of accounts; nil without accounts.
     let users: UserFile?
     let links: LinkStore
     let site: ViewerSite

@@ -9,7 +9,7 @@ import NIOCore
 import Recordings
 import Terminal
 
-/// Exports as jobs: asked for, followed, downloaded, cancelled.
+/// Export jobs: create, follow, download, cancel.
 struct ExportsAPI {
     private static let maximumBodyBytes = 16 << 10
     private static let maximumSources = 16

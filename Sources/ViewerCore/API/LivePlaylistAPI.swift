@@ -37,7 +37,7 @@ struct LivePlaylistAPI {
             body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
     }
 
-    /// A source that was never heard of has no stream to wait for.
+    /// The stream of a source; fails for a source without media, instead of waiting.
     private func stream(_ source: String) async throws -> LiveStream {
         if let known = await streams.known(source, now: Self.now()) { return known }
         if history.knows(source) == false {

@@ -10,7 +10,7 @@ import Recordings
 
 /// Media of one source: a range as one MP4, and single pictures.
 struct MediaAPI {
-    /// From a thumbnail to the largest picture that there is.
+    /// From thumbnails to full size.
     private static let widths = 16...8_192
     /// Files in one archive: as many as a page shows at once.
     private static let maximumFiles = 16
@@ -91,7 +91,7 @@ struct MediaAPI {
     private struct Clip {
         var movie: MovieReading
         var zero: UTCTime
-        /// As they were asked for.
+        /// As requested.
         var fromNanoseconds: Int64?
         var untilNanoseconds: Int64?
 
@@ -106,8 +106,8 @@ struct MediaAPI {
         }
     }
 
-    /// The range that a query names.
-    /// - Throws: 404 with the cause where there is nothing in it.
+    /// The range of a query.
+    /// - Throws: 404 with the cause if nothing is recorded in it.
     private func clip(
         of name: String, in session: String, _ query: RequestQuery, for owner: WorkOwner
     ) async throws -> Clip {

@@ -12,7 +12,7 @@ import Wire
 
 /// Changes by operators, to sessions and to captures of agents. The collector performs them; the log names the account.
 struct OperatorAPI {
-    /// The collector's socket takes twice as much.
+    /// Half of the limit of the collector's socket.
     private static let maximumBodyBytes = 32 << 10
 
     let site: ViewerSite

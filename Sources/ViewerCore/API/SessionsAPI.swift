@@ -10,7 +10,7 @@ import Terminal
 
 /// Sessions as JSON: lists, details, segments, gaps and coverage.
 struct SessionsAPI {
-    /// Sessions in one answer unless asked for fewer.
+    /// Default number of sessions in a response.
     private static let pageSize = 100
     private static let maximumPageSize = 1_000
     /// Default: the width of a screen.

@@ -45,7 +45,7 @@ struct ExportJob: Sendable {
     var sizeBytes: Int64 = 0
     /// Why it failed, in one line.
     var failure: String?
-    /// Monotonic, nanoseconds: when it was asked for, or ended.
+    /// When it was created, or ended; monotonic, nanoseconds.
     var sinceNanoseconds: Int64
 
     /// Nothing more happens to it.

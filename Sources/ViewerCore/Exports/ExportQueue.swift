@@ -25,7 +25,7 @@ final class ExportQueue: Sendable {
     /// Minimum free space on the disk of exports.
     static let reserveBytes: UInt64 = 2_000_000_000
     private static let namePrefix = "export-"
-    /// An export looks between pieces whether it is to end: longer, it takes only where a disk does not answer.
+    /// Exports check for cancellation between pieces: they take longer only if a disk hangs.
     private static let stopSeconds = 5.0
 
     /// Result of requesting an export.
@@ -38,7 +38,7 @@ final class ExportQueue: Sendable {
     }
 
     private struct State {
-        /// In the order in which they were asked for.
+        /// In the order of creation.
         var jobs: [ExportJob] = []
         var isRunning = false
         var running: (id: String, control: WorkControl)?
@@ -70,8 +70,8 @@ final class ExportQueue: Sendable {
     private let changed: @Sendable (ExportJob) -> Void
 
     /// - Parameters:
-    ///   - directory: where files are made; it is made when it is needed, and then removed in the end.
-    ///   - work: ``ExportWork``; tests have others.
+    ///   - directory: of export files; created when needed, and removed at the end.
+    ///   - work: ``ExportWork``; replaced in tests.
     init(
         directory: String, logger: Logger, reserveBytes: UInt64 = ExportQueue.reserveBytes,
         work: @escaping Work, changed: @escaping @Sendable (ExportJob) -> Void
@@ -87,7 +87,7 @@ final class ExportQueue: Sendable {
 
     func job(_ id: String) -> ExportJob? { state.withLock { $0.jobs.first { $0.id == id } } }
 
-    /// Where a job's file is, whatever its type.
+    /// Path of a job's file of any type.
     func path(_ id: String) -> String { "\(directory)/\(Self.namePrefix)\(id)" }
 
     /// Adds a job.
@@ -116,8 +116,8 @@ final class ExportQueue: Sendable {
         return answer
     }
 
-    /// Ends a job, or forgets one that has ended, with its file.
-    /// - Returns: false: there is none.
+    /// Cancels a job, or removes a finished one with its file.
+    /// - Returns: false if it does not exist.
     func remove(_ id: String) -> Bool {
         let job = state.withLock { state -> ExportJob? in
             guard let place = state.jobs.firstIndex(where: { $0.id == id }) else { return nil }
@@ -215,7 +215,7 @@ final class ExportQueue: Sendable {
                 ended.state = .done
                 ended.fraction = 1
             } catch {
-                // Whatever it was that noticed first: the export, its encoder or its file.
+                // Either the export, its encoder or its file has failed first.
                 let isFull = state.withLock(\.isFull)
                 if control.cancellation.isCancelled {
                     ended.state = isFull ? .failed : .cancelled
@@ -240,7 +240,7 @@ final class ExportQueue: Sendable {
         }
     }
 
-    /// The next job, which runs from now on; nil: there is none, and the thread ends.
+    /// Starts and returns the next job; nil at the end of the thread.
     private func next() -> (ExportJob, WorkControl)? {
         state.withLock { state in
             guard !state.isStopping, let place = state.next() else {

@@ -1,6 +1,6 @@
 import Media
 
-/// How many bits a second a playlist takes (RFC 8216 §4.3.4.2).
+/// Bit rates of a playlist (RFC 8216 §4.3.4.2).
 package struct Bandwidth: Hashable, Sendable {
     /// Media of one piece: a segment, or a file.
     package struct Piece: Hashable, Sendable {

@@ -123,10 +123,10 @@ struct GapDateRanges: Sendable {
     /// Lines of the ledger that were taken in.
     private var lines = 0
 
-    /// Takes in those gaps that are new.
+    /// Adds new gaps.
     /// - Parameters:
-    ///   - gaps: all that the ledger has; it is only appended to.
-    ///   - isComplete: no more gaps will come. Otherwise some room is kept for them.
+    ///   - gaps: all gaps of the ledger, which is only appended to.
+    ///   - isComplete: no more gaps will follow; otherwise, space is reserved for them.
     mutating func take(_ gaps: [RecordedGap], isComplete: Bool) {
         guard gaps.count != lines else { return }
         lines = gaps.count

@@ -1,12 +1,10 @@
 import Media
 
-/// When a new media segment begins at a keyframe: groups of pictures are joined until a segment is about ``targetNanoseconds``
-/// long.
+/// Decides when a new media segment starts at a keyframe: groups of pictures are joined to segments of about ``targetNanoseconds``.
 ///
-/// The decision is made at the keyframe, before the length of the group that begins there is known. The group is expected to be
-/// as long as those before it: as the last one, or as longer ones, which are forgotten by and by. So a keyframe out of turn
-/// does not make a segment too long, and a segment exceeds the target by more than the tolerance only where a group is longer
-/// than expected.
+/// The decision is made at the keyframe, when the length of its group is unknown. It is expected to be that of the last group, or of
+/// longer ones before, whose weight decays. So an additional keyframe does not make a segment too long, and a segment exceeds the
+/// target by more than the tolerance only if a group is longer than expected.
 struct GroupJoining: Hashable, Sendable {
     /// Of the expected length, this part is forgotten with each shorter group.
     private static let forgottenShare: Int64 = 8

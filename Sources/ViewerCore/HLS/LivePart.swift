@@ -66,7 +66,7 @@ package enum LiveResource: Hashable, Sendable {
         }
     }
 
-    /// - Parameter name: the last segment of the URI's path. Each resource has one name: `07.mp4` is none.
+    /// - Parameter name: the last component of the URI's path. Each resource has exactly one name: `07.mp4` is invalid.
     package init?(_ name: String) {
         let pieces = name.split(separator: ".", omittingEmptySubsequences: false).map(String.init)
         switch pieces.count {

@@ -10,7 +10,7 @@ import Media
 package struct LivePlaylist: Sendable {
     /// The protocol version: `EXT-X-SKIP` needs 9 (draft-pantos-hls-rfc8216bis §8).
     package static let version = 9
-    /// Most segments, however short they are. A source that is interrupted all the time makes short ones.
+    /// Limit of segments, which a source with frequent interruptions reaches.
     package static let maximumSegments = 200
 
     package let timing: LiveTiming
@@ -71,7 +71,7 @@ package struct LivePlaylist: Sendable {
         departed.first?.sequence ?? segments.first?.sequence ?? nextName.sequence
     }
 
-    /// Bit rates of the segments that are listed; nil: there is none.
+    /// Bit rates of the listed segments; nil without any.
     package var bandwidth: Bandwidth? {
         let pieces = segments.map {
             Bandwidth.Piece(

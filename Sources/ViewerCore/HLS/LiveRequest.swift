@@ -18,7 +18,7 @@ package struct LiveRequest: Hashable, Sendable {
         self.skipsOldSegments = skipsOldSegments
     }
 
-    /// Reads the values of the query parameters `_HLS_msn`, `_HLS_part` and `_HLS_skip`; nil: there is none.
+    /// Parses the query parameters `_HLS_msn`, `_HLS_part` and `_HLS_skip`; nil: missing.
     package init(msn: String?, part: String?, skip: String?) throws(Malformed) {
         if let msn { sequence = try Self.number(msn, "_HLS_msn") }
         if let part { self.part = Int(clamping: try Self.number(part, "_HLS_part")) }

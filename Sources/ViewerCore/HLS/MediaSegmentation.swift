@@ -93,7 +93,7 @@ package struct MediaSegmentation: Sendable {
 
 /// The division of one file.
 private struct FileSegmentation: Sendable {
-    /// A duration has to be positive, whatever times a damaged file says.
+    /// A duration must be positive, also with the times of a damaged file.
     private static let minimumNanoseconds: Int64 = 1_000_000
 
     private(set) var isFinished = false

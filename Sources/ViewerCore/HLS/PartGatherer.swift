@@ -77,8 +77,7 @@ package struct PartGatherer<Payload: Sendable>: Sendable {
     private var nextName: PartAddress
     private var hasBegun = false
 
-    /// - Parameter firstSequence: media sequence number of the first segment. A server that is started again takes a greater
-    ///   one than before.
+    /// - Parameter firstSequence: media sequence number of the first segment, which must be greater after a restart of the server.
     package init(_ timing: LiveTiming, firstSequence: UInt64 = 0) {
         self.timing = timing
         joining = GroupJoining(targetNanoseconds: timing.targetNanoseconds)
@@ -86,8 +85,8 @@ package struct PartGatherer<Payload: Sendable>: Sendable {
         nextName = PartAddress(sequence: firstSequence, part: 0)
     }
 
-    /// Takes in the next unit.
-    /// - Returns: the parts that are complete with it: none, one or two.
+    /// Adds the next unit.
+    /// - Returns: the parts that it completes: none, one or two.
     package mutating func append(_ unit: LiveUnit<Payload>) -> [GatheredPart<Payload>] {
         guard let open = segment else {
             guard unit.isIndependent else {

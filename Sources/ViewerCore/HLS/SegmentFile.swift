@@ -14,8 +14,8 @@ package struct SegmentFile: Hashable, Sendable {
     package var revision: UInt32
     /// How its tracks are coded.
     package var formats: [TrackFormat]
-    /// Of its media initialization section. Said in the playlist, because FFmpeg 5.1 keeps the end of the byte range before on a connection
-    /// that it uses again, and waits for bytes that never come. Nil: not known.
+    /// Size of its initialization segment; nil if unknown. It is in the playlist, because FFmpeg 5.1 keeps the end of the previous
+    /// byte range on a reused connection, and would wait for bytes that are never sent.
     package var initializationBytes: Int64?
 
     package init(
@@ -40,7 +40,7 @@ package struct SegmentFile: Hashable, Sendable {
     /// The URI of its media initialization section (RFC 8216 §3.3), relative to the playlist.
     package var initializationURI: String { "\(pathSegment(name)).init.mp4" }
 
-    /// The URI of its media, relative to the playlist. Each revision has its own, so caches may keep every byte for ever.
+    /// The URI of its media, relative to the playlist. It contains the revision, so responses are immutable.
     package var mediaURI: String {
         guard revision != 0 else { return "\(pathSegment(name)).mp4" }
         let digits = String(revision, radix: 16)

@@ -6,15 +6,14 @@ import Glibc
 import HTTPTypes
 import Synchronization
 
-/// Which links were made by whom, and which of them have ended before their time: `links.json` in the viewer's state directory. Any thread may
-/// call; calls block.
+/// The links of each account, and the revoked ones: `links.json` in the viewer's state directory. Any thread may call; calls block.
 ///
-/// A link is valid by its signature; this file says which are not any more. While it cannot be read, no link opens.
+/// A link is valid by its signature, unless this file revokes it. While the file is unreadable, no link is valid.
 final class LinkStore: Sendable {
     static let fileName = "links.json"
     static let maximumOfOwner = 200
     static let maximumLinks = 5_000
-    /// Five thousand links with long addresses are larger: then there is room for fewer.
+    /// Fewer links fit if their addresses are long.
     static let maximumBytes = 4 << 20
     /// The file is looked at once a second.
     private static let lookNanoseconds: Int64 = 1_000_000_000
@@ -40,8 +39,8 @@ final class LinkStore: Sendable {
     private let state = Mutex(State())
 
     /// - Parameters:
-    ///   - directory: nil: links are made and not kept.
-    ///   - report: takes lines for the log; called on any thread.
+    ///   - directory: nil: links are not stored.
+    ///   - report: receives log lines; called on any thread.
     init(directory: String?, report: @escaping @Sendable (String) -> Void) {
         self.directory = directory
         self.report = report

@@ -15,7 +15,7 @@ struct MadeLink: Codable, Hashable, Sendable {
     var hasEnded: Bool
 
     /// The identifier of a link.
-    /// - Parameter address: path and query with the signature, as they are asked for.
+    /// - Parameter address: path and query with the signature.
     static func id(of address: String) -> String {
         String(Digest(of: Array(address.utf8)).description.prefix(16))
     }

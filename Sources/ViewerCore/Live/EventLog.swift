@@ -120,7 +120,7 @@ final class EventLog: Sendable {
         /// Events up to a number are not there any more.
         fileprivate func lose(upTo number: UInt64) { state.withLock { $0.lost = number } }
 
-        /// The events since the last call; waits for one. There is one at least each second: a beat.
+        /// The events since the last call; waits for one. At least one event follows each second: a heartbeat.
         func next() async -> [Event] {
             await withCheckedContinuation { continuation in
                 let events = state.withLock { state -> [Event]? in
@@ -220,7 +220,7 @@ final class EventLog: Sendable {
         for listener in state.listeners.values { listener.take(event) }
     }
 
-    /// Takes an event of a feed (`proto/json/schema.json`, "event").
+    /// Adds an event of a feed (`proto/json/schema.json`, "event").
     func take(feed json: [UInt8]) {
         struct Head: Decodable {
             var type: String

@@ -34,8 +34,8 @@ final class FeedSubscriber: Sendable {
     private let refusal = Mutex<String?>(nil)
 
     /// - Parameters:
-    ///   - endpoint: `ipc://…` or `tcp://…`; nil: there is no feed.
-    ///   - security: with which keys to connect.
+    ///   - endpoint: `ipc://…` or `tcp://…`; nil without a feed.
+    ///   - security: keys of the connection.
     init(
         _ endpoint: String?, security: SocketSecurity, hub: LiveHub, log: EventLog,
         history: StatusHistory, logger: Logger
@@ -103,7 +103,7 @@ final class FeedSubscriber: Sendable {
         _ = poller.add(monitor)
         let token = poller.add(descriptor: wakeUp.descriptor)
         var subscribed: Set<[UInt8]> = []
-        // Whatever changes them wakes this thread.
+        // Changes wake this thread.
         var haveChanged = true
         var nextBeat = SystemClock.monotonic.nowNanoseconds
         while !isStopping.load(ordering: .acquiring) {
@@ -135,8 +135,8 @@ final class FeedSubscriber: Sendable {
         }
     }
 
-    /// Says why the collector does not admit this viewer: once, until it does or the reason is another.
-    /// - Throws: ``Refused`` when libzmq does not try again by itself.
+    /// Logs why the collector refuses this viewer, once per reason.
+    /// - Throws: ``Refused`` if libzmq does not reconnect by itself.
     private func tell(of monitor: borrowing ConnectionMonitor) throws {
         while let event = try monitor.nextEvent() {
             switch event {

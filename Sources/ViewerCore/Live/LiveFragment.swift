@@ -80,7 +80,7 @@ struct LiveFragment: Sendable {
 /// Why a message of a feed cannot be shown.
 enum LiveError: Error, Hashable {
     case malformed
-    /// Its samples lie before the session's zero: they are there to be decoded, and never shown.
+    /// Its samples precede the session's zero: they are decoded, and not shown.
     case beforeZero
 }
 

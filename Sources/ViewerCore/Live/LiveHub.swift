@@ -8,7 +8,7 @@ import Wire
 /// A source is subscribed to while it has viewers, and for some minutes after. Its last group of pictures is cached during that time,
 /// so that a new viewer sees a picture at once.
 final class LiveHub: Sendable {
-    /// Each is a connection with a queue of its own.
+    /// Each has a connection and a queue.
     static let maximumWatchers = 500
     /// Limit per account, which leaves places for others. Not applied without accounts.
     static let maximumWatchersOfAccount = 100
@@ -202,7 +202,7 @@ final class LiveHub: Sendable {
         listener.withLock { $0.changed }()
     }
 
-    /// Takes a message of the feed.
+    /// Processes a message of the feed.
     func take(_ samples: FeedSamples, media: [UInt8], now: Int64) {
         let isNew = state.withLock { state -> Bool in
             let watchers = state.watchers.values.filter { $0.wants(samples.source) }
@@ -229,7 +229,7 @@ final class LiveHub: Sendable {
                         format: format, begin: begin, number: 0, heardNanoseconds: now)
                     for watcher in watchers { watcher.take(begin) }
                 } catch {
-                    // A format that no player takes.
+                    // No player supports the format.
                     return false
                 }
             }

@@ -15,7 +15,7 @@ actor LiveStream {
     /// Response to a request for media.
     enum Media: Sendable {
         case bytes([UInt8])
-        /// It has never been there, or not any more.
+        /// It does not exist, or was removed.
         case gone
     }
 
@@ -27,7 +27,7 @@ actor LiveStream {
         didSet { if playlist != nil { begun.store(true, ordering: .relaxed) } }
     }
     private let begun = Atomic(false)
-    /// The source has sent something. Of one that does not exist, nothing ever comes.
+    /// The source has sent media. A source that does not exist never does.
     nonisolated var hasBegun: Bool { begun.load(ordering: .relaxed) }
     private var format: LiveFormat?
     private var initializations: [Int: [UInt8]] = [:]
@@ -40,7 +40,7 @@ actor LiveStream {
     private var soundAlone: [UInt8] = []
     private static let maximumSoundBytes = 1 << 20
     private var hasEnded = false
-    /// When something was asked for last, monotonic, nanoseconds.
+    /// Time of the last request, monotonic, nanoseconds.
     private var askedNanoseconds: Int64
 
     private let place: LiveStreamMemory.Place
@@ -87,7 +87,7 @@ actor LiveStream {
             + parts.values.reduce(0) { $0 + $1.bytes.count }
     }
 
-    /// There is no room for it any more.
+    /// Removes all media, for lack of memory.
     private func forgetAll() {
         playlist = nil
         parts = [:]

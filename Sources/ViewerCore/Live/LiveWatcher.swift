@@ -7,7 +7,7 @@ final class LiveWatcher: Sendable {
     /// A second of sixteen cameras.
     static let capacityBytes = 8 << 20
 
-    /// Frames that wait, however small: minutes of sixteen cameras.
+    /// Limit of queued frames of any size: minutes of sixteen cameras.
     private static let maximumFrames = 20_000
 
     /// Identifies a frame without media.
@@ -55,7 +55,7 @@ final class LiveWatcher: Sendable {
         state.withLock { _ = $0.gates[source, default: KeyframeGate()].skip() }
     }
 
-    /// Takes a frame of a source that it wants, or one of none.
+    /// Queues a frame of a watched source, or one without a source.
     func take(_ frame: LiveFrame) {
         let woken = state.withLock {
             state -> (CheckedContinuation<[LiveFrame], Never>, [LiveFrame])? in

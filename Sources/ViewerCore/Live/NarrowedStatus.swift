@@ -4,7 +4,7 @@ import Synchronization
 
 /// A status without the sources that some accounts may not see, computed once per set of rights. Any thread may call.
 final class NarrowedStatus: Sendable {
-    /// Rights whose text is kept: more than there are kinds of accounts at most sites. For others, it is made for each listener.
+    /// Cache size: more than the kinds of accounts at most sites. Others are computed for each client.
     static let maximumTexts = 64
 
     /// - Returns: one line; nil if the status cannot be parsed.

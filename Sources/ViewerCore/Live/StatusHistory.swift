@@ -11,7 +11,7 @@ final class StatusHistory: Sendable {
     static let steps = 240
     /// As many as a status has.
     static let maximumSources = 512
-    /// A status is read at most so often: that of 64 sources takes a millisecond.
+    /// Minimum interval of parsing a status, which takes a millisecond for 64 sources.
     private static let pauseNanoseconds: Int64 = 5_000_000_000
     private static let stepNanoseconds = stepSeconds * 1_000_000_000
 
@@ -84,7 +84,7 @@ final class StatusHistory: Sendable {
 
     private let state = Mutex(State())
 
-    /// Takes a status (`proto/json/schema.json`, "top"), unless one has been read just now.
+    /// Adds a status (`proto/json/schema.json`, "top"), unless one was parsed recently.
     /// - Parameter now: monotonic, nanoseconds.
     func take(status json: [UInt8], now: Int64) {
         let isDue = state.withLock { state in

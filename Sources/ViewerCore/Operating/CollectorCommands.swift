@@ -33,7 +33,7 @@ final class CollectorCommands: Sendable {
     /// Nil: the archive has no directory, and no collector is known.
     private let path: String?
     private let logger: Logger
-    /// An answer can take as long as a camera takes to open: threads that read recordings do not wait for it.
+    /// A reply takes as long as opening a camera, so it does not occupy the reading threads.
     private let queue = BlockingWorkQueue(
         "commands", maximumRunning: maximumRunning, maximumWaiting: maximumWaiting)
     /// How many requests about each have not been answered.

@@ -147,7 +147,7 @@ extension VirtualFile {
     }
 }
 
-/// The retimed files that were asked for last: players read each in many ranges.
+/// Cache of recently used retimed files, which players read in many ranges.
 final class RetimedFiles: Sendable {
     private static let capacity = 128
 

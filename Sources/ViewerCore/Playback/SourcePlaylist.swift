@@ -147,7 +147,7 @@ final class SourcePlaylist: Sendable {
     }
 }
 
-/// The playlists that were asked for last.
+/// Cache of recently used playlists.
 final class PlaylistStore: Sendable {
     /// A playlist of ten hours has 1 MB.
     private static let capacity = 256

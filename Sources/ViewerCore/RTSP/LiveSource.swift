@@ -242,8 +242,8 @@ final class LiveSource: Sendable {
         batch.beginsDecodable = fragment.beginsDecodable
         let shift = format.zeroUTCNanoseconds.clampedSubtracting(state.zeroUTCNanoseconds)
         let start = shift.clampedAdding(fragment.startNanoseconds)
-        // That of the picture: FFmpeg 5.1 gives the first picture no time, and puts it where the report or the answer to PLAY says that all
-        // begins. Sound of the same message may begin earlier.
+        // The picture's time: FFmpeg 5.1 has no time for the first picture, and places it at the time of the report or of the PLAY
+        // response. Audio of the same message may start earlier.
         let instant = fragment.mainNanoseconds.map { shift.clampedAdding($0.lowerBound) } ?? start
         if fragment.beginsDecodable || start.clampedSubtracting(state.reported) > reportNanoseconds
         {

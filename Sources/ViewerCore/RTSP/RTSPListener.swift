@@ -64,7 +64,7 @@ struct RTSPListener: Sendable {
     private static func datagrams(
         _ service: RTSPService, host: String, on group: MultiThreadedEventLoopGroup
     ) async throws -> RTSPService.DatagramChannels {
-        // One loop writes both, in the order in which it is told.
+        // Both ports on one event loop, which keeps the order of writes.
         let bootstrap = DatagramBootstrap(group: group.next())
             .channelOption(.socketOption(.so_sndbuf), value: datagramBytes)
             .channelInitializer { channel in

@@ -44,8 +44,8 @@ final class RTSPService: Sendable {
         let rtcp: any Channel
         let ports: ServerPorts
 
-        /// Sends reports before the packets whose times they tell: a receiver that reads the packets first places the tracks by their
-        /// first packets, which are not of one instant.
+        /// Sends reports before the packets that they refer to: without reports, receivers align the tracks by their first packets,
+        /// whose times differ.
         func send(
             reports: [AddressedEnvelope<ByteBuffer>], packets: [AddressedEnvelope<ByteBuffer>]
         ) {

@@ -47,8 +47,8 @@ final class ViewerSite: Sendable {
         self.threads = threads
     }
 
-    /// Runs work that reads or computes much; a limited number at once, by turns of owners.
-    /// - Throws: a 503 when too much waits; what the work throws; or `CancellationError`.
+    /// Runs expensive work; a limited number at once, fairly scheduled between owners.
+    /// - Throws: 503 if the queue is full; errors of the work; or `CancellationError`.
     func runHeavy<Result: Sendable>(
         for owner: WorkOwner, _ work: @Sendable () async throws -> Result
     ) async throws -> Result {

@@ -14,7 +14,7 @@ final class WallStore: Sendable {
     static let fileName = "walls.json"
     static let maximumOfOwner = 64
     static let maximumWalls = 1_000
-    /// A thousand walls of 64 sources with long names are larger: then there is room for fewer.
+    /// Fewer walls fit if they have many sources with long names.
     static let maximumBytes = 2 << 20
 
     private struct Document: Codable {
@@ -27,12 +27,12 @@ final class WallStore: Sendable {
 
     /// Nil: nothing can be saved.
     private let directory: String?
-    /// One change at a time in this process; ``SecretFile/withLock(besides:_:)`` is for others.
+    /// Serialises changes of this process; ``SecretFile/withLock(besides:_:)`` does so between processes.
     private let changing = Mutex(())
 
     private let report: @Sendable (String) -> Void
 
-    /// - Parameter report: takes lines for the log; called on any thread.
+    /// - Parameter report: receives log lines; called on any thread.
     init(directory: String?, report: @escaping @Sendable (String) -> Void) {
         self.directory = directory
         self.report = report

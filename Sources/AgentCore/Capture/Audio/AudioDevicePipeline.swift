@@ -71,7 +71,7 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
         descriptions = [CaptureDescription.sound(plan, from: input)]
     }
 
-    /// Opens ALSA's device of that name, or the first there is.
+    /// Opens an ALSA device by name, or the first one.
     convenience init(alsa name: String, settings: CaptureSettings) throws(CaptureError) {
         let wish = AudioRequest(
             sampleRate: settings.sampleRate ?? 48_000, channels: settings.channels ?? 2)

@@ -71,7 +71,7 @@ struct DeviceAudio: ~Copyable {
     ) throws(EncodingError) {
         clock.settle()
         try giveHeld(outlet)
-        // A device that never gave any sound is missing from the start.
+        // Without any audio so far, the loss starts with the capture.
         lock.begin(atNanoseconds: startNanoseconds)
         try open(cause, text: text, outlet)
         nextFrame = nil

@@ -98,7 +98,7 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
         self.device = device
     }
 
-    /// Opens V4L2's camera of that name, or the first there is.
+    /// Opens a V4L2 camera by name, or the first one.
     convenience init(
         v4l2 name: String, settings: CaptureSettings, clock: any CaptureClock
     ) throws(CaptureError) {
@@ -226,7 +226,7 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
         }
     }
 
-    /// Pictures that are kept, however late, wait outside of the driver's buffers; those that are encoded already are never late.
+    /// With `keep`, pictures are queued outside of the driver's buffers. Pictures that the camera encodes are never late.
     private static func waiting(
         _ input: any CameraInput, _ late: LatePolicy
     ) -> any CameraInput {

@@ -57,7 +57,7 @@ extension CaptureSettings {
         var plan = try plan(
             size: wanted(of: choice.recordedSize), rate: choice.recordedRate, hasConstantRate: true)
         plan.colour = layout.colour
-        // Others may not take it, and would have to be asked first.
+        // Other encoders may not support it.
         if case .raw(let raw) = layout.coding, raw.format == .nv12,
             choice.recordedSize == layout.size, plan.encoder == VideoEncoderSettings.x264
         {

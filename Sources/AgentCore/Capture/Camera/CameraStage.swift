@@ -12,9 +12,9 @@ protocol CameraStage: AnyObject {
     var encoder: String? { get }
     /// One line on the encoders that were tried before, if any was.
     var search: String? { get }
-    /// Whether people have asked for a keyframe that only the camera can give, since it was asked last.
+    /// Whether a keyframe was requested that only the camera can encode; resets the request.
     func takeKeyframeWish() -> Bool
-    /// Takes the next picture as it lies in the camera's buffer.
+    /// Processes the next picture in the camera's buffer.
     func take(
         _ picture: CameraPicture, _ place: PicturePlace, _ output: CaptureOutput
     ) throws(EncodingError)

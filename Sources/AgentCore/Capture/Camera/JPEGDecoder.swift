@@ -19,7 +19,7 @@ final class JPEGDecoder {
                         sampleAspectRatio: nil))))
     }
 
-    /// The picture's content; nil when there is none in it.
+    /// The decoded picture; nil if the data has none.
     func frame(
         _ picture: CameraPicture, _ place: PicturePlace
     ) throws(EncodingError) -> RawFrame? {

@@ -39,7 +39,7 @@ struct PictureQueue {
         sizeBytes += item.sizeBytes
     }
 
-    /// The oldest; nil when there is none.
+    /// Removes the oldest picture; nil if the queue is empty.
     mutating func take() -> Item? {
         guard head < items.count, let item = items[head] else { return nil }
         items[head] = nil

@@ -64,10 +64,11 @@ final class QueuedCamera: CameraInput {
     }
 }
 
-/// Reads the camera on its thread. @unchecked: the property is accessed only by `init`, and by `run` on the thread that is started
-/// after that. This object has the only reference to the camera, because `QueuedCamera` releases its own before the thread starts.
+/// Reads the camera on its thread.
+// @unchecked: the property is accessed only by `init`, and by `run` on the thread that is started after that. This object has the
+// only reference to the camera, because `QueuedCamera` releases its own before the thread starts.
 private final class Reader: @unchecked Sendable {
-    /// How long a read waits before the thread looks whether it should stop.
+    /// Timeout of a read, after which the thread checks for a stop.
     private static let readMilliseconds = 100
 
     private var camera: (any CameraInput)?
@@ -173,9 +174,9 @@ extension CameraPicture {
     }
 }
 
-/// Memory of one copied picture. @unchecked: the pointer never changes; `init` writes the memory before the object is shared, and it
-/// is freed with the last reference. Only the padding is written later, by a decoder, which has exclusive access: a queue passes each
-/// picture to one thread.
+/// Memory of one copied picture.
+// @unchecked: the pointer never changes; `init` writes the memory before the object is shared, and it is freed with the last
+// reference. Only the padding is written later, by a decoder, which has exclusive access: a queue passes each picture to one thread.
 private final class PictureMemory: @unchecked Sendable {
     let bytes: UnsafeMutableRawBufferPointer
     private let memory: UnsafeMutableRawBufferPointer

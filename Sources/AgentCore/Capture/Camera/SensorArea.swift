@@ -1,11 +1,11 @@
 import Devices
 import Wire
 
-/// The part of its sensor that a camera's driver takes and scales to the picture's size, as four controls.
+/// The area of the sensor that the driver scales to the picture's size, as four controls.
 ///
-/// Unlike ``CaptureSettings/crop`` it changes no format: it is a zoom without a lens, where the driver can do that.
+/// Unlike ``CaptureSettings/crop`` it does not change the format: it is a zoom, if the driver supports it.
 struct SensorArea {
-    /// All there is.
+    /// The whole sensor.
     let whole: CameraArea
     /// The captured area.
     private(set) var area: CameraArea

@@ -65,7 +65,7 @@ extension CaptureSettings {
         }
         plan.sampleAspectRatio = SampleAspectRatio.keepingShape(
             picture.sampleAspectRatio, of: part, at: plan.size)
-        // Others may not take it, and would have to be asked first.
+        // Other encoders may not support it.
         if picture.format == .nv12, plan.encoder == VideoEncoderSettings.x264 {
             plan.pixelFormat = .nv12
         }

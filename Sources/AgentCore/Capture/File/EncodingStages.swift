@@ -15,7 +15,7 @@ final class EncodedPictures: PacketStage {
         _ track: CodedTrack, _ plan: FilePicturePlan, _ settings: CaptureSettings
     ) throws(EncodingError) {
         decoder = try VideoDecoder(track)
-        // A file can wait: none of its pictures is ever too late.
+        // A file waits for the encoder, so its pictures are never late.
         pictures = try LivePictures(plan.encoder, for: settings, late: nil)
         limit = CaptureLimit(durationNanoseconds: settings.duration?.nanoseconds)
         thinning = plan.isThinned ? PictureThinning(rate: plan.encoder.frameRate) : nil
@@ -57,7 +57,7 @@ final class EncodedPictures: PacketStage {
     }
 }
 
-/// Leaves pictures out so that a lower rate remains; the others keep their times.
+/// Drops pictures to reach a lower rate; the others keep their times.
 struct PictureThinning {
     /// Tolerance for times that containers round to milliseconds.
     private static let graceNanoseconds: Int64 = 1_000_000

@@ -7,7 +7,7 @@ protocol PacketStage: AnyObject {
     var format: TrackFormat { get }
     /// Description of input and processing, for people.
     var text: String { get }
-    /// libavcodec's name of the encoder of pictures; nil: there is none.
+    /// libavcodec's name of the video encoder; nil without one.
     var encoder: String? { get }
     /// A note about the selected encoder.
     var note: String? { get }
@@ -15,7 +15,7 @@ protocol PacketStage: AnyObject {
     var isDone: Bool { get }
     /// Tells the time at which the file's zero lies.
     func begin(startNanoseconds: Int64)
-    /// Takes the next packet of the track.
+    /// Processes the next packet of the track.
     func take(_ packet: CodedPacket, _ output: CaptureOutput) throws(EncodingError)
     /// Outputs pending samples.
     func finish(_ output: CaptureOutput) throws(EncodingError)

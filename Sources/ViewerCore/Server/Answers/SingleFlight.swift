@@ -21,7 +21,7 @@ final class SingleFlight<Value: Sendable>: Sendable {
     var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     /// The result of the running work, or of this one.
-    /// - Throws: what the work throws, or `CancellationError`.
+    /// - Throws: errors of the work, or `CancellationError`.
     func value(_ work: @escaping @Sendable () async throws -> Value) async throws -> Value {
         let number = state.withLock { state in
             state.last += 1

@@ -22,7 +22,7 @@ struct StaticFile: Sendable {
     /// As many bytes as a browser is sent.
     var compressedBytes: Int { compressed?.count ?? bytes.count }
 
-    /// The representation that a request accepts. Each has a strong tag of its own (RFC 9110 §8.8.3.3).
+    /// The representation that a request accepts. Each has its own strong ETag (RFC 9110 §8.8.3.3).
     func response(to request: Request, in threads: ReadingThreads) -> Response {
         var answer = FileAnswer(
             file: MemoryFile(bytes: bytes), contentType: contentType, tag: tag)

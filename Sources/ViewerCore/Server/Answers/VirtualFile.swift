@@ -35,7 +35,7 @@ protocol ExtentWriter {
 struct FileAnswer {
     /// Read and sent at once: a slow reader holds so much, and no more.
     private static let chunkBytes = 256 << 10
-    /// Sent at once from the page cache, which takes no memory of the process.
+    /// Sent at once with sendfile(2), without memory of the process.
     private static let extentBytes: Int64 = 4 << 20
     /// Interval of the bytes that are probed in the page cache: the kernel reads and evicts larger blocks.
     private static let probeBytes: Int64 = 64 << 10
@@ -93,7 +93,7 @@ struct FileAnswer {
             }
     }
 
-    /// Where a range lies, if it lies in files and in memory: the threads of the network never wait for a disk.
+    /// The extents of a cached range: event loops never block on a disk.
     private static func cachedExtents(
         of file: any VirtualFile, _ range: Range<Int64>
     ) -> [FileExtent]? {

@@ -47,7 +47,7 @@ final class Certificate: Service {
         }
     }
 
-    /// Takes a renewed certificate. The two files are replaced one after the other, so a pair that does not match is read again later.
+    /// Loads a renewed certificate. Its two files are replaced in succession: a pair that does not match is loaded again later.
     func readAgain() {
         do {
             if try current.replace(with: CertificatePair(files)) {

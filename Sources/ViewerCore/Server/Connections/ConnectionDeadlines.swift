@@ -76,7 +76,7 @@ struct ConnectionPlace {
     /// A header or a part of a body was received.
     func asked() { deadlines.asked(id, now: Self.now(eventLoop)) }
 
-    /// The connection has proven that its peer takes part.
+    /// The peer has made progress.
     func answered() { deadlines.answered(id, now: Self.now(eventLoop)) }
 
     /// A write counts as progress when it completes.

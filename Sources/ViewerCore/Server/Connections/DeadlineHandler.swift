@@ -49,7 +49,7 @@ final class DeadlineHandler: ChannelDuplexHandler, RemovableChannelHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch position {
         case .behindDecoder: place?.asked()
-        // Bytes are no progress: a peer may send for ever, and never ask for anything.
+        // Bytes alone are not progress: a peer may send forever without a request.
         case .behindTLS: break
         }
         context.fireChannelRead(data)

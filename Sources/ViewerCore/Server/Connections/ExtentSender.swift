@@ -91,7 +91,7 @@ struct ExtentSender: Sendable {
                     last = written.futureResult
                     offset = end
                 }
-                // The descriptor is the file's: when the last of it is written, or given up, the handle lets go of it.
+                // The descriptor belongs to the file, which is released after the last write.
                 last.whenComplete { _ in
                     do {
                         _ = try handle.takeDescriptorOwnership()

@@ -101,7 +101,7 @@ struct FrameHead: Hashable, Sendable {
         (bytes[3] == Self.dataType || bytes[3] == Self.headersType) && bytes[4] & Self.endFlag != 0
     }
 
-    /// It is a well-formed RST_STREAM; others are for the protocol's parser to refuse.
+    /// Whether it is a well-formed RST_STREAM; the HTTP/2 parser refuses malformed ones.
     var isReset: Bool {
         bytes[3] == Self.resetType && payloadBytes == Self.resetBytes && stream != 0
     }

@@ -4,10 +4,10 @@ import Operations
 import Synchronization
 import Threads
 
-/// Whether the parts of a viewer that answers go through come round: each event loop, the threads of tasks, and those that read files.
+/// Monitors the parts of the viewer that responses depend on: event loops, threads of tasks, and reading threads.
 ///
-/// A thread of its own asks each part about once a second to run a few instructions, and asks a part again once it has. While all of them do,
-/// it says so to systemd's watchdog: a timer would go on ticking when an event loop hangs.
+/// A separate thread has each part run a closure about once a second, and the next one after that. While all of them respond, it
+/// notifies systemd's watchdog; a timer would not detect a hung event loop.
 final class ServerProgress: Sendable {
     /// A part of the viewer.
     struct Part: Sendable {
@@ -45,8 +45,8 @@ final class ServerProgress: Sendable {
         state = Mutex(State(asked: parts.map { _ in nil }))
     }
 
-    /// Begins to ask. To be called once.
-    /// - Parameter alive: called on a thread of its own, once an interval, while every part comes round.
+    /// Starts monitoring. To be called once.
+    /// - Parameter alive: called on a separate thread, once per interval, while all parts respond.
     func start(alive: @escaping @Sendable () -> Void) {
         thread.start("progress") { [self] in
             while !state.withLock({ $0.isStopped }) {

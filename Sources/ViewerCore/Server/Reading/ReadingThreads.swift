@@ -195,7 +195,7 @@ private final class Ticket<Value: Sendable>: Sendable {
 
     private let state = Mutex(State.unused)
 
-    /// - Returns: whether there is something to wait for; not when it was cancelled already.
+    /// - Returns: false if it was cancelled already.
     func wait(_ continuation: CheckedContinuation<Value, any Error>) -> Bool {
         let isWaiting = state.withLock { state in
             guard case .unused = state else { return false }

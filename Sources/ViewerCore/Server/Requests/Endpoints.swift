@@ -12,7 +12,7 @@ struct Endpoints {
     /// The name of the newest session that the account may see, in all paths that read. Changes need the session's own name, because
     /// the newest one may change.
     static let latest = SignedLink.newestSession
-    /// RFC 9110 §9.3, and PATCH (RFC 5789). Others are not known here: 404.
+    /// RFC 9110 §9.3, and PATCH (RFC 5789). Other methods are unknown: 404.
     private static let methods: [HTTPRequest.Method] = [
         .get, .head, .post, .put, .patch, .delete, .options, .trace, .connect,
     ]
@@ -55,7 +55,7 @@ struct Endpoints {
         }
     }
 
-    /// Whatever is read is read of the session in the path.
+    /// Reads are scheduled by the session in the path.
     private static func placed(_ answer: @escaping Answer) -> Answer {
         { request, context in
             let session = context.latestSession ?? context.parameters.get("session")
