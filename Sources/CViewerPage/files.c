@@ -1,284 +1,285 @@
 #include "CViewerPage.h"
 
 // C23 `#embed`: the compiler copies a file's bytes, and notes the file as a dependency. As array literals in Swift, the same files took
-// minutes to compile. A test compares this list with the folder.
+// minutes to compile. Folders are for readers: names are unique, and
+// addresses have none. A test compares this list with the folders.
 #pragma clang diagnostic ignored "-Wc23-extensions"
 
 static const unsigned char account_css[] = {
-#embed "page/account.css"
+#embed "page/account/account.css"
 };
 static const unsigned char account_js[] = {
-#embed "page/account.js"
+#embed "page/account/account.js"
 };
 static const unsigned char api_js[] = {
-#embed "page/api.js"
+#embed "page/common/api.js"
 };
 static const unsigned char calendar_css[] = {
-#embed "page/calendar.css"
+#embed "page/calendar/calendar.css"
 };
 static const unsigned char calendar_js[] = {
-#embed "page/calendar.js"
+#embed "page/calendar/calendar.js"
 };
 static const unsigned char causes_js[] = {
-#embed "page/causes.js"
+#embed "page/common/causes.js"
 };
 static const unsigned char dark_css[] = {
-#embed "page/dark.css"
+#embed "page/common/dark.css"
 };
 static const unsigned char dialog_js[] = {
-#embed "page/dialog.js"
+#embed "page/common/dialog.js"
 };
 static const unsigned char disk_words_js[] = {
-#embed "page/disk-words.js"
+#embed "page/health/disk-words.js"
 };
 static const unsigned char element_js[] = {
-#embed "page/element.js"
+#embed "page/common/element.js"
 };
 static const unsigned char embed_css[] = {
-#embed "page/embed.css"
+#embed "page/embed/embed.css"
 };
 static const unsigned char embed_html[] = {
-#embed "page/embed.html"
+#embed "page/embed/embed.html"
 };
 static const unsigned char embed_js[] = {
-#embed "page/embed.js"
+#embed "page/embed/embed.js"
 };
 static const unsigned char events_js[] = {
-#embed "page/events.js"
+#embed "page/common/events.js"
 };
 static const unsigned char export_js[] = {
-#embed "page/export.js"
+#embed "page/playback/export.js"
 };
 static const unsigned char form_dialog_js[] = {
-#embed "page/form-dialog.js"
+#embed "page/common/form-dialog.js"
 };
 static const unsigned char format_js[] = {
-#embed "page/format.js"
+#embed "page/common/format.js"
 };
 static const unsigned char health_alerts_js[] = {
-#embed "page/health-alerts.js"
+#embed "page/health/health-alerts.js"
 };
 static const unsigned char health_findings_js[] = {
-#embed "page/health-findings.js"
+#embed "page/health/health-findings.js"
 };
 static const unsigned char health_history_js[] = {
-#embed "page/health-history.js"
+#embed "page/health/health-history.js"
 };
 static const unsigned char health_plot_js[] = {
-#embed "page/health-plot.js"
+#embed "page/health/health-plot.js"
 };
 static const unsigned char health_css[] = {
-#embed "page/health.css"
+#embed "page/health/health.css"
 };
 static const unsigned char health_js[] = {
-#embed "page/health.js"
+#embed "page/health/health.js"
 };
 static const unsigned char icon_svg[] = {
-#embed "page/icon.svg"
+#embed "page/common/icon.svg"
 };
 static const unsigned char icons_js[] = {
-#embed "page/icons.js"
+#embed "page/common/icons.js"
 };
 static const unsigned char index_html[] = {
-#embed "page/index.html"
+#embed "page/common/index.html"
 };
 static const unsigned char keys_js[] = {
-#embed "page/keys.js"
+#embed "page/common/keys.js"
 };
 static const unsigned char level_bar_js[] = {
-#embed "page/level-bar.js"
+#embed "page/media/level-bar.js"
 };
 static const unsigned char live_choice_js[] = {
-#embed "page/live-choice.js"
+#embed "page/live/live-choice.js"
 };
 static const unsigned char live_clock_js[] = {
-#embed "page/live-clock.js"
+#embed "page/live/live-clock.js"
 };
 static const unsigned char live_commands_js[] = {
-#embed "page/live-commands.js"
+#embed "page/live/live-commands.js"
 };
 static const unsigned char live_connection_js[] = {
-#embed "page/live-connection.js"
+#embed "page/live/live-connection.js"
 };
 static const unsigned char live_follower_js[] = {
-#embed "page/live-follower.js"
+#embed "page/live/live-follower.js"
 };
 static const unsigned char live_frames_js[] = {
-#embed "page/live-frames.js"
+#embed "page/live/live-frames.js"
 };
 static const unsigned char live_grid_js[] = {
-#embed "page/live-grid.js"
+#embed "page/live/live-grid.js"
 };
 static const unsigned char live_level_js[] = {
-#embed "page/live-level.js"
+#embed "page/live/live-level.js"
 };
 static const unsigned char live_missing_js[] = {
-#embed "page/live-missing.js"
+#embed "page/live/live-missing.js"
 };
 static const unsigned char live_pages_js[] = {
-#embed "page/live-pages.js"
+#embed "page/live/live-pages.js"
 };
 static const unsigned char live_painter_js[] = {
-#embed "page/live-painter.js"
+#embed "page/live/live-painter.js"
 };
 static const unsigned char live_recorded_js[] = {
-#embed "page/live-recorded.js"
+#embed "page/live/live-recorded.js"
 };
 static const unsigned char live_samples_js[] = {
-#embed "page/live-samples.js"
+#embed "page/live/live-samples.js"
 };
 static const unsigned char live_sound_js[] = {
-#embed "page/live-sound.js"
+#embed "page/live/live-sound.js"
 };
 static const unsigned char live_thrift_js[] = {
-#embed "page/live-thrift.js"
+#embed "page/live/live-thrift.js"
 };
 static const unsigned char live_tile_js[] = {
-#embed "page/live-tile.js"
+#embed "page/live/live-tile.js"
 };
 static const unsigned char live_toolbar_js[] = {
-#embed "page/live-toolbar.js"
+#embed "page/live/live-toolbar.js"
 };
 static const unsigned char live_wall_js[] = {
-#embed "page/live-wall.js"
+#embed "page/live/live-wall.js"
 };
 static const unsigned char live_walls_js[] = {
-#embed "page/live-walls.js"
+#embed "page/live/live-walls.js"
 };
 static const unsigned char live_css[] = {
-#embed "page/live.css"
+#embed "page/live/live.css"
 };
 static const unsigned char live_js[] = {
-#embed "page/live.js"
+#embed "page/live/live.js"
 };
 static const unsigned char login_js[] = {
-#embed "page/login.js"
+#embed "page/account/login.js"
 };
 static const unsigned char main_js[] = {
-#embed "page/main.js"
+#embed "page/common/main.js"
 };
 static const unsigned char media_buffer_js[] = {
-#embed "page/media-buffer.js"
+#embed "page/media/media-buffer.js"
 };
 static const unsigned char movie_tracks_js[] = {
-#embed "page/movie-tracks.js"
+#embed "page/media/movie-tracks.js"
 };
 static const unsigned char page_css[] = {
-#embed "page/page.css"
+#embed "page/common/page.css"
 };
 static const unsigned char picture_zoom_js[] = {
-#embed "page/picture-zoom.js"
+#embed "page/media/picture-zoom.js"
 };
 static const unsigned char playback_address_js[] = {
-#embed "page/playback-address.js"
+#embed "page/playback/playback-address.js"
 };
 static const unsigned char playback_boxes_js[] = {
-#embed "page/playback-boxes.js"
+#embed "page/playback/playback-boxes.js"
 };
 static const unsigned char playback_choice_js[] = {
-#embed "page/playback-choice.js"
+#embed "page/playback/playback-choice.js"
 };
 static const unsigned char playback_clock_js[] = {
-#embed "page/playback-clock.js"
+#embed "page/playback/playback-clock.js"
 };
 static const unsigned char playback_controls_js[] = {
-#embed "page/playback-controls.js"
+#embed "page/playback/playback-controls.js"
 };
 static const unsigned char playback_coverage_js[] = {
-#embed "page/playback-coverage.js"
+#embed "page/playback/playback-coverage.js"
 };
 static const unsigned char playback_follow_js[] = {
-#embed "page/playback-follow.js"
+#embed "page/playback/playback-follow.js"
 };
 static const unsigned char playback_index_js[] = {
-#embed "page/playback-index.js"
+#embed "page/playback/playback-index.js"
 };
 static const unsigned char playback_level_js[] = {
-#embed "page/playback-level.js"
+#embed "page/playback/playback-level.js"
 };
 static const unsigned char playback_marks_js[] = {
-#embed "page/playback-marks.js"
+#embed "page/playback/playback-marks.js"
 };
 static const unsigned char playback_media_js[] = {
-#embed "page/playback-media.js"
+#embed "page/playback/playback-media.js"
 };
 static const unsigned char playback_missing_js[] = {
-#embed "page/playback-missing.js"
+#embed "page/playback/playback-missing.js"
 };
 static const unsigned char playback_player_js[] = {
-#embed "page/playback-player.js"
+#embed "page/playback/playback-player.js"
 };
 static const unsigned char playback_samples_js[] = {
-#embed "page/playback-samples.js"
+#embed "page/playback/playback-samples.js"
 };
 static const unsigned char playback_sound_js[] = {
-#embed "page/playback-sound.js"
+#embed "page/playback/playback-sound.js"
 };
 static const unsigned char playback_tile_js[] = {
-#embed "page/playback-tile.js"
+#embed "page/playback/playback-tile.js"
 };
 static const unsigned char playback_css[] = {
-#embed "page/playback.css"
+#embed "page/playback/playback.css"
 };
 static const unsigned char playback_js[] = {
-#embed "page/playback.js"
+#embed "page/playback/playback.js"
 };
 static const unsigned char session_name_js[] = {
-#embed "page/session-name.js"
+#embed "page/common/session-name.js"
 };
 static const unsigned char sessions_day_js[] = {
-#embed "page/sessions-day.js"
+#embed "page/sessions/sessions-day.js"
 };
 static const unsigned char sessions_details_js[] = {
-#embed "page/sessions-details.js"
+#embed "page/sessions/sessions-details.js"
 };
 static const unsigned char sessions_edit_js[] = {
-#embed "page/sessions-edit.js"
+#embed "page/sessions/sessions-edit.js"
 };
 static const unsigned char sessions_item_js[] = {
-#embed "page/sessions-item.js"
+#embed "page/sessions/sessions-item.js"
 };
 static const unsigned char sessions_list_js[] = {
-#embed "page/sessions-list.js"
+#embed "page/sessions/sessions-list.js"
 };
 static const unsigned char sessions_search_js[] = {
-#embed "page/sessions-search.js"
+#embed "page/sessions/sessions-search.js"
 };
 static const unsigned char sessions_css[] = {
-#embed "page/sessions.css"
+#embed "page/sessions/sessions.css"
 };
 static const unsigned char sessions_js[] = {
-#embed "page/sessions.js"
+#embed "page/sessions/sessions.js"
 };
 static const unsigned char shell_js[] = {
-#embed "page/shell.js"
+#embed "page/common/shell.js"
 };
 static const unsigned char sound_track_js[] = {
-#embed "page/sound-track.js"
+#embed "page/media/sound-track.js"
 };
 static const unsigned char still_pictures_js[] = {
-#embed "page/still-pictures.js"
+#embed "page/media/still-pictures.js"
 };
 static const unsigned char theme_js[] = {
-#embed "page/theme.js"
+#embed "page/common/theme.js"
 };
 static const unsigned char timeline_draw_js[] = {
-#embed "page/timeline-draw.js"
+#embed "page/timeline/timeline-draw.js"
 };
 static const unsigned char timeline_hover_js[] = {
-#embed "page/timeline-hover.js"
+#embed "page/timeline/timeline-hover.js"
 };
 static const unsigned char timeline_scale_js[] = {
-#embed "page/timeline-scale.js"
+#embed "page/timeline/timeline-scale.js"
 };
 static const unsigned char timeline_js[] = {
-#embed "page/timeline.js"
+#embed "page/timeline/timeline.js"
 };
 static const unsigned char toolbar_fold_js[] = {
-#embed "page/toolbar-fold.js"
+#embed "page/common/toolbar-fold.js"
 };
 static const unsigned char zone_js[] = {
-#embed "page/zone.js"
+#embed "page/common/zone.js"
 };
 
 static const unsigned char openapi_yaml[] = {

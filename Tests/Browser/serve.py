@@ -14,6 +14,8 @@ import re
 import urllib.parse
 
 PAGE = pathlib.Path(__file__).resolve().parents[2] / "Sources/CViewerPage/page"
+# Addresses have no folders.
+FILES = {path.name: path for path in PAGE.rglob("*.*")}
 # As the viewer has it (ViewerRoutes.swift).
 POLICY = (
     "default-src 'self'; img-src 'self' blob: data:; media-src 'self' blob:; object-src 'none'; base-uri 'none'; form-action 'self'; "
@@ -34,10 +36,10 @@ def document(path):
     place = "playback" if len(parts) > 1 else (parts or ["live"])[0]
     names = ["main.js", f"{place}.js"]
     for name in names:
-        text = (PAGE / name).read_text()
+        text = FILES[name].read_text()
         names += [other for other in re.findall(r"^(?:import .*|})\s*from '\./([^']+)'", text, re.M) if other not in names]
     links = "".join(f'<link rel="modulepreload" href="/page/{name}">\n' for name in names)
-    text = (PAGE / "index.html").read_text()
+    text = FILES["index.html"].read_text()
     return text.replace('<script type="module"', links + '<script type="module"').encode()
 
 
@@ -62,8 +64,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
     do_GET = do_POST = do_PUT = do_PATCH = do_DELETE = do_HEAD = handle_request
 
     def file(self, name):
-        file = PAGE / name
-        if not re.fullmatch(r"[a-z-]+\.(js|css|html|svg)", name) or not file.is_file():
+        file = FILES.get(name)
+        if not file:
             return self.answer(404, f"no file {name}\n".encode())
         kind = mimetypes.guess_type(name)[0] or "application/octet-stream"
         self.answer(200, file.read_bytes(), content_type=kind, content_security_policy=POLICY)

@@ -61,7 +61,7 @@ enum PageSentences {
             live-commands.js: …° clockwise
             live-tile.js: Commands for …
             live-tile.js: Enlarge …
-            live-tile.js: How long ago this picture was captured; error bound of its time; pictures per second of the source
+            live-tile.js: How long ago this picture was captured; error bound of its time; pictures per second of the source. …
             live-tile.js: Recording of … at this instant
             live-tile.js: Sound of …
             live-tile.js: … (key R)
@@ -473,6 +473,10 @@ enum PageSentences {
             playback-media.js: This browser cannot play recordings (it has no Media Source Extensions).
             playback-tile.js: This browser cannot decode this part of the recording.
             playback-tile.js: This browser cannot play …: keyframes are shown as pictures.
+            live-tile.js: Decoded by a media element (Media Source Extensions), which is later.
+            live-tile.js: Decoded by a media element (Media Source Extensions), which is later: WebCodecs needs https or localhost.
+            live-tile.js: Decoded picture by picture (WebCodecs).
+            live-tile.js: by MSE
 
         the state of the page itself: its clock, its connection, its tiles
             export.js: , about … more
@@ -587,5 +591,6 @@ enum PageSentences {
             timeline-hover.js: the box has lost
             timeline-hover.js: too many files
             timeline-hover.js: write failed
+            live-tile.js: Media Source
         """#
 }

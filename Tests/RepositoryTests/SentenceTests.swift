@@ -36,7 +36,7 @@ import Testing
             for literal in scanner.literals() where literal.isSentence {
                 found.insert(
                     Sentence(
-                        file: String(path.dropFirst(folder.count + 1)),
+                        file: path.split(separator: "/").last.map { String($0) } ?? path,
                         text: literal.text.replacing("\u{A0}", with: " ")))
             }
         }
