@@ -50,7 +50,7 @@ MUTANTS = [
     Mutant("a ledger is called durable before its directory is", WORKER,
            " where !isDirectoryBehind(of: layout.ledger(source)) {", " {", COLLECTOR),
     Mutant("a file is finished before its ledger is durable", WORKER,
-           "            try prepareToPersist(id.owner)\n            let duration", "            let duration", COLLECTOR),
+           "            try prepareToPersist(id.owner)\n            meter", "            meter", COLLECTOR),
     Mutant("a session ends before its files", WORKER,
            "!segments.keys.contains(where: { $0.session == session }),", "", COLLECTOR),
     Mutant("a session ends before its rescues", WORKER,
