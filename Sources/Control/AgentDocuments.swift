@@ -10,6 +10,18 @@ package struct CaptureStatusDocument: Encodable {
         var height: Int
     }
 
+    struct Second: Encodable {
+        var collector: String
+        var isConnected: Bool
+        var trouble: String?
+    }
+
+    struct Owed: Encodable {
+        var collector: String
+        var records: UInt64
+        var bytes: UInt64
+    }
+
     var source: String
     var isCapturing: Bool
     var isConnected: Bool
@@ -30,6 +42,9 @@ package struct CaptureStatusDocument: Encodable {
     var collector: String
     var moved: String?
     var held: [String: UInt64]
+    var second: Second?
+    var owed: [Owed]
+    var lastsSeconds: UInt64?
 
     package init(_ status: CaptureStatus, of source: String) {
         self.source = source
@@ -38,6 +53,15 @@ package struct CaptureStatusDocument: Encodable {
         collector = status.collector
         moved = status.moved.isEmpty ? nil : status.moved
         held = status.held
+        second = status.second.map {
+            Second(
+                collector: $0.endpoint, isConnected: $0.isConnected,
+                trouble: $0.trouble.isEmpty ? nil : $0.trouble)
+        }
+        owed = status.owed.map {
+            Owed(collector: $0.collector, records: $0.records, bytes: $0.bytes)
+        }
+        lastsSeconds = status.lastsSeconds
         video = status.video
         audio = status.audio
         descriptions = status.descriptions

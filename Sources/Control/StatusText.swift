@@ -32,14 +32,36 @@ enum StatusText {
         print(
             "  \(status.pictures) pictures, \(status.soundPackets) AAC packets, \(lost); "
                 + "\(ByteCount(Int64(clamping: status.keptBytes))) kept on the box")
-        // Two collectors are two words at least.
-        if !status.moved.isEmpty || status.collector.contains(" ") {
-            let left = status.moved.isEmpty ? "" : "; left \(oneLine(status.moved))"
-            print("  sent to \(oneLine(status.collector))\(left)")
-        }
+        for line in placement(status) { print("  \(line)") }
         for (collector, records) in status.held.sorted(by: { $0.key < $1.key }) {
             print("  \(records) records are held by \(oneLine(collector)) only")
         }
+    }
+
+    /// Where the source is sent, why it was moved, and what is kept for whom.
+    static func placement(_ status: CaptureStatus) -> [String] {
+        // An agent of an earlier version does not say.
+        guard !status.collector.isEmpty else { return [] }
+        var line = "sent to \(oneLine(status.collector))"
+        if let second = status.second {
+            let why = second.trouble.isEmpty ? "" : ": \(oneLine(second.trouble))"
+            line += " and \(oneLine(second.endpoint))\(second.isConnected ? "" : " (away\(why))")"
+        }
+        if !status.moved.isEmpty { line += "; left \(oneLine(status.moved))" }
+        let kept = status.owed.filter { $0.records > 0 }.map {
+            "\(ByteCount(Int64(clamping: $0.bytes))) (\($0.records) records) kept for "
+                + oneLine($0.collector)
+        }
+        guard !kept.isEmpty else { return [line] }
+        let lasts = status.lastsSeconds.map {
+            "; the spool lasts for \(duration($0))"
+        }
+        return [line, kept.joined(separator: ", ") + (lasts ?? "")]
+    }
+
+    private static func duration(_ seconds: UInt64) -> String {
+        if seconds < 120 { return "\(seconds) s" }
+        return seconds < 7_200 ? "\(seconds / 60) min" : "\(seconds / 3_600) h"
     }
 }
 

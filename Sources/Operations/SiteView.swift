@@ -69,6 +69,10 @@ package struct SiteView: Hashable, Sendable, Codable {
         /// a store.
         package var unreleasedAgeSeconds: Double?
         package var unreleasedBytes: Double?
+        /// The collector that its agent has left for this one, and why; nil: none since the agent's start.
+        package var moved: String?
+        /// What its box keeps for each of two collectors; nil: one copy is enough.
+        package var owed: [SourceStatus.Owed]?
         package var lostSamples: Double
         /// Gaps by cause, the largest first.
         package var gaps: [Gap]
@@ -174,6 +178,8 @@ extension SiteView.Source {
         persistedAgeSeconds = source.persistedAgeSeconds
         unreleasedAgeSeconds = source.unreleased?.ageSeconds
         unreleasedBytes = source.unreleased.map { Double($0.bytes) }
+        moved = source.report.flatMap { $0.moved.isEmpty ? nil : $0.moved }
+        owed = source.report.flatMap { $0.owed.isEmpty ? nil : $0.owed }
         gaps = source.gaps.filter { $0.value.count > 0 }.map {
             SiteView.Gap(
                 cause: $0.key, count: Double($0.value.count), samples: Double($0.value.samples))
@@ -215,6 +221,19 @@ extension SiteView.Source {
         case (false, true): return "away"
         case (false, false): return "gone"
         }
+    }
+
+    /// Less than that is on its way, and not owed.
+    private static let owedBytes = 10_000_000.0
+
+    /// Why it was moved here, and what its box keeps for whom; nil: there is nothing to say.
+    package var placement: String? {
+        var parts = moved.map { ["left \(oneLine($0))"] } ?? []
+        for owed in owed ?? [] where owed.bytes >= Self.owedBytes {
+            let bytes = Int64(min(owed.bytes, 9e18))
+            parts.append("\(ByteCount(bytes)) kept for \(oneLine(owed.collector))")
+        }
+        return parts.isEmpty ? nil : parts.joined(separator: "; ")
     }
 
     /// Whether its clock was measured: a bound of zero means a replay, with given times.

@@ -25,6 +25,7 @@ enum SourceMetrics {
             }
         }
         addGaps(sources, to: &text)
+        addOwed(sources, to: &text)
         let peak = "tributary_source_sound_peak_decibels"
         text.begin(peak, .gauge, "Peak level since the previous report, in dBFS.")
         for source in sources {
@@ -48,6 +49,32 @@ enum SourceMetrics {
                 for (cause, gaps) in source.gaps.sorted(by: { $0.key < $1.key }) {
                     text.add(
                         name, [("source", source.name), ("cause", cause)], gaps[keyPath: value])
+                }
+            }
+        }
+    }
+
+    private static func addOwed(_ sources: [SourceStatus], to text: inout MetricText) {
+        let metrics: [(String, String, KeyPath<SourceStatus.Owed, Double>)] = [
+            (
+                "tributary_source_owed_bytes",
+                "What the box keeps because that collector lacks it; with --release mirrored only.",
+                \.bytes
+            ),
+            (
+                "tributary_source_owed_records",
+                "Numbers of those records; a record of samples counts each of them.", \.records
+            ),
+        ]
+        for (name, help, value) in metrics {
+            text.begin(name, .gauge, help)
+            for source in sources {
+                // A label's values are to differ.
+                var told: Set<String> = []
+                for owed in source.report?.owed ?? [] where told.insert(owed.collector).inserted {
+                    text.add(
+                        name, [("source", source.name), ("collector", owed.collector)],
+                        owed[keyPath: value])
                 }
             }
         }
@@ -80,6 +107,10 @@ enum SourceMetrics {
                 "tributary_source_stopped",
                 "Whether the capture was stopped by a command; no samples are expected then."
             ) { $0.isStopped ? 1 : 0 },
+            gauge(
+                "tributary_source_moved",
+                "Whether the agent has left another collector for this one since it started."
+            ) { $0.report.map { $0.moved.isEmpty ? 0 : 1 } },
             counter("tributary_source_connections_total", "Connections of the source.") {
                 $0.connections
             },

@@ -77,6 +77,10 @@ package struct SourceStatus: Hashable, Sendable {
         package var ageSeconds: Double
         /// Peak level per channel since the previous report, dBFS.
         package var soundPeaks: [Double]
+        /// The collector that it has left for this one, and why; empty: none since its start.
+        package var moved = ""
+        /// What the box keeps for each of two collectors; empty: one copy is enough.
+        package var owed: [Owed] = []
 
         package init(
             keptBytes: UInt64, lostSamples: UInt64, ageSeconds: Double, soundPeaks: [Double] = []
@@ -85,6 +89,20 @@ package struct SourceStatus: Hashable, Sendable {
             self.lostSamples = lostSamples
             self.ageSeconds = ageSeconds
             self.soundPeaks = soundPeaks
+        }
+    }
+
+    /// Records that a collector has to have and does not have on disk.
+    package struct Owed: Hashable, Sendable, Codable {
+        /// Its name; its endpoint, if it has told none.
+        package var collector: String
+        package var records: Double
+        package var bytes: Double
+
+        package init(collector: String, records: Double, bytes: Double) {
+            self.collector = collector
+            self.records = records
+            self.bytes = bytes
         }
     }
 

@@ -45,6 +45,10 @@ package struct TopScreen {
             lines.append(Line(text: text, emphasis: emphasis))
         }
         if rest > 0 { lines.append(Line(text: "… and \(rest) more", emphasis: .faint)) }
+        for source in view.sources {
+            guard let placement = source.placement else { continue }
+            lines.append(Line(text: "\(oneLine(source.name)): \(placement)"))
+        }
         if view.sources.isEmpty { lines.append(Line(text: "no agents", emphasis: .faint)) }
         guard let columns else { return lines }
         let fitting = lines.map {

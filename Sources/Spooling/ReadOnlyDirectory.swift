@@ -32,6 +32,12 @@ package struct ReadOnlyDirectory: SpoolStorage {
         try reading.read(name, at: offset, limit: limit)
     }
 
+    /// See ``SpoolSet/readNote(limitBytes:)``.
+    package func readNote(limitBytes: Int) throws(SpoolError) -> [UInt8]? {
+        let names = try reading.names { $0 == SpoolSet.noteName }
+        return names.isEmpty ? nil : try read(SpoolSet.noteName, at: 0, limit: limitBytes)
+    }
+
     package func sizeBytes(of name: String) throws(SpoolError) -> Int {
         try reading.sizeBytes(of: name)
     }

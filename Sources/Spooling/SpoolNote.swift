@@ -1,6 +1,6 @@
 extension SpoolSet {
     /// The name of the note beside the spools' files, and of the one that is being written.
-    private static let noteName = "collectors.note"
+    static let noteName = "collectors.note"
     private static let newNoteName = noteName + SpoolName.temporarySuffix
 
     /// The bytes that the caller keeps beside the spools; nil: there are none.

@@ -23,6 +23,11 @@ extension CollectorStatus {
         source.persistedAgeSeconds = 1.5
         source.report = .init(
             keptBytes: 500_000, lostSamples: 7, ageSeconds: 0.4, soundPeaks: [-6, -90.5])
+        source.report?.moved = "tcp://c:5550: nothing was heard of it for 3 s"
+        source.report?.owed = [
+            .init(collector: "east", records: 10, bytes: 200_000),
+            .init(collector: "west", records: 3_000, bytes: 25_000_000),
+        ]
         source.clock = .init(
             offsetNanoseconds: -123_456_789, boundNanoseconds: 250_000, skewPPB: 12_500)
         var status = CollectorStatus(session: "2026-11-20T22-40-00.000Z", sources: [source])

@@ -52,7 +52,27 @@ import Testing
             lines[3]
                 == "stage   live    30  4.1 Mbit/s  200 ms  500 kB  -123.5 ms   250 µs  driver drop 7"
         )
-        #expect(lines.count == 4)
+        #expect(
+            lines[4]
+                == "stage: left tcp://c:5550: nothing was heard of it for 3 s; 25 MB kept for west")
+        #expect(lines.count == 5)
+    }
+
+    @Test func `where a source has never been elsewhere and owes nothing there is no line of it`()
+        throws
+    {
+        let view = try view {
+            $0.sources[0].report?.moved = ""
+            $0.sources[0].report?.owed = [.init(collector: "west", records: 10, bytes: 9_999_999)]
+        }
+        #expect(view.sources[0].moved == nil)
+        #expect(view.sources[0].owed == [.init(collector: "west", records: 10, bytes: 9_999_999)])
+        #expect(texts(view).count == 4)
+        // A collector of an earlier version says nothing of it.
+        let json = String(decoding: try view.encoded(), as: UTF8.self)
+        let earlier = json.replacing(#/,\n? *"owed" ?: ?\[[^\]]*\]/#, with: "")
+        #expect(earlier != json)
+        #expect(try SiteView(decoding: Array(earlier.utf8)).sources[0].owed == nil)
     }
 
     @Test func `the most frequent reasons of refusals are named, and how many there are besides`()
@@ -137,6 +157,8 @@ import Testing
     @Test func `on a terminal of eighty columns nothing that is said of the disk is cut`() throws {
         let view = try view { status in
             status.disk.removesOldSegments = true
+            status.sources[0].report?.moved = ""
+            status.sources[0].report?.owed = []
             status.sources[0].gaps["clock_jump"] = .init(count: 1, samples: 0)
             status.sources[0].gaps["spool_full"] = .init(count: 900, samples: 123_456)
         }

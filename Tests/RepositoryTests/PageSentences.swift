@@ -392,11 +392,13 @@ enum PageSentences {
             health.js: , … of memory
             health.js: Everything is well.
             health.js: No source is connected.
+            health.js: left …
             health.js: never: the oldest is removed
             health.js: not known yet
             health.js: nothing missing
             health.js: nothing yet
             health.js: … free…
+            health.js: … kept for …
             health.js: … on average
             health-findings.js:  for …
             health-findings.js: Making samples durable takes ….
@@ -412,6 +414,7 @@ enum PageSentences {
             health-findings.js: new gap
             health-findings.js: … is connected and sends nothing.
             health-findings.js: … is … late.
+            health-findings.js: … is recorded once: … are kept for ….
             health-findings.js: … more than are watched.
             health-findings.js: … refused in the last quarter of an hour.
             live.js: No contact with the collector since …. 
@@ -516,11 +519,13 @@ enum PageSentences {
             health-alerts.js: Look at the box’s network; wireless networks cause this. tributary retime improves the times afterwards.
             health-alerts.js: Look at the disk; if only one source is affected, the log says what its file waits for.
             health-alerts.js: No samples are accepted. An alert about the disk usually comes with it.
+            health-alerts.js: One of the two collectors of a source lacks more than 100 MB, which the agent keeps for it.
             health-alerts.js: Otherwise lower the bit rate, or improve the network.
             health-alerts.js: Remove sessions that are not needed, or set keep-free, keep-age or keep-bytes at the collector.
             health-alerts.js: Samples are missing in the recording; the ledger says which, when and why.
             health-alerts.js: Samples arrive more than ten seconds after they were captured. After an outage this is the backlog, and passes.
             health-alerts.js: Samples have reached the collector and have not been on its disk for 30 seconds. About two seconds are normal.
+            health-alerts.js: Start the collector that is named, or give its agents a third one.
             health-alerts.js: The agent is connected and sends no samples.
             health-alerts.js: The agent stores more than a gigabyte. Above its --spool-limit the oldest samples are dropped.
             health-alerts.js: The collector does not answer. Agents that run keep their samples: an hour of 4 Mbit/s, before the oldest are dropped.

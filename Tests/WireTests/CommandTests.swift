@@ -50,6 +50,12 @@ enum CommandFixtures {
         status.keptBytes = 12_345
         status.isConnected = true
         status.software = "tributary-agent 1"
+        status.collector = "tcp://a:5550"
+        status.moved = "tcp://c:5550: nothing was heard of it for 3 s"
+        status.held = ["north": 7]
+        status.second = .init(endpoint: "tcp://b:5550", isConnected: false, trouble: "refused")
+        status.owed = [OwedRecords(collector: "west", records: 5, bytes: 600)]
+        status.lastsSeconds = 3_600
         return status
     }
 

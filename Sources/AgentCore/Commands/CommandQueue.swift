@@ -123,7 +123,13 @@ final class CommandQueue: Sendable {
         var status = capture.status()
         let uplink = uplink()
         status.isConnected = uplink.isConnected
-        status.collector = uplink.collector + (uplink.mirror?.text ?? "")
+        status.collector = uplink.collector
+        status.second = uplink.mirror.map {
+            CaptureStatus.SecondCollector(
+                endpoint: $0.collector, isConnected: $0.isConnected, trouble: $0.trouble ?? "")
+        }
+        status.owed = uplink.owed
+        status.lastsSeconds = uplink.lasts.map { UInt64(clamping: $0.components.seconds) }
         status.moved = uplink.moved ?? ""
         status.held = uplink.held
         status.keptBytes = UInt64(clamping: uplink.keptBytes)

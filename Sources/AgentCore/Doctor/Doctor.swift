@@ -19,6 +19,7 @@ package struct Doctor: Sendable {
         let pipelines = openPipelines(found)
         if let finding = encoderSpeed(pipelines) { found(finding) }
         found(SpoolCheck.look(at: uplink.spool, memoryLimitBytes: uplink.memoryLimitBytes))
+        if let finding = PlacementCheck.look(at: uplink) { found(finding) }
         for finding in CollectorCheck.look(uplink, bitrate: bitrate) { found(finding) }
     }
 

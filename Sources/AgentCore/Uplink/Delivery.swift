@@ -317,6 +317,8 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         returnToDisk(now: now)
         senders[0].link.cursors[0].storedBytes = keptBytes
         senders[0].link.moved = moved ?? ""
+        // A second collector that is not wanted any more is owed nothing.
+        if mirror == nil { senders[0].link.owed = [] }
         if senders[0].link.isFlowing { choice.isUseful(now: now) }
         if let complaint = choice.complaint(now: now) {
             return moveOn(because: complaint, now: now) + lookBehind(now: now)
@@ -1005,7 +1007,7 @@ extension Delivery {
     }
 
     /// How long the spool can store the capture at the present rate; nil if unknown.
-    private var spoolLasts: Duration? {
+    var spoolLasts: Duration? {
         guard let rate = rate.bytesPerSecond, rate > 0, let medium = senders.last?.place.medium
         else { return nil }
         let room = medium == .disk ? log.disk.map { $0.limitBytes - $0.sizeBytes } : nil
@@ -1014,8 +1016,7 @@ extension Delivery {
     }
 
     /// Records that each collector lacks.
-    private var owed: [OwedRecords] {
-        guard let mirror else { return [] }
+    var owed: [OwedRecords] {
         func owed(_ name: String, _ link: (Sender) -> AgentLink<Payload>?) -> OwedRecords {
             var owed = OwedRecords(collector: name, records: 0, bytes: 0)
             for seat in seats {
@@ -1026,12 +1027,11 @@ extension Delivery {
             }
             return owed
         }
-        return [
-            owed(
-                CollectorNote.called(
-                    note.endpoint == choice.present ? note.name : "", at: choice.present), \.link),
-            owed(mirror.collectorName, \.mirror),
-        ]
+        let first = owed(
+            CollectorNote.called(
+                note.endpoint == choice.present ? note.name : "", at: choice.present), \.link)
+        guard let mirror else { return [first] }
+        return [first, owed(mirror.collectorName, \.mirror)]
     }
 
     // MARK: Connection

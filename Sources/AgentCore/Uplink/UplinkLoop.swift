@@ -185,7 +185,11 @@ extension UplinkLoop {
         status.collector = delivery.endpoint
         status.moved = delivery.movedBecause
         status.term = delivery.term
-        if delivery.hasOtherCollectors { status.held = delivery.held }
+        if delivery.hasOtherCollectors {
+            status.held = delivery.held
+            status.owed = delivery.owed
+            status.lasts = delivery.spoolLasts
+        }
         status.mirror = delivery.mirrorStatus
         if status.mirror?.trouble == nil { status.mirror?.trouble = second.absence }
         status.keptBytes = delivery.keptBytes

@@ -1,5 +1,6 @@
 import Encoding
 package import Messaging
+package import Wire
 
 /// Where an agent sends its source, and how.
 package struct UplinkSettings: Hashable, Sendable {
@@ -117,6 +118,10 @@ package struct UplinkStatus: Hashable, Sendable {
     package var term: UInt64 = 0
     /// Records that other collectors hold, by their names.
     package var held: [String: UInt64] = [:]
+    /// Records that each collector lacks; empty with one collector.
+    package var owed: [OwedRecords] = []
+    /// How long the spool can store the capture at the present rate; nil if unknown, or with one collector.
+    package var lasts: Duration?
     /// State of the second collector; nil without mirroring.
     package var mirror: MirrorStatus?
     /// Bytes that are not durable at the collector.

@@ -171,12 +171,20 @@ extension SourceStatus {
                 ageSeconds: arrivals.sinceNanoseconds.map { Double(now - $0) / 1e9 } ?? 0)
         }
         report = counters.health.map { health in
-            Report(
+            var report = Report(
                 keptBytes: counters.keptBytes ?? health.keptBytes, lostSamples: health.lostSamples,
                 ageSeconds: Double(now - counters.healthNanoseconds) / 1e9,
                 // The level of a source that is not there is not that of its last second.
                 soundPeaks: counters.isConnected
                     ? (health.sound?.levels ?? []).map { Double($0.peakMillibels) / 100 } : [])
+            // An agent that has gone may be with other collectors by now.
+            guard counters.isConnected else { return report }
+            report.moved = health.moved
+            report.owed = health.owed.map {
+                Owed(
+                    collector: $0.collector, records: Double($0.records), bytes: Double($0.bytes))
+            }
+            return report
         }
     }
 }

@@ -96,6 +96,21 @@ extension CaptureStatus {
                     $0.records = held.value
                 }
             }
+            if let second {
+                $0.second = .with {
+                    $0.endpoint = printable(second.endpoint)
+                    $0.connected = second.isConnected
+                    $0.trouble = printable(second.trouble)
+                }
+            }
+            $0.owed = owed.prefix(WireLimits.owedCollectors).map { owed in
+                .with {
+                    $0.collector = printable(owed.collector, limit: WireLimits.labelBytes)
+                    $0.records = owed.records
+                    $0.bytes = owed.bytes
+                }
+            }
+            if let lastsSeconds { $0.lastsSeconds = lastsSeconds }
         }
     }
 
@@ -136,6 +151,23 @@ extension CaptureStatus {
                 entry.collector, "HeldCount.collector", limit: WireLimits.labelBytes)
             held[name] = entry.records
         }
+        if message.hasSecond {
+            second = SecondCollector(
+                endpoint: try FieldChecks.text(
+                    message.second.endpoint, "SecondCollector.endpoint"),
+                isConnected: message.second.connected,
+                trouble: try FieldChecks.text(message.second.trouble, "SecondCollector.trouble"))
+        }
+        try FieldChecks.count(
+            message.owed.count, "CaptureStatus.owed", 0...WireLimits.owedCollectors)
+        for entry in message.owed {
+            owed.append(
+                OwedRecords(
+                    collector: try FieldChecks.text(
+                        entry.collector, "OwedCount.collector", limit: WireLimits.labelBytes),
+                    records: entry.records, bytes: entry.bytes))
+        }
+        if message.hasLastsSeconds { lastsSeconds = message.lastsSeconds }
     }
 }
 

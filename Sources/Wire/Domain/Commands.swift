@@ -133,8 +133,28 @@ package struct CaptureStatus: Hashable, Sendable {
     package var moved = ""
     /// Number of records that other collectors have and the box has not, by their names.
     package var held: [String: UInt64] = [:]
+    /// The collector that gets the same records; nil: one is enough.
+    package var second: SecondCollector?
+    /// By collector, what the box keeps because that one lacks it; empty: there is one collector.
+    package var owed: [OwedRecords] = []
+    /// How long the box can keep what it captures, at the present rate; nil: unknown.
+    package var lastsSeconds: UInt64?
 
     package init() {}
+
+    /// One of two collectors that have to have every record.
+    package struct SecondCollector: Hashable, Sendable {
+        package var endpoint: String
+        package var isConnected: Bool
+        /// Why it is not; empty: unknown.
+        package var trouble: String
+
+        package init(endpoint: String, isConnected: Bool, trouble: String = "") {
+            self.endpoint = endpoint
+            self.isConnected = isConnected
+            self.trouble = trouble
+        }
+    }
 }
 
 /// A camera control.

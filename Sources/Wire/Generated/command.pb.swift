@@ -529,6 +529,32 @@ nonisolated struct Tributary_V1_CaptureStatus: @unchecked Sendable {
     set {_uniqueStorage()._held = newValue}
   }
 
+  /// The collector that gets the same records; absent: one is enough. Since minor 11.
+  var second: Tributary_V1_CaptureStatus.SecondCollector {
+    get {_storage._second ?? Tributary_V1_CaptureStatus.SecondCollector()}
+    set {_uniqueStorage()._second = newValue}
+  }
+  /// Returns true if `second` has been explicitly set.
+  var hasSecond: Bool {_storage._second != nil}
+  /// Clears the value of `second`. Subsequent reads from it will return its default value.
+  mutating func clearSecond() {_uniqueStorage()._second = nil}
+
+  /// By collector: what the box keeps because that one lacks it; of agents with several. Since minor 11.
+  var owed: [Tributary_V1_CaptureStatus.OwedCount] {
+    get {_storage._owed}
+    set {_uniqueStorage()._owed = newValue}
+  }
+
+  /// How long the box can keep what it captures, at the present rate; absent: unknown. Since minor 11.
+  var lastsSeconds: UInt64 {
+    get {_storage._lastsSeconds ?? 0}
+    set {_uniqueStorage()._lastsSeconds = newValue}
+  }
+  /// Returns true if `lastsSeconds` has been explicitly set.
+  var hasLastsSeconds: Bool {_storage._lastsSeconds != nil}
+  /// Clears the value of `lastsSeconds`. Subsequent reads from it will return its default value.
+  mutating func clearLastsSeconds() {_uniqueStorage()._lastsSeconds = nil}
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   nonisolated struct HeldCount: Sendable {
@@ -539,6 +565,40 @@ nonisolated struct Tributary_V1_CaptureStatus: @unchecked Sendable {
     var collector: String = String()
 
     var records: UInt64 = 0
+
+    var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    init() {}
+  }
+
+  nonisolated struct SecondCollector: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    var endpoint: String = String()
+
+    var connected: Bool = false
+
+    /// Why it is not; empty: unknown.
+    var trouble: String = String()
+
+    var unknownFields = SwiftProtobuf.UnknownStorage()
+
+    init() {}
+  }
+
+  /// As OwedRecords.
+  nonisolated struct OwedCount: Sendable {
+    // SwiftProtobuf.Message conformance is added in an extension below. See the
+    // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+    // methods supported on all messages.
+
+    var collector: String = String()
+
+    var records: UInt64 = 0
+
+    var bytes: UInt64 = 0
 
     var unknownFields = SwiftProtobuf.UnknownStorage()
 
@@ -1420,7 +1480,7 @@ nonisolated extension Tributary_V1_Snapshot: SwiftProtobuf.Message, SwiftProtobu
 
 nonisolated extension Tributary_V1_CaptureStatus: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".CaptureStatus"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}capturing\0\u{1}video\0\u{1}audio\0\u{1}descriptions\0\u{1}size\0\u{3}video_bitrate\0\u{1}crop\0\u{1}rotation\0\u{1}mirrored\0\u{1}pictures\0\u{3}sound_packets\0\u{3}lost_samples\0\u{3}kept_bytes\0\u{1}connected\0\u{1}software\0\u{1}collector\0\u{1}moved\0\u{1}held\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}capturing\0\u{1}video\0\u{1}audio\0\u{1}descriptions\0\u{1}size\0\u{3}video_bitrate\0\u{1}crop\0\u{1}rotation\0\u{1}mirrored\0\u{1}pictures\0\u{3}sound_packets\0\u{3}lost_samples\0\u{3}kept_bytes\0\u{1}connected\0\u{1}software\0\u{1}collector\0\u{1}moved\0\u{1}held\0\u{1}second\0\u{1}owed\0\u{3}lasts_seconds\0")
 
   fileprivate class _StorageClass {
     var _capturing: Bool = false
@@ -1441,6 +1501,9 @@ nonisolated extension Tributary_V1_CaptureStatus: SwiftProtobuf.Message, SwiftPr
     var _collector: String = String()
     var _moved: String = String()
     var _held: [Tributary_V1_CaptureStatus.HeldCount] = []
+    var _second: Tributary_V1_CaptureStatus.SecondCollector? = nil
+    var _owed: [Tributary_V1_CaptureStatus.OwedCount] = []
+    var _lastsSeconds: UInt64? = nil
 
       // This property is used as the initial default value for new instances of the type.
       // The type itself is protecting the reference to its storage via CoW semantics.
@@ -1469,6 +1532,9 @@ nonisolated extension Tributary_V1_CaptureStatus: SwiftProtobuf.Message, SwiftPr
       _collector = source._collector
       _moved = source._moved
       _held = source._held
+      _second = source._second
+      _owed = source._owed
+      _lastsSeconds = source._lastsSeconds
     }
   }
 
@@ -1505,6 +1571,9 @@ nonisolated extension Tributary_V1_CaptureStatus: SwiftProtobuf.Message, SwiftPr
         case 16: try { try decoder.decodeSingularStringField(value: &_storage._collector) }()
         case 17: try { try decoder.decodeSingularStringField(value: &_storage._moved) }()
         case 18: try { try decoder.decodeRepeatedMessageField(value: &_storage._held) }()
+        case 19: try { try decoder.decodeSingularMessageField(value: &_storage._second) }()
+        case 20: try { try decoder.decodeRepeatedMessageField(value: &_storage._owed) }()
+        case 21: try { try decoder.decodeSingularUInt64Field(value: &_storage._lastsSeconds) }()
         default: break
         }
       }
@@ -1571,6 +1640,15 @@ nonisolated extension Tributary_V1_CaptureStatus: SwiftProtobuf.Message, SwiftPr
       if !_storage._held.isEmpty {
         try visitor.visitRepeatedMessageField(value: _storage._held, fieldNumber: 18)
       }
+      try { if let v = _storage._second {
+        try visitor.visitSingularMessageField(value: v, fieldNumber: 19)
+      } }()
+      if !_storage._owed.isEmpty {
+        try visitor.visitRepeatedMessageField(value: _storage._owed, fieldNumber: 20)
+      }
+      try { if let v = _storage._lastsSeconds {
+        try visitor.visitSingularUInt64Field(value: v, fieldNumber: 21)
+      } }()
     }
     try unknownFields.traverse(visitor: &visitor)
   }
@@ -1598,6 +1676,9 @@ nonisolated extension Tributary_V1_CaptureStatus: SwiftProtobuf.Message, SwiftPr
         if _storage._collector != rhs_storage._collector {return false}
         if _storage._moved != rhs_storage._moved {return false}
         if _storage._held != rhs_storage._held {return false}
+        if _storage._second != rhs_storage._second {return false}
+        if _storage._owed != rhs_storage._owed {return false}
+        if _storage._lastsSeconds != rhs_storage._lastsSeconds {return false}
         return true
       }
       if !storagesAreEqual {return false}
@@ -1637,6 +1718,86 @@ nonisolated extension Tributary_V1_CaptureStatus.HeldCount: SwiftProtobuf.Messag
   static func ==(lhs: Tributary_V1_CaptureStatus.HeldCount, rhs: Tributary_V1_CaptureStatus.HeldCount) -> Bool {
     if lhs.collector != rhs.collector {return false}
     if lhs.records != rhs.records {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_CaptureStatus.SecondCollector: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = Tributary_V1_CaptureStatus.protoMessageName + ".SecondCollector"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}endpoint\0\u{1}connected\0\u{1}trouble\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.endpoint) }()
+      case 2: try { try decoder.decodeSingularBoolField(value: &self.connected) }()
+      case 3: try { try decoder.decodeSingularStringField(value: &self.trouble) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.endpoint.isEmpty {
+      try visitor.visitSingularStringField(value: self.endpoint, fieldNumber: 1)
+    }
+    if self.connected != false {
+      try visitor.visitSingularBoolField(value: self.connected, fieldNumber: 2)
+    }
+    if !self.trouble.isEmpty {
+      try visitor.visitSingularStringField(value: self.trouble, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_CaptureStatus.SecondCollector, rhs: Tributary_V1_CaptureStatus.SecondCollector) -> Bool {
+    if lhs.endpoint != rhs.endpoint {return false}
+    if lhs.connected != rhs.connected {return false}
+    if lhs.trouble != rhs.trouble {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_CaptureStatus.OwedCount: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = Tributary_V1_CaptureStatus.protoMessageName + ".OwedCount"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}collector\0\u{1}records\0\u{1}bytes\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularStringField(value: &self.collector) }()
+      case 2: try { try decoder.decodeSingularUInt64Field(value: &self.records) }()
+      case 3: try { try decoder.decodeSingularUInt64Field(value: &self.bytes) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if !self.collector.isEmpty {
+      try visitor.visitSingularStringField(value: self.collector, fieldNumber: 1)
+    }
+    if self.records != 0 {
+      try visitor.visitSingularUInt64Field(value: self.records, fieldNumber: 2)
+    }
+    if self.bytes != 0 {
+      try visitor.visitSingularUInt64Field(value: self.bytes, fieldNumber: 3)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_CaptureStatus.OwedCount, rhs: Tributary_V1_CaptureStatus.OwedCount) -> Bool {
+    if lhs.collector != rhs.collector {return false}
+    if lhs.records != rhs.records {return false}
+    if lhs.bytes != rhs.bytes {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -27,7 +27,8 @@ struct TopCommand: ParsableCommand {
             STATE: live; late (more than 5 s behind); unsaved (no data synced to disk for 10 s); stopped (capture paused by a \
             command); away (agent not connected); idle (connected, no samples); gone (ended). SPOOL: data that the agent keeps until \
             the collector has it on disk. OFFSET ± BOUND: collector clock minus box clock, and the error bound of timestamps; empty \
-            for a replay. GAPS: missing samples by cause.
+            for a replay. GAPS: missing samples by cause. Lines below the table: which collector a source has left for this one, and \
+            why; and, with --release mirrored, what its box keeps for a collector that lacks it (10 MB or more).
 
             --site shows all collectors that report to the catalog in --catalog, each with its last report. STATE: recording; idle \
             (no session); draining; troubled (nothing can be recorded); stopped; silent (no report for 20 s: not running, or cut \

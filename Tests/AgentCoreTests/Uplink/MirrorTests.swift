@@ -36,6 +36,8 @@ private struct MirroredAgent {
     var ends: [String: End] = [:]
     private(set) var logs: [String] = []
     private(set) var hellos: [String: [Hello]] = [:]
+    /// The last one of each.
+    private(set) var health: [String: SourceHealth] = [:]
     private(set) var isFinished = false
     private(set) var now = second
     private var made = 0
@@ -168,6 +170,7 @@ private struct MirroredAgent {
             case .goodbye(_, let goodbye): ends[endpoint]?.received = goodbye.sequence
             case .gap(_, let gap): ends[endpoint]?.received = gap.sequences.upperBound
             case .log(let line): logs.append(line.text)
+            case .health(_, let health): self.health[endpoint] = health
             default: continue
             }
         }
@@ -250,6 +253,28 @@ struct MirrorTests {
         for _ in 0..<40 { agent.pass() }
         #expect(agent.ends[agent.mirror]?.received == 205)
         #expect(agent.hellos[agent.mirror]?.last?.sources[0].firstSequence ?? 0 <= 6)
+    }
+
+    @Test func `what is owed is told both collectors, until one is enough again`() throws {
+        var agent = try connected()
+        agent.capture(20)
+        agent.pass()
+        agent.persist(agent.first)
+        for _ in 0..<30 { agent.pass() }
+        for endpoint in MirroredAgent.endpoints {
+            let owed = agent.health[endpoint]?.owed ?? []
+            #expect(owed.map(\.records) == [0, 20], "\(endpoint)")
+            #expect(Set(owed.map(\.collector)) == ["a", "b"], "\(endpoint)")
+        }
+        var settings = CollectorLinkSettings(software: "collector")
+        settings.name = String(agent.first.dropFirst(6).prefix(1))
+        agent.ends[agent.first]?.link = CollectorLink(settings: settings)
+        agent.connect()
+        for _ in 0..<30 { agent.pass() }
+        #expect(!agent.backlog.isMirrored)
+        #expect(agent.health[agent.first]?.owed == [])
+        // The only collector may lack something, too.
+        #expect(agent.backlog.owed.map(\.records) == [0])
     }
 
     @Test func `both connections state the same term, and the second one is marked`() throws {

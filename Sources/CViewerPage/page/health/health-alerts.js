@@ -65,6 +65,10 @@ export const alerts = {
         means: 'The agent stores more than a gigabyte. Above its --spool-limit the oldest samples are dropped.',
         act: 'Find out whether the source is away or late, or the collector does not accept samples.',
     },
+    TributaryOneCopy: {
+        means: 'One of the two collectors of a source lacks more than 100 MB, which the agent keeps for it.',
+        act: 'Start the collector that is named, or give its agents a third one.',
+    },
     TributarySamplesLost: {
         means: 'Samples are missing in the recording; the ledger says which, when and why.',
         act: 'The session’s timeline shows every gap with its cause. Cables, a faster box, a lower bit rate, a larger spool.',

@@ -77,6 +77,9 @@ function ofSource(source, history) {
     add(source.isConnected && lag > 10, 'TributarySourceLate', `${name} is ${duration(lag)} late.`, false);
     const spool = source.spoolBytes ?? 0;
     add(spool > 1e9, 'TributarySpoolGrows', `The agent of ${name} keeps ${bytes(spool)} that are not durable at the collector.`, false);
+    for (const { collector, bytes: lacking } of source.owed ?? []) {
+        add(lacking > 1e8, 'TributaryOneCopy', `${name} is recorded once: ${bytes(lacking)} are kept for ${collector}.`, false);
+    }
     const gaps = own?.gaps.growth(history.second, 600) ?? 0;
     add(gaps > 0, 'TributarySamplesLost', `The recording of ${name} has ${counted(gaps, 'new gap')} in the last ten minutes.`, false);
     const bound = source.clockBoundSeconds ?? 0;

@@ -22,7 +22,7 @@ export function open(root) {
 
 class HealthPage {
     #history = keptHistory();
-    /** @type {Map<string, { root: HTMLElement, state: HTMLElement, plots: Plot[] }>} */
+    /** @type {Map<string, { root: HTMLElement, state: HTMLElement, placement: HTMLElement, plots: Plot[] }>} */
     #cards = new Map();
     #list = element('ul', { className: 'findings', 'aria-live': 'polite', 'aria-label': 'What is wrong' });
     #said = '';
@@ -67,7 +67,7 @@ class HealthPage {
     }
 
     #tableOf() {
-        const titles = ['Source', 'State', 'Lag', 'Bit rate', 'Pictures per second', 'Clock error', 'Kept on the box', 'Lost samples', 'Why'];
+        const titles = ['Source', 'State', 'Lag', 'Bit rate', 'Pictures per second', 'Clock error', 'Kept on the box', 'Lost samples', 'Why', 'Collectors'];
         return element('div', { className: 'scroll', tabIndex: 0, role: 'region', 'aria-label': 'Sources as a table' },
             element('table', {}, element('caption', { className: 'unseen' }, 'Sources now; of lag and clock error the greatest of the last hour as well'),
                 element('thead', {}, element('tr', {}, ...titles.map((title) => element('th', { scope: 'col' }, title)))), this.#table));
@@ -145,6 +145,9 @@ class HealthPage {
             const state = stateOf(source);
             setText(card.state, state);
             card.root.dataset.state = state;
+            const placement = placementOf(source);
+            setText(card.placement, placement);
+            card.placement.hidden = !placement;
             for (const plot of card.plots) plot.draw(this.#history.now, span);
             rows.push(rowOf(source, own, state));
         }
@@ -169,6 +172,7 @@ class HealthPage {
      */
     #made(name, own) {
         const state = element('span', { className: 'state' });
+        const placement = element('p', { className: 'muted', hidden: true });
         const plots = [
             new Plot('Lag', shortTime, own.lag, 0.5),
             new Plot('Bit rate', bitRate, own.rate, 100_000),
@@ -178,8 +182,9 @@ class HealthPage {
         ];
         const root = element('section', { className: 'card source', 'aria-label': name },
             element('h3', {}, element('a', { href: `/live?sources=${encodeURIComponent(name)}` }, name), ' ', state),
+            placement,
             element('div', { className: 'plots' }, ...plots.map((plot) => plot.root)));
-        const card = { root, state, plots };
+        const card = { root, state, placement, plots };
         this.#cards.set(name, card);
         const after = [...this.#cards.keys()].filter((other) => other.localeCompare(name, undefined, { numeric: true }) > 0)
             .map((other) => this.#cards.get(other)?.root).find((other) => other?.previousElementSibling !== root && other?.parentNode);
@@ -211,6 +216,17 @@ function stateOf(source) {
 }
 
 /**
+ * Why a source was moved to this collector, and what its box keeps for whom, as `tributary top` has it; empty: there is nothing to say.
+ * @param {import('./health-history.js').SourceStatus} source
+ */
+function placementOf(source) {
+    const left = source.moved ? [`left ${source.moved}`] : [];
+    // Less than that is on its way, and not owed.
+    const owed = (source.owed ?? []).filter((owed) => owed.bytes >= 1e7);
+    return [...left, ...owed.map((owed) => `${bytes(owed.bytes)} kept for ${owed.collector}`)].join('; ');
+}
+
+/**
  * @param {import('./health-history.js').SourceStatus} source
  * @param {import('./health-history.js').SourceHistory} own
  * @param {string} state
@@ -226,5 +242,6 @@ function rowOf(source, own, state) {
         known(source.clockBoundSeconds, shortTime) + (bound ? ` (${shortTime(bound.greatest)})` : ''),
         known(source.spoolBytes, bytes), source.lostSamples.toLocaleString(),
         source.gaps.map((gap) => `${gap.cause.replaceAll('_', ' ')}: ${counted(gap.count, 'gap')}`).join(', ') || 'nothing missing',
+        placementOf(source) || '–',
     ];
 }

@@ -40,6 +40,8 @@ const pathWords = {
  * @property {number} [clockBoundSeconds]
  * @property {number} persistedAgeSeconds
  * @property {number} lostSamples
+ * @property {string} [moved] The collector that its agent has left for this one, and why.
+ * @property {{ collector: string, records: number, bytes: number }[]} [owed] What its box keeps for each of two collectors.
  * @property {{ cause: string, count: number, samples: number }[]} gaps
  */
 

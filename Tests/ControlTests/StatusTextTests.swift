@@ -1,0 +1,49 @@
+import Testing
+import Wire
+
+@testable import Control
+
+struct `Where an agent says that its source is` {
+    private var status: CaptureStatus {
+        var status = CaptureStatus()
+        status.collector = "tcp://b:5550"
+        return status
+    }
+
+    @Test func `the collector is said, and nothing that is not so`() {
+        #expect(StatusText.placement(status) == ["sent to tcp://b:5550"])
+        // An agent of an earlier version.
+        #expect(StatusText.placement(CaptureStatus()) == [])
+    }
+
+    @Test func `why it was moved is said, and what the present collector lacks`() {
+        var status = status
+        status.moved = "tcp://a:5550: nothing was heard of it for 3 s"
+        status.owed = [OwedRecords(collector: "west", records: 120, bytes: 3_400_000)]
+        #expect(
+            StatusText.placement(status) == [
+                "sent to tcp://b:5550; left tcp://a:5550: nothing was heard of it for 3 s",
+                "3.4 MB (120 records) kept for west",
+            ])
+    }
+
+    @Test func `of two collectors the second one is said, and for how long the spool lasts`() {
+        var status = status
+        status.second = .init(endpoint: "tcp://a:5550", isConnected: true)
+        status.owed = [
+            OwedRecords(collector: "west", records: 0, bytes: 0),
+            OwedRecords(collector: "east", records: 5_000, bytes: 80_000_000),
+        ]
+        status.lastsSeconds = 5_400
+        #expect(
+            StatusText.placement(status) == [
+                "sent to tcp://b:5550 and tcp://a:5550",
+                "80 MB (5000 records) kept for east; the spool lasts for 90 min",
+            ])
+        status.second?.isConnected = false
+        #expect(StatusText.placement(status)[0] == "sent to tcp://b:5550 and tcp://a:5550 (away)")
+        status.second?.trouble = "no program\nlistens there"
+        #expect(
+            StatusText.placement(status)[0].hasSuffix(" (away: no program\\u{a}listens there)"))
+    }
+}
