@@ -27,8 +27,8 @@ struct TestPayload: SpooledPayload {
     }
 }
 
-/// One agent with its spool on a disk that fails, a collector that follows the protocol to the letter, and a network that
-/// breaks: all from one seed.
+/// One agent with its spool on a disk that fails, a collector that follows the protocol to the letter, or two that want every
+/// record at both, and networks that break: all from one seed.
 struct BacklogSimulation {
     struct Trouble: OptionSet {
         let rawValue: Int
@@ -45,6 +45,8 @@ struct BacklogSimulation {
         static let stalled = Trouble(rawValue: 128)
         /// Records are kept in memory alone.
         static let noDisk = Trouble(rawValue: 256)
+        /// Two collectors have to have every record. Only one of them is ever destroyed.
+        static let mirrored = Trouble(rawValue: 512)
     }
 
     static let limitBytes = 600_000
@@ -72,22 +74,32 @@ struct BacklogSimulation {
     private var now: Int64 = 1_000_000_000
     private var boot: UInt8 = 1
     private var backlog: Delivery<TestPayload>
-    private var collector: CollectorLink
-    private var connection: (peer: PeerID, toCollector: [IncomingMessage], toAgent: [[UInt8]])?
+    private var ends: [End] = []
+    /// The connection to the source's collector, and the one to the second one.
+    private var lanes: [Lane] = []
     private var peers: UInt16 = 0
-    private var reconnectAt: Int64? = 0
-    private var outageUntil: Int64 = 0
-    private var spool = SpoolID.random()
     private(set) var isFinished = false
     private(set) var lives = 1
     private(set) var logs: [String] = []
     /// Names that the last power cut left on the disk.
     private(set) var leftBehind: [String] = []
 
-    /// By decoding time: how often each sample has arrived.
-    private(set) var arrived: [Int64: Int] = [:]
+    /// By collector and decoding time: how often each sample has arrived.
+    var arrivals: [[Int64: Int]] { ends.map(\.arrived) }
+    /// The same at the first collector.
+    var arrived: [Int64: Int] { ends[0].arrived }
     private(set) var made: Set<Int64> = []
     private(set) var gaps: [GapRecord] = []
+    /// Samples of the gaps with a cause, whichever collectors have heard of them.
+    func lost(_ cause: GapCause) -> UInt64 {
+        var own: [String: UInt64] = [:]
+        for end in ends {
+            for (spool, gap) in end.gaps where gap.cause == cause {
+                own["\(spool) \(gap.sequences)"] = gap.samples
+            }
+        }
+        return own.values.reduce(0, +)
+    }
     private var nextTime: Int64 = 0
     private(set) var largestBytes = 0
     private var snapshot: SimulatedDisk.Snapshot?
@@ -105,23 +117,44 @@ struct BacklogSimulation {
         disk = SimulatedDisk(seed: seed)
         backlog = try Self.backlog(
             trouble.contains(.noDisk) ? nil : disk, boot: 1, life: 1, seed: seed, gathers: gathers,
-            limitBytes: Self.limit(trouble))
-        archive.hasStore = !trouble.isDisjoint(with: [.lag, .stalled])
-        collector = CollectorLink(
-            settings: CollectorLinkSettings(software: "collector"),
-            session: gathers ? "2026-11-20T22-40-00.000Z" : "")
+            limitBytes: Self.limit(trouble), endpoints: Self.endpoints(trouble))
+        for endpoint in Self.endpoints(trouble) {
+            var end = End(
+                endpoint: endpoint, link: Self.link(endpoint, trouble, gathers: gathers))
+            end.archive.hasStore = !trouble.isDisjoint(with: [.lag, .stalled])
+            ends.append(end)
+        }
+        lanes = [Lane](repeating: Lane(), count: ends.count)
+    }
+
+    private static func endpoints(_ trouble: Trouble) -> [String] {
+        trouble.contains(.mirrored) ? ["tcp://c:1", "tcp://d:1"] : ["tcp://c:1"]
+    }
+
+    private static func link(
+        _ endpoint: String, _ trouble: Trouble, gathers: Bool
+    ) -> CollectorLink {
+        var settings = CollectorLinkSettings(software: "collector")
+        settings.mirrored = trouble.contains(.mirrored)
+        if settings.mirrored { settings.name = String(endpoint.dropFirst(6).prefix(1)) }
+        return CollectorLink(
+            settings: settings, session: gathers ? "2026-11-20T22-40-00.000Z" : "")
     }
 
     private static func limit(_ trouble: Trouble) -> Int {
-        trouble.isDisjoint(with: [.destroyed, .stalled]) ? limitBytes : largeBytes
+        // A second collector is connected five seconds after the first one, and gets what was captured until then.
+        let keepsAll = trouble.contains(.mirrored) && !trouble.contains(.outages)
+        return trouble.isDisjoint(with: [.destroyed, .stalled]) && !keepsAll
+            ? limitBytes : largeBytes
     }
 
     private static func backlog(
         _ disk: SimulatedDisk?, boot: UInt8, life: Int, seed: UInt64, gathers: Bool,
-        limitBytes: Int = Self.limitBytes
+        limitBytes: Int = Self.limitBytes, endpoints: [String] = Self.endpoints([])
     ) throws -> Delivery<TestPayload> {
         var settings = UplinkSettings(
-            endpoint: "tcp://c:1", sourceName: "camera", agentName: "box", software: "agent",
+            endpoint: endpoints.joined(separator: ","), sourceName: "camera", agentName: "box",
+            software: "agent",
             batch: gathers ? .automatic : .fixed(.milliseconds(100)),
             memoryLimitBytes: disk == nil ? limitBytes : 16 << 20)
         settings.spool = SpoolSettings(path: "disk", limitBytes: limitBytes)
@@ -144,7 +177,7 @@ struct BacklogSimulation {
             try step(inPeace: false)
         }
         disk.setCapacity(nil)
-        outageUntil = 0
+        for lane in lanes.indices { lanes[lane].outageUntil = 0 }
         perform(backlog.sayGoodbye("end", now: now))
         for _ in 0..<20_000 where !isFinished { try step(inPeace: true) }
         #expect(isFinished, "seed \(seed)")
@@ -178,12 +211,15 @@ struct BacklogSimulation {
             make()
             if gathers, chance(40) {
                 let wish = chance(2) ? UInt32.random(in: 1...200, using: &random) : 0
-                collector.setWatch { _ in wish }
+                for end in ends.indices { ends[end].link.setWatch { _ in wish } }
             }
-            if chance(100) { breakConnection() }
-            if trouble.contains(.outages), chance(150) {
-                breakConnection()
-                outageUntil = now + .random(in: 0...12_000_000_000, using: &random)
+            for lane in lanes.indices {
+                if chance(100) { breakConnection(lane) }
+                if trouble.contains(.outages), chance(150) {
+                    breakConnection(lane)
+                    lanes[lane].outageUntil =
+                        now + .random(in: 0...12_000_000_000, using: &random)
+                }
             }
             if trouble.contains(.kills), chance(200) { try restart(afterPowerCut: false) }
             if trouble.contains(.powerCuts), chance(250) { try restart(afterPowerCut: true) }
@@ -193,12 +229,15 @@ struct BacklogSimulation {
                 disk.setCapacity(chance(2) ? 200_000 : nil)
             }
         }
-        if connection == nil, let at = reconnectAt, now >= max(at, outageUntil) { connect() }
-        deliver(inPeace ? 60 : 6)
-        useDisk()
+        for lane in lanes.indices { connectIfDue(lane) }
+        for lane in lanes.indices { deliver(inPeace ? 60 : 6, over: lane) }
+        for end in ends.indices { useDisk(of: end) }
         if trouble.contains(.lag), chance(inPeace ? 5 : 60) { upload() }
         perform(backlog.tick(now: now))
-        perform(collector.tick(now: now, durable: archive))
+        for end in ends.indices {
+            let archive = ends[end].archive
+            perform(ends[end].link.tick(now: now, durable: archive), by: end)
+        }
         let names = backlog.takeFilesToSynchronize(now: now)
         if !names.isEmpty {
             do throws(SpoolError) {
@@ -243,24 +282,24 @@ struct BacklogSimulation {
 
     /// A machine's disk is put back to an earlier state within one boot, and the agent goes on with what is there.
     private mutating func putBackNowAndThen() throws {
-        if snapshot == nil, connection != nil, backlog.isFlowing, chance(30) {
+        if snapshot == nil, lanes[0].peer != nil, backlog.isFlowing, chance(30) {
             snapshot = disk.snapshot()
         }
         guard chance(120), let earlier = snapshot else { return }
         snapshot = nil
         timesPutBack += 1
         lives += 1
-        breakConnection()
+        breakConnections()
         disk.restore(earlier)
         backlog = try Self.backlog(disk, boot: boot, life: lives, seed: seed, gathers: gathers)
         undone.formUnion(made.subtracting(arrived.keys))
         framesSinceKey = 12
-        reconnectAt = now
+        for lane in lanes.indices { lanes[lane].reconnectAt = now }
     }
 
     private mutating func restart(afterPowerCut: Bool) throws {
         lives += 1
-        breakConnection()
+        breakConnections()
         disk.setCapacity(nil)
         if afterPowerCut {
             boot += 1
@@ -269,64 +308,95 @@ struct BacklogSimulation {
         }
         backlog = try Self.backlog(
             disk, boot: boot, life: lives, seed: seed, gathers: gathers,
-            limitBytes: Self.limit(trouble))
+            limitBytes: Self.limit(trouble), endpoints: Self.endpoints(trouble))
         framesSinceKey = 12
-        reconnectAt = now
+        for lane in lanes.indices { lanes[lane].reconnectAt = now }
     }
 
-    private mutating func connect() {
+    private mutating func connectIfDue(_ lane: Int) {
+        let endpoint = lane == 0 ? backlog.endpoint : backlog.mirrorEndpoint(now: now)
+        guard let end = ends.firstIndex(where: { $0.endpoint == endpoint }) else {
+            return close(lane)
+        }
+        guard lanes[lane].peer == nil, let at = lanes[lane].reconnectAt,
+            now >= max(at, lanes[lane].outageUntil)
+        else { return }
         peers += 1
-        connection = (PeerID([UInt8(peers >> 8), UInt8(peers & 255)]), [], [])
-        reconnectAt = nil
-        perform(backlog.connected(now: now))
+        lanes[lane].end = end
+        lanes[lane].peer = PeerID([UInt8(peers >> 8), UInt8(peers & 255)])
+        lanes[lane].reconnectAt = nil
+        perform(
+            lane == 0 ? backlog.connected(now: now) : backlog.mirrorConnected(now: now))
     }
 
-    private mutating func breakConnection() {
-        guard connection != nil else { return }
-        deliver(6)
-        guard let peer = connection?.peer else { return }
-        connection = nil
-        perform(collector.peerGone(peer, now: now, durable: archive))
-        perform(backlog.disconnected(now: now))
+    /// The agent hangs up.
+    private mutating func close(_ lane: Int) {
+        guard let peer = lanes[lane].peer else { return }
+        let end = lanes[lane].end
+        let archive = ends[end].archive
+        lanes[lane].peer = nil
+        lanes[lane].toCollector = []
+        lanes[lane].toAgent = []
+        lanes[lane].reconnectAt = now
+        perform(ends[end].link.peerGone(peer, now: now, durable: archive), by: end)
     }
 
-    private mutating func deliver(_ most: Int) {
+    private mutating func breakConnections() {
+        for lane in lanes.indices { breakConnection(lane) }
+    }
+
+    private mutating func breakConnection(_ lane: Int) {
+        guard lanes[lane].peer != nil else { return }
+        deliver(6, over: lane)
+        guard lanes[lane].peer != nil else { return }
+        close(lane)
+        lanes[lane].reconnectAt = nil
+        perform(
+            lane == 0 ? backlog.disconnected(now: now) : backlog.mirrorDisconnected(now: now))
+    }
+
+    private mutating func deliver(_ most: Int, over lane: Int) {
         for _ in 0..<Int.random(in: 0...most, using: &random) {
-            if let message = connection?.toCollector.first {
-                connection?.toCollector.removeFirst()
-                perform(collector.received(message, now: now, durable: archive))
+            if lanes[lane].peer != nil, let message = lanes[lane].toCollector.first {
+                lanes[lane].toCollector.removeFirst()
+                let end = lanes[lane].end
+                let archive = ends[end].archive
+                perform(ends[end].link.received(message, now: now, durable: archive), by: end)
             }
-            if let header = connection?.toAgent.first {
-                connection?.toAgent.removeFirst()
-                perform(backlog.received(header, now: now))
+            if lanes[lane].peer != nil, let header = lanes[lane].toAgent.first {
+                lanes[lane].toAgent.removeFirst()
+                perform(
+                    lane == 0
+                        ? backlog.received(header, now: now)
+                        : backlog.mirrorReceived(header, now: now))
             }
         }
     }
 
     private mutating func perform(_ actions: [AgentAction<TestPayload>]) {
-        for action in actions {
-            switch action {
-            case .send(let header, let payload):
-                guard let peer = connection?.peer else { continue }
-                connection?.toCollector.append(
-                    IncomingMessage(
-                        peer: peer, address: "box", header: header,
-                        payloadSizeBytes: payload?.bytes.count))
-                check(header, payload)
-            case .reconnect(let pause):
-                if let peer = connection?.peer {
-                    perform(collector.peerGone(peer, now: now, durable: archive))
-                }
-                connection = nil
-                reconnectAt = now + pause * 1_000_000
-            case .finished: isFinished = true
-            case .failed(let line):
-                Issue.record("seed \(seed): \(line)")
-                isFinished = true
-            case .log(let log): logs.append(log.text)
-            case .command: continue
-            case .fetch: Issue.record("the delivery reads its log itself")
-            }
+        for action in actions { perform(action, over: 0) }
+        for action in backlog.takeMirrorActions() { perform(action, over: 1) }
+    }
+
+    private mutating func perform(_ action: AgentAction<TestPayload>, over lane: Int) {
+        switch action {
+        case .send(let header, let payload):
+            guard let peer = lanes[lane].peer else { return }
+            lanes[lane].toCollector.append(
+                IncomingMessage(
+                    peer: peer, address: "box", header: header,
+                    payloadSizeBytes: payload?.bytes.count))
+            check(header, payload)
+        case .reconnect(let pause):
+            close(lane)
+            lanes[lane].reconnectAt = now + pause * 1_000_000
+        case .finished: isFinished = true
+        case .failed(let line):
+            Issue.record("seed \(seed): \(line)")
+            isFinished = true
+        case .log(let log): logs.append(log.text)
+        case .command: return
+        case .fetch: Issue.record("the delivery reads its log itself")
         }
     }
 
@@ -338,30 +408,35 @@ struct BacklogSimulation {
         #expect(payload.bytes.allSatisfy { $0 == samples.payloadDigest[0] }, "seed \(seed)")
     }
 
-    private mutating func perform(_ actions: [CollectorAction]) {
+    private mutating func perform(_ actions: [CollectorAction], by end: Int) {
         for action in actions {
             switch action {
             case .send(let peer, let bytes):
-                if connection?.peer == peer { connection?.toAgent.append(bytes) }
+                for lane in lanes.indices where lanes[lane].peer == peer {
+                    lanes[lane].toAgent.append(bytes)
+                }
             case .dismissed(let peer):
-                if connection?.peer == peer { connection?.toCollector.removeAll() }
+                for lane in lanes.indices where lanes[lane].peer == peer {
+                    lanes[lane].toCollector.removeAll()
+                }
             case .opened(let source):
-                spool = source.spool
-                taken = source.received
-                if let missing = source.missing, !trouble.contains(.powerCuts) {
+                ends[end].spool = source.spool
+                ends[end].taken = source.received
+                if let missing = source.missing, !mayBeMissing(missing, held: source.held) {
                     Issue.record("seed \(seed): \(missing) are nowhere")
                 }
             case .samples(_, let samples):
                 let times = samples.runs.flatMap(\.dtsNanoseconds)
-                for time in times { arrived[time, default: 0] += 1 }
-                recorded.append((spool, samples.lastSequence, times))
-                unwritten.append(samples.amount)
-                taken = samples.lastSequence
+                for time in times { ends[end].arrived[time, default: 0] += 1 }
+                ends[end].recorded.append((ends[end].spool, samples.lastSequence, times))
+                ends[end].unwritten.append(samples.amount)
+                ends[end].taken = samples.lastSequence
             case .gap(_, let gap):
                 gaps.append(gap)
-                taken = gap.sequences.upperBound
-            case .trackUpdate(_, let update): taken = update.sequence
-            case .goodbye(_, let goodbye): taken = goodbye.sequence
+                ends[end].gaps.append((ends[end].spool, gap))
+                ends[end].taken = gap.sequences.upperBound
+            case .trackUpdate(_, let update): ends[end].taken = update.sequence
+            case .goodbye(_, let goodbye): ends[end].taken = goodbye.sequence
             case .log(let log):
                 if log.text.contains("refused"), !log.text.contains("not known") {
                     Issue.record("seed \(seed): \(log.text)")
@@ -369,6 +444,47 @@ struct BacklogSimulation {
             case .clockExchanges, .health, .closed, .report, .enrol: continue
             }
         }
+    }
+
+    /// Records that an agent does not have any more and a collector never had: a power cut took them, the other collector has
+    /// them, or the collector had them and is another one since.
+    private func mayBeMissing(_ missing: ClosedRange<UInt64>, held: [HeldRange]) -> Bool {
+        if trouble.contains(.powerCuts) { return true }
+        if trouble.isSuperset(of: [.mirrored, .destroyed]) { return true }
+        var next = missing.lowerBound
+        for range in held.map(\.sequences) where range.contains(next) {
+            next = range.upperBound + 1
+        }
+        return next > missing.upperBound
+    }
+
+    /// A collector, and what it has.
+    private struct End {
+        let endpoint: String
+        var link: CollectorLink
+        var archive = Archive()
+        var unwritten: [MediaAmount] = []
+        /// What has arrived, by its last record.
+        var recorded: [(spool: SpoolID, last: UInt64, times: [Int64])] = []
+        var arrived: [Int64: Int] = [:]
+        var gaps: [(spool: SpoolID, gap: GapRecord)] = []
+        /// The last record that it has taken in.
+        var taken: UInt64 = 0
+        /// The spool that is open.
+        var spool = SpoolID.random()
+    }
+
+    /// One of the agent's connections.
+    private struct Lane {
+        /// The collector at the other end.
+        var end = 0
+        /// Nil: there is no connection.
+        var peer: PeerID?
+        var toCollector: [IncomingMessage] = []
+        var toAgent: [[UInt8]] = []
+        /// When another one is due; nil: not before the agent asks for it.
+        var reconnectAt: Int64? = 0
+        var outageUntil: Int64 = 0
     }
 
     /// What is durable at the collector, by spool.
@@ -388,41 +504,41 @@ struct BacklogSimulation {
         }
     }
 
-    private var archive = Archive()
-    private var unwritten: [MediaAmount] = []
-    /// What has arrived, by its last record.
-    private var recorded: [(spool: SpoolID, last: UInt64, times: [Int64])] = []
     private(set) var destroyedCollectors = 0
-    /// The last record that the collector has taken in.
-    private var taken: UInt64 = 0
 
     /// All that is durable goes to the store.
     private mutating func upload() {
-        archive.stored = archive.watermarks
-        for spool in archive.stored.keys {
-            collector.becameReleased(source: "camera", spool: spool)
+        for end in ends.indices {
+            ends[end].archive.stored = ends[end].archive.watermarks
+            for spool in ends[end].archive.stored.keys {
+                ends[end].link.becameReleased(source: "camera", spool: spool)
+            }
         }
     }
 
     private mutating func destroyCollector() {
+        let end = Int(seed % UInt64(ends.count))
         destroyedCollectors += 1
-        breakConnection()
-        archive.watermarks = archive.stored
-        unwritten.removeAll()
-        collector = CollectorLink(settings: CollectorLinkSettings(software: "collector"))
-        let stored = archive.stored
-        for (spool, last, times) in recorded where last > stored[spool] ?? 0 {
-            for time in times { arrived[time] = nil }
+        for lane in lanes.indices where lanes[lane].end == end { breakConnection(lane) }
+        let stored = ends[end].archive.stored
+        ends[end].archive.watermarks = stored
+        ends[end].unwritten.removeAll()
+        ends[end].link = Self.link(ends[end].endpoint, trouble, gathers: false)
+        for (spool, last, times) in ends[end].recorded where last > stored[spool] ?? 0 {
+            for time in times { ends[end].arrived[time] = nil }
         }
-        recorded.removeAll { $0.last > stored[$0.spool] ?? 0 }
-        taken = 0
+        ends[end].recorded.removeAll { $0.last > stored[$0.spool] ?? 0 }
+        ends[end].taken = 0
     }
 
-    private mutating func useDisk() {
-        guard chance(3), taken > 0 else { return }
-        for amount in unwritten { collector.released(amount, source: "camera") }
-        unwritten.removeAll()
-        archive.watermarks[spool] = taken
-        collector.becameDurable(source: "camera", spool: spool, through: taken)
+    private mutating func useDisk(of end: Int) {
+        guard chance(3), ends[end].taken > 0 else { return }
+        for amount in ends[end].unwritten {
+            ends[end].link.released(amount, source: "camera")
+        }
+        ends[end].unwritten.removeAll()
+        let (spool, taken) = (ends[end].spool, ends[end].taken)
+        ends[end].archive.watermarks[spool] = taken
+        ends[end].link.becameDurable(source: "camera", spool: spool, through: taken)
     }
 }

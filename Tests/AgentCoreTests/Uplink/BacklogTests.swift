@@ -124,6 +124,59 @@ struct `A backlog on a disk` {
         #expect(lost <= (cut.lives - 1) * 1_000, "seed \(seed): \(lost)")
     }
 
+    /// The samples that two collectors have together.
+    private func together(_ simulation: BacklogSimulation) -> Set<Int64> {
+        Set(simulation.arrivals.flatMap(\.keys))
+    }
+
+    @Test(arguments: 0..<6 as Range<UInt64>)
+    func `where two collectors have to have the records, each gets every one of them once`(
+        seed: UInt64
+    ) throws {
+        let simulation = try run(seed, [.mirrored, .kills], gathers: seed % 2 == 1)
+        #expect(simulation.arrivals.count == 2)
+        for arrived in simulation.arrivals {
+            #expect(arrived.values.allSatisfy { $0 == 1 }, "seed \(seed): once")
+            #expect(Set(arrived.keys) == simulation.made, "seed \(seed)")
+        }
+        #expect(simulation.gaps.allSatisfy { $0.cause == .restart }, "seed \(seed)")
+    }
+
+    @Test(arguments: 0..<6 as Range<UInt64>)
+    func `a collector that is lost with its disk loses nothing that the second one does not have`(
+        seed: UInt64
+    ) throws {
+        let simulation = try run(seed, [.mirrored, .destroyed, .kills])
+        #expect(simulation.destroyedCollectors > 0)
+        let remaining = simulation.arrivals[1 - Int(seed % 2)]
+        #expect(remaining.values.allSatisfy { $0 == 1 }, "seed \(seed): once")
+        #expect(Set(remaining.keys) == simulation.made, "seed \(seed)")
+        #expect(simulation.gaps.allSatisfy { $0.cause == .restart }, "seed \(seed)")
+        // Boxes that lose their power leave spools behind, which wait for both.
+        let cut = try run(seed, [.mirrored, .destroyed, .powerCuts])
+        let lost = cut.made.subtracting(together(cut)).count
+        #expect(lost <= (cut.lives - 1) * 1_000, "seed \(seed): \(lost)")
+    }
+
+    @Test
+    func `a full spool forgets what one collector has, and drops only what none has`() throws {
+        var (isForgotten, isDropped) = (false, false)
+        for seed in 0..<12 as Range<UInt64> {
+            let simulation = try run(seed, [.mirrored, .outages])
+            for arrived in simulation.arrivals {
+                #expect(arrived.values.allSatisfy { $0 == 1 }, "seed \(seed): once")
+            }
+            let dropped = Int(simulation.lost(.spoolFull))
+            let found = together(simulation).count
+            #expect(found + dropped == simulation.made.count, "seed \(seed): \(dropped)")
+            #expect(
+                simulation.largestBytes < BacklogSimulation.limitBytes + 100_000, "seed \(seed)")
+            isForgotten = isForgotten || simulation.arrivals.contains { $0.count < found }
+            isDropped = isDropped || dropped > 0
+        }
+        #expect(isForgotten && isDropped)
+    }
+
     @Test(arguments: 0..<3 as Range<UInt64>)
     func `more spools than a collector greets at once do not keep the newest from their turn`(
         seed: UInt64
