@@ -209,6 +209,8 @@ struct ModuleMap {
             "every rule of where a file ends works on the same open, closing and waiting files",
         "Tests/CollectorCoreTests/ResumptionTests.swift":
             "every way in which a session goes on after its collector ended uses the same stage of two collectors",
+        "Tests/RepositoryTests/PageSentences.swift":
+            "one table: every sentence of the page, below what it is derived from",
         "Tests/EndToEndTests/ViewerTests.swift":
             "one suite of the viewer's addresses, which share its stage and its recording",
     ]
