@@ -71,12 +71,16 @@ extension EndToEnd {
                                 let part =
                                     number % 2 == 0 ? "/coverage" : "/sources/camera1/media.mp4"
                                 while !Task.isCancelled {
-                                    _ = try? await served.get(path + part, "--max-time", "3")
+                                    let answer = try? await served.get(
+                                        path + part, "--max-time", "3")
+                                    // Without a viewer, it fails at once.
+                                    if answer == nil { try? await Task.sleep(for: .seconds(1)) }
                                 }
                             }
                         }
                     }
                 }
+                defer { readers.cancel() }
                 let honest = "/api/v1/sessions/\(Self.honest)"
                 for round in 0..<6 {
                     let source = "\(honest)/sources/camera1"
@@ -91,7 +95,8 @@ extension EndToEnd {
                     }
                 }
                 served.viewer.signal(SIGTERM)
-                _ = try await served.viewer.outcome(within: Self.ending)
+                let outcome = try await served.viewer.outcome(within: Self.ending)
+                #expect(outcome.status == 0, "\(outcome.complaints)")
                 readers.cancel()
                 await readers.value
             }

@@ -104,6 +104,9 @@ package struct ViewerServer: Sendable {
         }
     }
 
+    /// From the end of listening to that of all connections.
+    private static let closingDuration = Duration.milliseconds(500)
+
     /// The parts that all responses depend on.
     private static func parts(
         _ eventLoops: MultiThreadedEventLoopGroup, _ threads: ReadingThreads
@@ -177,12 +180,31 @@ package struct ViewerServer: Sendable {
             exports.stop()
         }
         do {
-            try await application.run()
+            try await serve(application)
         } catch {
             throw Self.reason(
                 error, host: settings.host, port: settings.port, option: "--listen")
         }
         try await site.threads.stop()
+    }
+
+    /// Runs the HTTP server until the task is cancelled: the listening socket is closed first.
+    ///
+    /// A connection that was accepted but has no task when the server is cancelled ends the process (swift-nio: a
+    /// writer that was never finished). Once the socket is closed, all accepted connections have tasks.
+    private func serve(_ application: some ApplicationProtocol) async throws {
+        let group = ServiceGroup(services: [application], logger: application.logger)
+        let serving = Task { try await group.run() }
+        try await withTaskCancellationHandler {
+            try await serving.value
+        } onCancel: {
+            Task {
+                await group.triggerGracefulShutdown()
+                // Answers without an end do not end by themselves. This task is never cancelled.
+                try await Task.sleep(for: Self.closingDuration)
+                serving.cancel()
+            }
+        }
     }
 
     private func listenForRTSP(
