@@ -661,7 +661,9 @@ extension CollectorEngine {
                     case .info: .info
                     case .warning: .warning
                     }
-                log(level, note.text, of: note.source)
+                var metadata = note.source.map { ["source": $0] } ?? [:]
+                metadata["session"] = note.session
+                log(LinkLog(level, note.text, metadata: metadata))
             case .lost(let source, let cause, let samples):
                 sourceCounters.missed(samples, of: source, cause: cause)
             case .durable(let source, let spool, let through):

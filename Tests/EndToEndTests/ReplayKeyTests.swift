@@ -29,8 +29,9 @@ extension EndToEnd {
                 try await terminal.shows("the third picture") { $0.contains("⏸ 0:00.080") }
                 #expect(terminal.lastLine.contains("space resume, s step, q stop"))
                 terminal.type(" ")
+                // On a busy machine, whole seconds may pass between two looks.
                 try await terminal.shows("that it plays") {
-                    $0.contains("▶ 0:01") && $0.contains("space pause")
+                    $0.contains("▶ 0:") && !$0.contains("▶ 0:00") && $0.contains("space pause")
                 }
                 terminal.type(" ")
                 try await terminal.shows("a pause") { $0.contains("⏸") }
@@ -41,7 +42,7 @@ extension EndToEnd {
                 #expect(try await terminal.status() == 0)
                 // The replayed part is a complete file.
                 let packets = try await Foreign.probe(out, on: stage).packets(.video)
-                #expect((25..<250).contains(packets.count), "\(packets.count)")
+                #expect((25..<1_500).contains(packets.count), "\(packets.count)")
             }
         }
     }

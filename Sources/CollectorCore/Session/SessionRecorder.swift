@@ -35,6 +35,8 @@ struct SessionRecorder: Sendable {
         enum Level: Sendable { case info, warning }
         var level: Level
         var source: String?
+        /// Of the source when it happened: a session may have ended before its notes are logged. Nil: the present one.
+        var session: String?
         var text: String
     }
 

@@ -618,6 +618,6 @@ extension SourceRecorder {
     }
 
     private func note(_ level: SessionRecorder.Note.Level, _ text: String) -> Action {
-        .note(SessionRecorder.Note(level: level, source: name, text: text))
+        .note(SessionRecorder.Note(level: level, source: name, session: session?.name, text: text))
     }
 }
