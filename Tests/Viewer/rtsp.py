@@ -133,7 +133,8 @@ def rtsp(site):
                 ["gst-launch-1.0", "-q", "rtspsrc", f"location={site.rtsp}/latest/stage", f"protocols={protocol}", "!",
                  "rtph264depay", "!", "video/x-h264,stream-format=byte-stream", "!", "filesink", f"location={path}"],
                 capture_output=True, text=True, timeout=60)
-            expect(outcome.returncode == 0, f"GStreamer over {protocol}: {outcome.stderr[-500:]}")
+            expect(outcome.returncode == 0, f"GStreamer over {protocol}: {outcome.stderr[-500:]}; the viewer, status {site.viewer.poll()}, said: "
+                   + open(site.viewer_log).read()[-1_500:])
             came = units(open(path, "rb").read())
             expect(came == pictures, f"GStreamer over {protocol}: {len(came)} units, not those {len(pictures)}")
         said.append("GStreamer too")
