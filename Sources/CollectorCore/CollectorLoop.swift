@@ -220,7 +220,7 @@ extension CollectorLoop {
         }
     }
 
-    /// Notes what the other collectors of the site are told.
+    /// Updates the facts of the next site report.
     private func reportToSite() {
         services.site?.note(
             SitePublisher.Facts(held: engine.recorder.durable.held, isDraining: engine.isDraining))

@@ -55,7 +55,7 @@ package struct RecordingLibrary: Sendable {
     }
 
     /// An archive that may be in a bucket, or partly so. One in a bucket alone is read-only, and has no catalog.
-    /// - Parameter waiting: for a bucket beside a directory; nil: readers do not wait for it, others do.
+    /// - Parameter waiting: for a bucket that a directory's media moved to; nil: only commands that change wait.
     /// - Throws: if the archive does not exist. A bucket is not queried yet.
     package init(
         _ archive: ArchiveReference, catalog: CatalogReference = .sqlite, isReadOnly: Bool = false,

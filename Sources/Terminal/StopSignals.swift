@@ -1,4 +1,5 @@
 import Dispatch
+import Files
 import Glibc
 import Synchronization
 
@@ -44,9 +45,10 @@ package final class ReloadSignal: Sendable {
     }
 }
 
-/// Calls a closure for certain signals, and restores their default action when it is released.
+/// Calls a closure for certain signals. The release of a signal's last watch restores its default action.
 final class SignalWatch: Sendable {
     private let signals: [Int32]
+    private let number: Int
 
     /// Signals are handled once this has returned.
     ///
@@ -54,10 +56,10 @@ final class SignalWatch: Sendable {
     ///   called.
     init(_ signals: [Int32], _ heard: @escaping @Sendable (Int32) -> Void) {
         self.signals = signals
-        SignalPipe.shared.receive(signals, heard)
+        number = SignalPipe.shared.receive(signals, heard)
     }
 
-    deinit { SignalPipe.shared.forget(signals) }
+    deinit { SignalPipe.shared.forget(signals, number) }
 }
 
 /// Delivers signals from their handler to a serial queue by a pipe (signal-safety(7)).
@@ -67,16 +69,26 @@ private final class SignalPipe: Sendable {
     static let shared = SignalPipe()
 
     private struct Receiver: Sendable {
+        let number: Int
         let heard: @Sendable (Int32) -> Void
     }
 
-    private let receivers = Mutex<[Int32: Receiver]>([:])
-    // Initialised once.
+    private struct State {
+        var last = 0
+        var receivers: [Int32: [Receiver]] = [:]
+    }
+
+    private let state = Mutex(State())
     nonisolated(unsafe) private let source: any DispatchSourceRead
 
     private init() {
         var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { fatalError("no pipe for signals: errno \(errno)") }
+        guard pipe(&ends) == 0 else {
+            Program.complain(
+                "cannot watch for signals: \(systemMessage(errno)); raise the limit of open files (ulimit -n)"
+            )
+            exit(ExitStatus.failure)
+        }
         for end in ends {
             _ = fcntl(end, F_SETFD, FD_CLOEXEC)
             // A signal handler must not block.
@@ -93,29 +105,35 @@ private final class SignalPipe: Sendable {
         source.resume()
     }
 
-    func receive(_ signals: [Int32], _ heard: @escaping @Sendable (Int32) -> Void) {
-        receivers.withLock { receivers in
-            for number in signals { receivers[number] = Receiver(heard: heard) }
+    /// - Returns: the receiver's number, for ``forget(_:_:)``.
+    func receive(_ signals: [Int32], _ heard: @escaping @Sendable (Int32) -> Void) -> Int {
+        state.withLock { state in
+            state.last += 1
+            for number in signals {
+                state.receivers[number, default: []].append(
+                    Receiver(number: state.last, heard: heard))
+                signal(number) { number in
+                    let error = errno
+                    var byte = UInt8(truncatingIfNeeded: number)
+                    _ = write(signalPipeEnd, &byte, 1)
+                    errno = error
+                }
+            }
+            return state.last
         }
-        for number in signals {
-            signal(number) { number in
-                let error = errno
-                var byte = UInt8(truncatingIfNeeded: number)
-                _ = write(signalPipeEnd, &byte, 1)
-                errno = error
+    }
+
+    func forget(_ signals: [Int32], _ receiver: Int) {
+        state.withLock { state in
+            for number in signals {
+                state.receivers[number]?.removeAll { $0.number == receiver }
+                if state.receivers[number]?.isEmpty != false { signal(number, SIG_DFL) }
             }
         }
     }
 
-    func forget(_ signals: [Int32]) {
-        for number in signals { signal(number, SIG_DFL) }
-        receivers.withLock { receivers in
-            for number in signals { receivers[number] = nil }
-        }
-    }
-
     private func deliver(_ number: Int32) {
-        receivers.withLock { $0[number] }?.heard(number)
+        for receiver in state.withLock({ $0.receivers[number] ?? [] }) { receiver.heard(number) }
     }
 }
 

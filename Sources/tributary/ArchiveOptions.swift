@@ -107,14 +107,19 @@ struct ArchiveOptions: ParsableArguments {
     }
 }
 
+extension ArchiveError {
+    /// The error as one line, with what to do about a server.
+    var failure: Failure {
+        Failure(isForServer ? "\(self); check the server and the address in --catalog" : "\(self)")
+    }
+}
+
 /// Runs work on an archive with its errors as one line.
 func withArchiveErrors<Result>(_ body: () throws -> Result) throws -> Result {
     do {
         return try body()
     } catch let error as ArchiveError {
-        throw Failure(
-            error.isForServer
-                ? "\(error); check the server and the address in --catalog" : "\(error)")
+        throw error.failure
     } catch let error as LibraryError {
         throw Failure(oneLine("\(error)"))
     }

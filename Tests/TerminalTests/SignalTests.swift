@@ -17,6 +17,22 @@ import Testing
         }
     }
 
+    @Test func `several watches hear a signal, each until its release`() throws {
+        let (first, second) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let outer = SignalWatch([SIGWINCH]) { _ in first.signal() }
+        do {
+            let inner = SignalWatch([SIGWINCH]) { _ in second.signal() }
+            kill(getpid(), SIGWINCH)
+            try #require(first.wait(timeout: .now() + .seconds(60)) == .success)
+            try #require(second.wait(timeout: .now() + .seconds(60)) == .success)
+            withExtendedLifetime(inner) {}
+        }
+        kill(getpid(), SIGWINCH)
+        #expect(first.wait(timeout: .now() + .seconds(60)) == .success)
+        #expect(second.wait(timeout: .now()) == .timedOut)
+        withExtendedLifetime(outer) {}
+    }
+
     @Test func `after the watch a signal has its default action again`() {
         _ = SignalWatch([SIGURG]) { _ in }
         var action = sigaction()

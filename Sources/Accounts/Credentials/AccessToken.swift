@@ -1,6 +1,6 @@
 import Hashing
 
-/// A script's credential: 32 random bytes, of which only the SHA-256 is stored.
+/// A script's credential: 32 random bytes; only their SHA-256 is stored.
 ///
 /// A slow hash is not needed, because the bytes cannot be guessed.
 package struct AccessToken: Sendable {

@@ -38,7 +38,7 @@ struct Batcher: Sendable {
     /// A batch of this size is complete: far below the message limit, so that one more sample fits.
     static let fullBytes = 1 << 20
     /// So long sound waits for a picture where pictures do not wait at all: a packet of it has 21 ms, and comes later than its picture anyway.
-    /// A record for each packet would more than double their number, for nobody who sees it.
+    /// A record per packet would more than double the number of records, without a visible effect.
     private static let soundNanoseconds: Int64 = 33_000_000
     /// A picture that may wait no longer is sent at once: to wake for its end would take as long.
     private static let immediateNanoseconds: Int64 = 1_000_000

@@ -186,7 +186,7 @@ struct RecordLog: Sendable {
 
     // MARK: The collectors
 
-    /// The note beside the spools; nil if there is none, or it is unreadable.
+    /// The note in the spools' directory; nil if there is none, or it is unreadable.
     mutating func collectorNote() -> CollectorNote? {
         guard let disk else { return nil }
         do throws(SpoolError) {

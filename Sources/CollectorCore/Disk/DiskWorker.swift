@@ -53,7 +53,7 @@ struct DiskWorker {
 
     /// - Parameters:
     ///   - spine: receives events about recordings; nil: none.
-    ///   - meter: receives the begin of each operation; nil: nobody asks whether the disk answers.
+    ///   - meter: receives the start of each operation; nil: hangs are not detected.
     ///   - now: UTC, for the ledger.
     init(
         layout: ArchiveLayout, space: FreeSpace, spine: Spine? = nil, meter: DiskStatistics? = nil,

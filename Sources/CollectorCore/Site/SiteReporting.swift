@@ -1,7 +1,7 @@
 import Archive
 import Catalog
 
-/// The place where a collector reports itself to the others of its site.
+/// Publishes a collector's report to the other collectors of its site.
 protocol SiteReporting: Sendable {
     /// Blocks until the report is written, for a bounded time.
     /// - Returns: reports of other collectors with the same name.

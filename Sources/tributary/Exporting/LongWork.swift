@@ -50,7 +50,7 @@ enum LongWork {
         } catch let error as ContainerError {
             throw Failure("\(error)")
         } catch let error as ArchiveError {
-            throw Failure("\(error)")
+            throw error.failure
         } catch let error as LibraryError {
             throw Failure(oneLine("\(error)"))
         } catch let error as EncodingError {
