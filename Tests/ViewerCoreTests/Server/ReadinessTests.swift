@@ -20,10 +20,11 @@ import TestRecordings
         Readiness(site(root), patienceNanoseconds: 50_000_000_000)
     }
 
-    private func site(_ root: String? = nil) -> ViewerSite {
+    private func site(_ root: String? = nil, threads: ReadingThreads? = nil) -> ViewerSite {
         ViewerSite(
             archive: ArchiveReference(directory: root ?? archive.layout.root),
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, threads: threads)
+            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            threads: threads ?? self.threads)
     }
 
     @Test func `an archive without recordings can be served`() async throws {
@@ -54,7 +55,10 @@ import TestRecordings
         async throws
     {
         try FileSystem.makeDirectories("\(archive.layout.root)/sessions")
-        let readiness = Readiness(site(), patienceNanoseconds: 200_000_000)
+        // No thread replaces those that are blocked, however late the answers are asked for.
+        let threads = ReadingThreads(count: 2, most: 2)
+        let readiness = Readiness(
+            site(threads: threads), patienceNanoseconds: 200_000_000)
         let gate = DispatchSemaphore(value: 0)
         for _ in 0..<2 { threads.submit { gate.wait() } }
         await withTaskGroup { group in
