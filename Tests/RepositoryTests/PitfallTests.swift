@@ -25,4 +25,25 @@ import Testing
         }
         #expect(count > 20)
     }
+
+    /// Structures of the C library belong to the first module whose header declares them, which can be `CLinux` when a
+    /// whole module is compiled at once: an optimised build failed where the usual one did not.
+    @Test func `members of C structures are used with both modules imported`() throws {
+        var files: [(path: String, text: String)] = []
+        for path in Repository.files(below: "Sources") where path.hasSuffix(".swift") {
+            files.append((path, try Repository.text(path)))
+        }
+        let module = { (path: String) in path.split(separator: "/").dropFirst().first ?? "" }
+        let exposed = Set(
+            files.filter { $0.text.contains("import CLinux") }.map { module($0.path) })
+        let members =
+            /\b(st_(size|mode|mtim|ctim|ino|dev|nlink|uid)|tv_n?u?sec|sin6?_\w+)\b|= stat\(\)/
+        var count = 0
+        for (path, text) in files where exposed.contains(module(path)) {
+            guard text.contains("import Glibc"), text.contains(members) else { continue }
+            count += 1
+            #expect(text.contains("import CLinux"), "\(path)")
+        }
+        #expect(count > 5)
+    }
 }

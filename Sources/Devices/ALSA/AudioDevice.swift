@@ -1,4 +1,5 @@
 import CALSA
+import CLinux
 import Glibc
 package import Media
 

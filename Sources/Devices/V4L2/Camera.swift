@@ -1,4 +1,5 @@
 import CV4L2
+import CLinux
 import Glibc
 import Media
 
