@@ -125,6 +125,9 @@ struct SimulatedCollector {
         follow(now)
     }
 
+    /// Its disk does not answer, or does so again.
+    mutating func setDiskHanging(_ isHanging: Bool) { engine.setDiskHanging(isHanging) }
+
     /// Has its agents go to other collectors, or ends that.
     mutating func drain(_ isDraining: Bool, at now: Instant) {
         _ = engine.drain(isDraining, at: now)

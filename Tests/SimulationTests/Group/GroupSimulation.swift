@@ -29,6 +29,8 @@ struct GroupSimulation {
         /// A box is put back to an earlier state of its disk, and boots.
         static let snapshots = Trouble(rawValue: 256)
         static let drains = Trouble(rawValue: 512)
+        /// A collector's disk takes everything for a while, and does not answer.
+        static let hangingDisks = Trouble(rawValue: 1_024)
     }
 
     private struct Member {
@@ -39,6 +41,8 @@ struct GroupSimulation {
         var collector: SimulatedCollector?
         var startsAt: Int64 = 0
         var hangsUntil: Int64 = 0
+        var diskHangsSince: Int64 = 0
+        var diskHangsUntil: Int64 = 0
         var bootedAt: Int64
         var boots = 1
         var acknowledged: [String: [SpoolID: UInt64]] = [:]
@@ -54,6 +58,8 @@ struct GroupSimulation {
     static let captureNanoseconds: Int64 = 20_000_000_000
     private static let peaceNanoseconds: Int64 = 400_000_000_000
     private static let segmentNanoseconds: Int64 = 4_000_000_000
+    /// See ``DiskStatistics/isHanging(now:)``.
+    private static let diskPatienceNanoseconds: Int64 = 4_000_000_000
     private static let utc: Int64 = 1_800_000_000_000_000_000
     private static let names = ["east", "north", "west"]
 
@@ -160,6 +166,7 @@ struct GroupSimulation {
             members[index].disk.setCapacity(nil)
             members[index].disk.setFaults(oneIn: nil)
             members[index].hangsUntil = 0
+            members[index].diskHangsUntil = 0
             members[index].collector?.drain(false, at: instants[index])
         }
         for index in agents.indices { agents[index].sayGoodbye(now: now) }
@@ -236,6 +243,13 @@ extension GroupSimulation {
             members[index].hangsUntil =
                 now + .random(in: 500_000_000...9_000_000_000, using: &random)
             note("\(members[index].name) hangs")
+            faults += 1
+        }
+        if trouble.contains(.hangingDisks), chance(300) {
+            members[index].diskHangsSince = now
+            members[index].diskHangsUntil =
+                now + .random(in: 500_000_000...12_000_000_000, using: &random)
+            note("the disk of \(members[index].name) hangs")
             faults += 1
         }
         if trouble.contains(.fullDisks), chance(150) {
@@ -393,12 +407,16 @@ extension GroupSimulation {
                     payload: message.payload, at: instant)
             }
         }
+        let doesDiskHang = now < members[index].diskHangsUntil
+        let isHangingLong =
+            doesDiskHang && now - members[index].diskHangsSince >= Self.diskPatienceNanoseconds
+        members[index].collector?.setDiskHanging(isHangingLong)
         members[index].collector?.tick(at: instant)
         noteZero(index)
         for line in members[index].collector?.takeLog() ?? [] {
             note("\(members[index].name): \(line)")
         }
-        members[index].collector?.work(most, at: instant)
+        if !doesDiskHang { members[index].collector?.work(most, at: instant) }
         if members[index].disk.isDead { return crash(index) }
         if isPeaceful || !chance(4) { members[index].collector?.hear(at: instant) }
         deliver(index, at: instant)

@@ -89,12 +89,12 @@ extension GroupSimulation {
         case 2: [.partitions]
         case 3: [.powerCuts, .partitions]
         case 4: [.fullDisks, .drains]
-        case 5: [.faultyDisks, .hangs]
+        case 5: [.faultyDisks, .hangs, .hangingDisks]
         case 6: [.kills, .agentPowerCuts, .snapshots]
         default:
             [
                 .kills, .powerCuts, .hangs, .partitions, .fullDisks, .faultyDisks, .agentKills,
-                .agentPowerCuts, .drains,
+                .agentPowerCuts, .drains, .hangingDisks,
             ]
         }
     }
