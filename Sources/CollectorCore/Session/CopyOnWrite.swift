@@ -21,4 +21,7 @@ struct CopyOnWrite<Value: Sendable>: @unchecked Sendable {
             yield &storage.value
         }
     }
+
+    /// Reads the value without copying it.
+    func read<Result>(_ body: (borrowing Value) -> Result) -> Result { body(storage.value) }
 }

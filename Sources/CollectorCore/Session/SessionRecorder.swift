@@ -416,7 +416,9 @@ struct SessionRecorder: Sendable {
         }
         // Of a thousand sources, few are due: only those are sorted.
         var due: [String] = []
-        for (name, source) in sources where source.value.isTickDue(at: heard) { due.append(name) }
+        for (name, source) in sources where source.read({ $0.isTickDue(at: heard) }) {
+            due.append(name)
+        }
         for name in due.sorted() {
             actions += sources[name]?.value.tick(clocks: clocks, at: heard) ?? []
         }

@@ -364,7 +364,10 @@ struct SourceIntake: Sendable {
     private func present(
         of timeline: FollowedTimeline, _ samples: Samples, now: Int64
     ) -> Int64 {
-        guard let newest = samples.runs.compactMap(\.dtsNanoseconds.last).max() else { return now }
+        // A closure: a key path with an optional part is interpreted at run time.
+        guard let newest = samples.runs.compactMap({ $0.dtsNanoseconds.last }).max() else {
+            return now
+        }
         let mapping = timeline.pieces.timeline(at: newest)
         let late =
             timeline.isStored
