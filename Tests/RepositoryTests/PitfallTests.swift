@@ -46,4 +46,14 @@ import Testing
         }
         #expect(count > 5)
     }
+
+    /// The whole of Foundation links ICU, 36 MB of each program.
+    @Test func `programs link FoundationEssentials only`() throws {
+        for path in Repository.files(below: "Sources")
+        where path.hasSuffix(".swift") && !path.contains("/Generated/") {
+            #expect(
+                try !Repository.text(path).contains(/(?m)^(package )?import Foundation$/), "\(path)"
+            )
+        }
+    }
 }

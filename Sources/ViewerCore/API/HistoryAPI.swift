@@ -1,5 +1,5 @@
 import Accounts
-import Foundation
+import FoundationEssentials
 import HTTPTypes
 import Hummingbird
 import Media

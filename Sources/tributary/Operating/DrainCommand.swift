@@ -1,8 +1,8 @@
 import Archive
 import ArgumentParser
-import Foundation
 import JSON
 import Library
+import Media
 import Messaging
 import Recordings
 import Terminal
@@ -34,7 +34,7 @@ struct DrainCommand: ParsableCommand {
     @Flag(help: "Print JSON.")
     var json = false
 
-    private static let pauseSeconds = 0.25
+    private static let pauseNanoseconds: Int64 = 250_000_000
 
     private struct Report: Encodable {
         var collector: String
@@ -44,15 +44,17 @@ struct DrainCommand: ParsableCommand {
     }
 
     func run() throws {
-        let deadline = Date(timeIntervalSinceNow: Double(timeout.nanoseconds) / 1e9)
+        let clock = SystemClock.monotonic
+        let deadline = clock.nowNanoseconds.clampedAdding(timeout.nanoseconds)
         var progress = try ask()
         while !cancel, progress.moving > 0 || progress.unwritten > progress.staying.count {
-            guard Date() < deadline else {
+            guard clock.nowNanoseconds < deadline else {
                 throw Failure(
                     "\(progress.moving) agents are still here after \(timeout): the collector goes on sending them away"
                 )
             }
-            Thread.sleep(forTimeInterval: Self.pauseSeconds)
+            SystemClock.sleep(
+                untilMonotonicNanoseconds: clock.nowNanoseconds + Self.pauseNanoseconds)
             progress = try ask()
         }
         if json {
