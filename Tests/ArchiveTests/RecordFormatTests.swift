@@ -165,7 +165,7 @@ import Timing
     }
 
     @Test func `the quick parser reads what the decoder of JSON reads`() throws {
-        for entry in [fullEntry, entry("short")] {
+        for entry in [fullEntry, entry("short"), entry("offset 4 ns ± 3 ns, „Bühne“ 🎬")] {
             let body = Array(Ledger.line(entry).dropLast(29))
             let quick = body.withUnsafeBytes { LedgerLineParser.entry($0) }
             #expect(quick == entry)
@@ -176,15 +176,18 @@ import Timing
         // What it does not know is for the other one.
         let start = #"{"at":"","kind":"gap","#
         for body in [
-            start + #""text":"a \"b\"" "#, start + #""text":"ä" "#, start + #""new":1"#,
+            start + #""text":"a \"b\"""#, start + "\"text\":\"\u{7F}\"", start + #""new":1"#,
             start + #""samples":-1"#, start + #""samples":01"#, start + #""samples":1.5"#,
-            start + #""samples":99999999999999999999"#, start + #""kind":"gap" "#,
+            start + #""samples":99999999999999999999"#, start + #""kind":"gap""#,
             start + #""ranges":[[1,2]"#, start + #""text":null"#,
-            start + #""startNanoseconds":-0"#, start + #""text":"}"#, #"{"kind":"gap" "#,
-            #"{ "at":"","kind":"gap" "#, "{", "", String(start.dropLast()) + "}",
+            start + #""startNanoseconds":-0"#, start + #""text":"}"#, #"{"kind":"gap""#,
+            #"{ "at":"","kind":"gap""#, "{", "", String(start.dropLast()) + "}",
         ] {
-            #expect(Array(body.utf8).withUnsafeBytes { LedgerLineParser.entry($0) } == nil)
+            #expect(
+                Array(body.utf8).withUnsafeBytes { LedgerLineParser.entry($0) } == nil, "\(body)")
         }
+        let invalid = Array("\(start)\"text\":\"".utf8) + [0xC3, UInt8(ascii: "\"")]
+        #expect(invalid.withUnsafeBytes { LedgerLineParser.entry($0) } == nil)
     }
 
     @Test func `lines are read from blocks of any size`() {

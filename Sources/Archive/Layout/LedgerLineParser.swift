@@ -91,17 +91,17 @@ struct LedgerLineParser: ~Copyable {
         return true
     }
 
-    /// Printable ASCII without a backslash.
+    /// UTF-8 without control characters and backslashes.
     private mutating func string() -> String? {
         guard take("\"") else { return nil }
         let start = place
         while place < bytes.count, bytes[place] != UInt8(ascii: "\"") {
             let byte = bytes[place]
-            guard (0x20..<0x7F).contains(byte), byte != UInt8(ascii: "\\") else { return nil }
+            guard byte >= 0x20, byte != 0x7F, byte != UInt8(ascii: "\\") else { return nil }
             place += 1
         }
         let text = String(
-            decoding: UnsafeRawBufferPointer(rebasing: bytes[start..<place]), as: UTF8.self)
+            validating: UnsafeRawBufferPointer(rebasing: bytes[start..<place]), as: UTF8.self)
         return take("\"") ? text : nil
     }
 
