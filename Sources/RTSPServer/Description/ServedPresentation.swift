@@ -1,4 +1,3 @@
-import Hashing
 package import Media
 
 /// A track of a session description.
@@ -54,44 +53,14 @@ package struct ServedPresentation: Hashable, Sendable {
     }
 
     private static func lines(of track: ServedTrack) -> [String] {
+        guard let attributes = payloadWriter(for: track.format)?.attributes(of: track.format) else {
+            return []
+        }
         let type = track.payloadType
-        let (medium, map, parameters): (String, String, String)
-        switch track.format {
-        case .video(let format) where format.codec == .h264:
-            medium = "video"
-            map = "H264/90000"
-            parameters = h264(format)
-        case .video(let format):
-            medium = "video"
-            map = "H265/90000"
-            parameters = h265(format)
-        case .audio(let format):
-            medium = "audio"
-            map = "MPEG4-GENERIC/\(format.sampleRate)/\(format.channels)"
-            parameters =
-                "streamtype=5;profile-level-id=1;mode=AAC-hbr;sizelength=13;indexlength=3;indexdeltalength=3;"
-                + "config=\(ByteText.hexadecimal(format.configuration))"
-        }
         return [
-            "m=\(medium) 0 RTP/AVP \(type)", "a=rtpmap:\(type) \(map)",
-            "a=fmtp:\(type) \(parameters)", "a=control:trackID=\(track.index)",
+            "m=\(track.format.kind) 0 RTP/AVP \(type)",
+            "a=rtpmap:\(type) \(attributes.map)", "a=fmtp:\(type) \(attributes.parameters)",
+            "a=control:trackID=\(track.index)",
         ]
-    }
-
-    /// H.264 parameters of `fmtp` (RFC 6184 §8.1).
-    private static func h264(_ format: VideoFormat) -> String {
-        let sets = format.parameterSets.map { ByteText.base64($0) }.joined(separator: ",")
-        let profile = format.sets(.sequence).first.map { $0.dropFirst().prefix(3) } ?? []
-        let level = profile.count == 3 ? "profile-level-id=\(ByteText.hexadecimal(profile));" : ""
-        return "packetization-mode=1;\(level)sprop-parameter-sets=\(sets)"
-    }
-
-    /// H.265 parameters of `fmtp` (RFC 7798 §7.1).
-    private static func h265(_ format: VideoFormat) -> String {
-        func sets(_ kind: ParameterSetKind) -> String {
-            format.sets(kind).map { ByteText.base64($0) }.joined(separator: ",")
-        }
-        return
-            "sprop-vps=\(sets(.video));sprop-sps=\(sets(.sequence));sprop-pps=\(sets(.picture))"
     }
 }

@@ -1,9 +1,20 @@
+import Hashing
 import Media
 
 /// Packetizes AAC (RFC 3640, mode AAC-hbr): one AAC packet in one RTP packet or in fragments.
 enum AACWriter: PayloadWriter {
     /// The AU-size field has 13 bits.
     private static let maximumSampleBytes = 8_191
+
+    /// §4.1.
+    static func attributes(of format: TrackFormat) -> PayloadAttributes? {
+        guard case .audio(let audio) = format, audio.codec == .aac else { return nil }
+        return PayloadAttributes(
+            map: "MPEG4-GENERIC/\(audio.sampleRate)/\(audio.channels)",
+            parameters:
+                "streamtype=5;profile-level-id=1;mode=AAC-hbr;sizelength=13;indexlength=3;indexdeltalength=3;"
+                + "config=\(ByteText.hexadecimal(audio.configuration))")
+    }
 
     static func parts(
         of sample: [UInt8], maximumBytes: Int

@@ -11,16 +11,27 @@ struct PayloadPart: Hashable {
     }
 }
 
-/// Packetizes samples of a codec.
+/// A codec's RTP payload format: its entry in a session description, and its packets.
 protocol PayloadWriter: Sendable {
+    /// Values of `rtpmap` and `fmtp` (RFC 8866 §6.6, §6.15); nil: a format of another codec.
+    static func attributes(of format: TrackFormat) -> PayloadAttributes?
     /// The payloads of one sample, in order. The last packet has the marker.
     static func parts(of sample: [UInt8], maximumBytes: Int) throws(BitstreamError) -> [PayloadPart]
 }
 
-/// The packetizer for a format; nil if its codec is not supported.
+/// Values of a track's attributes in a session description.
+struct PayloadAttributes: Hashable {
+    /// `H264/90000`.
+    var map: String
+    var parameters: String
+}
+
+/// All payload formats that are served.
+private let payloadWriters: [any PayloadWriter.Type] = [
+    H264Writer.self, H265Writer.self, AACWriter.self,
+]
+
+/// The payload format of a track; nil: its codec has none here, and the track is not offered.
 func payloadWriter(for format: TrackFormat) -> (any PayloadWriter.Type)? {
-    switch format {
-    case .video(let video): video.codec == .h264 ? H264Writer.self : H265Writer.self
-    case .audio(let audio): audio.codec.libraryName == "aac" ? AACWriter.self : nil
-    }
+    payloadWriters.first { $0.attributes(of: format) != nil }
 }

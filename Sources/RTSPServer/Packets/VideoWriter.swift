@@ -1,8 +1,13 @@
+import Hashing
 import Media
 
 /// The codec-specific part of packetizing H.264 and H.265.
 protocol VideoWriter: PayloadWriter {
     static var codec: VideoCodec { get }
+    /// In `rtpmap`: `H264`.
+    static var encodingName: String { get }
+    /// The value of `fmtp`.
+    static func parameters(of format: VideoFormat) -> String
     /// Size of a NAL unit header.
     static var headerBytes: Int { get }
     /// The header of an aggregation packet.
@@ -14,6 +19,11 @@ protocol VideoWriter: PayloadWriter {
 }
 
 extension VideoWriter {
+    static func attributes(of format: TrackFormat) -> PayloadAttributes? {
+        guard case .video(let video) = format, video.codec == codec else { return nil }
+        return PayloadAttributes(map: "\(encodingName)/90000", parameters: parameters(of: video))
+    }
+
     static func parts(
         of sample: [UInt8], maximumBytes: Int
     ) throws(BitstreamError) -> [PayloadPart] {
@@ -77,7 +87,16 @@ extension Range<Int> {
 /// H.264 (RFC 6184, packetization-mode 1): single NAL units, STAP-A, FU-A.
 enum H264Writer: VideoWriter {
     static let codec = VideoCodec.h264
+    static let encodingName = "H264"
     static let headerBytes = 1
+
+    /// §8.1.
+    static func parameters(of format: VideoFormat) -> String {
+        let sets = format.parameterSets.map { ByteText.base64($0) }.joined(separator: ",")
+        let profile = format.sets(.sequence).first.map { $0.dropFirst().prefix(3) } ?? []
+        let level = profile.count == 3 ? "profile-level-id=\(ByteText.hexadecimal(profile));" : ""
+        return "packetization-mode=1;\(level)sprop-parameter-sets=\(sets)"
+    }
 
     /// The highest `nal_ref_idc` of all units (§5.7.1).
     static func aggregateHeader(_ headers: [ArraySlice<UInt8>]) -> [UInt8] {
@@ -99,7 +118,16 @@ enum H264Writer: VideoWriter {
 /// H.265 (RFC 7798, without `DONL`): single NAL units, aggregation packets, fragmentation units.
 enum H265Writer: VideoWriter {
     static let codec = VideoCodec.h265
+    static let encodingName = "H265"
     static let headerBytes = 2
+
+    /// §7.1.
+    static func parameters(of format: VideoFormat) -> String {
+        func sets(_ kind: ParameterSetKind) -> String {
+            format.sets(kind).map { ByteText.base64($0) }.joined(separator: ",")
+        }
+        return "sprop-vps=\(sets(.video));sprop-sps=\(sets(.sequence));sprop-pps=\(sets(.picture))"
+    }
 
     /// The lowest layer and temporal identifiers of all units (§4.4.2).
     static func aggregateHeader(_ headers: [ArraySlice<UInt8>]) -> [UInt8] {
