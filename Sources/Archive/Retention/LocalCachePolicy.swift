@@ -47,7 +47,7 @@ package struct LocalCachePolicy: Hashable, Sendable {
             guard
                 isOld || maximumBytes.map({ total > $0 }) ?? false
                     || minimumFreeBytes.map({ free < $0 }) ?? false
-            else { break }
+            else { continue }
             total = total.clampedSubtracting(segment.sizeBytes)
             free.addClamped(segment.sizeBytes)
             evicted.append(segment)

@@ -32,9 +32,9 @@ package struct RetentionPolicy: Hashable, Sendable {
     /// - Parameters:
     ///   - segments: all segments, in any order.
     ///   - freeBytes: the disk's free space.
-    ///   - now: the wall clock.
+    ///   - now: the wall clock; nil while it is not trusted.
     package func expired(
-        of segments: [ArchivedSegment], freeBytes: UInt64, now: UTCTime
+        of segments: [ArchivedSegment], freeBytes: UInt64, now: UTCTime?
     ) -> [ExpiredSegment] {
         // Wide enough for any sizes that a file system can claim.
         var total = segments.reduce(UInt128(0)) { $0 + UInt128($1.sizeBytes) }
@@ -44,8 +44,7 @@ package struct RetentionPolicy: Hashable, Sendable {
             .sorted { ($0.ended, $0.path) < ($1.ended, $1.path) }
         for segment in candidates {
             guard let cause = cause(for: segment, total: total, free: free, now: now) else {
-                // The limits in bytes are met, and all others are younger.
-                break
+                continue
             }
             total -= UInt128(segment.sizeBytes)
             if segment.place != .store { free.addClamped(segment.sizeBytes) }
@@ -55,9 +54,9 @@ package struct RetentionPolicy: Hashable, Sendable {
     }
 
     private func cause(
-        for segment: ArchivedSegment, total: UInt128, free: UInt64, now: UTCTime
+        for segment: ArchivedSegment, total: UInt128, free: UInt64, now: UTCTime?
     ) -> ExpiredSegment.Cause? {
-        if let maximumAgeNanoseconds,
+        if let now, let maximumAgeNanoseconds,
             now.nanoseconds.clampedSubtracting(segment.ended.nanoseconds) > maximumAgeNanoseconds
         {
             return .age

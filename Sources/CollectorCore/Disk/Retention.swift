@@ -150,9 +150,7 @@ final class Retention: Sendable {
         of segments: [ArchivedSegment], _ policy: RetentionPolicy, free: UInt64, now: UTCTime,
         isBelieved: Bool
     ) -> [ExpiredSegment] {
-        var policy = policy
-        if !isBelieved { policy.maximumAgeNanoseconds = nil }
         let own = store == nil ? segments.filter { $0.place != .store } : segments
-        return policy.expired(of: own, freeBytes: free, now: now)
+        return policy.expired(of: own, freeBytes: free, now: isBelieved ? now : nil)
     }
 }
