@@ -29,6 +29,9 @@ package struct ContainerFormat: Hashable, Sendable, CustomStringConvertible {
         "aac": .adts, "adts": .adts, "wav": .wav,
     ]
 
+    /// Names of the containers for pictures, in one line.
+    package static let pictureNames = "mp4, mov, mkv, webm, ts, flv or avi"
+
     /// The container with a common name: `mp4`, `mkv`, `ts`, …
     package init?(name: String) {
         guard let format = Self.byName[name.lowercased()] else { return nil }

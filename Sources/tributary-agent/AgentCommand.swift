@@ -128,51 +128,51 @@ struct AgentCommand: ParsableCommand {
         return AgentPlan(capture: try captureSettings(), uplink: uplink)
     }
 
+    /// The commands beside capturing. `deploy/manual` makes a page of each.
+    private static let commands: [(name: String, type: any ParsableCommand.Type)] = [
+        ("control", ControlCommand.self), ("devices", DevicesCommand.self),
+        ("doctor", DoctorCommand.self), ("enrol", EnrolCommand.self),
+    ]
+
     static func main() {
-        // Beside the agent itself there are commands that look after it.
         let words = Array(CommandLine.arguments.dropFirst())
         let rest = Array(words.dropFirst())
         switch words.first {
-        case "control":
-            let options = SocketRoute.optionNames
-            if let flaw = AgentCommands.flaw(
-                in: rest, valueOptions: options, isSourceNamed: false)
-            {
-                Program.refuse(UsageError(flaw), name: Self._commandName)
-            }
-            Program.main(
-                ControlCommand.self, name: Self._commandName,
-                arguments: AgentCommands.arranged(rest, valueOptions: options))
-        case "devices":
-            Program.main(DevicesCommand.self, name: Self._commandName, arguments: rest)
-        case "enrol":
-            Program.main(EnrolCommand.self, name: Self._commandName, arguments: rest)
-        case "doctor":
-            Program.main(DoctorCommand.self, name: Self._commandName, arguments: rest)
-        case "help":
-            Program.main(AgentCommand.self, arguments: ["--help"])
-        case .some(let word) where !word.hasPrefix("-"):
-            let commands = ["control", "devices", "doctor", "enrol"]
-            let flaw =
-                "there is no command '\(word)': \(suggestion(for: word, among: commands)) Without a command, the agent captures."
-            Program.refuse(UsageError(flaw), name: Self._commandName)
+        case "help": Program.main(AgentCommand.self, arguments: ["--help"])
+        case .some(let word) where !word.hasPrefix("-"): perform(word, rest)
         default:
             Program.main(AgentCommand.self)
         }
+    }
+
+    /// Runs one of ``commands``.
+    private static func perform(_ name: String, _ arguments: [String]) {
+        guard let command = commands.first(where: { $0.name == name })?.type else {
+            let flaw =
+                "there is no command '\(name)': \(suggestion(for: name, among: commands.map(\.name))); without a command, the agent captures"
+            Program.refuse(UsageError(flaw), name: Self._commandName)
+        }
+        var arguments = arguments
+        if command == ControlCommand.self {
+            let options = SocketRoute.optionNames
+            if let flaw = AgentCommands.flaw(
+                in: arguments, valueOptions: options, isSourceNamed: false)
+            {
+                Program.refuse(UsageError(flaw), name: Self._commandName)
+            }
+            arguments = AgentCommands.arranged(arguments, valueOptions: options)
+        }
+        Program.main(command, name: Self._commandName, arguments: arguments)
     }
 }
 
 extension AgentCommand: GroupingCommand {
     static let groupsName = "cameras"
 
-    /// Options that apply to one source.
-    static let groupOptions: Set<String> = [
-        "source", "batch", "control-socket", "video", "audio", "camera-login", "camera-ca",
-        "camera-fingerprint", "camera-transport", "delay", "preset", "size", "video-format", "fps",
-        "crop",
-        "rotate", "mirror", "duration", "loop", "encoder", "video-bitrate", "video-max-bitrate",
-        "video-buffer", "keyframe-interval", "b-frames", "profile", "encoder-preset", "tune",
-        "encoder-threads", "late", "audio-bitrate", "sample-rate", "channels", "spool-limit",
-        "memory-limit", "linger",
+    /// All others belong to one source.
+    static let sharedOptions: Set = [
+        "collector", "collector-key", "insecure", "keys", "spool", "verbose", "log-format",
+        "config",
+        "check-config",
     ]
 }

@@ -55,6 +55,30 @@ struct ModuleMap {
         }
     }
 
+    @Test func `the table of changes names existing files`() throws {
+        let page = try Repository.text("docs/development.md")
+        let table = try #require(page.components(separatedBy: "## Where a change belongs").last)
+        var count = 0
+        for match in table.matches(of: /`([^`\s]*\/[^`\s]*)`/) {
+            let path = String(match.1)
+            count += 1
+            #expect(Repository.has("Sources/\(path)") || Repository.has(path), "\(path)")
+        }
+        #expect(count > 40)
+    }
+
+    @Test func `each command of the agent's program has a manual page`() throws {
+        let table =
+            try Repository.text("Sources/tributary-agent/AgentCommand.swift")
+            .components(separatedBy: "private static let commands").last ?? ""
+        let names = table.components(separatedBy: "]\n")[0].matches(of: /\("(\w+)",/).map { $0.1 }
+        #expect(names.count > 3)
+        let manual = try Repository.text("deploy/manual")
+        #expect(
+            manual.contains(
+                "\"tributary-agent\": [\(names.map { "\"\($0)\"" }.joined(separator: ", "))]"))
+    }
+
     @Test func `the collector's table of threads names every thread that it starts`() throws {
         let page = try Repository.text("Sources/CollectorCore/CollectorCore.docc/CollectorCore.md")
         let rows = page.split(separator: "\n").filter { $0.hasPrefix("|") }

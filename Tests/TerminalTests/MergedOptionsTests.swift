@@ -24,7 +24,7 @@ import Testing
     /// A command with a list of groups.
     private struct Crowd: GroupingCommand {
         static let groupsName = "parts"
-        static let groupOptions: Set = ["start-at", "once"]
+        static let sharedOptions: Set = ["video-bitrate", "config", "check-config"]
         @Option var startAt = "x"
         @Option var videoBitrate = "x"
         @Flag var once = false

@@ -22,8 +22,8 @@ package protocol ErasingCommand: ParsableCommand {
 package protocol GroupingCommand: ParsableCommand {
     /// The list's name in the file.
     static var groupsName: String { get }
-    /// Long options of a group, without hyphens. They cannot be on the command line if the file has the list.
-    static var groupOptions: Set<String> { get }
+    /// Long options of the program as a whole, without hyphens, which a group cannot have.
+    static var sharedOptions: Set<String> { get }
 }
 
 /// The long options of a command, parsed from its help.

@@ -101,7 +101,7 @@ package struct MergedOptions: Hashable, Sendable {
             var own = self
             for entry in group {
                 if options.takesValue[entry.name] != nil,
-                    !grouping.groupOptions.contains(entry.name)
+                    grouping.sharedOptions.contains(entry.name)
                 {
                     throw .notInGroup(entry.name, path: file.path, line: entry.line)
                 }

@@ -36,7 +36,7 @@ struct ExportCommand: RepeatingCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Container, if the file name has no known suffix: mp4, mov, mkv, webm, ts, flv, avi.",
+            "Container, if the file name has no known suffix: \(ContainerFormat.pictureNames).",
             valueName: "name"))
     var format: String?
 
@@ -186,14 +186,14 @@ struct ExportCommand: RepeatingCommand {
         if let format {
             guard let known = ContainerFormat(name: format) else {
                 throw UsageError(
-                    "'\(format)' is not a known container: use mp4, mov, mkv, webm, ts, flv or avi"
+                    "'\(format)' is not a known container: use \(ContainerFormat.pictureNames)"
                 )
             }
             return known
         }
         guard let known = ContainerFormat(path: output) else {
             throw UsageError(
-                "'\(output)' has no known suffix: use .mp4, .mov, .mkv, .webm or .ts, or add --format"
+                "'\(output)' has no known suffix: use one of \(ContainerFormat.pictureNames), or add --format"
             )
         }
         return known

@@ -25,7 +25,7 @@ struct RemuxCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Container, if the file name has no known suffix: mp4, mov, mkv, webm, ts, flv, avi.",
+            "Container, if the file name has no known suffix: \(ContainerFormat.pictureNames).",
             valueName: "name"))
     var format: String?
 
@@ -56,7 +56,7 @@ struct RemuxCommand: ParsableCommand {
                 ?? ContainerFormat(path: outputPath)
         else {
             throw UsageError(
-                "'\(format ?? outputPath)' is not a known container: use .mp4, .mov, .mkv, .webm, .ts, .flv or .avi"
+                "'\(format ?? outputPath)' is not a known container: use \(ContainerFormat.pictureNames)"
             )
         }
         let result = try LongWork.run("remuxing") { control in

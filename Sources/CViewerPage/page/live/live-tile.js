@@ -235,7 +235,7 @@ export class LiveTile {
         switch (header.type) {
             case 'begin':
                 this.session = header.session ?? '';
-                this.sound.hidden = !(header.codecs ?? '').includes('mp4a');
+                this.sound.hidden = !codecsOf(header.codecs ?? '', 'audio');
                 this.zero = header.zero ? new Date(header.zero) : undefined;
                 this.#hasBegun = true;
                 this.#isGone = false;
