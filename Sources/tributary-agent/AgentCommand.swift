@@ -149,7 +149,7 @@ struct AgentCommand: ParsableCommand {
     private static func perform(_ name: String, _ arguments: [String]) {
         guard let command = commands.first(where: { $0.name == name })?.type else {
             let flaw =
-                "there is no command '\(name)': \(suggestion(for: name, among: commands.map(\.name))); without a command, the agent captures"
+                "there is no command '\(name)': \(suggestion(for: name, among: commands.map(\.name))) (without a command, the agent captures)"
             Program.refuse(UsageError(flaw), name: Self._commandName)
         }
         var arguments = arguments
