@@ -1,4 +1,5 @@
 import Archive
+import Catalog
 import Media
 import Operations
 import Wire
@@ -20,6 +21,8 @@ struct CollectorEngine {
         case report(ticket: UInt64, CommandReply, payload: [UInt8])
         /// A box requests enrolment; answer with ``enrolled(_:_:at:)``.
         case enrol(PeerID, Enrol)
+        /// The site is asked about a session; answer with ``agreed(_:on:at:)``.
+        case propose(SiteProposal, ticket: UInt64)
     }
 
     private var link: CollectorLink
@@ -299,6 +302,24 @@ extension CollectorEngine {
         return DrainProgress(
             collector: recorder.settings.name, moving: isDraining ? link.movablePeers.count : 0,
             staying: isDraining ? link.immovableSources : [], unwritten: link.unwrittenSources)
+    }
+
+    /// Whether the site's database answered the last time.
+    var isSiteReachable: Bool {
+        get { recorder.isSiteReachable }
+        set { recorder.isSiteReachable = newValue }
+    }
+
+    /// The site has answered a question about a session.
+    /// - Parameter answer: nil: it has not.
+    mutating func agreed(_ ticket: UInt64, on answer: SiteAgreement?, at now: Instant) {
+        latest = max(latest, now.monotonic)
+        record(recorder.agreed(ticket, on: answer, at: now))
+    }
+
+    /// A session is not the site's: its database has lost commits, or two were begun at once.
+    mutating func siteDenied(_ session: String, at now: Instant) {
+        recorder.siteDenied(session, at: now)
     }
 
     /// Returns credit to agents, where it is much.
@@ -675,6 +696,8 @@ extension CollectorEngine {
                 link.released(amount, source: source)
             case .placed(let samples):
                 placed.append(samples)
+            case .propose(let proposal, let ticket):
+                notices.append(.propose(proposal, ticket: ticket))
             case .sessionStarted(let name):
                 counts.sessionsBegun += 1
                 link.sessionBegan(name)

@@ -71,7 +71,8 @@ struct CollectorLoop {
                 idleFragmentNanoseconds: Self.idleFragmentNanoseconds,
                 idleTimeoutNanoseconds: settings.changeable.idleTimeoutNanoseconds,
                 takenNames: archive.sessionNames, software: settings.software, name: settings.name,
-                release: settings.release), recovered: archive.recovered,
+                isOnSite: services.site != nil, release: settings.release),
+            recovered: archive.recovered,
             host: .current(), at: .now())
         follow()
         submit()
@@ -203,6 +204,7 @@ extension CollectorLoop {
         countedNanoseconds = now.monotonic
         engine.idleTimeoutNanoseconds = environment.changeable.current.idleTimeoutNanoseconds
         takeStored(at: now)
+        takeSiteAnswers(at: now)
         engine.setDiskHanging(environment.disk.isHanging(now: now.monotonic))
         engine.tick(
             at: now, heardUntil: oldestNanoseconds, wallErrorNanoseconds: HostClock.wallError())
@@ -223,7 +225,20 @@ extension CollectorLoop {
     /// Updates the facts of the next site report.
     private func reportToSite() {
         services.site?.note(
-            SitePublisher.Facts(held: engine.recorder.durable.held, isDraining: engine.isDraining))
+            SitePublisher.Facts(
+                held: engine.recorder.durable.held, isDraining: engine.isDraining,
+                recording: engine.recorder.siteProposal))
+    }
+
+    /// Passes on the site's answers.
+    private mutating func takeSiteAnswers(at now: Instant) {
+        guard let site = services.site else { return }
+        let answers = site.takeAnswers()
+        engine.isSiteReachable = answers.isReachable
+        for (ticket, answer) in answers.agreements {
+            engine.agreed(ticket, on: answer, at: now)
+        }
+        if let session = answers.denied { engine.siteDenied(session, at: now) }
     }
 
     /// Applies the object store's new records, and releases them to agents.
@@ -420,6 +435,8 @@ extension CollectorLoop {
                 }
             case .enrol(let peer, let enrol):
                 enrolments.append((peer, enrol))
+            case .propose(let proposal, let ticket):
+                services.site?.ask(proposal, ticket: ticket)
             }
         }
     }

@@ -1,4 +1,5 @@
 import Archive
+import Catalog
 import Media
 import Wire
 
@@ -103,6 +104,8 @@ struct SessionHarness {
     private(set) var placed: [PlacedSamples] = []
     var unrecorded: [PersistedRecords] = []
     private(set) var notes: [String] = []
+    /// Questions to the site.
+    private(set) var proposals: [(proposal: SiteProposal, ticket: UInt64)] = []
     /// Sequences found durable, by source.
     var durable: [UInt64] = []
     var releasedBytes = 0
@@ -110,7 +113,8 @@ struct SessionHarness {
     init(
         startAt: SessionManifest.StartPolicy = .firstSample,
         segmentNanoseconds: Int64 = 600_000_000_000, idleTimeoutNanoseconds: Int64 = 0,
-        idleFragmentNanoseconds: Int64? = nil, host: HostClock = HostClock(boot: "this")
+        idleFragmentNanoseconds: Int64? = nil, host: HostClock = HostClock(boot: "this"),
+        siteName: String? = nil
     ) {
         var settings = SessionSettings(
             layout: ArchiveLayout(root: "/archive"), startAt: startAt,
@@ -119,6 +123,8 @@ struct SessionHarness {
         if let idleFragmentNanoseconds {
             settings.idleFragmentNanoseconds = idleFragmentNanoseconds
         }
+        settings.isOnSite = siteName != nil
+        settings.name = siteName ?? ""
         recorder = SessionRecorder(settings: settings, host: host)
     }
 
@@ -140,11 +146,17 @@ struct SessionHarness {
             case .released(_, let amount): releasedBytes += amount.sizeBytes
             case .sessionStarted(let name): started.append(name)
             case .sessionResumed(let name): resumed.append(name)
+            case .propose(let proposal, let ticket): proposals.append((proposal, ticket))
             case .sessionEnded(let name, let reason):
                 ended.append(name)
                 reasons.append(reason)
             }
         }
+    }
+
+    /// The site answers, or does not.
+    mutating func answer(_ ticket: UInt64, _ answer: SiteAgreement?, at now: Int64) {
+        apply(recorder.agreed(ticket, on: answer, at: Self.instant(now)))
     }
 
     mutating func open(_ camera: SteadyCamera, at now: Int64) {
@@ -226,6 +238,11 @@ struct SessionHarness {
             }
             return entry
         }
+    }
+
+    /// Descriptions as they were written while the session was recorded.
+    var descriptions: [SessionManifest] {
+        jobs.compactMap { if case .describe(let manifest) = $0 { manifest } else { nil } }
     }
 
     /// The last description of a session that has ended.

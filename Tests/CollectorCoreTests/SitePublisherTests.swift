@@ -32,9 +32,26 @@ import Testing
         func fail(_ error: ArchiveError?) { state.withLock { $0.error = error } }
         func name(_ others: [SiteReport]) { state.withLock { $0.others = others } }
 
+        func isReachable() -> Bool {
+            gate?.wait()
+            return state.withLock { $0.error == nil }
+        }
+
+        func agree(_ proposal: SiteProposal) throws(ArchiveError) -> SiteAgreement {
+            gate?.wait()
+            if let error = state.withLock({ $0.error }) { throw error }
+            return SiteAgreement(
+                session: SiteSession(
+                    number: 1, session: "evening", zeroUTCNanoseconds: 0, wallErrorNanoseconds: 0,
+                    segmentNanoseconds: 1, collector: "west", archive: "",
+                    zero: ServerInstant(
+                        nanoseconds: 0, errorNanoseconds: 0, measuredNanoseconds: 0, server: 1)),
+                isProposed: false, zeroMonotonicNanoseconds: 5, zeroErrorNanoseconds: 6)
+        }
+
         func publish(
-            _ report: SiteReport, _ holdings: [SiteHolding]
-        ) throws(ArchiveError) -> [SiteReport] {
+            _ report: SiteReport, _ holdings: [SiteHolding], recording: SiteProposal?
+        ) throws(ArchiveError) -> SiteRegister.Echo {
             gate?.wait()
             let (error, others) = state.withLock { state in
                 if state.error == nil {
@@ -44,8 +61,15 @@ import Testing
                 return (state.error, state.others)
             }
             if let error { throw error }
-            return others
+            return SiteRegister.Echo(
+                namesakes: others, isAgreed: recording?.session != "lost")
         }
+    }
+
+    private func proposal(_ session: String) -> SiteProposal {
+        SiteProposal(
+            session: session, collector: "east", zeroUTCNanoseconds: 0, wallErrorNanoseconds: 0,
+            segmentNanoseconds: 1, zeroMonotonicNanoseconds: 0, zeroErrorNanoseconds: 0)
     }
 
     private static let template = SiteReport(
@@ -136,6 +160,46 @@ import Testing
         stuck.stop(until: .now() + .seconds(60))
         #expect(ContinuousClock.now - begin < .seconds(10))
         for _ in 0..<4 { silent.gate?.signal() }
+    }
+
+    @Test func `questions are answered beside the reports, and what the site denies is told`() {
+        let place = Place()
+        let publisher = publisher(place)
+        #expect(publisher.takeAnswers().isReachable)
+        publisher.start()
+        var agreements: [(ticket: UInt64, agreement: SiteAgreement?)] = []
+        func isAnswered(_ count: Int) -> Bool {
+            wait {
+                agreements += publisher.takeAnswers().agreements
+                return agreements.count == count
+            }
+        }
+        publisher.ask(proposal("own"), ticket: 7)
+        #expect(isAnswered(1))
+        #expect(agreements.first?.ticket == 7)
+        #expect(agreements.first?.agreement?.zeroMonotonicNanoseconds == 5)
+        #expect(publisher.takeAnswers().isReachable)
+        place.fail(.unavailable(place: "db1/tributary", reason: "it is away"))
+        publisher.ask(proposal("own"), ticket: 8)
+        #expect(isAnswered(2))
+        #expect(agreements.last?.ticket == 8 && agreements.last?.agreement == nil)
+        #expect(!publisher.takeAnswers().isReachable)
+        place.fail(nil)
+        var known = facts()
+        known.recording = proposal("lost")
+        publisher.note(known)
+        #expect(wait { publisher.takeAnswers().denied == "lost" })
+        #expect(publisher.takeAnswers().isReachable)
+        publisher.stop(until: .now() + .seconds(10))
+    }
+
+    @Test func `a server that is away is known before a session asks`() {
+        let place = Place()
+        place.fail(.unavailable(place: "db1/tributary", reason: "it is away"))
+        let publisher = publisher(place)
+        publisher.start()
+        #expect(wait { !publisher.takeAnswers().isReachable })
+        publisher.stop(until: .now() + .seconds(10))
     }
 
     @Test func `a name that another collector has is logged once`() {

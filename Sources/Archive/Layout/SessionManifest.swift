@@ -73,6 +73,29 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         }
     }
 
+    /// The session of a site that a session is a part of, although it was begun without it.
+    package struct Attachment: Codable, Hashable, Sendable {
+        package var session: String
+        /// Its zero by its first collector's wall clock, nanoseconds since 1970 (UTC).
+        package var zeroUTCNanoseconds: Int64
+        package var segmentNanoseconds: Int64
+        /// Where this session's zero is on the timeline of the site's.
+        package var offsetNanoseconds: Int64
+        /// Maximum error of that.
+        package var boundNanoseconds: UInt64
+
+        package init(
+            session: String, zeroUTCNanoseconds: Int64, segmentNanoseconds: Int64,
+            offsetNanoseconds: Int64, boundNanoseconds: UInt64
+        ) {
+            self.session = session
+            self.zeroUTCNanoseconds = zeroUTCNanoseconds
+            self.segmentNanoseconds = segmentNanoseconds
+            self.offsetNanoseconds = offsetNanoseconds
+            self.boundNanoseconds = boundNanoseconds
+        }
+    }
+
     /// The recorded part of a spool at the end of the session.
     package struct SpoolEnd: Codable, Hashable, Sendable {
         /// The spool's identity, hexadecimal.
@@ -191,6 +214,11 @@ package struct SessionManifest: Codable, Hashable, Sendable {
     package var clock: CollectorClock?
     /// Nil while it is being recorded.
     package var end: End?
+    /// The site's sessions that it is a part of, in the order in which they were the site's. Nothing is taken out. Nil if it
+    /// is no part of another session.
+    package var attached: [Attachment]?
+    /// A site has another session than before after its database has lost commits.
+    package static let maximumAttachments = 8
 
     package init(
         session: String, zero: UTCTime, zeroMonotonicNanoseconds: Int64, startAt: StartPolicy,
@@ -227,7 +255,11 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         collector = try container.decodeIfPresent(String.self, forKey: .collector)
         clock = try container.decodeIfPresent(CollectorClock.self, forKey: .clock)
         end = try container.decodeIfPresent(End.self, forKey: .end)
+        attached = try container.decodeFirstIfPresent(Self.maximumAttachments, forKey: .attached)
     }
+
+    /// The site's session that it is, or is a part of.
+    package var siteSession: String { attached?.last?.session ?? session }
 
     /// Where zero is on the collector's clock, nanoseconds.
     package var presentZeroNanoseconds: Int64 {
@@ -272,20 +304,23 @@ package struct SessionManifest: Codable, Hashable, Sendable {
     /// Whether its names are valid directory names, so that none leads out of the archive.
     private var hasPossibleNames: Bool {
         ArchiveLayout.isValidName(session)
+            && (attached ?? []).allSatisfy { ArchiveLayout.isValidName($0.session) }
             && sources.allSatisfy { ArchiveLayout.isValidName($0.name) }
             && Set(sources.map(\.name)).count == sources.count
     }
 
     /// Whether its times are within limits: no sum and no difference of two exceeds 64 bits.
     private var hasPossibleTimes: Bool {
-        let instants = [
-            zeroUTCNanoseconds, zeroMonotonicNanoseconds, clock?.zeroWallNanoseconds ?? 0,
-            clock?.correctionNanoseconds ?? 0,
-        ]
-        let lengths = [
-            segmentNanoseconds, startWindowNanoseconds, clock?.wallErrorNanoseconds ?? 0,
-            clock?.zeroErrorNanoseconds ?? 0,
-        ]
+        let instants =
+            [
+                zeroUTCNanoseconds, zeroMonotonicNanoseconds, clock?.zeroWallNanoseconds ?? 0,
+                clock?.correctionNanoseconds ?? 0,
+            ] + (attached ?? []).flatMap { [$0.zeroUTCNanoseconds, $0.offsetNanoseconds] }
+        let lengths =
+            [
+                segmentNanoseconds, startWindowNanoseconds, clock?.wallErrorNanoseconds ?? 0,
+                clock?.zeroErrorNanoseconds ?? 0,
+            ] + (attached ?? []).map(\.segmentNanoseconds)
         guard instants.allSatisfy({ $0.magnitude <= UTCTime.farthestNanoseconds }) else {
             return false
         }

@@ -38,7 +38,7 @@ enum PostgreSQLSchema {
         }
     }
 
-    private static let migrations = [first, second]
+    private static let migrations = [first, second, third]
 
     /// Times are nanoseconds since 1970, UTC. Names are compared byte by byte, as in the file system.
     ///
@@ -130,6 +130,18 @@ enum PostgreSQLSchema {
             archive text COLLATE "C" PRIMARY KEY, name text COLLATE "C" NOT NULL, run text NOT NULL,
             began timestamptz NOT NULL, heard timestamptz NOT NULL, report text NOT NULL,
             holdings text NOT NULL
+        );
+        """
+
+    /// Sessions that a site has agreed on. A row is inserted by one collector and read by the others, and never changed.
+    /// `server_zero` is zero on the clock of the server that was started at `server`, as `measured` by that clock.
+    private static let third = """
+        CREATE TABLE tributary.site_session (
+            number bigint PRIMARY KEY, session text COLLATE "C" NOT NULL UNIQUE,
+            zero bigint NOT NULL, wall_error bigint NOT NULL, segment_length bigint NOT NULL,
+            collector text NOT NULL, archive text COLLATE "C" NOT NULL,
+            server_zero bigint NOT NULL, server_error bigint NOT NULL, measured bigint NOT NULL,
+            server bigint NOT NULL, inserted timestamptz NOT NULL
         );
         """
 }

@@ -189,6 +189,39 @@ enum PostgreSQLStatements {
         FROM tributary.collector ORDER BY name, archive
         """
 
+    // MARK: Sessions of a site
+
+    /// Without parameters: the server's clock, microseconds since 1970, and its start.
+    static let serverClock = """
+        SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint,
+            (extract(epoch FROM pg_postmaster_start_time()) * 1000000)::bigint
+        """
+    /// $1 identity of the archive that is left out: report, and milliseconds since it was heard.
+    static let otherReports = """
+        SELECT report, \(milliseconds(since: "heard")) FROM tributary.collector
+        WHERE archive <> $1::text
+        """
+    private static let siteSessions = """
+        SELECT number, session, zero, wall_error, segment_length, collector, archive, server_zero,
+            server_error, measured, \(milliseconds(since: "inserted")), server
+        FROM tributary.site_session
+        """
+    /// $1 session.
+    static let siteSession = siteSessions + " WHERE session = $1::text"
+    /// Without parameters.
+    static let newestSiteSession = siteSessions + " ORDER BY number DESC LIMIT 1"
+    /// $1 sessions: of these, the one with the lowest number.
+    static let firstSiteSession =
+        siteSessions + " WHERE session = ANY ($1::text[]) ORDER BY number LIMIT 1"
+    /// $1… the columns. No row with that number or name is ever changed.
+    static let newSiteSession = """
+        INSERT INTO tributary.site_session (number, session, zero, wall_error, segment_length, collector,
+            archive, server_zero, server_error, measured, server, inserted)
+        VALUES ($1::bigint, $2::text, $3::bigint, $4::bigint, $5::bigint, $6::text, $7::text, $8::bigint,
+            $9::bigint, $10::bigint, $11::bigint, clock_timestamp())
+        ON CONFLICT DO NOTHING
+        """
+
     // MARK: Everything
 
     /// A table's rows of a session ($1 archive, $2 session), in the columns of ``SQLiteCatalog``.

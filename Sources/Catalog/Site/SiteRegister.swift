@@ -1,14 +1,20 @@
 package import Archive
 import FoundationEssentials
+import Media
 import PostgreSQL
 
-/// The collectors of a site, in the catalog that they share: one row for each archive, which its collector rewrites
-/// with every report.
+/// The collectors of a site and its sessions, in the catalog that they share: one row for each archive, which its
+/// collector rewrites with every report; one row for each session, which the first collector inserts.
 ///
-/// A row that a promoted standby lacks returns with the next report.
+/// A report that a promoted standby lacks returns with the next one, a session's row with the question that follows.
 package struct SiteRegister: Sendable {
     /// Several reports: a collector that has not been heard for longer is not there, or cannot reach the server.
     package static let silenceSeconds = 20.0
+
+    /// Several collectors may insert a session's row at once; each then finds that of another one.
+    private static let insertions = 16
+    /// Readings of the server's clock, of which the quickest counts.
+    private static let readings = 3
 
     private let database: PostgreSQLDatabase
 
@@ -17,16 +23,47 @@ package struct SiteRegister: Sendable {
     /// Hosts and database, for messages.
     package var name: String { database.name }
 
+    /// What a report finds.
+    package struct Echo: Hashable, Sendable {
+        /// Reports of other collectors with the same name that were heard lately.
+        package var namesakes: [SiteReport]
+        /// Whether the session that is being recorded is the site's; true if none is.
+        package var isAgreed: Bool
+
+        package init(namesakes: [SiteReport], isAgreed: Bool) {
+            self.namesakes = namesakes
+            self.isAgreed = isAgreed
+        }
+    }
+
+    /// Whether the server answers.
+    package func isReachable() -> Bool {
+        do throws(ArchiveError) {
+            try database.prepare()
+            return true
+        } catch {
+            return false
+        }
+    }
+
     /// Writes a collector's report.
     /// - Parameters:
     ///   - holdings: its durable records, by spool.
+    ///   - recording: the site's session that it records, on this machine's monotonic clock; nil: none.
     ///   - run: identifies the process: its first report begins a run.
-    /// - Returns: the reports of other collectors with the same name that were heard lately.
     package func publish(
-        _ report: SiteReport, _ holdings: [SiteHolding], of identity: ArchiveIdentity, run: String
-    ) throws(ArchiveError) -> [SiteReport] {
-        let (text, held) = (Self.text(report), Self.text(holdings))
+        _ report: SiteReport, _ holdings: [SiteHolding], recording: SiteProposal? = nil,
+        of identity: ArchiveIdentity, run: String
+    ) throws(ArchiveError) -> Echo {
+        let held = Self.text(holdings)
         return try database.use { connection throws(PostgreSQLError) in
+            var report = report
+            if let recording {
+                report.recording = .init(
+                    session: recording.session,
+                    zero: try Self.exchange(with: connection).zero(of: recording))
+            }
+            let text = Self.text(report)
             try connection.run(
                 PostgreSQLStatements.collectorReport, [identity.text, report.name, run, text, held])
             let others = try connection.run(
@@ -36,8 +73,95 @@ package struct SiteRegister: Sendable {
             for row in others.rows {
                 if let one = Self.value(SiteReport.self, try row.text(0)) { reports.append(one) }
             }
-            return reports
+            guard let recording else { return Echo(namesakes: reports, isAgreed: true) }
+            let decision = try Self.rows(connection, recording, identity)
+                .decision(for: recording, of: identity.text)
+            let isAgreed =
+                if case .row(let row) = decision { row.session == recording.session } else { false }
+            return Echo(namesakes: reports, isAgreed: isAgreed)
         }
+    }
+
+    /// Inserts the row of a session, or reads the one that applies. Asked again, it gives the same answer.
+    package func agree(
+        _ proposal: SiteProposal, of identity: ArchiveIdentity
+    ) throws(ArchiveError) -> SiteAgreement {
+        try database.use { connection throws(PostgreSQLError) in
+            let exchange = try Self.exchange(with: connection)
+            for _ in 0..<Self.insertions {
+                let rows = try Self.rows(connection, proposal, identity)
+                switch rows.decision(for: proposal, of: identity.text) {
+                case .row(let row):
+                    return rows.agreement(on: row, with: proposal, at: exchange)
+                case .insert(let number):
+                    let row = SiteSession(
+                        proposal, number: number, archive: identity.text, at: exchange)
+                    let answer = try connection.run(
+                        PostgreSQLStatements.newSiteSession, row.parameters)
+                    if answer.affected == 1 {
+                        return rows.agreement(on: row, with: proposal, at: exchange)
+                    }
+                }
+            }
+            throw .unexpected(reason: "a session's row is neither there nor can it be inserted")
+        }
+    }
+
+    private static func exchange(
+        with connection: PostgreSQLConnection
+    ) throws(PostgreSQLError) -> ServerExchange {
+        var best: ServerExchange?
+        for _ in 0..<readings {
+            let sent = SystemClock.monotonic.nowNanoseconds
+            let answer = try connection.run(PostgreSQLStatements.serverClock)
+            let received = SystemClock.monotonic.nowNanoseconds
+            guard let row = answer.rows.first else { throw .unexpected(reason: "no time") }
+            let (nanoseconds, overflow) = try row.integer(0).multipliedReportingOverflow(by: 1_000)
+            guard !overflow else { throw .unexpected(reason: "a time that no clock has") }
+            let exchange = ServerExchange(
+                sentNanoseconds: sent, receivedNanoseconds: received,
+                serverNanoseconds: nanoseconds, server: try row.integer(1))
+            if best.map({ exchange.errorNanoseconds < $0.errorNanoseconds }) ?? true {
+                best = exchange
+            }
+        }
+        guard let best else { preconditionFailure("the clock is read at least once") }
+        return best
+    }
+
+    private static func rows(
+        _ connection: PostgreSQLConnection, _ proposal: SiteProposal, _ identity: ArchiveIdentity
+    ) throws(PostgreSQLError) -> SiteSessionRows {
+        var recordings: [SiteSessionRows.Recording] = []
+        for row in try connection.run(PostgreSQLStatements.otherReports, [identity.text]).rows {
+            guard let recorded = value(SiteReport.self, try row.text(0))?.recording,
+                ArchiveLayout.isValidName(recorded.session)
+            else { continue }
+            recordings.append(
+                .init(
+                    session: recorded.session, heardSeconds: Double(try row.integer(1)) / 1e3,
+                    zero: recorded.zero))
+        }
+        // Valid names need no quotes.
+        let names = SiteSessionRows.recordedSessions(recordings, besides: proposal.stopped)
+            .joined(separator: ",")
+        let proposed = try connection.run(PostgreSQLStatements.siteSession, [proposal.session])
+        let newest = try connection.run(PostgreSQLStatements.newestSiteSession)
+        let recorded = try connection.run(PostgreSQLStatements.firstSiteSession, ["{\(names)}"])
+        var rows = SiteSessionRows(
+            proposed: try session(proposed), newest: try session(newest), newestSeconds: .infinity,
+            recorded: try session(recorded), recordings: recordings)
+        if let row = newest.rows.first {
+            rows.newestSeconds = Double(try row.integer(10)) / 1e3
+        }
+        return rows
+    }
+
+    private static func session(
+        _ answer: PostgreSQLAnswer
+    ) throws(PostgreSQLError) -> SiteSession? {
+        guard let row = answer.rows.first else { return nil }
+        return try SiteSession(row)
     }
 
     /// All collectors, by name.
@@ -72,5 +196,50 @@ package struct SiteRegister: Sendable {
             // Of a version with other members: the row says that the collector is there.
             return nil
         }
+    }
+}
+
+extension ServerExchange {
+    fileprivate func zero(of proposal: SiteProposal) -> ServerInstant {
+        var zero = instant(atMonotonic: proposal.zeroMonotonicNanoseconds)
+        zero.errorNanoseconds = zero.errorNanoseconds.clampedAdding(proposal.zeroErrorNanoseconds)
+        return zero
+    }
+}
+
+extension SiteSession {
+    fileprivate init(
+        _ proposal: SiteProposal, number: Int64, archive: String, at exchange: ServerExchange
+    ) {
+        self.init(
+            number: number, session: proposal.session,
+            zeroUTCNanoseconds: proposal.zeroUTCNanoseconds,
+            wallErrorNanoseconds: proposal.wallErrorNanoseconds,
+            segmentNanoseconds: proposal.segmentNanoseconds, collector: proposal.collector,
+            archive: archive, zero: exchange.zero(of: proposal))
+    }
+
+    fileprivate init(_ row: PostgreSQLRow) throws(PostgreSQLError) {
+        self.init(
+            number: try row.integer(0), session: try row.text(1),
+            zeroUTCNanoseconds: try row.integer(2), wallErrorNanoseconds: try row.integer(3),
+            segmentNanoseconds: try row.integer(4), collector: try row.text(5),
+            archive: try row.text(6),
+            zero: ServerInstant(
+                nanoseconds: try row.integer(7), errorNanoseconds: try row.integer(8),
+                measuredNanoseconds: try row.integer(9), server: try row.integer(11)))
+        // The name becomes a path.
+        guard ArchiveLayout.isValidName(session), (1..<Int64.max).contains(number),
+            zero.errorNanoseconds >= 0
+        else { throw .unexpected(reason: "a session's row that no collector has written") }
+    }
+
+    /// In the order of the statement.
+    fileprivate var parameters: [String?] {
+        [
+            "\(number)", session, "\(zeroUTCNanoseconds)", "\(wallErrorNanoseconds)",
+            "\(segmentNanoseconds)", collector, archive, "\(zero.nanoseconds)",
+            "\(zero.errorNanoseconds)", "\(zero.measuredNanoseconds)", "\(zero.server)",
+        ]
     }
 }

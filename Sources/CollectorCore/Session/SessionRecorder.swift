@@ -1,4 +1,5 @@
 import Archive
+import Catalog
 import Media
 import Timing
 import Wire
@@ -28,6 +29,8 @@ struct SessionRecorder: Sendable {
         case sessionResumed(name: String)
         /// All jobs of the session have been issued.
         case sessionEnded(name: String, SessionManifest.EndReason)
+        /// The site is asked about a session; ``agreed(_:on:at:)`` has the answer.
+        case propose(SiteProposal, ticket: UInt64)
     }
 
     /// A line for the log.
@@ -65,6 +68,8 @@ struct SessionRecorder: Sendable {
         /// Samples are held. Zero is the earliest of those that arrive until the deadline, and until every track of the sources
         /// that sent them has begun: audio may arrive later than pictures that were captured after it.
         case gathering(deadline: Int64, latest: Int64)
+        /// Samples are still held: the site may have a session.
+        case agreeing(SessionBeginning)
         case recording(SessionManifest)
     }
 
@@ -100,6 +105,10 @@ struct SessionRecorder: Sendable {
     private(set) var clocks = AgentClocks()
     /// Of a resumed session, until its end.
     private var tie: SessionTie?
+    /// What the site says of the session.
+    private var agreement = SessionAgreement()
+    /// Sessions that an operator ended here: what is recorded afterwards is no part of them.
+    private var stoppedSessions: Set<String> = []
     /// By source: records that other collectors hold, and that its ledger does not mention yet.
     private var heldElsewhere: [String: [(spool: SpoolID, records: HeldRange)]] = [:]
     private var begunSessions: Allowance
@@ -127,6 +136,7 @@ struct SessionRecorder: Sendable {
         durable = DurableRecords(
             archive.spools, session: archive.session, policy: settings.release)
         guard let session = archive.session else { return [] }
+        agreement.resumed(at: now.monotonic)
         var manifest = session.manifest
         let moved = manifest.findZero(host, at: now)
         if moved != nil {
@@ -412,8 +422,9 @@ struct SessionRecorder: Sendable {
                 || (begunSessions.pauseNanoseconds(now: now.monotonic) == 0
                     && sources.keys.allSatisfy(heldGoodbyes.contains))
         {
-            actions += start(at: now)
+            actions += begin(at: now)
         }
+        actions += askSite(at: now)
         // Of a thousand sources, few are due: only those are sorted.
         var due: [String] = []
         for (name, source) in sources where source.read({ $0.isTickDue(at: heard) }) {
@@ -472,8 +483,7 @@ struct SessionRecorder: Sendable {
 
     /// Ends the session now: every file is finished.
     mutating func end(_ reason: SessionManifest.EndReason, at now: Instant) -> [Action] {
-        var actions: [Action] = []
-        if case .gathering = state { actions += start(at: now) }
+        var actions = startNow(at: now)
         guard case .recording = state else { return actions }
         var staying: [String: CopyOnWrite<SourceRecorder>] = [:]
         for name in sources.keys.sorted() {
@@ -490,8 +500,7 @@ struct SessionRecorder: Sendable {
 
     /// Writes everything that was received, and leaves the session open for the next collector.
     mutating func suspend(at now: Instant) -> [Action] {
-        var actions: [Action] = []
-        if case .gathering = state { actions += start(at: now) }
+        var actions = startNow(at: now)
         guard case .recording = state else { return actions }
         for name in sources.keys.sorted() {
             actions += sources[name]?.value.suspend(clocks: clocks, at: now) ?? []
@@ -540,6 +549,9 @@ struct SessionRecorder: Sendable {
             hold(event, of: source)
             guard case .goodbye = event else { return [] }
             return tick(at: now)
+        case .agreeing:
+            hold(event, of: source)
+            return []
         case .recording(let manifest):
             let actions = apply(
                 event, of: source, zero: manifest.zeroMonotonicNanoseconds, at: now)
@@ -665,29 +677,59 @@ struct SessionRecorder: Sendable {
         return actions
     }
 
-    /// Determines zero and records the held events.
-    private mutating func start(at now: Instant) -> [Action] {
+    /// Determines zero. If the site is to be asked, the session begins with its answer, or without one soon.
+    private mutating func begin(at now: Instant) -> [Action] {
+        let beginning = beginning(at: now)
+        guard settings.isOnSite, let ticket = agreement.begin(at: now.monotonic) else {
+            return start(beginning, at: now)
+        }
+        state = .agreeing(beginning)
+        return [.propose(proposal(of: beginning), ticket: ticket)]
+    }
+
+    /// Begins a session that is about to begin, without the site's answer.
+    private mutating func startNow(at now: Instant) -> [Action] {
+        switch state {
+        case .idle, .recording: return []
+        case .gathering:
+            agreement.goAlone(at: now.monotonic)
+            return start(beginning(at: now), at: now)
+        case .agreeing(let beginning):
+            agreement.goAlone(at: now.monotonic)
+            return start(beginning, at: now)
+        }
+    }
+
+    /// Determines zero.
+    private mutating func beginning(at now: Instant) -> SessionBeginning {
+        if let offer = offeredSession(at: now) { return SessionBeginning(offer) }
+        let mayBeginElsewhere =
+            settings.isOnSite || waitingIntroductions.contains(where: \.hasOtherCollectors)
+        let zero = earliestPresented(at: now) ?? now.monotonic
+        let zeroUTC = UTCTime(nanoseconds: now.utc.nanoseconds - (now.monotonic - zero))
+        return SessionBeginning(
+            name: newName(zeroUTC, isOneOfSeveral: mayBeginElsewhere), zeroUTC: zeroUTC,
+            zeroNanoseconds: zero)
+    }
+
+    /// Records the held events.
+    private mutating func start(_ beginning: SessionBeginning, at now: Instant) -> [Action] {
         let held = held
-        let offer = offeredSession(at: now)
-        let mayBeginElsewhere = waitingIntroductions.contains(where: \.hasOtherCollectors)
-        let zero = offer?.zeroNanoseconds ?? earliestPresented(at: now) ?? now.monotonic
         self.held = []
         heldIntroductions = [:]
         heldGoodbyes = []
-        let zeroUTC =
-            offer.map { UTCTime(nanoseconds: $0.clock.zeroUTCNanoseconds) }
-            ?? UTCTime(nanoseconds: now.utc.nanoseconds - (now.monotonic - zero))
-        if let offer { takenNames.insert(offer.clock.session) }
+        let offer = beginning.offer
+        let zero = beginning.zeroNanoseconds
+        takenNames.insert(beginning.name)
         var manifest = SessionManifest(
-            session: offer?.clock.session ?? newName(zeroUTC, isOneOfSeveral: mayBeginElsewhere),
-            zero: zeroUTC,
-            zeroMonotonicNanoseconds: zero,
+            session: beginning.name, zero: beginning.zeroUTC, zeroMonotonicNanoseconds: zero,
             startAt: settings.startAt, startWindowNanoseconds: settings.startWindowNanoseconds,
             segmentNanoseconds: offer?.clock.segmentNanoseconds ?? settings.segmentNanoseconds,
             software: settings.software)
         if !settings.name.isEmpty { manifest.collector = settings.name }
         _ = manifest.follow(host, at: now)
         if let offer { manifest.clock?.zeroErrorNanoseconds = offer.errorNanoseconds }
+        manifest.attached = beginning.attached
         state = .recording(manifest)
         sessionZero = zero
         sessionClock = manifest.sessionClock
@@ -700,6 +742,10 @@ struct SessionRecorder: Sendable {
             writeManifest(),
         ]
         if let offer { actions.append(.note(Note(level: .info, source: nil, text: offer.text))) }
+        if let attached = beginning.attached?.last {
+            actions.append(
+                .note(Note(level: .info, source: nil, text: attached.text(of: beginning.name))))
+        }
         for (source, event) in held { actions += apply(event, of: source, zero: zero, at: now) }
         for source in heldToClose.sorted() {
             actions += sources[source]?.value.close(clocks: clocks, at: now) ?? []
@@ -839,6 +885,10 @@ struct SessionRecorder: Sendable {
         sessionZero = nil
         sessionClock = nil
         tie = nil
+        agreement.ended()
+        if reason == .stopped {
+            stoppedSessions.formUnion([manifest.session, manifest.siteSession])
+        }
         sources = sources.filter { !$0.value.value.hasJoined }
         // If the collector is killed before everything of a complete session is on disk, the session is resumed to get
         // the rest. Lines about missing records follow the session's end: before it, a killed collector's successor
@@ -847,6 +897,112 @@ struct SessionRecorder: Sendable {
             .job(.endSession(manifest)),
             .sessionEnded(name: manifest.session, reason),
         ]
+    }
+
+    // MARK: The site
+
+    /// Whether the site answered the last time.
+    var isSiteReachable: Bool {
+        get { agreement.isReachable }
+        set { agreement.isReachable = newValue }
+    }
+
+    /// The site's session that is being recorded, or that the present one is attached to.
+    var siteProposal: SiteProposal? {
+        guard case .recording(let manifest) = state else { return nil }
+        let attached = manifest.attached?.last
+        return SiteProposal(
+            session: manifest.siteSession, collector: settings.name,
+            zeroUTCNanoseconds: attached?.zeroUTCNanoseconds ?? manifest.zeroUTCNanoseconds,
+            wallErrorNanoseconds: host.wallErrorNanoseconds,
+            segmentNanoseconds: attached?.segmentNanoseconds ?? manifest.segmentNanoseconds,
+            zeroMonotonicNanoseconds: manifest.presentZeroNanoseconds
+                .clampedSubtracting(attached?.offsetNanoseconds ?? 0),
+            zeroErrorNanoseconds: manifest.correction.errorNanoseconds
+                .clampedAdding(Int64(clamping: attached?.boundNanoseconds ?? 0)),
+            stopped: stoppedSessions)
+    }
+
+    /// A session is not the site's: its database has lost commits, or two were begun at once.
+    mutating func siteDenied(_ session: String, at now: Instant) {
+        if session == manifest?.siteSession { agreement.denied(at: now.monotonic) }
+    }
+
+    /// The site has answered a question.
+    /// - Parameter answer: nil: it has not.
+    mutating func agreed(
+        _ ticket: UInt64, on answer: SiteAgreement?, at now: Instant
+    ) -> [Action] {
+        let outcome = agreement.take(ticket, answer, at: now.monotonic)
+        switch (outcome, state) {
+        case (.begin, .agreeing(let beginning)):
+            return start(beginning, at: now)
+        case (.join(let answer), .agreeing(var beginning)):
+            guard let session = siteSession(answer, at: now) else {
+                agreement.goAlone(at: now.monotonic)
+                return start(beginning, at: now)
+            }
+            guard isTaken(session.clock.session) else {
+                return start(SessionBeginning(session), at: now)
+            }
+            // It has ended here, and goes on elsewhere.
+            beginning.attached = [
+                session.attachment(
+                    ofZero: beginning.zeroNanoseconds,
+                    errorNanoseconds: beginning.offer?.errorNanoseconds ?? 0)
+            ]
+            return start(beginning, at: now)
+        case (.attach(let answer), .recording(var manifest)):
+            guard let session = siteSession(answer, at: now) else {
+                agreement.goAlone(at: now.monotonic)
+                return []
+            }
+            let earlier = manifest.attached ?? []
+            guard session.clock.session != manifest.session,
+                earlier.count < SessionManifest.maximumAttachments,
+                !earlier.contains(where: { $0.session == session.clock.session })
+            else { return [] }
+            let attached = session.attachment(
+                ofZero: manifest.presentZeroNanoseconds,
+                errorNanoseconds: manifest.correction.errorNanoseconds)
+            manifest.attached = earlier + [attached]
+            state = .recording(manifest)
+            let note = Note(
+                level: .info, source: nil, text: attached.text(of: manifest.session))
+            return [.note(note), writeManifest()]
+        case (.ignored, _), (.failed, _), (.begin, _), (.join, _), (.attach, _), (.agreed, _):
+            return []
+        }
+    }
+
+    /// The site's session, if the present one may be a part of it; nil also where it cannot be placed on this clock.
+    private func siteSession(_ answer: SiteAgreement, at now: Instant) -> OfferedSession? {
+        guard !stoppedSessions.contains(answer.session.session) else { return nil }
+        return OfferedSession(answer, host: host, at: now)
+    }
+
+    /// Begins a session that has waited long enough, and asks about one that the site does not know.
+    private mutating func askSite(at now: Instant) -> [Action] {
+        guard settings.isOnSite else { return [] }
+        if case .agreeing = state, agreement.isOverdue(at: now.monotonic) {
+            return startNow(at: now)
+        }
+        guard let proposal = siteProposal, let ticket = agreement.ask(at: now.monotonic) else {
+            return []
+        }
+        return [.propose(proposal, ticket: ticket)]
+    }
+
+    private func proposal(of beginning: SessionBeginning) -> SiteProposal {
+        SiteProposal(
+            session: beginning.name, collector: settings.name,
+            zeroUTCNanoseconds: beginning.zeroUTC.nanoseconds,
+            wallErrorNanoseconds: host.wallErrorNanoseconds,
+            segmentNanoseconds: beginning.offer?.clock.segmentNanoseconds
+                ?? settings.segmentNanoseconds,
+            zeroMonotonicNanoseconds: beginning.zeroNanoseconds,
+            zeroErrorNanoseconds: beginning.offer?.errorNanoseconds ?? 0,
+            stopped: stoppedSessions)
     }
 
     /// The session's present description.

@@ -25,6 +25,8 @@ struct SessionSettings: Sendable {
     var software: String
     /// The collector's name; empty: none.
     var name = ""
+    /// Whether other collectors may record the same session, by a database.
+    var isOnSite = false
     /// When agents may delete records.
     var release = ReleasePolicy.local
     /// Limits on what one source may make the collector write.

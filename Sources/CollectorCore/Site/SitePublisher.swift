@@ -7,10 +7,11 @@ import Operations
 import Synchronization
 import Threads
 
-/// Reports a collector to the others of its site, every ``intervalSeconds``, on a thread of its own.
+/// Reports a collector to the others of its site, every ``intervalSeconds``, and asks the site about sessions, on a
+/// thread of its own.
 ///
-/// Nothing waits for it. While the server is away, no report is written, and the others see since when; the catalog's
-/// thread logs it.
+/// Nothing waits for it longer than ``SessionAgreement`` says. While the server is away, no report is written, and the
+/// others see since when; the catalog's thread logs it.
 final class SitePublisher: Sendable {
     /// One row each time, whatever the bitrate.
     static let intervalSeconds = 5.0
@@ -25,6 +26,18 @@ final class SitePublisher: Sendable {
     struct Facts: Sendable {
         var held: [(source: String, spool: SpoolID, durable: SequenceSet, stored: SequenceSet?)]
         var isDraining: Bool
+        /// The site's session that is being recorded; nil: none.
+        var recording: SiteProposal?
+    }
+
+    /// What the site has said since the last call.
+    struct Answers: Sendable {
+        /// Whether it answered the last time.
+        var isReachable: Bool
+        /// By ticket; nil: the question was not answered.
+        var agreements: [(ticket: UInt64, agreement: SiteAgreement?)] = []
+        /// The session of the last report, if another one is the site's, or the site does not know it.
+        var denied: String?
     }
 
     private struct State {
@@ -33,6 +46,10 @@ final class SitePublisher: Sendable {
         var isStopping = false
         /// What was logged last.
         var complaint: String?
+        /// The newest question: an older one is of no use any more.
+        var question: (proposal: SiteProposal, ticket: UInt64)?
+        /// Until the server was tried, it is taken to be there: the first session would begin without the site otherwise.
+        var answers = Answers(isReachable: true)
     }
 
     private let place: any SiteReporting
@@ -56,6 +73,19 @@ final class SitePublisher: Sendable {
         self.intervalSeconds = intervalSeconds
     }
 
+    /// Asks about a session; ``takeAnswers()`` has the answer.
+    func ask(_ proposal: SiteProposal, ticket: UInt64) {
+        state.withLock { $0.question = (proposal, ticket) }
+        work.signal()
+    }
+
+    func takeAnswers() -> Answers {
+        state.withLock { state in
+            defer { state.answers = Answers(isReachable: state.answers.isReachable) }
+            return state.answers
+        }
+    }
+
     func start() { thread.start("site") { [self] in run() } }
 
     /// Replaces the facts for the next report.
@@ -76,30 +106,55 @@ final class SitePublisher: Sendable {
     }
 
     private func run() {
+        let isThere = place.isReachable()
+        state.withLock { $0.answers.isReachable = isThere }
+        var due = DispatchTime.now()
         while true {
-            let (facts, isStopping) = state.withLock { ($0.facts, $0.isStopping) }
-            var pause = DispatchTime.distantFuture
-            if let facts {
-                let isWritten = publish(
-                    report(facts, isStopped: isStopping), Self.holdings(facts))
-                pause = .now() + (isWritten ? intervalSeconds : Self.retrySeconds)
+            let (facts, isStopping, question) = state.withLock { state in
+                defer { state.question = nil }
+                return (state.facts, state.isStopping, state.question)
+            }
+            if let question, !isStopping { answer(question.proposal, question.ticket) }
+            if let facts, isStopping || due <= .now() {
+                let isWritten = publish(facts, isStopped: isStopping)
+                due = .now() + (isWritten ? intervalSeconds : Self.retrySeconds)
             }
             if isStopping { return }
-            _ = work.wait(timeout: pause)
+            _ = work.wait(timeout: facts == nil ? .distantFuture : due)
+        }
+    }
+
+    private func answer(_ proposal: SiteProposal, _ ticket: UInt64) {
+        var agreement: SiteAgreement?
+        do throws(ArchiveError) {
+            agreement = try place.agree(proposal)
+        } catch {
+            if !error.isForServer { complain("the site does not agree on a session: \(error)") }
+        }
+        state.withLock { state in
+            state.answers.isReachable = agreement != nil
+            state.answers.agreements.append((ticket, agreement))
         }
     }
 
     /// - Returns: whether it was written.
-    private func publish(_ report: SiteReport, _ holdings: [SiteHolding]) -> Bool {
+    private func publish(_ facts: Facts, isStopped: Bool) -> Bool {
+        let report = report(facts, isStopped: isStopped)
         do throws(ArchiveError) {
-            let others = try place.publish(report, holdings)
+            let echo = try place.publish(
+                report, Self.holdings(facts), recording: facts.recording)
+            state.withLock { state in
+                state.answers.isReachable = true
+                state.answers.denied = echo.isAgreed ? nil : facts.recording?.session
+            }
             complain(
-                others.first.map {
+                echo.namesakes.first.map {
                     "the collector of \($0.machine):\($0.archive) is called \(report.name), too: give one of them "
                         + "another --name, because agents and ledgers tell collectors apart by it"
                 })
             return true
         } catch {
+            state.withLock { $0.answers.isReachable = false }
             // The catalog's thread meets the same server, and logs that it is away.
             if !error.isForServer { complain("the site does not hear of this collector: \(error)") }
             return false

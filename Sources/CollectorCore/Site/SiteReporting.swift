@@ -3,11 +3,17 @@ import Catalog
 
 /// Publishes a collector's report to the other collectors of its site.
 protocol SiteReporting: Sendable {
+    /// Whether it answers; blocks for a bounded time.
+    func isReachable() -> Bool
+
     /// Blocks until the report is written, for a bounded time.
-    /// - Returns: reports of other collectors with the same name.
+    /// - Parameter recording: the site's session that is being recorded.
     func publish(
-        _ report: SiteReport, _ holdings: [SiteHolding]
-    ) throws(ArchiveError) -> [SiteReport]
+        _ report: SiteReport, _ holdings: [SiteHolding], recording: SiteProposal?
+    ) throws(ArchiveError) -> SiteRegister.Echo
+
+    /// Blocks until a session is agreed on, for a bounded time.
+    func agree(_ proposal: SiteProposal) throws(ArchiveError) -> SiteAgreement
 }
 
 /// Reports in the catalog that the collectors of a site share.
@@ -24,13 +30,24 @@ struct CatalogSiteReporting: SiteReporting {
         run = String(random.next(), radix: 16)
     }
 
+    func isReachable() -> Bool { register.isReachable() }
+
     func publish(
-        _ report: SiteReport, _ holdings: [SiteHolding]
-    ) throws(ArchiveError) -> [SiteReport] {
+        _ report: SiteReport, _ holdings: [SiteHolding], recording: SiteProposal?
+    ) throws(ArchiveError) -> SiteRegister.Echo {
+        try register.publish(
+            report, holdings, recording: recording, of: identity(), run: run)
+    }
+
+    func agree(_ proposal: SiteProposal) throws(ArchiveError) -> SiteAgreement {
+        try register.agree(proposal, of: identity())
+    }
+
+    private func identity() throws(ArchiveError) -> ArchiveIdentity {
         // The catalog's thread makes it, before it asks the server anything.
         guard let identity = try ArchiveIdentity.read(layout) else {
             throw .unavailable(place: layout.root, reason: "the archive has no identity yet")
         }
-        return try register.publish(report, holdings, of: identity, run: run)
+        return identity
     }
 }

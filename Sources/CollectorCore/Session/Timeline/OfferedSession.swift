@@ -1,10 +1,21 @@
 import Archive
+import Catalog
 import Media
 import Timing
 import Wire
 
-/// A session of another collector, placed on this one's clock by an agent that both have measured.
+/// A session of another collector, placed on this one's clock.
 struct OfferedSession: Hashable, Sendable {
+    /// The clock by which its zero was placed.
+    enum Means: Hashable, Sendable {
+        /// An agent's, which both collectors have measured.
+        case agent
+        /// That of the site's database server.
+        case server
+        /// The collectors' wall clocks.
+        case wall
+    }
+
     var clock: SessionClock
     /// The other collector.
     var collector: String
@@ -13,6 +24,7 @@ struct OfferedSession: Hashable, Sendable {
     /// How far that may be off: the other collector's error of zero, half the round trip of the agent's exchange with it, and this
     /// collector's bound of the agent's clock at that moment.
     var errorNanoseconds: Int64
+    var means: Means
 
     /// Segment durations that a collector accepts.
     private static let segments: ClosedRange<Int64> = 1_000_000_000...86_400_000_000_000
@@ -52,6 +64,7 @@ struct OfferedSession: Hashable, Sendable {
             .clampedAdding(age / 1_000_000 * Self.driftPPM)
         clock = offer.clock
         collector = offer.collector
+        means = .agent
         let wall = now.utc.nanoseconds.clampedSubtracting(
             now.monotonic.clampedSubtracting(zeroNanoseconds))
         let apart = wall.clampedSubtracting(clock.zeroUTCNanoseconds).magnitude
@@ -60,10 +73,73 @@ struct OfferedSession: Hashable, Sendable {
         else { return nil }
     }
 
+    /// The site's session, placed by the clock of its database server, or by the wall clocks; nil: it cannot be placed.
+    init?(_ answer: SiteAgreement, host: HostClock, at now: Instant) {
+        let row = answer.session
+        guard ArchiveLayout.isValidName(row.session),
+            Self.segments.contains(row.segmentNanoseconds),
+            row.zeroUTCNanoseconds.magnitude <= UInt64(RecordLimits.timeNanoseconds)
+        else { return nil }
+        collector = row.collector
+        let byWall = now.monotonic.clampedSubtracting(
+            now.utc.nanoseconds.clampedSubtracting(row.zeroUTCNanoseconds))
+        let wallError = max(0, row.wallErrorNanoseconds)
+            .clampedAdding(max(0, host.wallErrorNanoseconds))
+        let error = max(0, answer.zeroErrorNanoseconds)
+        if let zero = answer.zeroMonotonicNanoseconds, error <= wallError,
+            // The server's clock was set in between if the wall clocks contradict it.
+            zero.clampedSubtracting(byWall).magnitude <= UInt64(error.clampedAdding(wallError))
+        {
+            (zeroNanoseconds, errorNanoseconds, means) = (zero, error, .server)
+        } else {
+            (zeroNanoseconds, errorNanoseconds, means) = (byWall, wallError, .wall)
+        }
+        clock = SessionClock(
+            session: row.session, zeroUTCNanoseconds: row.zeroUTCNanoseconds,
+            zeroNanoseconds: zeroNanoseconds,
+            zeroErrorNanoseconds: min(errorNanoseconds, WireLimits.intervalNanoseconds),
+            segmentNanoseconds: row.segmentNanoseconds)
+        guard errorNanoseconds <= Self.largestErrorNanoseconds,
+            zeroNanoseconds.magnitude <= UInt64(RecordLimits.timeNanoseconds) / 2
+        else { return nil }
+    }
+
     /// One line for the log.
     var text: String {
-        "the session goes on from \(collector): its zero is placed by an agent's clock, to within "
-            + "\((errorNanoseconds + 999) / 1_000) µs"
+        let what =
+            switch means {
+            case .agent:
+                "the session goes on from \(collector): its zero is placed by an agent's clock"
+            case .server:
+                "the site's session, begun by \(collector): its zero is placed by the database server's clock"
+            case .wall:
+                "the site's session, begun by \(collector): its zero is placed by the wall clocks"
+            }
+        return "\(what), to within \((errorNanoseconds + 999) / 1_000) µs"
+    }
+
+    /// How another session lies to it.
+    /// - Parameters:
+    ///   - zero: the other one's, on this collector's monotonic clock.
+    ///   - error: the maximum error of that.
+    func attachment(
+        ofZero zero: Int64, errorNanoseconds error: Int64
+    ) -> SessionManifest.Attachment {
+        SessionManifest.Attachment(
+            session: clock.session, zeroUTCNanoseconds: clock.zeroUTCNanoseconds,
+            segmentNanoseconds: clock.segmentNanoseconds,
+            offsetNanoseconds: zero.clampedSubtracting(zeroNanoseconds),
+            boundNanoseconds: UInt64(clamping: errorNanoseconds.clampedAdding(error)))
+    }
+}
+
+extension SessionManifest.Attachment {
+    /// One line for the log.
+    func text(of own: String) -> String {
+        "session \(own) is attached to the site's session \(session): its zero is "
+            + "\(offsetNanoseconds.magnitude / 1_000_000) ms "
+            + "\(offsetNanoseconds < 0 ? "before" : "after") that one's, to within "
+            + "\((boundNanoseconds.clampedAdding(999)) / 1_000) µs"
     }
 }
 

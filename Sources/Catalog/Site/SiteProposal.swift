@@ -1,0 +1,149 @@
+/// A collector's wish to record a session together with its site.
+package struct SiteProposal: Hashable, Sendable {
+    package var session: String
+    package var collector: String
+    package var zeroUTCNanoseconds: Int64
+    package var wallErrorNanoseconds: Int64
+    package var segmentNanoseconds: Int64
+    /// Zero on the collector's monotonic clock, and its error there.
+    package var zeroMonotonicNanoseconds: Int64
+    package var zeroErrorNanoseconds: Int64
+    /// Sessions that were stopped there by an operator: they do not apply.
+    package var stopped: Set<String>
+
+    package init(
+        session: String, collector: String, zeroUTCNanoseconds: Int64, wallErrorNanoseconds: Int64,
+        segmentNanoseconds: Int64, zeroMonotonicNanoseconds: Int64, zeroErrorNanoseconds: Int64,
+        stopped: Set<String> = []
+    ) {
+        self.session = session
+        self.collector = collector
+        self.zeroUTCNanoseconds = zeroUTCNanoseconds
+        self.wallErrorNanoseconds = wallErrorNanoseconds
+        self.segmentNanoseconds = segmentNanoseconds
+        self.zeroMonotonicNanoseconds = zeroMonotonicNanoseconds
+        self.zeroErrorNanoseconds = zeroErrorNanoseconds
+        self.stopped = stopped
+    }
+}
+
+/// The site's answer to a ``SiteProposal``.
+package struct SiteAgreement: Hashable, Sendable {
+    package var session: SiteSession
+    /// Whether it is the proposed session.
+    package var isProposed: Bool
+    /// Zero on the collector's monotonic clock; nil: the server's clock is another one since zero was measured.
+    package var zeroMonotonicNanoseconds: Int64?
+    package var zeroErrorNanoseconds: Int64
+
+    package init(
+        session: SiteSession, isProposed: Bool, zeroMonotonicNanoseconds: Int64?,
+        zeroErrorNanoseconds: Int64
+    ) {
+        self.session = session
+        self.isProposed = isProposed
+        self.zeroMonotonicNanoseconds = zeroMonotonicNanoseconds
+        self.zeroErrorNanoseconds = zeroErrorNanoseconds
+    }
+}
+
+/// What the database has when a collector proposes a session: which row applies. A value, so that the simulation decides
+/// as the server's client does.
+package struct SiteSessionRows: Hashable, Sendable {
+    /// A session that a collector records, in its report.
+    package struct Recorded: Hashable, Sendable, Codable {
+        package var session: String
+        package var zero: ServerInstant
+
+        package init(session: String, zero: ServerInstant) {
+            self.session = session
+            self.zero = zero
+        }
+    }
+
+    /// The same of another collector, and when that report was heard.
+    package struct Recording: Hashable, Sendable {
+        package var session: String
+        package var heardSeconds: Double
+        package var zero: ServerInstant
+
+        package init(session: String, heardSeconds: Double, zero: ServerInstant) {
+            self.session = session
+            self.heardSeconds = heardSeconds
+            self.zero = zero
+        }
+    }
+
+    package enum Decision: Hashable, Sendable {
+        /// This row applies.
+        case row(SiteSession)
+        /// The proposed session is inserted with this number; if the number exists by then, the rows are read again.
+        case insert(number: Int64)
+    }
+
+    /// A collector that inserted a row has reported that it records it by then.
+    package static let newSeconds = 10.0
+    /// A collector that records a session by its last report may go on with it for that long, heard or not: the database may
+    /// have been away for all of them. It is the idle timeout by default.
+    package static let openSeconds = 3_600.0
+
+    /// The row with the proposed session's name, if there is one.
+    package var proposed: SiteSession?
+    /// The row with the highest number, if there is one, and its age.
+    package var newest: SiteSession?
+    package var newestSeconds: Double
+    /// The row with the lowest number of ``recordedSessions(_:besides:)``, if there is one.
+    package var recorded: SiteSession?
+    package var recordings: [Recording]
+
+    package init(
+        proposed: SiteSession?, newest: SiteSession?, newestSeconds: Double,
+        recorded: SiteSession?, recordings: [Recording]
+    ) {
+        self.proposed = proposed
+        self.newest = newest
+        self.newestSeconds = newestSeconds
+        self.recorded = recorded
+        self.recordings = recordings
+    }
+
+    /// Sessions that collectors record, by name.
+    /// - Parameter stopped: see ``SiteProposal``.
+    package static func recordedSessions(
+        _ recordings: [Recording], besides stopped: Set<String>
+    ) -> [String] {
+        Set(recordings.filter { $0.heardSeconds <= openSeconds }.map(\.session))
+            .subtracting(stopped).sorted()
+    }
+
+    /// Of several sessions that are recorded, the one with the lowest number applies: collectors that had begun two at
+    /// once come to the same one.
+    /// - Parameter archive: the proposing collector's, which records nothing but the proposed session.
+    package func decision(for proposal: SiteProposal, of archive: String) -> Decision {
+        // A collector that has just inserted or joined a row may not have reported it.
+        let young =
+            newestSeconds < Self.newSeconds
+            ? newest.flatMap {
+                $0.archive == archive || proposal.stopped.contains($0.session) ? nil : $0
+            } : nil
+        // The proposed one: the answer to an earlier attempt was lost; or it goes on after a restart.
+        let open = [proposed, recorded, young].compactMap(\.self)
+        if let first = open.min(by: { $0.number < $1.number }) { return .row(first) }
+        return .insert(number: (newest?.number ?? 0) + 1)
+    }
+
+    /// Where the row's zero is on the clock of a collector: by the newest measurement of those that record it.
+    package func agreement(
+        on row: SiteSession, with proposal: SiteProposal, at exchange: ServerExchange
+    ) -> SiteAgreement {
+        let instants =
+            [row.zero] + recordings.filter { $0.session == row.session }.map(\.zero)
+        let best = instants.compactMap(exchange.monotonic).min {
+            $0.errorNanoseconds < $1.errorNanoseconds
+        }
+        return SiteAgreement(
+            session: row, isProposed: row.session == proposal.session,
+            zeroMonotonicNanoseconds: best?.nanoseconds,
+            zeroErrorNanoseconds: best?.errorNanoseconds ?? 0)
+    }
+}
