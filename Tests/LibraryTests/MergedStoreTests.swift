@@ -234,6 +234,31 @@ import Testing
         #expect(try both.verification(of: Self.session).sources.first?.held == nil)
     }
 
+    @Test func `what a collector that is away may still get of its own source is not missing`()
+        throws
+    {
+        let recorded = try WrittenSession { _ in 0 }
+        var open = SplitRecording(collector: "east", term: 1)
+        open.isFinished = false
+        try open.copy(Self.session, from: recorded.layout, to: places[0]) { $1 <= 200 || $1 > 210 }
+        try SplitRecording(collector: "west", term: 2).copy(
+            Self.session, from: recorded.layout, to: places[1]
+        ) { $1 <= 100 }
+        let both = try library().verification(of: Self.session)
+        #expect(both.findings.map(\.text).contains { $0.hasPrefix("records 201 to 210 ") })
+        // West has another source only.
+        try FileManager.default.moveItem(
+            atPath: places[1].source(Self.session, "camera"),
+            toPath: places[1].source(Self.session, "other"))
+        let path = places[1].manifest(Self.session)
+        var manifest = try SessionManifest.read(path)
+        for index in manifest.sources.indices { manifest.sources[index].name = "other" }
+        try FileSystem.replace(path, with: manifest.encoded())
+        let report = try library().verification(of: Self.session)
+        #expect(report.state == "finished")
+        #expect(report.isIntact, "\(report.allFindings)")
+    }
+
     @Test func `records that a collector acknowledged and that its archive lacks are damage`()
         throws
     {

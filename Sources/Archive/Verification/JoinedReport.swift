@@ -27,8 +27,13 @@ extension SessionReport {
             let own = reports.flatMap(\.sources).filter { $0.name == name }
             let (numbers, recorded, copies) = SourceNumbers.joined(own.map(\.numbers))
             let folder = "\(path)/\(name)"
+            // A collector that is away may get the rest of a source that no other one has recorded.
+            let isOpen = reports.allSatisfy { report in
+                report.state == SessionManifest.State.recording.rawValue
+                    || !report.sources.contains { $0.name == name }
+            }
             joined.findings += numbers.holeFindings(
-                folder, isFinished: manifest.state == .finished)
+                folder, isFinished: manifest.state == .finished && !isOpen)
             let held = HeldRecords.all(lines[name] ?? [], recorded: numbers.media)
             // Its archive was read, and does not have them.
             for missing in held where collectors.contains(missing.collector) {
