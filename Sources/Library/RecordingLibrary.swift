@@ -118,7 +118,8 @@ package struct RecordingLibrary: Sendable {
         store = MergedStore(
             members.map {
                 MergedStore.Member(
-                    name: $0.name, store: $0.store, layout: $0.isLocal ? $0.layout : nil)
+                    name: $0.name, store: $0.store, layout: $0.isLocal ? $0.layout : nil,
+                    patience: $0.patience)
             }, memory: archive.merged,
             waiting: waiting ?? (isReadOnly ? .impatient : .strict), complain: complain)
     }
@@ -193,6 +194,11 @@ package struct RecordingLibrary: Sendable {
         guard ArchiveLayout.isValidName(name) else { return false }
         if isLocal, try FileSystem.hasDirectory(layout.session(name)) { return true }
         return hasBucket ? try !store.list(.session(name)).isEmpty : false
+    }
+
+    /// The session that a session is a part of, or itself: collectors of a site may have begun a part of their own.
+    package func whole(of session: String) throws(ArchiveError) -> String {
+        try merged?.whole(of: session) ?? session
     }
 
     /// Names of the sessions, oldest first.

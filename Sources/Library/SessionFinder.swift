@@ -70,7 +70,7 @@ package struct SessionFinder: Sendable {
             }
             return [newest]
         }
-        if try library.hasSession(name) { return [name] }
+        if try library.hasSession(name) { return [try library.whole(of: name)] }
         var named: [String] = []
         var tagged: [String] = []
         let sessions = try library.sessionNames()

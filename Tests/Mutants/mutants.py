@@ -178,4 +178,13 @@ MUTANTS = [
            "        events.append(.gone(peer))", "        events.insert(.gone(peer), at: 0)", "CollectorCoreTests"),
     Mutant("send instants are counted over parts of batches", "Sources/Wire/CollectorLink/SendInstants.swift",
            "let mayEnd = hasNews || bytes == 0", "let mayEnd = true", "WireTests"),
+    Mutant("a late answer about another session is believed", "Sources/CollectorCore/Site/SessionAgreement.swift",
+           "        case .waiting(let ticket, _):\n            guard answered == ticket else { return .ignored }\n",
+           "        case .waiting:\n", "CollectorCoreTests"),
+    Mutant("of two sessions that were begun at once each goes on", "Sources/Catalog/Site/SiteProposal.swift",
+           "open.min(by: { $0.number < $1.number })", "open.max(by: { $0.number < $1.number })", "CollectorCoreTests"),
+    Mutant("a session that was stopped here is the next one's whole", "Sources/CollectorCore/Session/SessionRecorder.swift",
+           "guard !stoppedSessions.contains(answer.session.session) else { return nil }\n", "", "CollectorCoreTests"),
+    Mutant("a part lies on the other side of its whole's zero", "Sources/Recordings/Merging/SessionAttachments.swift",
+           "(0 as Int64).clampedSubtracting(edge.offsetNanoseconds)", "edge.offsetNanoseconds", "LibraryTests"),
 ]

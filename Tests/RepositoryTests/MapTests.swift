@@ -235,6 +235,8 @@ struct ModuleMap {
             "every way in which a session goes on after its collector ended uses the same stage of two collectors",
         "Tests/RepositoryTests/PageSentences.swift":
             "one table: every sentence of the page, below what it is derived from",
+        "Sources/Recordings/Merging/MergedStore.swift":
+            "every file of a merged session is found by the same copies, choices and caches",
         "Tests/EndToEndTests/ViewerTests.swift":
             "one suite of the viewer's addresses, which share its stage and its recording",
     ]

@@ -133,10 +133,12 @@ package struct SessionReport: Codable, Hashable, Sendable {
         package var isMeasured: Bool
         /// Records in its files.
         package var recordedSamples: UInt64
+        /// The session's name there, if it was begun without the site's database; nil: the same.
+        package var session: String?
 
         package init(
             name: String, place: String, shiftNanoseconds: Int64, boundNanoseconds: UInt64,
-            isMeasured: Bool, recordedSamples: UInt64
+            isMeasured: Bool, recordedSamples: UInt64, session: String? = nil
         ) {
             self.name = name
             self.place = place
@@ -144,6 +146,7 @@ package struct SessionReport: Codable, Hashable, Sendable {
             self.boundNanoseconds = boundNanoseconds
             self.isMeasured = isMeasured
             self.recordedSamples = recordedSamples
+            self.session = session
         }
     }
 

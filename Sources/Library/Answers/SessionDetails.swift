@@ -35,6 +35,15 @@ package struct SessionDetails: Encodable, Sendable {
         package var text: String?
     }
 
+    /// The session of a site that the session is a part of, although it was begun without it.
+    package struct Whole: Encodable {
+        package var session: String
+        /// Where the session's zero is on that one's timeline.
+        package var offsetNanoseconds: Int64
+        /// Maximum error of that.
+        package var boundNanoseconds: UInt64
+    }
+
     package var session: String
     package var zero: String
     package var state: String
@@ -48,6 +57,8 @@ package struct SessionDetails: Encodable, Sendable {
     package var software: String
     /// Those that were read as one; nil: one archive was read.
     package var archives: [SessionReport.Part]?
+    /// Nil: none, or it was read with it.
+    package var whole: Whole?
     package var sources: [Source]
     package var findings: [Finding]
 
@@ -68,6 +79,11 @@ package struct SessionDetails: Encodable, Sendable {
         software = manifest.software
         findings = report.findings
         archives = report.archives
+        whole = manifest.attached?.last.map {
+            Whole(
+                session: $0.session, offsetNanoseconds: $0.offsetNanoseconds,
+                boundNanoseconds: $0.boundNanoseconds)
+        }
         sources = report.sources.map { source in
             let entry = manifest.sources.first { $0.name == source.name }
             return Source(

@@ -70,7 +70,8 @@ extension RecordingLibrary {
         return sessions
     }
 
-    /// Sessions of several archives: each is queried separately, and sessions that more than one has are merged.
+    /// Sessions of several archives: each is queried separately, and sessions that more than one has are merged, as are
+    /// parts with what they are parts of.
     private func sessionsOfMembers(
         from: Int64?, until: Int64?, tags: [String]
     ) throws -> [SessionListing] {
@@ -79,7 +80,7 @@ extension RecordingLibrary {
         for member in members {
             do {
                 for listing in try member.sessions(from: from, until: until) {
-                    found[listing.session, default: []].append(listing)
+                    found[try whole(of: listing.session), default: []].append(listing)
                 }
             } catch let error as ArchiveError {
                 // The other archives can be listed.
@@ -88,10 +89,13 @@ extension RecordingLibrary {
             }
         }
         if found.isEmpty, let failure { throw failure }
-        let several = found.filter { $0.value.count > 1 }.keys.sorted()
-        let merged = try listings(several, isCollectorRunning(), from: nil, until: nil)
-        let sessions = (found.values.filter { $0.count == 1 }.flatMap(\.self) + merged)
-            .sorted { $0.session < $1.session }
+        let several = found.filter { session, listings in
+            listings.count > 1 || listings[0].session != session
+        }
+        let merged = try listings(
+            several.keys.sorted(), isCollectorRunning(), from: nil, until: nil)
+        let single = found.filter { several[$0.key] == nil }.values.flatMap(\.self)
+        let sessions = (single + merged).sorted { $0.session < $1.session }
         guard !tags.isEmpty else { return sessions }
         return sessions.filter { Set(tags).isSubset(of: $0.tags) }
     }

@@ -30,12 +30,13 @@ extension MergedStore {
             let member = members[copy.member]
             let files: any SessionFiles =
                 if let layout = member.layout, member.store is DirectoryStore {
-                    SessionDirectory(layout: layout, session: name)
+                    SessionDirectory(layout: layout, session: copy.manifest.session)
                 } else {
-                    StoredSession(store: member.store, session: name, layout: member.layout)
+                    StoredSession(
+                        store: member.store, session: copy.manifest.session, layout: member.layout)
                 }
             let report = try SessionVerifier.verify(
-                name, files, hasOthers: session.copies.count > 1)
+                copy.manifest.session, files, hasOthers: session.copies.count > 1)
             reports.append(report)
             for source in report.sources {
                 let key = SourceKey(session: name, source: source.name)
@@ -53,7 +54,9 @@ extension MergedStore {
                     name: copy.archive, place: members[copy.member].name,
                     shiftNanoseconds: copy.shift.nanoseconds,
                     boundNanoseconds: copy.shift.boundNanoseconds,
-                    isMeasured: copy.shift.isMeasured, recordedSamples: 0)
+                    isMeasured: copy.shift.isMeasured, recordedSamples: 0,
+                    session: copy.manifest.session == session.name
+                        ? nil : copy.manifest.session)
             }, session.manifest, path: path(.session(name)), ledgers: ledgers, lines: lines,
             collectors: Set(session.copies.compactMap(\.manifest.collector)))
     }

@@ -25,12 +25,15 @@ package final class MergeMemory: Sendable {
     private static let maximumFiles = 4_096
     private static let maximumSegments = 64
     private static let maximumSessions = 1_024
+    private static let maximumAttachments = 1 << 16
 
     private struct State {
         var files: [FileState: (records: FileRecords, used: UInt64)] = [:]
         var formats: [FileState: [TrackFormat]] = [:]
         var segments: [SegmentState: (files: [String: MergedFile], used: UInt64)] = [:]
         var shifts: [String: [SessionShift?]] = [:]
+        /// By archive and session.
+        var attachments: [String: [SessionManifest.Attachment]] = [:]
         var complaints: [String: ComplaintInterval] = [:]
         var clock: UInt64 = 0
     }
@@ -103,6 +106,22 @@ package final class MergeMemory: Sendable {
             state.shifts[key] = shifts
         }
         return shifts
+    }
+
+    /// What an archive's session is a part of; nil: not known, or it may change.
+    func attachments(of session: String, in archive: String) -> [SessionManifest.Attachment]? {
+        state.withLock { $0.attachments["\(archive)/\(session)"] }
+    }
+
+    /// Remembers what an archive's session is a part of, once that is final.
+    func keep(_ manifest: SessionManifest, in archive: String) {
+        guard manifest.state == .finished else { return }
+        state.withLock { state in
+            if state.attachments.count >= Self.maximumAttachments {
+                state.attachments.removeAll()
+            }
+            state.attachments["\(archive)/\(manifest.session)"] = manifest.attached ?? []
+        }
     }
 
     /// Whether a complaint about an archive is due.

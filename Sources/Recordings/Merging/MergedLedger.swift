@@ -84,7 +84,9 @@ extension MergedStore {
     package func ledger(
         of source: SourceKey, in copy: MergedSession.Copy
     ) throws(ArchiveError) -> Ledger.Contents {
-        try asked(copy.member) { store throws(ArchiveError) in try store.ledger(of: source) }
+        try asked(copy.member) { store throws(ArchiveError) in
+            try store.ledger(of: copy.own(source))
+        }
             ?? .empty
     }
 

@@ -9,17 +9,30 @@ package struct MergedSession: Sendable {
         package var member: Int
         /// The collector's name; the archive's path or address if it is unknown.
         package var archive: String
+        /// Its name may be another one: it is a part then.
         package var manifest: SessionManifest
         package var shift: SessionShift
+
+        /// A source of the merged session, as the archive has it.
+        func own(_ source: SourceKey) -> SourceKey {
+            SourceKey(session: manifest.session, source: source.source)
+        }
+
+        /// A file or folder of the merged session, as the archive has it.
+        func own(_ path: StoredPath) -> StoredPath {
+            path.text.split(separator: "/").dropFirst().reduce(.session(manifest.session)) {
+                $0 / String($1)
+            }
+        }
     }
 
-    /// In the order of their names: the first one's timeline is used.
+    /// In the order of their names, parts last: the first one's timeline is used.
     package let copies: [Copy]
     /// The merged description.
     package let manifest: SessionManifest
 
     /// - Parameters:
-    ///   - copies: at least one, in the order of their names.
+    ///   - copies: at least one, in the order of their names, parts last.
     ///   - isRecording: whether a collector is recording into an archive, by index; nil if unknown.
     init(_ copies: [Copy], isRecording: (Int) -> Bool?) {
         precondition(!copies.isEmpty)
@@ -144,8 +157,9 @@ extension CopiedFile {
         let limit = UInt64(min(alignmentNanoseconds, length / 4))
         let zero = copy.manifest.zeroTime.nanoseconds
         let isAligned =
-            session.zero.nanoseconds.clampedSubtracting(zero)
-            .clampedAdding(copy.shift.nanoseconds).magnitude <= limit
+            copy.manifest.segmentNanoseconds == session.manifest.segmentNanoseconds
+            && session.zero.nanoseconds.clampedSubtracting(zero)
+                .clampedAdding(copy.shift.nanoseconds).magnitude <= limit
             && copy.shift.nanoseconds.magnitude <= limit
         return listed.compactMap { entry in
             guard !entry.isFolder, let key = SegmentKey(source, fileName: entry.name) else {

@@ -4,7 +4,8 @@ import MP4
 import Media
 import Synchronization
 
-/// Several archives as one: sessions of one name are merged, with each record once.
+/// Several archives as one: sessions of one name are merged, with each record once, and so are those that a site's
+/// collectors began without its database (``SessionAttachments``).
 ///
 /// Files of a segment that is in several archives are merged from their fragments (``FragmentJoiner``); ``RecordCopies`` selects the
 /// copy of each record. Nothing is written.
@@ -15,11 +16,17 @@ package final class MergedStore: SegmentStore {
         package var store: any SegmentStore
         /// Nil for an archive in a bucket.
         package var layout: ArchiveLayout?
+        /// Timeouts for reading many sessions.
+        package var patience: SessionPatience
 
-        package init(name: String, store: any SegmentStore, layout: ArchiveLayout?) {
+        package init(
+            name: String, store: any SegmentStore, layout: ArchiveLayout?,
+            patience: SessionPatience = SessionPatience()
+        ) {
             self.name = name
             self.store = store
             self.layout = layout
+            self.patience = patience
         }
     }
 
@@ -33,6 +40,7 @@ package final class MergedStore: SegmentStore {
         var sessions: [String: MergedSession] = [:]
         var files: [SourceKey: CopiedFiles] = [:]
         var terms: [String: RecordTerms] = [:]
+        var attachments: SessionAttachments?
     }
 
     private let state = Mutex(State())
@@ -90,9 +98,61 @@ package final class MergedStore: SegmentStore {
         members.indices.contains { isRecording($0) ?? false }
     }
 
-    /// The merged session.
+    /// Which sessions are parts of others.
+    func attachments() throws(ArchiveError) -> SessionAttachments {
+        if let known = state.withLock({ $0.attachments }) { return known }
+        var found: [SessionAttachments.Described] = []
+        for member in members.indices {
+            found +=
+                try asked(member) { store throws(ArchiveError) in
+                    try SessionAttachments.read(
+                        store.list(.sessions), of: members[member], memory: memory,
+                        waiting: waiting)
+                } ?? []
+        }
+        let attachments = SessionAttachments(found)
+        state.withLock { $0.attachments = attachments }
+        return attachments
+    }
+
+    /// The session that a session is a part of, or itself.
+    package func whole(of session: String) throws(ArchiveError) -> String {
+        try attachments().whole(of: session)
+    }
+
+    /// The merged session, by its name or that of a part.
     package func session(_ name: String) throws(ArchiveError) -> MergedSession {
         if let known = state.withLock({ $0.sessions[name] }) { return known }
+        let attachments = try attachments()
+        let whole = attachments.whole(of: name)
+        let found = try self.copies(named: whole)
+        guard !found.copies.isEmpty else {
+            throw found.failure
+                ?? .system(
+                    operation: "open the session", path: members[0].store.path(.session(name)),
+                    errno: ENOENT)
+        }
+        var copies = found.copies.sorted { ($0.archive, $0.member) < ($1.archive, $1.member) }
+        for part in attachments.parts(of: whole) {
+            var own = try self.copies(named: part).copies
+            for index in own.indices {
+                own[index].shift = attachments.place(of: part).map(SessionShift.init) ?? .none
+            }
+            copies += own.sorted { ($0.archive, $0.member) < ($1.archive, $1.member) }
+        }
+        if copies.count > 1 { copies = try placed(copies, of: whole) }
+        let session = MergedSession(copies) { isRecording($0) }
+        state.withLock { state in
+            state.sessions[whole] = session
+            state.sessions[name] = session
+        }
+        return session
+    }
+
+    /// The archives' sessions of a name.
+    private func copies(
+        named name: String
+    ) throws(ArchiveError) -> (copies: [MergedSession.Copy], failure: ArchiveError?) {
         var copies: [MergedSession.Copy] = []
         var failure: ArchiveError?
         for member in members.indices {
@@ -115,23 +175,15 @@ package final class MergedStore: SegmentStore {
                 if memory.isDue("\(members[member].name)/\(name)") { complain("\(error)") }
             }
         }
-        guard !copies.isEmpty else {
-            throw failure
-                ?? .system(
-                    operation: "open the session", path: path(.session(name)), errno: ENOENT)
-        }
-        copies.sort { ($0.archive, $0.member) < ($1.archive, $1.member) }
-        if copies.count > 1 { copies = try placed(copies, of: name) }
-        let session = MergedSession(copies) { isRecording($0) }
-        state.withLock { $0.sessions[name] = session }
-        return session
+        return (copies, failure)
     }
 
     /// Copies with their timeline shifts; copies of another session with the same name are omitted.
     private func placed(
         _ copies: [MergedSession.Copy], of name: String
     ) throws(ArchiveError) -> [MergedSession.Copy] {
-        let key = ([name] + copies.map { members[$0.member].name }).joined(separator: "\n")
+        let key = ([name] + copies.map { "\(members[$0.member].name)/\($0.manifest.session)" })
+            .joined(separator: "\n")
         let shifts = try memory.shifts(of: key) { () throws(ArchiveError) in
             try measuredShifts(copies, of: name)
         }
@@ -139,6 +191,7 @@ package final class MergedStore: SegmentStore {
         for (var copy, shift) in zip(copies, shifts) {
             guard let shift,
                 copy.manifest.segmentNanoseconds == copies[0].manifest.segmentNanoseconds
+                    || copy.manifest.session != name
             else {
                 leftOut.store(true, ordering: .relaxed)
                 if memory.isDue("\(members[copy.member].name)/\(name)") {
@@ -164,10 +217,10 @@ package final class MergedStore: SegmentStore {
             var own = SessionClocks()
             let sources =
                 try asked(copy.member) { store throws(ArchiveError) in
-                    try store.list(.session(name))
+                    try store.list(.session(copy.manifest.session))
                 } ?? []
             for entry in sources where entry.isFolder && ArchiveLayout.isValidName(entry.name) {
-                let source = SourceKey(session: name, source: entry.name)
+                let source = SourceKey(session: copy.manifest.session, source: entry.name)
                 let lines = try asked(copy.member) { store throws(ArchiveError) in
                     try store.ledger(of: source)
                 }
@@ -175,7 +228,9 @@ package final class MergedStore: SegmentStore {
             }
             clocks.append(own)
         }
-        return SessionShift.all(copies.map(\.manifest), clocks)
+        return SessionShift.all(
+            copies.map(\.manifest), clocks,
+            stated: copies.map { $0.manifest.session == name ? nil : $0.shift })
     }
 
     package func path(_ file: StoredPath) -> String {
@@ -191,8 +246,9 @@ package final class MergedStore: SegmentStore {
             }
             for copy in found.copies {
                 let store = members[copy.member].store
-                let listed = try store.list(file.parts.folder)
-                if listed.contains(where: { $0.name == file.name }) { return store.path(file) }
+                let own = copy.own(file)
+                let listed = try store.list(own.parts.folder)
+                if listed.contains(where: { $0.name == own.name }) { return store.path(own) }
             }
             return members[found.copies[0].member].store.path(file)
         } catch {
@@ -206,31 +262,37 @@ package final class MergedStore: SegmentStore {
         if parts.count == 2 {
             return try entries(SourceKey(session: parts[0], source: parts[1]), isExact: false)
         }
-        return try listed(folder, by: parts.first.map(copies) ?? Array(members.indices))
+        guard let session = parts.first else {
+            let attachments = try attachments()
+            return try listed(folder, by: nil).filter { attachments.place(of: $0.name) == nil }
+        }
+        return try listed(folder, by: copies(of: session))
     }
 
-    /// A folder's entries in these archives.
+    /// A folder's entries in these copies of its session; nil: in all archives.
     private func listed(
-        _ folder: StoredPath, by members: [Int]
+        _ folder: StoredPath, by copies: [MergedSession.Copy]?
     ) throws(ArchiveError) -> [StoredEntry] {
+        let places =
+            copies?.map { ($0.member, $0.own(folder)) } ?? members.indices.map { ($0, folder) }
         var found: [String: StoredEntry] = [:]
         var answers = 0
-        for member in members {
+        for (member, folder) in places {
             let own = try asked(member) { store throws(ArchiveError) in try store.list(folder) }
             if own != nil { answers += 1 }
             for entry in own ?? [] where found[entry.name] == nil { found[entry.name] = entry }
         }
-        guard answers > 0 else { return try self.members[0].store.list(folder) }
+        guard answers > 0 else { return try members[0].store.list(folder) }
         return found.values.sorted { $0.name < $1.name }
     }
 
-    /// The archives that have a session; all archives if its description is unreadable.
-    private func copies(of session: String) throws(ArchiveError) -> [Int] {
+    /// The copies of a session; nil if its description is unreadable.
+    private func copies(of session: String) throws(ArchiveError) -> [MergedSession.Copy]? {
         do throws(ArchiveError) {
-            return try self.session(session).copies.map(\.member)
+            return try self.session(session).copies
         } catch {
             if error.isForStore { throw error }
-            return Array(members.indices)
+            return nil
         }
     }
 
@@ -240,7 +302,14 @@ package final class MergedStore: SegmentStore {
 
     package func state(of folder: StoredPath) throws(ArchiveError) -> UInt64? {
         var sum: UInt64 = 0
-        for member in members.indices {
+        var places = members.indices.map { ($0, folder) }
+        if let session = folder.session?.text {
+            let parts = try copies(of: session) ?? []
+            places += parts.filter { $0.manifest.session != session }.map {
+                ($0.member, $0.own(folder))
+            }
+        }
+        for (member, folder) in places {
             guard
                 let state = try asked(
                     member,
@@ -264,10 +333,11 @@ package final class MergedStore: SegmentStore {
             session = try self.session(source.session)
         } catch {
             guard !error.isForStore, !isExact else { throw error }
-            return try listed(.source(source), by: Array(members.indices))
+            return try listed(.source(source), by: nil)
         }
         if session.copies.count == 1 {
-            return try members[session.copies[0].member].store.list(.source(source))
+            let copy = session.copies[0]
+            return try members[copy.member].store.list(.source(copy.own(source)))
         }
         var found: [String: StoredEntry] = [:]
         let files = try files(of: source, in: session)
@@ -298,7 +368,7 @@ package final class MergedStore: SegmentStore {
         }
         for copy in session.copies {
             let others = try asked(copy.member) { store throws(ArchiveError) in
-                try store.list(.source(source))
+                try store.list(.source(copy.own(source)))
             }
             for entry in others ?? []
             where !entry.name.hasSuffix(ArchiveLayout.segmentSuffix) && found[entry.name] == nil {
@@ -315,6 +385,7 @@ package final class MergedStore: SegmentStore {
         if let known = state.withLock({ $0.files[source] }) { return known }
         var files: [CopiedFile] = []
         for (place, copy) in session.copies.enumerated() {
+            let source = copy.own(source)
             let listed =
                 try asked(copy.member) { store throws(ArchiveError) in
                     try store.list(.source(source))
@@ -367,7 +438,7 @@ package final class MergedStore: SegmentStore {
         var failure: ArchiveError?
         for copy in session.copies {
             do throws(ArchiveError) {
-                return try members[copy.member].store.open(file)
+                return try members[copy.member].store.open(copy.own(file))
             } catch {
                 if failure == nil || !error.isForAbsence { failure = error }
             }

@@ -13,6 +13,19 @@ package struct SessionShift: Hashable, Sendable {
     /// For the first archive.
     package static let none = SessionShift(nanoseconds: 0, boundNanoseconds: 0, isMeasured: true)
 
+    /// As the description of a part states it.
+    init(_ place: SessionAttachments.Place) {
+        self.init(
+            nanoseconds: place.offsetNanoseconds, boundNanoseconds: place.boundNanoseconds,
+            isMeasured: false)
+    }
+
+    init(nanoseconds: Int64, boundNanoseconds: UInt64, isMeasured: Bool) {
+        self.nanoseconds = nanoseconds
+        self.boundNanoseconds = boundNanoseconds
+        self.isMeasured = isMeasured
+    }
+
     /// The shift via another archive.
     func advanced(by other: SessionShift) -> SessionShift {
         SessionShift(
@@ -30,8 +43,9 @@ extension SessionShift {
     /// - Parameters:
     ///   - manifests: the archives' descriptions of the session, in the order of the archives' names.
     ///   - clocks: agents' clock models from their ledgers.
+    ///   - stated: of parts, from their descriptions; empty: there are none.
     static func all(
-        _ manifests: [SessionManifest], _ clocks: [SessionClocks]
+        _ manifests: [SessionManifest], _ clocks: [SessionClocks], stated: [SessionShift?] = []
     ) -> [SessionShift?] {
         var found: [SessionShift?] = manifests.indices.map { $0 == 0 ? SessionShift.none : nil }
         for _ in manifests {
@@ -46,7 +60,11 @@ extension SessionShift {
                 }
             }
         }
-        return manifests.indices.map { found[$0] ?? byZero(manifests[0], manifests[$0]) }
+        return manifests.indices.map { index in
+            let known = [found[index], stated.isEmpty ? nil : stated[index]].compactMap(\.self)
+            return known.min { $0.boundNanoseconds < $1.boundNanoseconds }
+                ?? byZero(manifests[0], manifests[index])
+        }
     }
 
     /// Zeros at a larger distance belong to different sessions, without a common clock.
@@ -57,8 +75,10 @@ extension SessionShift {
     ) -> SessionShift? {
         let distance = other.zeroUTCNanoseconds.clampedSubtracting(first.zeroUTCNanoseconds)
         guard distance.magnitude <= UInt64(longestZeroNanoseconds) else { return nil }
+        // Equal ones to the nanosecond: one collector has placed the other's zero on its own clock.
         let bounds = [first, other].compactMap(\.clock).flatMap {
-            [$0.wallErrorNanoseconds, $0.zeroErrorNanoseconds]
+            distance == 0
+                ? [$0.zeroErrorNanoseconds] : [$0.wallErrorNanoseconds, $0.zeroErrorNanoseconds]
         }
         return SessionShift(
             nanoseconds: distance,

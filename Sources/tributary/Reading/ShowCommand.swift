@@ -57,6 +57,13 @@ struct ShowCommand: RepeatingCommand {
         let segment = TimeSpan(nanoseconds: manifest.segmentNanoseconds)
         print("segments  every \(segment), zero at \(manifest.startAt.rawValue)")
         print("software  \(manifest.software)")
+        if let whole = shown.whole {
+            print(
+                "part of   \(oneLine(whole.session)): its zero is "
+                    + "\(ClockText.duration(whole.offsetNanoseconds)) ± "
+                    + "\(ClockText.duration(Int64(clamping: whole.boundNanoseconds))) after that one's; "
+                    + "give the archive that has it with another --archive")
+        }
         for (index, line) in HeldText.lines(report.archives ?? []).enumerated() {
             print("\(index == 0 ? "archives  " : "          ")\(line)")
         }

@@ -29,7 +29,8 @@ enum HeldText {
                 : "times moved by \(ClockText.duration(archive.shiftNanoseconds)) ± "
                     + ClockText.duration(Int64(clamping: archive.boundNanoseconds))
                     + (archive.isMeasured ? "" : ", by the stored zeros")
-            return "\(name)\(place): \(archive.recordedSamples) records, \(time)"
+            let part = archive.session.map { ", its session \(oneLine($0))" } ?? ""
+            return "\(name)\(place)\(part): \(archive.recordedSamples) records, \(time)"
         }
     }
 

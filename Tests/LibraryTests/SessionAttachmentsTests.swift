@@ -1,0 +1,195 @@
+import Archive
+import Foundation
+import Media
+import TestRecordings
+import Testing
+
+@testable import Library
+@testable import Recordings
+
+/// Sessions of a site that a collector began without its database, read with the site's.
+@Suite struct SessionAttachmentsTests {
+    private static let second: Int64 = 1_000_000_000
+
+    private func attached(
+        _ session: String, _ offset: Int64, _ bound: UInt64
+    ) -> SessionManifest.Attachment {
+        SessionManifest.Attachment(
+            session: session, zeroUTCNanoseconds: 0, segmentNanoseconds: 1,
+            offsetNanoseconds: offset, boundNanoseconds: bound)
+    }
+
+    private func described(
+        _ session: String, _ attached: SessionManifest.Attachment...
+    ) -> SessionAttachments.Described {
+        SessionAttachments.Described(session: session, attached: attached)
+    }
+
+    // MARK: The graph
+
+    @Test func `sessions that are attached to each other are one, in any order of archives`() {
+        let all = [
+            described("x"), described("y", attached("x", 70, 5)),
+            described("z", attached("y", -30, 3)), described("other"),
+            // Another archive's copy says it less exactly.
+            described("y", attached("x", 90, 50)), described("lone", attached("absent", 1, 1)),
+        ]
+        for order in [all, all.reversed()] {
+            let attachments = SessionAttachments(order)
+            #expect(attachments.parts(of: "x") == ["y", "z"])
+            #expect(
+                attachments.place(of: "y")
+                    == .init(session: "x", offsetNanoseconds: 70, boundNanoseconds: 5))
+            #expect(
+                attachments.place(of: "z")
+                    == .init(session: "x", offsetNanoseconds: 40, boundNanoseconds: 8))
+            #expect(attachments.whole(of: "z") == "x" && attachments.whole(of: "x") == "x")
+            #expect(attachments.place(of: "lone") == nil && attachments.parts(of: "other") == [])
+        }
+    }
+
+    @Test func `what a part is attached to one after the other is one session`() {
+        let attachments = SessionAttachments([
+            described("b"), described("a"),
+            described("part", attached("b", 10, 1), attached("a", 60, 2)),
+        ])
+        #expect(attachments.parts(of: "a") == ["b", "part"])
+        #expect(
+            attachments.place(of: "b")
+                == .init(session: "a", offsetNanoseconds: 50, boundNanoseconds: 3))
+        #expect(attachments.place(of: "part")?.offsetNanoseconds == 60)
+    }
+
+    @Test func `circles of strangers have a whole`() {
+        let circle = [
+            described("a", attached("b", 1, 1)), described("b", attached("c", 1, 1)),
+            described("c", attached("a", 1, 1)), described("self", attached("self", 1, 1)),
+        ]
+        for order in [circle, circle.reversed()] {
+            let attachments = SessionAttachments(order)
+            #expect(["a", "b", "c"].map(attachments.whole) == ["a", "a", "a"])
+            #expect(attachments.place(of: "a") == nil && attachments.place(of: "self") == nil)
+        }
+    }
+
+    // MARK: Archives
+
+    private let east = TemporaryDirectory()
+    private let west = TemporaryDirectory()
+    private static let whole = "\(WrittenSession.name)-east"
+    private static let part = "2026-11-20T22-39-59.700Z-west"
+
+    private var places: [ArchiveLayout] {
+        [ArchiveLayout(root: east.path), ArchiveLayout(root: west.path)]
+    }
+
+    private func library(_ directories: [String]) throws -> RecordingLibrary {
+        let references = directories.map { ArchiveReference(directory: $0) }
+        return try RecordingLibrary(
+            references.count > 1 ? ArchiveReference(references) : references[0]
+        ) { print($0) }
+    }
+
+    private func change(
+        _ layout: ArchiveLayout, to name: String, _ change: (inout SessionManifest) -> Void
+    ) throws {
+        let path = layout.manifest(WrittenSession.name)
+        var manifest = try SessionManifest.read(path)
+        manifest.session = name
+        change(&manifest)
+        try FileSystem.replace(path, with: manifest.encoded())
+        try FileManager.default.moveItem(
+            atPath: layout.session(WrittenSession.name), toPath: layout.session(name))
+    }
+
+    private func samples(
+        _ session: RecordedSession
+    ) throws -> [(number: UInt64, dts: Int64, bytes: [UInt8])] {
+        var reader = SampleReader(try #require(session.source("camera")))
+        var samples: [(number: UInt64, dts: Int64, bytes: [UInt8])] = []
+        while let sample = try reader.next() {
+            samples.append(
+                (try #require(sample.sequence), sample.dtsNanoseconds, try sample.read()))
+        }
+        return samples
+    }
+
+    /// The first file of a recording in one archive, the second in the other, whose zero is 300 ms earlier.
+    private func record() throws -> [(number: UInt64, dts: Int64, bytes: [UInt8])] {
+        let recorded = try WrittenSession { _ in 0 }
+        let name = WrittenSession.name
+        var early = SplitRecording(collector: "west", term: 2, shiftNanoseconds: 300_000_000)
+        early.leavesOutLines = { $0.kind == .clock }
+        try SplitRecording(collector: "east", term: 1).copy(
+            name, from: recorded.layout, to: places[0]
+        ) { $1 <= 350 }
+        try early.copy(name, from: recorded.layout, to: places[1]) { $1 > 350 }
+        try change(places[0], to: Self.whole) { _ in }
+        try change(places[1], to: Self.part) { manifest in
+            manifest.attached = [attached(Self.whole, -300_000_000, 900_000)]
+        }
+        return try samples(RecordedSession(name, in: recorded.layout))
+    }
+
+    @Test func `a part is read on the timeline of its whole`() throws {
+        let all = try record()
+        for directories in [[east.path, west.path], [west.path, east.path]] {
+            let library = try library(directories)
+            #expect(try library.sessions().map(\.session) == [Self.whole])
+            #expect(try library.sessions().map(\.segments) == [2])
+            #expect(try library.sessionNames() == [Self.whole])
+            let merged = try samples(library.recording(Self.whole))
+            #expect(merged.map(\.number) == all.map(\.number))
+            #expect(zip(merged, all).allSatisfy { abs($0.dts - $1.dts) <= 12_000 })
+            #expect(zip(merged, all).allSatisfy { $0.bytes == $1.bytes })
+            let report = try library.verification(of: Self.whole)
+            #expect(report.isIntact, "\(report.allFindings)")
+            #expect(report.archives?.map(\.name) == ["east", "west"])
+            #expect(report.archives?.map(\.session) == [nil, Self.part])
+            #expect(report.archives?.map(\.shiftNanoseconds) == [0, -300_000_000])
+            #expect(report.archives?.map(\.boundNanoseconds) == [0, 900_000])
+            #expect(report.sources.map(\.recordedSamples) == [UInt64(all.count)])
+            // Its own name leads to the whole.
+            #expect(try library.whole(of: Self.part) == Self.whole)
+            #expect(try library.manifest(Self.part).session == Self.whole)
+            #expect(
+                try library.segments(of: Self.whole).map(\.segment) == [
+                    "2026-11-20T22-40-00.000Z.mp4", "2026-11-20T22-40-04.700Z.mp4",
+                ])
+        }
+    }
+
+    @Test func `a part without its whole is a session of its own that names it`() throws {
+        _ = try record()
+        let library = try library([west.path])
+        #expect(try library.sessions().map(\.session) == [Self.part])
+        let (details, report) = try library.details(of: Self.part)
+        #expect(report.isIntact || report.findings.allSatisfy { !$0.text.contains("session") })
+        #expect(details.whole?.session == Self.whole)
+        #expect(details.whole?.offsetNanoseconds == -300_000_000)
+        #expect(details.whole?.boundNanoseconds == 900_000)
+    }
+
+    @Test func `a session that two collectors record is placed within the errors of its zeros`()
+        throws
+    {
+        let recorded = try WrittenSession { _ in 0 }
+        for (layout, name) in zip(places, ["east", "west"]) {
+            var copy = SplitRecording(collector: name, term: name == "east" ? 1 : 2)
+            copy.leavesOutLines = { $0.kind == .clock }
+            try copy.copy(WrittenSession.name, from: recorded.layout, to: layout) { _, number in
+                (number <= 350) == (name == "east")
+            }
+            try change(layout, to: Self.whole) { manifest in
+                manifest.clock = .init(
+                    boot: name, zeroWallNanoseconds: manifest.zeroUTCNanoseconds,
+                    wallErrorNanoseconds: 16 * Self.second,
+                    zeroErrorNanoseconds: name == "east" ? 0 : 700_000)
+            }
+        }
+        let report = try library([east.path, west.path]).verification(of: Self.whole)
+        #expect(report.archives?.map(\.shiftNanoseconds) == [0, 0])
+        #expect(report.archives?.map(\.boundNanoseconds) == [0, 700_000])
+        #expect(report.isIntact, "\(report.allFindings)")
+    }
+}
