@@ -35,7 +35,7 @@ import Testing
     @Test func `the runbook knows every cause`() throws {
         let runbook = URL(filePath: #filePath).deletingLastPathComponent()
             .deletingLastPathComponent().deletingLastPathComponent()
-            .appending(path: "deploy/README.md")
+            .appending(path: "deploy/alerts.md")
         let text = try String(contentsOf: runbook, encoding: .utf8)
         var sourceCounters = SourceCounters()
         sourceCounters.opened(try source("stage"), at: 0)

@@ -118,7 +118,7 @@ enum PageSentences {
         what a control or a key does
             account.js: All log-ins of this account end with it, on every device.
             calendar.js: A click on a lane opens that instant.
-            health.js: The runbook, deploy/README.md, says more under the same names.
+            health.js: The runbook, deploy/alerts.md, says more under the same names.
             health.js: The viewer remembers an hour, from when it was started.
             live.js:  can be watched meanwhile.
             live.js: , or wait for the next one.

@@ -48,7 +48,7 @@ import Testing
 
     @Test func `what the runbook names is exported, and the other way round`() throws {
         let exported = try reading().names
-        #expect(try namedMetrics(in: "deploy/README.md") == exported)
+        #expect(try namedMetrics(in: "deploy/viewer.md") == exported)
     }
 
     @Test func `what alerts and their tests name is exported`() throws {

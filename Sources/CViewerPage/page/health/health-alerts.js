@@ -1,5 +1,5 @@
 // @ts-check
-// A short description of each alert, with what to do; the runbook (deploy/README.md) has more under the same names.
+// A short description of each alert, with what to do; the runbook (deploy/alerts.md) has more under the same names.
 
 /**
  * @type {Record<string, { means: string, act: string }>}

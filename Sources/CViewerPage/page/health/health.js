@@ -54,7 +54,7 @@ class HealthPage {
             this.#sources,
             element('details', {}, element('summary', {}, 'The same as a table'), this.#tableOf()),
             this.#meanings = element('details', {}, element('summary', {}, 'What the alerts mean'),
-                element('p', { className: 'muted' }, 'The runbook, deploy/README.md, says more under the same names.'), known));
+                element('p', { className: 'muted' }, 'The runbook, deploy/alerts.md, says more under the same names.'), known));
         root.append(this.#column);
         this.#timer = setInterval(() => this.#draw(), drawing);
         this.#draw();
