@@ -39,7 +39,7 @@ package final class Access: Sendable {
     package enum LogIn: Hashable, Sendable {
         /// - Parameter cookie: a value for `Set-Cookie`.
         case succeeded(Rights, cookie: String)
-        /// No such account, or another password; which of them is not said.
+        /// Unknown account or wrong password, without distinction.
         case wrong
         case tooManyAttempts(seconds: Int)
         /// Too many passwords are being verified: try again.
@@ -51,7 +51,7 @@ package final class Access: Sendable {
         case succeeded, wrong, limited, busy
     }
 
-    /// How often the file of accounts is looked at, at most.
+    /// Minimum interval of checks of the file of accounts.
     private static let lookNanoseconds: Int64 = 1_000_000_000
     /// `Bearer` and a token, with room for blanks.
     private static let maximumAuthorizationBytes = 256
@@ -119,7 +119,7 @@ package final class Access: Sendable {
                 nextLook: now.monotonicNanoseconds + Access.lookNanoseconds))
     }
 
-    /// Each hash takes 32 MiB and a processor.
+    /// Each hash needs 32 MiB and a processor.
     package static func hashingQueue() -> BlockingWorkQueue {
         BlockingWorkQueue(
             "password hash", maximumRunning: maximumHashes, maximumWaiting: maximumHashes)

@@ -84,7 +84,7 @@ package final class Agent: Sendable {
         control.withLock { $0 = opened }
     }
 
-    /// Has people on the box be heard; nil, and a line in the log, where that is not possible: recording does not depend on it.
+    /// Opens the control socket; nil and a log line on failure, because recording does not depend on it.
     private func openControl() -> ControlServer? {
         guard let path = settings.controlPath else { return nil }
         do throws(ControlSocketError) {

@@ -24,11 +24,11 @@ package struct AgentProgress: Hashable, Sendable {
     }
 }
 
-/// Follows an agent's work from one look to the next: says how it does in a line, and whether it does anything at all.
+/// Compares an agent's progress between checks: a status line, and whether a thread hangs.
 package struct ProgressWatch: Sendable {
     /// A thread without an iteration for this long hangs: opening a camera, or waiting for a busy disk, takes less.
     static let patienceNanoseconds: Int64 = 20_000_000_000
-    /// Looks closer together say nothing of rates.
+    /// Minimum interval for a rate.
     private static let shortestNanoseconds: Int64 = 200_000_000
 
     private struct Thread {
@@ -43,13 +43,13 @@ package struct ProgressWatch: Sendable {
 
     /// Result of a check.
     package struct Finding: Hashable, Sendable {
-        /// One line for people.
+        /// The status line.
         package var line: String
-        /// A thread that hangs, and for how long; nil: all of them work.
+        /// A thread that hangs, and since when; nil without one.
         package var stalled: String?
     }
 
-    /// Looks at how it does.
+    /// Checks the progress.
     /// - Parameter now: of any clock that does not go back, nanoseconds.
     package mutating func look(_ progress: AgentProgress, now: Int64) -> Finding {
         var threads: [String: Thread] = [:]

@@ -1,7 +1,7 @@
 import Hashing
 package import Media
 
-/// The identity of this boot's monotonic clock, as agents tell it.
+/// The identity of this boot's monotonic clock in agents' messages.
 package enum BootEpoch {
     /// The present epoch; random where the kernel does not report it (then every start of the agent is a separate epoch).
     package static func identity() -> EpochID {

@@ -24,7 +24,7 @@ package struct ClockProber: Sendable {
     private static let gainDivisor: Int64 = 16
     /// A bound this small needs no further improvement.
     static let smallBoundNanoseconds: Int64 = 400_000
-    /// How long to wait for the first answer. The clock's connection may be established two seconds after the other one. A
+    /// Maximum wait for the first answer. The clock's connection may be established two seconds after the other one. A
     /// backlog sent without any answer would be placed by its arrival, and be wrong by any delay of an overloaded machine.
     /// Nothing is lost meanwhile; a collector closes connections that have been silent for ten seconds.
     static let firstAnswerNanoseconds: Int64 = 6_000_000_000
@@ -57,7 +57,7 @@ package struct ClockProber: Sendable {
     private var outstanding: Set<Int64> = []
     private var probes = 0
     private var answers = 0
-    /// Since when there has been no answer, how many probes were sent since, and how many connections were replaced.
+    /// Start of the time without an answer, and the probes and replaced connections since.
     private var silence: (sinceNanoseconds: Int64, probes: Int, replacements: Int)
     private var quickestNanoseconds: Int64?
     /// Computes what the collector will conclude from the burst's exchanges.
@@ -77,8 +77,8 @@ package struct ClockProber: Sendable {
         silence = (now, 0, 0)
     }
 
-    /// Whether the connection for probes is to be replaced, because none of them has been answered for too long. The caller that
-    /// hears so replaces it.
+    /// Whether the connection for probes is to be replaced, because none of them was answered for too long. The caller then
+    /// replaces it.
     package mutating func takeReplacement(now: Int64) -> Bool {
         let patience = min(
             Self.silenceNanoseconds << min(silence.replacements, 8), Self.silenceMaximumNanoseconds)

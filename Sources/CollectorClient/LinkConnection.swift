@@ -130,7 +130,7 @@ package struct LinkConnection: ~Copyable {
     }
 
     /// Sends everything, in order.
-    /// - Parameter takesSeveral: whether the collector takes several records in one message.
+    /// - Parameter takesSeveral: whether the collector accepts several records in one message.
     package func send(
         _ messages: [(header: [UInt8], payload: SharedBytes?)], takesSeveral: Bool
     ) throws(MessagingError) {

@@ -9,7 +9,7 @@ package enum ContainerDestination: Sendable {
     /// A receiver of sequential bytes.
     case sink(any ContainerSink)
 
-    /// For people and logs. Of an address only where it leads: passwords, stream keys and passphrases may be in the rest.
+    /// Text for messages. Of an address only the host: the rest may contain passwords, stream keys and passphrases.
     package var name: String {
         switch self {
         case .file(let path): path

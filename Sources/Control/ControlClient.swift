@@ -27,7 +27,7 @@ package struct ControlClient: Sendable {
     /// - Parameters:
     ///   - name: the program's name in messages.
     ///   - patienceMilliseconds: timeout of the reply.
-    ///   - mention: receives a message when the reply takes long.
+    ///   - mention: receives a message when the reply is slow.
     ///   - isThere: whether the program still runs: a killed one will not reply.
     package init(
         path: String, name: String,

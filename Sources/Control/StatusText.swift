@@ -38,7 +38,7 @@ enum StatusText {
         }
     }
 
-    /// Where the source is sent, why it was moved, and what is kept for whom.
+    /// The source's collectors, the reason of its move, and the data kept for each.
     static func placement(_ status: CaptureStatus) -> [String] {
         // An agent of an earlier version does not say.
         guard !status.collector.isEmpty else { return [] }

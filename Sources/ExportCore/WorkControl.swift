@@ -4,7 +4,7 @@ package import Containers
 package struct WorkControl: Sendable {
     /// Cancels the work.
     package let cancellation: Cancellation
-    /// Takes how much is done; for work that consists of several.
+    /// Receives the progress; for work in several parts.
     package let report: @Sendable (_ fraction: Double) -> Void
 
     /// - Parameter report: called often on the working thread, with the completed fraction (0 … 1).

@@ -3,7 +3,7 @@ import Glibc
 /// Transfers through a file descriptor that continue after interrupts and partial counts.
 package enum Descriptor {
     /// Fills the buffer from `offset` on.
-    /// - Returns: the number of bytes, less than asked for at the file's end; −1 with `errno` on failure.
+    /// - Returns: the number of bytes, fewer than requested at the file's end; −1 with `errno` on failure.
     package static func read(
         _ descriptor: Int32, at offset: Int64, into buffer: UnsafeMutableRawBufferPointer
     ) -> Int {

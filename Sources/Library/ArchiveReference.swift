@@ -19,7 +19,7 @@ package struct ArchiveReference: Sendable {
     let interval = ComplaintInterval()
     /// The same of a catalog that cannot be used.
     let catalogInterval = ComplaintInterval()
-    /// Sessions whose files do not answer, for all its readers.
+    /// Sessions whose files do not respond, for all readers of the archive.
     package let patience: SessionPatience
     /// Ends all reading; nil: nothing does.
     let shutdown: Shutdown?

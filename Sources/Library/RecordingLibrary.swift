@@ -154,7 +154,7 @@ package struct RecordingLibrary: Sendable {
         }
     }
 
-    /// How long files of one session are waited for; nil: as long as usual. A bucket is waited for longer: it has limits of its own.
+    /// Maximum wait for one session's files; nil: the usual one. A bucket has its own, longer limits.
     var patienceNanoseconds: Int64? { hasBucket ? Self.bucketPatienceNanoseconds : nil }
     private static let bucketPatienceNanoseconds: Int64 = 60_000_000_000
 
@@ -317,7 +317,7 @@ package enum LibraryError: Error, Hashable, CustomStringConvertible {
     case tooManyTags(String)
     /// More marks than a session may have.
     case tooManyMarks(String)
-    /// A time range needs a catalog, and there is none.
+    /// A time range needs a catalog.
     case noCatalog
     /// An object store's address instead of a session or file.
     case address(String)

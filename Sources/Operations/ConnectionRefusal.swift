@@ -21,17 +21,17 @@ package enum ConnectionRefusal: String, CaseIterable, Hashable, Sendable {
     case sourceInUse = "source_in_use"
     /// A value or an amount above a limit of the protocol.
     case limit
-    /// It has used up a budget of its own, or there are too many agents or sources: it comes back later.
+    /// It has exceeded a budget, or a limit of agents or sources is reached: it retries later.
     case throttled
     /// What it sent is not a message of the protocol, or not in its order.
     case malformed
     /// It cannot be enrolled.
     case enrolment
-    /// It said nothing for too long.
+    /// It was silent for too long.
     case silent
     /// Too many connections are open.
     case tooMany = "too_many"
-    /// It ended before it said anything as an agent does.
+    /// It was closed before a valid message of an agent.
     case brokenOff = "broken_off"
     /// It sent more than it may: parts of a message without end, or clock probes.
     case flood
@@ -40,7 +40,7 @@ package enum ConnectionRefusal: String, CaseIterable, Hashable, Sendable {
 /// Counts of refusals in words: for logs and screens.
 package enum RefusalText {
     /// The most frequent first: `revoked key 60, version 11`.
-    /// - Parameter most: as many reasons, and how many more there are; nil: all.
+    /// - Parameter most: maximum number of reasons; further ones are counted. Nil: all.
     package static func list(
         _ counts: some Sequence<(reason: String, count: UInt64)>, most: Int? = nil
     ) -> String {

@@ -11,7 +11,7 @@ package struct HealthAnswer: Hashable, Sendable {
     /// Maximum age of the receiving thread's status, which it publishes about once a second. Less than systemd's
     /// watchdog timeout, so that a probe that fails a few times in a row has the same effect.
     package static let patienceSeconds = 15.0
-    /// A disk operation that takes longer blocks recording.
+    /// A longer disk operation blocks recording.
     package static let diskPatienceSeconds = 30.0
 
     /// Liveness: a collector that is not alive should be restarted.

@@ -37,7 +37,7 @@ package struct RecordingCost: Hashable, Sendable {
         Double(time.tv_sec) + Double(time.tv_usec) / 1e6
     }
 
-    /// A log line; nil: too little was received for a quotient.
+    /// A log line; nil with too few samples for a quotient.
     ///
     /// `64.0 stream-minutes; each cost 0.080 CPU seconds, 150 wake-ups, 130 kB copied, 62.0 fdatasyncs`
     package var line: String? {

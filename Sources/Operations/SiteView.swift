@@ -85,7 +85,7 @@ package struct SiteView: Hashable, Sendable, Codable {
     package var sessionSeconds: Double?
     package var residentBytes: Double?
     package var refusedConnections: Double
-    /// The same by reason, the most frequent first. Nil: the collector is of a version that does not tell.
+    /// The same by reason, the most frequent first. Nil: the collector's version does not report them.
     package var refusals: [Refusal]?
     package var disk: Disk
     /// `nil` without an object store.
@@ -223,10 +223,10 @@ extension SiteView.Source {
         }
     }
 
-    /// Less than that is on its way, and not owed.
+    /// Less than that is in flight, not owed.
     private static let owedBytes = 10_000_000.0
 
-    /// Why it was moved here, and what its box keeps for whom; nil: there is nothing to say.
+    /// The reason of its move, and the data that its box keeps for each collector; nil without either.
     package var placement: String? {
         var parts = moved.map { ["left \(oneLine($0))"] } ?? []
         for owed in owed ?? [] where owed.bytes >= Self.owedBytes {

@@ -94,7 +94,7 @@ package struct SourceStatus: Hashable, Sendable {
 
     /// Records that a collector has to have and does not have on disk.
     package struct Owed: Hashable, Sendable, Codable {
-        /// Its name; its endpoint, if it has told none.
+        /// Its name; its endpoint if it has not announced one.
         package var collector: String
         package var records: Double
         package var bytes: Double

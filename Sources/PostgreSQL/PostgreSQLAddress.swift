@@ -1,11 +1,11 @@
 import CPostgreSQL
 
-/// The address of a database, as libpq takes it: `postgresql://[USER@]HOST[:PORT][,HOST…]/DATABASE[?PARAMETER=VALUE…]`
+/// The address of a database in libpq's notation: `postgresql://[USER@]HOST[:PORT][,HOST…]/DATABASE[?PARAMETER=VALUE…]`
 /// (PostgreSQL 15, §34.1.1.2 "Connection URIs").
 ///
 /// It has no password: an address is an argument, and every user of a machine can read the arguments of every process.
 package struct PostgreSQLAddress: Hashable, Sendable, CustomStringConvertible {
-    /// Servers that are tried one after the other, each for ``connectSeconds``.
+    /// Servers, tried in this order, each for ``connectSeconds``.
     package static let maximumHosts = 8
     private static let defaultConnectSeconds = 3
     private static let longestConnectSeconds = 30
@@ -38,7 +38,7 @@ package struct PostgreSQLAddress: Hashable, Sendable, CustomStringConvertible {
         self.text = text
         description = PostgreSQLError.oneLine(
             "postgresql://\(places.joined(separator: ","))/\(settings["dbname"] ?? "")")
-        // libpq takes 0 and less as "wait for ever".
+        // libpq waits indefinitely with 0 and less.
         let wanted = settings["connect_timeout"].flatMap { Int($0) } ?? Self.defaultConnectSeconds
         connectSeconds =
             wanted < 1 ? Self.longestConnectSeconds : min(wanted, Self.longestConnectSeconds)

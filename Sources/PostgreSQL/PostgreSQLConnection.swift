@@ -33,7 +33,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
 
     /// Which of several servers to connect to.
     package enum Role: Hashable, Sendable {
-        /// The one that takes writes; the address may say otherwise (`target_session_attrs`).
+        /// The one that accepts writes; the address may override that (`target_session_attrs`).
         case writing
         case reading
     }
@@ -43,7 +43,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
     /// How long it waits at a time: an end is noticed after that.
     private static let patience = Duration.milliseconds(200)
 
-    /// Bytes that had come from the server when the last row was whole; nil: the system does not tell.
+    /// Bytes received when the last row was complete; nil: the system does not report them.
     private var receivedBytes: UInt64?
     /// A result was abandoned: the next data would be its rest.
     private var isGivenUp = false
@@ -163,13 +163,13 @@ package final class PostgreSQLConnection: @unchecked Sendable {
             case PGRES_FATAL_ERROR, PGRES_NONFATAL_ERROR, PGRES_BAD_RESPONSE:
                 refusal = refusal ?? result.refusal
             default:
-                // COPY and pipelines: nothing here asks for them.
+                // COPY and pipelines are not used here.
                 isGivenUp = true
                 throw .unexpected(reason: "an answer of another kind")
             }
         }
         if let refusal {
-            // The server said why it ends the connection, or nothing at all.
+            // The server may give a reason for closing the connection.
             guard PQstatus(handle) == CONNECTION_OK else {
                 throw .lost(reason: refusal.reasonText)
             }
@@ -189,7 +189,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
         }
     }
 
-    /// The next answer; nil: there is none.
+    /// The next answer; nil at the end.
     private func next(
         until deadline: ContinuousClock.Instant
     ) throws(PostgreSQLError) -> PostgreSQLResult? {
@@ -274,7 +274,7 @@ extension PostgreSQLError {
     }
 }
 
-/// An answer as libpq has it.
+/// libpq's result of a statement.
 private final class PostgreSQLResult {
     private let handle: OpaquePointer
 
@@ -293,7 +293,7 @@ private final class PostgreSQLResult {
         var values: [String?] = []
         var size = 0
         for column in 0..<PQnfields(handle) {
-            // Empty texts count too: a row costs something.
+            // Empty texts count, because a row has a cost.
             size += 32
             guard PQgetisnull(handle, 0, column) == 0 else {
                 values.append(nil)

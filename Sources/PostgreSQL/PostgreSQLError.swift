@@ -4,12 +4,12 @@ package enum PostgreSQLError: Error, Hashable, CustomStringConvertible {
     case cannotConnect(reason: String)
     /// The connection was lost. Whether a pending commit succeeded is unknown.
     case lost(reason: String)
-    /// The answer did not come in time. The connection is given up.
+    /// No answer in time. The connection is closed.
     case timedOut(Duration)
     /// The server refused a statement.
     /// - Parameter state: five characters (PostgreSQL 15, appendix A "PostgreSQL Error Codes").
     case refused(state: String, reason: String)
-    /// The answer was larger than the caller takes. The connection is given up.
+    /// The answer exceeds the caller's limit. The connection is closed.
     case tooLarge(limitBytes: Int)
     /// The answer has another shape than the statement's.
     case unexpected(reason: String)

@@ -10,7 +10,7 @@ struct CollectorReplayLoop: ~Copyable {
     private static let tickNanoseconds: Int64 = 50_000_000
     /// Below this, sleeps precisely instead of polling, because poll(2) has a resolution of milliseconds.
     private static let fineNanoseconds: Int64 = 2_000_000
-    /// Messages that are handed over before the sockets are looked at again.
+    /// Messages sent between two polls of the sockets.
     private static let messagesPerTurn = 64
     private static let statusNanoseconds: Int64 = 100_000_000
 
@@ -24,7 +24,7 @@ struct CollectorReplayLoop: ~Copyable {
     private var pacer: ReplayPacer?
     private var hasSaidGoodbye = false
     private var isPaused = false
-    /// Steps that have been asked for and not been made.
+    /// Requested steps that are still to be made.
     private var steps = 0
     private var outcome: ReplayOutcome?
     /// Why the recording could not be read on.
@@ -129,7 +129,7 @@ struct CollectorReplayLoop: ~Copyable {
         var due = now + Self.tickNanoseconds
         for line in lines { due = min(due, line.dueNanoseconds ?? due) }
         if hasRoom, let next = schedule.nextNanoseconds, let time = pacer?.due(next) {
-            // At full speed everything is due since ever.
+            // At maximum speed everything is due at once.
             due = min(due, max(time, now))
         }
         let rest = due - now
@@ -149,7 +149,7 @@ struct CollectorReplayLoop: ~Copyable {
         !hasSaidGoodbye && lines.reduce(0) { $0 + $1.memoryBytes } < aheadBytes
     }
 
-    /// Whether the collector takes samples on every connection.
+    /// Whether the collector accepts samples on every connection.
     private var isFlowing: Bool { lines.allSatisfy(\.isFlowing) }
 
     private func line(of source: Int) -> ReplayLine {

@@ -5,7 +5,7 @@ import Media
 import Messaging
 package import Recordings
 
-/// Plays recordings again into a container: a file, standard output, or a server that takes a stream (module `Containers`).
+/// Plays recordings again into a container: a file, standard output, or a streaming server (module `Containers`).
 package final class ContainerReplay {
     /// Where to, and how.
     package struct Settings: Sendable {
@@ -43,7 +43,7 @@ package final class ContainerReplay {
     private let cancellation: Cancellation
     private var pacer: ReplayPacer?
     private var isPaused = false
-    /// Steps that have been asked for and not been made.
+    /// Requested steps that are still to be made.
     private var steps = 0
     private var isStopped = false
     private var status = ReplayStatus()

@@ -68,7 +68,7 @@ package struct ReplayError: Error, Hashable, CustomStringConvertible {
         self.isRefused = isRefused
     }
 
-    /// No source has anything in the time that was asked for.
+    /// No source has samples in the requested time.
     static let nothing = ReplayError(
         "nothing to play: no source has samples in this range")
 }

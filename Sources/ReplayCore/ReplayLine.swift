@@ -14,7 +14,7 @@ final class ReplayLine {
         /// No connection until then, on the monotonic clock.
         case pausing(until: Int64)
         case connecting
-        /// Connected; the collector's clock is being asked.
+        /// Connected; the collector's clock is being measured.
         case probing
         case greeted
         /// Everything is durable.
@@ -52,7 +52,7 @@ final class ReplayLine {
         var own = AgentLinkSettings(
             endpoint: settings.endpoint, software: settings.software,
             agent: settings.agentName, spool: .random(), epochs: [epoch])
-        // A recording is its own copy: it need not wait until the collector's store has it too.
+        // A recording is its own copy: it need not wait for the collector's object store.
         own.forgetsAtPersisted = true
         link = AgentLink(settings: own)
         for source in sources { _ = link.addSource(source.name, formats: source.formats) }
@@ -104,7 +104,7 @@ final class ReplayLine {
 
     // MARK: The connection
 
-    /// When something is to be done even if nothing comes, on the monotonic clock; nil: nothing is known of.
+    /// Next deadline on the monotonic clock; nil without one.
     var dueNanoseconds: Int64? {
         switch phase {
         case .pausing(let until): until
@@ -184,7 +184,7 @@ final class ReplayLine {
             if isLive {
                 phase = .probing
             } else {
-                // Times do not come from a clock: there is nothing to measure.
+                // The times are not a clock's, so there is nothing to measure.
                 phase = .greeted
                 perform(link.connected(now: now))
             }

@@ -7,7 +7,7 @@ package enum ReplaySpeed: Hashable, Sendable {
 
     package static let normal = ReplaySpeed.millionths(1_000_000)
 
-    /// Speeds that can be asked for: a thousandth to a thousand times.
+    /// Allowed speeds: a thousandth to a thousand times.
     package static let range: ClosedRange<Int64> = 1_000...1_000_000_000
 }
 

@@ -3,7 +3,7 @@ import Media
 import Messaging
 import Wire
 
-/// Merges several sources on their timeline: the next item, and when it is due. A value, but for what its players read.
+/// Merges several sources on their timeline: the next item, and when it is due. A value, except for its players' reads.
 struct ReplaySchedule {
     /// The next item of a source.
     struct Entry {
@@ -93,7 +93,7 @@ struct ReplaySchedule {
     }
 
     private mutating func beginAgain() throws(ReplayError) {
-        // A recording without samples would be played for ever at once.
+        // A recording without samples would be repeated endlessly without a wait.
         guard end > start else { return }
         rounds += 1
         roundOffset &+= end - start

@@ -17,7 +17,7 @@ package struct ReplaySettings: Sendable {
     package var security: SocketSecurity
     package var speed: ReplaySpeed
     package var timeline: Timeline
-    /// Begin again at the end, for ever.
+    /// Restart at the end, indefinitely.
     package var loops: Bool
     /// This machine's name, for the collector's log.
     package var agentName: String
@@ -43,7 +43,7 @@ package struct ReplayStatus: Hashable, Sendable {
     /// Where it is on the recording's timeline, nanoseconds; nil before it has begun.
     package var positionNanoseconds: Int64?
     package var isPaused = false
-    /// Whether the collector takes samples now.
+    /// Whether the collector accepts samples now.
     package var isFlowing = false
     package var sentSamples: UInt64 = 0
     package var sentBytes: UInt64 = 0
@@ -68,6 +68,6 @@ package enum ReplayOutcome: Hashable, Sendable {
     case complete
     /// One line with the reason, or with the amount that was given up.
     case failed(String)
-    /// Given up while the collector did not admit this key: one line that says why.
+    /// Ended because the collector did not admit this key: one line with the reason.
     case refused(String)
 }

@@ -9,7 +9,7 @@ struct SampleMerge {
     struct Next {
         var track: Int
         var sample: RecordedSample
-        /// It begins a track, or another format of one: ``SampleMerge/formats`` has it.
+        /// The first sample of a track or of a new format: see ``SampleMerge/formats``.
         var beginsFormat: Bool
     }
 

@@ -118,7 +118,7 @@ package struct SpoolPlayer: SourcePlayer {
             change(to: present.replacing(format))
             return nil
         }
-        // A goodbye: the replay has one of its own.
+        // A goodbye: the replay sends its own.
         return nil
     }
 }

@@ -6,7 +6,7 @@ package import CollectorClient
 import Synchronization
 import Wire
 
-/// Replays recorded messages: each over a connection of its own, at the original intervals.
+/// Replays recorded messages: each over its own connection, at the original intervals.
 ///
 /// Messages are unchanged, except for the collector's times in clock exchanges: they are shifted from the recording collector's clock
 /// to the present one's, so that every sample has its original distance from its arrival. Clock probes are sent, and their replies

@@ -1,4 +1,4 @@
-/// How much a database may cost the program that asks it. The file may come from a stranger.
+/// Limits on the cost of queries of an untrusted database.
 package struct SQLiteLimits: Sendable {
     /// From a statement's first step to its last. Waiting for locks and reading the write-ahead log for the first time are not included.
     package var statement: Duration
@@ -54,7 +54,7 @@ final class StatementBudget {
         firstBytes = usedBytes()
     }
 
-    /// Whether the statement may go on.
+    /// Whether the statement may continue.
     func look() -> Bool {
         if let end, limits.now() > end {
             failure = .timedOut(limits.statement)

@@ -14,9 +14,9 @@ package struct SQLiteRow: ~Copyable {
     /// How many columns it has.
     package var count: Int { Int(columns) }
 
-    /// About how much memory its values take.
+    /// Approximate memory of its values, bytes.
     var sizeBytes: Int {
-        // Empty values count too: a row costs something.
+        // Empty values count, because a row has a cost.
         (0..<columns).reduce(32) { sum, column in
             let type = sqlite3_column_type(statement, column)
             let isLong = type == SQLITE_TEXT || type == SQLITE_BLOB

@@ -12,7 +12,7 @@ package struct DropPolicy: Hashable, Sendable {
 
     package init(limitBytes: Int) { self.limitBytes = limitBytes }
 
-    /// Whether so much is too much.
+    /// Whether this amount exceeds the limit.
     package func isExceeded(by keptBytes: Int) -> Bool { keptBytes > limitBytes }
 
     /// Whether so much leaves room for a while.
@@ -25,7 +25,7 @@ package struct DropPolicy: Hashable, Sendable {
         return !isReported
     }
 
-    /// Records how much is kept now: after plenty of room, the next drop is reported again.
+    /// Records the present amount: after a time well below the limit, the next drop is reported again.
     package mutating func note(keptBytes: Int) {
         if hasPlentyOfRoom(keptBytes: keptBytes) { isReported = false }
     }

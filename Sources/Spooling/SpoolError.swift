@@ -6,7 +6,7 @@ package enum SpoolError: Error, Hashable, Sendable, CustomStringConvertible {
     case system(operation: String, path: String, errno: Int32)
     /// Another process writes into the directory.
     case inUse(path: String)
-    /// A record is larger than any reader takes.
+    /// A record is larger than readers accept.
     case recordTooLarge(sizeBytes: Int)
 
     init(_ error: FileError) {

@@ -3,7 +3,7 @@ extension SpoolSet {
     static let noteName = "collectors.note"
     private static let newNoteName = noteName + SpoolName.temporarySuffix
 
-    /// The bytes that the caller keeps beside the spools; nil: there are none.
+    /// The caller's bytes beside the spools; nil without any.
     package func readNote(limitBytes: Int) throws(SpoolError) -> [UInt8]? {
         guard try storage.names().contains(Self.noteName) else { return nil }
         return try storage.read(Self.noteName, at: 0, limit: limitBytes)

@@ -127,7 +127,7 @@ package struct SpoolSet: Sendable {
                 }
             }
         } catch {
-            // Nothing is ever written after a record that may be incomplete.
+            // No record is written after one that may be incomplete.
             spools[index].activeSince = nil
             throw error
         }

@@ -7,7 +7,7 @@
 /// Records that are deleted within seconds need not reach the flash memory at all; those that stay must survive a power cut.
 /// Instead of the age of every record, one number is watched at a time: how soon is it persisted after it was the newest?
 package struct SyncPolicy: Sendable {
-    /// A collector that takes longer than this to persist records is not prompt. It writes a fragment a second and then
+    /// A collector that needs longer to persist records is not prompt. It writes a fragment a second and then
     /// synchronises: three times that is slow, not a coincidence.
     package static let promptNanoseconds: Int64 = 3_000_000_000
     /// Interval between synchronisations: what a power cut may lose of a backlog.

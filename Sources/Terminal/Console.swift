@@ -8,7 +8,7 @@ import Synchronization
 /// In the format ``LogFormat/json`` every line is an object, and there is no progress line. Where standard error is connected to the
 /// systemd journal, lines begin with their priority (sd-daemon(3)): `<4>` is a warning.
 ///
-/// Log lines and the progress line come from different threads; the console is where they take turns.
+/// Serialises log lines and the progress line, which come from different threads.
 package final class Console: Sendable {
     private struct State {
         var progress = ""

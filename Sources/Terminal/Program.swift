@@ -40,7 +40,7 @@ package struct UsageError: Error, CustomStringConvertible {
 ///
 /// Every error is one line on standard error, `program: what was wrong; what to do`.
 package enum Program {
-    /// Signals that ask for the end are obeyed even if the parent process has blocked them: masks are inherited.
+    /// Termination signals work even if the parent process has blocked them: masks are inherited.
     private static func unblockEndSignals() {
         var signals = sigset_t()
         sigemptyset(&signals)
@@ -101,7 +101,7 @@ package enum Program {
         let line = Command.fullMessage(for: error).split(separator: "\n")
             .last { $0.hasPrefix(mark) }
         if let words = line?.dropFirst(mark.count).prefix(while: { $0 != "'" }) {
-            // Commands that a program calls by its own rules do not know its name.
+            // Commands that a program calls by itself do not know its name.
             return words.hasPrefix(name) ? String(words) : "\(name) \(words)"
         }
         return name == Command._commandName
@@ -171,7 +171,7 @@ package enum Program {
         return message.hasSuffix(".") || message.hasSuffix("?") ? message : "\(message)."
     }
 
-    /// An unknown word in the position of a command, with a suggestion; nil: there is none.
+    /// An unknown command, with a suggestion; nil without one.
     static func unknownCommand(
         in command: any ParsableCommand.Type, _ arguments: ArraySlice<String>
     ) -> String? {

@@ -30,7 +30,7 @@ package final class BlockingWorkQueue: Sendable {
         state.withLock { ($0.running, $0.waiting.count) }
     }
 
-    /// Does blocking work; nil: too many are waiting, and it is not done.
+    /// Runs blocking work; nil: the queue is full, and it was not run.
     package func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value? {
         await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
             let isTaken = submit { continuation.resume(returning: work()) }

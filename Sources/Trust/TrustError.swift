@@ -11,7 +11,7 @@ package enum TrustError: Error, Hashable, Sendable, CustomStringConvertible {
     case notAName(String)
     /// An invalid source pattern.
     case notAPattern(String)
-    /// The directory has no key of its own.
+    /// The directory has no own key.
     case noOwnKey(directory: String)
     /// The box has no key of a collector to trust.
     case noCollectorKey(endpoint: String, directory: String)

@@ -7,7 +7,7 @@ package struct UploadSettings: Hashable, Sendable {
     package enum ReadBack: String, CaseIterable, Hashable, Sendable {
         /// None: the store's own checks are trusted, if it returns the digests that it has computed.
         case none
-        /// One part of each segment, drawn at random, where the store does not tell digests. At the default segment length that is about
+        /// One part of each segment, drawn at random, where the store reports no digests. At the default segment length that is about
         /// 3 % of the bytes.
         case sample
         /// All.
@@ -21,7 +21,7 @@ package struct UploadSettings: Hashable, Sendable {
     package var readBack = ReadBack.sample
     /// Uploads at the same time.
     package var connections = 2
-    /// Parts of one segment on their way at the same time, each over a connection of its own and all of them in memory.
+    /// Parts of one segment in flight, each with its own connection, all of them in memory.
     package var partsAtOnce = 3
 
     package init() {}
@@ -122,7 +122,7 @@ package enum UploadError: Error, Hashable, Sendable {
     case store(ObjectStoreError)
     case archive(ArchiveError)
     case stopped
-    /// The file is not the one that was read before: it was retimed, or is still written. The work begins again.
+    /// The file has changed since it was read: it was retimed, or is still written. The work restarts.
     case changedMeanwhile
     /// There is nothing to upload: the file is gone, or still grows.
     case nothing

@@ -14,7 +14,7 @@ package struct UploadHooks: Sendable {
     package var log: @Sendable (Level, String) -> Void
     /// A segment is in the store, proven, and recorded beside its file.
     package var stored: @Sendable (SegmentKey, SegmentProof) -> Void
-    /// The local copy of a segment can be removed: the store was just asked.
+    /// The local copy of a segment can be removed: the store has just confirmed its object.
     package var evict: @Sendable (SegmentKey) -> Void
     /// A segment was removed from the store: its local documents can be removed.
     package var forget: @Sendable (ExpiredSegment) -> Void
@@ -246,7 +246,7 @@ struct UploadWorker {
             figures.addFailure("disk")
             line = desk.state.withLock { state in
                 let message = "cannot upload: \(error)"
-                // The same bytes are wrong the next time, too.
+                // The same bytes would fail again.
                 if case .malformed = error {
                     return state.queue.setAside(work, message, now: now)
                 }

@@ -16,7 +16,7 @@ package final class Uploader: Sendable {
         case segmentFinished(SegmentKey)
         /// A session's description has changed.
         case described(session: String)
-        /// Files of a session have to be looked at.
+        /// Files of a session have to be checked.
         case session(String)
         /// The changes are unknown.
         case everything
@@ -35,7 +35,7 @@ package final class Uploader: Sendable {
     private let wake = DispatchSemaphore(value: 0)
     private let threads: [JoinableThread]
 
-    /// How long requests may go on once it is to stop: a store that answers has done so by then.
+    /// Maximum time for running requests after a stop: a responsive store has answered by then.
     private static let graceSeconds = 2
 
     /// Minimum sleep of an idle worker, after which the reason for waiting is over.
@@ -45,7 +45,7 @@ package final class Uploader: Sendable {
 
     /// - Parameters:
     ///   - shutdown: ends every wait for the bucket.
-    ///   - mustGiveWay: whether recording needs the disk and the network now; asked before each step.
+    ///   - mustGiveWay: whether recording needs the disk and the network now; called before each step.
     package convenience init(
         _ layout: ArchiveLayout, to bucket: any ObjectBucket, settings: UploadSettings,
         hooks: UploadHooks, shutdown: Shutdown,

@@ -19,12 +19,12 @@ package struct ViewerSettings: Sendable {
     package var feedSecurity = SocketSecurity.plain
     /// Directory of exports; nil: a temporary one.
     package var exports: String?
-    /// Where walls are kept that people save; nil: none can be saved.
+    /// Directory of saved walls; nil: walls cannot be saved.
     package var state: String?
     /// File of accounts; nil: no accounts.
     package var users: String?
     package var certificate: CertificateFiles?
-    /// Names under which it is reached, besides its address and those in its certificate.
+    /// Host names of the viewer, besides its address and those in its certificate.
     package var hostNames: [String] = []
     /// Answers come through a proxy that speaks TLS to browsers.
     package var isBehindProxy = false

@@ -78,8 +78,8 @@ final class AgentService: Sendable {
         agent.stop()
     }
 
-    /// Not all was sent, and nothing is lost: for a service that is as it should be, for people it is to be known.
-    /// - Parameter status: of the program, for people.
+    /// Unsent samples are in the spool: normal for a service, worth a message for a person.
+    /// - Parameter status: exit status of a run by hand.
     func leave(_ line: String, else status: Int32 = ExitStatus.failure) throws(Failure) {
         guard manager.isThere else { throw Failure(line, exitStatus: status) }
         logger.warning("\(line)")

@@ -2,7 +2,7 @@ import AgentCore
 import ArgumentParser
 import Terminal
 
-/// How long samples wait for others, as people write it: `auto`, or a time.
+/// A batch length as an argument: `auto`, or a duration.
 enum BatchArgument: HintedArgument, Hashable, CustomStringConvertible {
     case automatic
     case fixed(TimeSpan)

@@ -132,7 +132,7 @@ final class CameraService: Sendable {
         return timer
     }
 
-    /// Reports one line for all sources: how many are recording, and the first problem.
+    /// Reports one line for all sources: the number that are recording, and the first problem.
     private func look(at group: AgentGroup) {
         let now = SystemClock.monotonic.nowNanoseconds
         var recording = 0

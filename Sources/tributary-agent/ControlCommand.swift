@@ -5,10 +5,10 @@ import Glibc
 import Terminal
 import Wire
 
-/// Where an agent takes commands from people on its box.
+/// The control socket of an agent, for commands on its box.
 enum ControlSocket {
     /// - Parameters:
-    ///   - wish: as `--control-socket` says.
+    ///   - wish: the value of `--control-socket`.
     ///   - spool: as `--spool` says.
     static func path(_ wish: String?, spool: String?, source: String) -> String? {
         if wish == "none" { return nil }

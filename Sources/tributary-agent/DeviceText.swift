@@ -1,6 +1,6 @@
 import Terminal
 
-/// The report for people.
+/// The report as text.
 extension DeviceReport {
     var lines: [String] {
         var lines: [String] = []

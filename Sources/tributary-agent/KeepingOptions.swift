@@ -4,7 +4,7 @@ import Encoding
 import Glibc
 import Terminal
 
-/// Where samples are kept until the collector has them on disk, and how many.
+/// Storage of samples until the collector has them on disk, and its limits.
 struct KeepingOptions: ParsableArguments {
     @Option(
         help: """

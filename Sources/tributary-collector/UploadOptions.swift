@@ -7,7 +7,7 @@ import Terminal
 import Threads
 import Uploading
 
-/// How the archive goes into an object store, and how much of it stays on the disk then.
+/// Upload of the archive into an object store, and the part of it that stays on the disk.
 struct UploadOptions: ParsableArguments {
     @OptionGroup var place: StoreOptions
 
@@ -56,7 +56,7 @@ struct UploadOptions: ParsableArguments {
         }
     }
 
-    /// The store; nil: there is none.
+    /// The store; nil without one.
     func settings() throws -> StoreSettings? {
         let shutdown = Shutdown()
         guard let bucket = try place.bucket(shutdown: shutdown) else { return nil }

@@ -217,7 +217,7 @@ struct ViewerCommand: RepeatingCommand {
             }
     }
 
-    /// Descriptors that are asked for: each viewer and each recorded file has one.
+    /// Requested limit of descriptors: each client and each recorded file has one.
     private static let descriptors = 65_536
 
     /// How long an address of a store can be valid (Amazon S3 User Guide, "Sharing objects with presigned URLs").
@@ -226,7 +226,7 @@ struct ViewerCommand: RepeatingCommand {
     /// Kept in memory of files in an object store: half a minute of sixteen sources.
     private static let cacheBytes = 256 << 20
 
-    /// How long a list waits for one session's files: those who look come again.
+    /// Maximum wait of a list for one session's files: users repeat the request.
     private static let patienceNanoseconds: Int64 = 2_000_000_000
     /// How long it may take to end: a read from a disk that does not answer cannot be ended.
     private static let endSeconds = 4
@@ -315,7 +315,7 @@ struct ViewerCommand: RepeatingCommand {
             ?? variable("HOME").map { "\($0)/.local/state/\(own)" }
     }
 
-    /// How to connect to the feed; makes this machine's key where that is missing, and says what to do with it.
+    /// The connection to the feed; creates this machine's key if it is missing, and logs the command for it.
     private func security(for feed: String, _ logger: Logger) throws -> SocketSecurity {
         let isNamed = keys != nil || collectorKey != nil
         let chosen: LinkSecurity.Agent?

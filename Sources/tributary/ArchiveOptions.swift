@@ -92,7 +92,7 @@ struct ArchiveOptions: ParsableArguments {
         return reference
     }
 
-    /// Finds sessions and files by what is given on the command line, for commands that read.
+    /// Finds the sessions and files on the command line, for commands that read.
     /// - Parameter waiting: for a store beside a directory.
     func finder(waiting: StoreWaiting = .strict) throws -> SessionFinder {
         let catalog = try catalog.forReading("tributary")
@@ -101,7 +101,7 @@ struct ArchiveOptions: ParsableArguments {
         ) { Program.complain($0) }
     }
 
-    /// The same in one archive, for commands that change what is in it.
+    /// The same in one archive, for commands that change it.
     func finder(_ catalog: CatalogReference) throws -> SessionFinder {
         SessionFinder(try reference(), catalog: catalog) { Program.complain($0) }
     }

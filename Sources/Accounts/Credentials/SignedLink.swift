@@ -33,7 +33,7 @@ package struct SignedLink: Hashable, Sendable {
     package struct Target: Hashable, Sendable {
         /// Without a query.
         package let path: String
-        /// The items in front of those that a link adds, as they are written; empty: there are none.
+        /// The query's items before those that a link adds, as written; may be empty.
         package let query: String
         /// Session in the path; nil for live media.
         package let session: String?

@@ -62,7 +62,7 @@ package struct UserAccount: Hashable, Sendable {
         }
     }
 
-    /// The hash of its password; nil when it has none.
+    /// The hash of its password; nil without one.
     package var passwordHash: PasswordHash? {
         switch secret {
         case .password(let hash): hash

@@ -2,7 +2,7 @@ package import Files
 
 /// The file of accounts (`--users FILE`): readable by its owner alone. Beside it, `FILE.key` has the key for cookies and links.
 package struct UserFile: Hashable, Sendable {
-    /// The shortest password that ``add(_:password:role:sources:replacing:)`` takes, characters.
+    /// Minimum length of a password for ``add(_:password:role:sources:replacing:)``, characters.
     package static var minimumPasswordCharacters: Int { PasswordHash.minimumCharacters }
 
     /// The contents, with the version of the file.
@@ -23,7 +23,7 @@ package struct UserFile: Hashable, Sendable {
     /// - Throws: also when there is no file.
     package func accounts() throws(AccessError) -> [UserAccount] { try read().accounts }
 
-    /// Adds a person's account; makes the file where there is none. Blocks for as long as the hash takes.
+    /// Adds a person's account; creates the file if necessary. Blocks while the password is hashed.
     /// - Parameters:
     ///   - role: nil: as before, or else viewer.
     ///   - sources: nil: as before, or else all.
@@ -41,7 +41,7 @@ package struct UserFile: Hashable, Sendable {
         _ name: String, password: String, cost: PasswordHash.Cost, role: Role? = nil,
         sources: SourceScope? = nil, replacing: Bool = false
     ) throws(AccessError) {
-        // Before the hash, which takes its time.
+        // Before the hash, which is slow.
         guard UserName.isValid(name) else { throw .notAUserName(name) }
         let hash = try PasswordHash(of: password, cost: cost)
         try add(

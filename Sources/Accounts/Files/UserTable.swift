@@ -1,6 +1,6 @@
 /// The content of a file of accounts. Comments and empty lines stay where they are when accounts change.
 package struct UserTable: Hashable, Sendable {
-    /// The largest file, bytes: an account with a password takes about a hundred.
+    /// Maximum size of the file, bytes: an account with a password has about a hundred.
     package static let maximumBytes = 1 << 20
     /// Larger sites use a directory service.
     package static let maximumAccounts = 10_000

@@ -11,9 +11,9 @@ package struct BucketTable<Key: Hashable & Sendable>: Sendable {
     private var fullAt: [Key: Int64] = [:]
 
     /// - Parameters:
-    ///   - burst: how many tokens a full bucket has.
-    ///   - intervalNanoseconds: after which a token comes back.
-    ///   - capacity: how many buckets are remembered.
+    ///   - burst: tokens of a full bucket.
+    ///   - intervalNanoseconds: time in which a token returns.
+    ///   - capacity: maximum number of buckets.
     package init(burst: Int64, intervalNanoseconds: Int64, capacity: Int) {
         self.burst = burst
         self.intervalNanoseconds = intervalNanoseconds
@@ -44,7 +44,7 @@ package struct BucketTable<Key: Hashable & Sendable>: Sendable {
     private mutating func makeRoom(for key: Key, now: Int64) {
         guard fullAt[key] == nil, fullAt.count >= capacity else { return }
         fullAt = fullAt.filter { $0.value > now }
-        // Several at once, so that one costs little on average.
+        // Several at once, for a low average cost.
         let kept = capacity - max(1, capacity / 8)
         guard fullAt.count > kept else { return }
         let byTime = fullAt.sorted { $0.value < $1.value }

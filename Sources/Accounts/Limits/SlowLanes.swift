@@ -27,7 +27,7 @@ package final class SlowLanes: Sendable {
 
     /// Makes an attempt when its turn has come.
     /// - Parameter isWrong: whether a pause has to follow.
-    /// - Returns: nil: too many wait, and it was not made.
+    /// - Returns: nil: the queue is full, and it was not done.
     package func run<Result: Sendable>(
         _ name: String, from network: RemoteNetwork,
         isWrong: @escaping @Sendable (Result) -> Bool,

@@ -1,21 +1,21 @@
 /// Fair scheduling: serves the owner served least recently. An owner with much work waits for its own work, and not the
 /// others.
 package struct Turns<Owner: Hashable & Sendable>: Sendable {
-    /// Owners that are remembered. Past them, the one whose turn was longest ago is forgotten, and is like one that had none.
+    /// Maximum number of remembered owners. Past it, the one served least recently is forgotten, and counts as never served.
     private let capacity: Int
     private var last: [Owner: Int] = [:]
     private var count = 0
 
     package init(capacity: Int = 1_000) { self.capacity = capacity }
 
-    /// The next work: the oldest one of the owner whose last turn started longest ago, or who had none.
+    /// The next work: the oldest of the owner served least recently, or never.
     /// - Parameter owners: owners of all queued work, oldest first.
     /// - Returns: an index in `owners`; nil if the queue is empty.
     package func next(of owners: [Owner]) -> Int? {
         owners.indices.min { (turn(owners[$0]), $0) < (turn(owners[$1]), $1) }
     }
 
-    /// The newest work of the owner whose last turn started latest, if that was after another owner's last turn.
+    /// The newest work of the owner served most recently, if that was after another owner.
     /// - Parameter owners: owners of all queued work, oldest first.
     /// - Returns: an index in `owners`; nil if no owner had a later turn.
     package func last(of owners: [Owner], after other: Owner) -> Int? {

@@ -122,7 +122,7 @@ final class CaptureHub: Sendable {
     // MARK: Pipelines that come and go
 
     /// The formats of pipelines that begin now.
-    /// - Returns: the kinds that go on in the format that they had.
+    /// - Returns: the kinds whose format is unchanged.
     func adopt(_ formats: [TrackFormat]) -> Set<TrackKind> {
         state.withLock { state in
             var continued: Set<TrackKind> = []
@@ -132,7 +132,7 @@ final class CaptureHub: Sendable {
                     continue
                 }
                 state.formats = state.formats.filter { $0.kind != format.kind } + [format]
-                // Until the first call the sink has not heard of any.
+                // The sink gets its first formats with the first call.
                 if state.hasBegun { sink.formatChanged(format) }
             }
             return continued

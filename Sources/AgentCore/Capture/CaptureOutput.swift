@@ -51,7 +51,7 @@ final class CaptureOutput: Sendable {
     /// The time of the capture's clock, nanoseconds.
     var nowNanoseconds: Int64 { hub.clock.nowNanoseconds }
 
-    /// The thread is to come to an end. Asked in every turn of its work, and so its sign of life too.
+    /// Whether the thread has to end. Called in each iteration, so it also records progress.
     var isToStop: Bool {
         turnCount.wrappingAdd(1, ordering: .relaxed)
         return hub.isStopping || isRetired

@@ -97,7 +97,7 @@ package struct CaptureSettings: Hashable, Sendable {
     /// How many B-frames in a row.
     package var bFrames = 0
     package var profile = VideoProfile.high
-    /// The preset of libx264 and libx265: how much work they do for quality.
+    /// The preset of libx264 and libx265: encoding effort for quality.
     package var encoderPreset = "veryfast"
     /// Nil: zero latency without B-frames, none with them.
     package var tune: VideoTune?

@@ -59,7 +59,7 @@ package struct AudioReport: Hashable, Sendable {
 
 /// How a capture ended.
 package enum CaptureEnd: Hashable, Sendable {
-    /// As it should; the text says why ("end of file", "stopped").
+    /// Normally; the text has the reason ("end of file", "stopped").
     case finished(String)
     /// Ended early; one line with the reason.
     case failed(String)
@@ -75,7 +75,7 @@ package protocol CaptureSink: AnyObject, Sendable {
     func sample(_ sample: EncodedSample)
     /// Something is missing.
     func lost(_ loss: CaptureLoss)
-    /// Something happened that people may want to know at once: one line.
+    /// An event for the log: one line.
     func noted(_ line: String)
     /// How sound does.
     func heard(_ report: AudioReport)

@@ -3,7 +3,7 @@ import Encoding
 import Media
 import RTSP
 
-/// One pipeline as the settings want it: equal plans need not be exchanged for each other.
+/// One pipeline according to the settings: pipelines with equal plans are interchangeable.
 struct PipelinePlan: Hashable, Sendable {
     /// Where its samples come from.
     enum Source: Hashable, Sendable {

@@ -6,7 +6,7 @@ import Wire
 
 /// Why a change did not come about.
 enum ChangeError: Error, Hashable {
-    /// It cannot be done as asked; nothing has changed.
+    /// Refused; nothing has changed.
     case refused(String)
     /// The change failed, and the previous state could not be restored.
     case notRestored(String)
@@ -214,7 +214,7 @@ extension CaptureSession {
         return ends
     }
 
-    /// Opens pipelines again that have been taken away in vain.
+    /// Reopens pipelines that were closed for a failed change.
     private func restore(
         _ pipelines: [Running], because error: CaptureError, _ ends: [TrackKind: Int64]
     ) -> ChangeError {

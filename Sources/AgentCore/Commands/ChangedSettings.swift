@@ -61,7 +61,7 @@ extension CaptureSettings {
 }
 
 extension VideoChoice {
-    /// As `--video` has it.
+    /// The value of `--video`.
     package var argument: String {
         switch self {
         case .none: "none"
@@ -80,7 +80,7 @@ extension VideoChoice {
 }
 
 extension AudioChoice {
-    /// As `--audio` has it.
+    /// The value of `--audio`.
     package var argument: String {
         switch self {
         case .none: "none"

@@ -10,11 +10,11 @@ enum EncoderSpeed {
     private static let mostPictures: Int64 = 300
     /// The first ones come from cold caches.
     private static let unmeasuredPictures: Int64 = 5
-    /// Below it, one busy moment is too much.
+    /// Below it, a short load causes losses.
     private static let comfortable = 1.5
 
     /// Encodes the test pattern as fast as it goes.
-    /// - Returns: how many times faster than pictures come.
+    /// - Returns: the encoder's rate relative to the camera's.
     static func measure(
         _ plan: VideoEncoderSettings, clock: any CaptureClock = MonotonicClock()
     ) throws(EncodingError) -> Double {

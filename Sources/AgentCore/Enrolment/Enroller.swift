@@ -45,7 +45,7 @@ package struct Enroller: Sendable {
             case .notAdmitted: isExchanged = false
             case .failed(let text): throw EnrolmentError(description: text)
             }
-            // Also when the line is not good any more: it may have been used by this very box, whose answer was lost.
+            // Also with an expired line: this box may have used it and missed the answer.
             switch ask(with: key) {
             case .enrolled(let enrolled): return enrolled
             case .notAdmitted: break

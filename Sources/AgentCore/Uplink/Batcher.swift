@@ -37,22 +37,22 @@ struct Batch: Sendable {
 struct Batcher: Sendable {
     /// A batch of this size is complete: far below the message limit, so that one more sample fits.
     static let fullBytes = 1 << 20
-    /// So long sound waits for a picture where pictures do not wait at all: a packet of it has 21 ms, and comes later than its picture anyway.
+    /// Maximum wait of sound for a picture if pictures do not wait at all: a packet has 21 ms, and comes later than its picture anyway.
     /// A record per packet would more than double the number of records, without a visible effect.
     private static let soundNanoseconds: Int64 = 33_000_000
-    /// A picture that may wait no longer is sent at once: to wake for its end would take as long.
+    /// A picture with less time left is sent at once: a wake-up would need as long.
     private static let immediateNanoseconds: Int64 = 1_000_000
 
     private(set) var intervalNanoseconds: Int64
-    /// Whether samples wait from their capture and not from when they were encoded.
+    /// Whether the wait counts from capture, not from encoding.
     private var countsFromCapture = false
     private var samples: [TrackKind: [EncodedSample]] = [:]
     private var sizeBytes = 0
     private var count = 0
-    /// From when on the first sample of each track waits.
+    /// Start of the wait of each track's first sample.
     private var since: [TrackKind: Int64] = [:]
 
-    /// - Parameter intervalNanoseconds: how long samples wait for company; 0: not at all.
+    /// - Parameter intervalNanoseconds: maximum wait of a sample; 0: none.
     init(intervalNanoseconds: Int64) {
         self.intervalNanoseconds = intervalNanoseconds
     }

@@ -1,7 +1,7 @@
 import Media
 import Wire
 
-/// Detects when the backlog of an outage is persisted by the collector, so that the log tells the end of the outage, and not only the
+/// Detects when the backlog of an outage is persisted by the collector, so that the log has the end of the outage, not only the
 /// reconnection.
 ///
 /// More is captured while the backlog is sent. Each time the goal is reached, it is moved to the newest record, until that takes
@@ -13,7 +13,7 @@ struct CatchUp: Hashable, Sendable {
         var number: UInt64
     }
 
-    /// A shorter outage with a small backlog is not logged: a restart of the collector takes as long.
+    /// A shorter outage with a small backlog is not logged: it may be a restart of the collector.
     static let shortestOutageNanoseconds: Int64 = 2_000_000_000
     /// A larger backlog, from before an agent's start or of a fast source, is always logged.
     static let muchBytes = 1_000_000
@@ -30,7 +30,7 @@ struct CatchUp: Hashable, Sendable {
     private struct Way: Hashable, Sendable {
         var outageNanoseconds: Int64
         var beganNanoseconds: Int64
-        /// Backlog at the start, and what was captured until the goal was set.
+        /// Backlog at the start, and the samples captured until the goal was set.
         var bytes: Int
         var goal: Goal
         var goalNanoseconds: Int64

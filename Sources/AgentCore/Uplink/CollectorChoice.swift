@@ -7,7 +7,7 @@ import Wire
 /// or states that it cannot record; then it switches to the next in the order, cyclically. It never returns without such a reason. A
 /// value: calls pass the time, and jitter is derived from the source's name.
 struct CollectorChoice: Hashable, Sendable {
-    /// Nothing was heard for this long, no acknowledgement and no answer of the clock: the next collector has its turn.
+    /// Silence (no acknowledgement, no clock reply) after which the next collector is tried.
     static let silenceNanoseconds: Int64 = 3_000_000_000
     /// Sources that lose a collector together look for another one spread over this time.
     static let jitterNanoseconds: Int64 = 1_000_000_000
@@ -19,9 +19,9 @@ struct CollectorChoice: Hashable, Sendable {
     /// The endpoint that another cursor uses.
     var excluded: String?
     private var index = 0
-    /// When the present one was heard last, or had its turn.
+    /// Time of the present one's last message, or of its selection.
     private var heardNanoseconds: Int64?
-    /// When it took records last, or had its turn.
+    /// Time at which it last accepted records, or of its selection.
     private var usefulNanoseconds: Int64?
     private var patienceNanoseconds = Self.silenceNanoseconds
     private var random: UInt64
@@ -39,7 +39,7 @@ struct CollectorChoice: Hashable, Sendable {
     /// Whether there is another collector to switch to.
     var hasOthers: Bool { collectors.contains { $0 != present && $0 != excluded } }
 
-    /// Something was heard of the present collector.
+    /// The present collector has sent a message.
     mutating func heard(now: Int64) { heardNanoseconds = max(heardNanoseconds ?? now, now) }
 
     /// The present collector accepts records.

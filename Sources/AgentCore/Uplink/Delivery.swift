@@ -80,9 +80,9 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     private var retryNanoseconds = Self.firstRetryNanoseconds
     /// The gap since the agent's previous run, sent with the first samples.
     private var restart: (endNanoseconds: Int64?, text: String)?
-    /// When the spool got another identity, last.
+    /// Time of the last change of the spool's identity.
     private var renewedAt: Int64?
-    /// When the collector was asked again because it took exception to the numbers.
+    /// Time of the last repeated Hello after a refusal of the numbers.
     private var askedAgainAt: Int64?
     /// Formats that differ from those of the previous run, if its spool is continued.
     private var changedFormats: [TrackFormat] = []
@@ -106,12 +106,12 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     private var rate = CaptureRate()
     /// The warning about a missing second collector was logged.
     private var hasMissedMirror = false
-    /// The note could not be written, which was said.
+    /// The failure to write the note was logged.
     private var hasNoteFailed = false
 
     /// - Parameters:
-    ///   - disk: the spools there; nil: memory alone.
-    ///   - openDisk: opens them, where they should be there and could not be opened yet; asked again and again.
+    ///   - disk: the spools there; nil: memory only.
+    ///   - openDisk: opens them if they could not be opened yet; called repeatedly.
     ///   - epoch: the present clock.
     ///   - makeIdentity: identities for new spools.
     init(
@@ -137,7 +137,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
 
     // MARK: State
 
-    /// The number by which exchanges with the collector's clock name the present one.
+    /// The epoch number in exchanges with the collector's clock.
     var presentEpoch: UInt32 { senders[0].epochs.last?.number ?? SpoolCoding.epoch }
     var isFlowing: Bool { senders[0].link.isFlowing }
     /// Bytes that the collector has not persisted: payloads of the next records to send, and spool bytes of the others. Files that
@@ -238,7 +238,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
             + (others.isEmpty ? [] : performMirror(others, now: now))
     }
 
-    /// Why nothing is heard of the collector, where that is known.
+    /// The reason for the collector's silence, if known.
     mutating func setAbsence(_ reason: String?) { senders[0].link.setAbsence(reason) }
 
     /// Sets the audio state, which is sent with the next heartbeat.
@@ -276,7 +276,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         return perform(actions, now: now)
     }
 
-    /// A connection is ready, although nothing was said over it yet.
+    /// A connection is ready, before any message.
     mutating func heard(now: Int64) { choice.heard(now: now) }
 
     /// The session's name, as the collector reports it; empty: it has not.
@@ -486,7 +486,7 @@ extension Delivery {
             try log.disk?.checkWritable()
             try moveToDisk(now: now)
         } catch {
-            // It was said when it failed; that it still does is no news.
+            // The first failure was logged; further ones are not.
             return
         }
         guard let storage else { return }
@@ -903,7 +903,7 @@ extension Delivery {
         return takeNotices() + actions + [.reconnect(afterMilliseconds: 0)]
     }
 
-    /// Numbers a record anew.
+    /// Renumbers a record.
     private mutating func keepAgain(_ record: KeptRecord<Payload>, now: Int64) -> [Action] {
         if let samples = record.samples, let payload = record.payload {
             return keep(now: now) {

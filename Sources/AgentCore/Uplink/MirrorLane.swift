@@ -60,7 +60,7 @@ package struct MirrorStatus: Hashable, Sendable {
     package var isConnected = false
     /// Records that each collector lacks.
     package var owed: [OwedRecords] = []
-    /// How long the spool can store what is owed, at the present rate; nil if unknown.
+    /// Time for which the spool can store owed records, at the present rate; nil if unknown.
     package var lasts: Duration?
     /// Why the second collector cannot be reached; nil if unknown.
     package var trouble: String?

@@ -69,7 +69,7 @@ struct RecordLog: Sendable {
     init(disk: SpoolSet?, memoryLimitBytes: Int, formats: [TrackFormat]) {
         self.formats = formats
         self.memoryLimitBytes = memoryLimitBytes
-        // A record that is sent next is in memory twice: as a part of its file as well. Records are read by whole files: with the last
+        // A record in the window is in memory twice, because its file is there as well. Records are read by whole files: with the last
         // one, a window may have become twice as large.
         let window = Self.windowBytes(of: .memory, memoryLimitBytes)
         volumes = [.memory: Volume(SpoolSet(memoryLimitBytes: memoryLimitBytes - 2 * window))]
@@ -338,7 +338,7 @@ struct RecordLog: Sendable {
         return nil
     }
 
-    /// Deletes the oldest file whose records are all on the collector's disk. Nothing is missing by that, unless that disk is lost.
+    /// Deletes the oldest file whose records are all on the collector's disk. They are lost only with that disk.
     private mutating func forgetOldest(_ allowance: Allowance) -> Change? {
         let place = allowance.place
         let oldest = spool(place)?.oldestReleasable

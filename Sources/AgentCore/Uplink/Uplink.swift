@@ -87,7 +87,7 @@ package final class Uplink: Sendable {
     private let ended = DispatchSemaphore(value: 0)
 
     /// An uplink that is not connected yet: it connects when it knows the source's formats.
-    /// - Throws: when another agent uses the spool. One that cannot be used at all is said in the log, and does without.
+    /// - Throws: when another agent uses the spool. An unusable one is logged, and records stay in memory.
     package init(settings: UplinkSettings, logger: Logger) throws(UplinkError) {
         self.settings = settings
         self.logger = logger
@@ -190,7 +190,7 @@ package final class Uplink: Sendable {
         }
     }
 
-    /// One encoded sample. One that the protocol cannot carry becomes a loss that says so: no encoder's fault ends a
+    /// One encoded sample. One that the protocol cannot carry becomes a loss with the reason: no encoder's fault ends a
     /// recording.
     package func offer(_ sample: EncodedSample) {
         if let flaw = sample.flaw {
@@ -295,7 +295,7 @@ package final class Uplink: Sendable {
     /// A new live viewer needs a keyframe.
     func beginsToBeWatched() { capture.withLock { $0.isWatched }?() }
 
-    /// The collector asks for something.
+    /// A request of the collector.
     func follow(_ command: Command) {
         if let handler = capture.withLock({ $0.obey }) { return handler(command) }
         answer(

@@ -10,7 +10,7 @@ import Wire
 
 /// The loop of an uplink's thread: opens connections, and passes messages between them and the links.
 struct UplinkLoop: ~Copyable {
-    /// How long the thread sleeps at most: batches and heartbeats are looked at that often.
+    /// Maximum sleep of the thread: the interval for batches and heartbeats.
     private static let tickMilliseconds = 50
 
     private let uplink: Uplink
@@ -140,7 +140,7 @@ struct UplinkLoop: ~Copyable {
 }
 
 extension UplinkLoop {
-    /// Takes samples and events of the capture, and updates timers.
+    /// Processes samples and events of the capture, and updates timers.
     private mutating func takeIn(now: Int64) {
         uplink.wakeUp.drain()
         let wish = delivery.watchNanoseconds

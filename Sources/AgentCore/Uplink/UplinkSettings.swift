@@ -21,7 +21,7 @@ package struct UplinkSettings: Hashable, Sendable {
     package var otherSecurities: [String: SocketSecurity] = [:]
     /// Where samples are kept on disk until the collector has them there; nil: in memory alone.
     package var spool: SpoolSettings?
-    /// Where people on the box give commands, a Unix socket; nil: nowhere.
+    /// The Unix socket for commands on the box; nil: none.
     package var controlPath: String?
     /// Time limit for sending after a stop, or after the source's end without a collector.
     package var linger = UplinkSettings.defaultLinger
@@ -83,7 +83,7 @@ package enum BatchLength: Hashable, Sendable {
     }
 }
 
-/// Where a source's samples are kept on disk, and how many.
+/// A source's storage on disk, and its limits.
 package struct SpoolSettings: Hashable, Sendable {
     /// A directory of the source's own.
     package var path: String

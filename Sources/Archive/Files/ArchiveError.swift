@@ -102,7 +102,7 @@ package enum ArchiveError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether files do not answer: those of others may.
+    /// Whether the files of one session do not respond: those of others may.
     package var isForSilence: Bool { code == ETIMEDOUT }
 
     /// The system's message for an errno; for those of ``PlainPath``, what they say of an archive.

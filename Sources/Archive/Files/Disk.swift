@@ -1,7 +1,7 @@
 import CLinux
 import Glibc
 
-/// The system calls that change a disk's content: an archive is changed by nothing else.
+/// All system calls that change an archive.
 ///
 /// They have Linux's semantics: each returns what the system call of its name returns, −1 with `errno` on failure. No
 /// symbolic link is followed in any part of a path. Read-only calls are not included. So tests can put a simulated disk

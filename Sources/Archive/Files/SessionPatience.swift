@@ -9,18 +9,18 @@ import Threads
 ///
 /// A thread stays blocked on each such session; while it does, the session counts as unresponsive. Any thread may call.
 package final class SessionPatience: Sendable {
-    /// Some commands look at all sessions twice. A disk in standby may take longer: the next look finds its sessions.
+    /// Some commands read all sessions twice. A disk in standby may need longer: the next read finds its sessions.
     package static let usualNanoseconds: Int64 = 5_000_000_000
-    /// Threads that wait for sessions at most: with more of them it is the archive that does not answer.
+    /// Maximum number of blocked threads. Past it, the archive as a whole does not respond.
     private static let maximumSilent = 64
-    /// How often it is looked whether the work gets on.
+    /// Interval of progress checks.
     private static let looksNanoseconds: Int64 = 100_000_000
 
     private let nanoseconds: Int64
     /// Paths of sessions for which a thread waits.
     private let silent = Mutex(Set<String>())
 
-    /// - Parameter nanoseconds: how long one session is waited for.
+    /// - Parameter nanoseconds: maximum wait for one session.
     package init(nanoseconds: Int64 = SessionPatience.usualNanoseconds) {
         self.nanoseconds = nanoseconds
     }
@@ -28,12 +28,12 @@ package final class SessionPatience: Sendable {
     /// Result for a session.
     package enum Answer<Value: Sendable>: Sendable {
         case value(Value)
-        /// Nothing, in time.
+        /// No result in time.
         case silence(ArchiveError)
     }
 
-    /// Does something short with the files of each of several sessions, in their order.
-    /// - Parameter nanoseconds: how long one session is waited for; nil: as usual.
+    /// Runs short work on the files of each session, in order.
+    /// - Parameter nanoseconds: maximum wait for one session; nil: the usual one.
     /// - Throws: the first error of `body`.
     package func each<Value: Sendable>(
         _ sessions: [String], in layout: ArchiveLayout, nanoseconds: Int64? = nil,
@@ -64,7 +64,7 @@ package final class SessionPatience: Sendable {
         return answers
     }
 
-    /// Those sessions whose folders and files answer, and a line about each of the others.
+    /// The sessions whose folders and files respond, and a line about each of the others.
     package func answering(
         _ sessions: [String], in layout: ArchiveLayout
     ) throws(ArchiveError) -> (sessions: [String], problems: [String]) {
@@ -86,10 +86,10 @@ package final class SessionPatience: Sendable {
         .system(operation: "read", path: path, errno: ETIMEDOUT)
     }
 
-    /// Sessions on their way through one thread after the other.
+    /// Sessions processed by one thread at a time.
     private final class Walk<Value: Sendable>: Sendable {
         struct State {
-            /// Of the sessions so far.
+            /// Results of the sessions so far.
             var answers: [Answer<Value>] = []
             var error: ArchiveError?
             /// The current thread; earlier ones were abandoned.
@@ -123,13 +123,13 @@ package final class SessionPatience: Sendable {
                     }
                     return false
                 }
-                // It has answered after all.
+                // It has responded after all.
                 if isLeft { silent.withLock { _ = $0.remove(layout.session(session)) } }
             }
         }
     }
 
-    /// The next session that is not known to be silent; nil: the thread ends.
+    /// The next session that is not silent; nil: the thread ends.
     private func next<Value: Sendable>(
         _ walk: Walk<Value>, _ generation: Int, _ layout: ArchiveLayout
     ) -> String? {

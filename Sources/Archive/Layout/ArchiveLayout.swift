@@ -60,7 +60,7 @@ package struct ArchiveLayout: Sendable {
     package static let manifestName = "session.json"
     package static let protectionName = ".protected"
     package static let ledgerName = "ledger.jsonl"
-    /// Lines of a ledger that people have added (`tributary lost`): the collector writes the other file.
+    /// Ledger lines added by `tributary lost`: only the collector writes the ledger itself.
     package static let declaredLossesName = "lost.jsonl"
     static let checkpointName = "checkpoint"
     /// A session's metadata by users, beside its description: labels, marks, protection.
@@ -152,7 +152,7 @@ package struct ArchiveLayout: Sendable {
         try FileSystem.directoryNames(in: sessions).filter(Self.isValidName)
     }
 
-    /// A line about entries that have a session's name and are not directories; nil: there are none. A moved session
+    /// A line about entries that have a session's name and are not directories; nil without any. A moved session
     /// that was linked is one.
     package func strays() throws(ArchiveError) -> String? {
         let directories = Set(try sessionNames())

@@ -21,7 +21,7 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
         /// Stamps that could not be kept.
         case time
         /// Records that another collector acknowledged and that their agent has forgotten: they are in that collector's archive.
-        /// Neither recorded here nor missing; `collector` says whose they are.
+        /// Neither recorded here nor missing; `collector` names it.
         case held
         /// The source was recorded in another session by another collector before: `session` and `collector` say which, and
         /// `offsetNanoseconds` is this session's zero less that one's.
@@ -100,11 +100,11 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     /// lines report as durable (`after`) were on the disk of another collector, which is lost.
     package static let takenOver = "taken-over"
 
-    /// The `cause` of a gap of records that another collector held, and that people have given up: they are in none of the archives that
-    /// are left. `collector` says whose they were.
+    /// The `cause` of a gap of records that another collector held, and that were declared lost: they are in none of the archives that
+    /// are left. `collector` names it.
     package static let collectorLost = "collector-lost"
 
-    /// Whether it is about records of a collector that people have given up.
+    /// Whether it is about records of a collector that were declared lost.
     package var isDeclaredLost: Bool {
         kind == .gap && cause == Self.collectorLost && collector != nil
     }
@@ -151,7 +151,7 @@ extension LedgerEntry {
 ///
 /// A line is `{…,"check":"<16 hex digits>"}`: the first 8 bytes of the SHA-256 of everything before `,"check"`.
 package enum Ledger {
-    /// A larger ledger was not written by this program: a collector ends at 192 MiB, and leaves out what it may (`LedgerFold`).
+    /// A larger ledger was not written by this program: a collector ends at 192 MiB, and joins lines (`LedgerFold`).
     package static let maximumBytes = 256 << 20
     /// A longer line was not, either: 512 ranges of numbers or 256 clock exchanges take 24 kB.
     static let maximumLineBytes = 256 << 10
@@ -178,14 +178,14 @@ package enum Ledger {
         package var offsets: [UInt64] = []
         /// Numbers (from 1) of damaged lines: the first ``maximumDamagedLines``.
         package private(set) var damagedLines: [Int] = []
-        /// How many lines are damaged besides.
+        /// Number of further damaged lines.
         package private(set) var otherDamagedLines = 0
         /// Whether the last line is incomplete: the program crashed while writing it.
         package var hasTornTail = false
         /// Whether it has more lines, or more damaged ones, than a ledger can have: the rest was not read.
         package var isCutShort = false
 
-        /// Those that are reported to people one by one.
+        /// Maximum number of damaged lines that are reported one by one.
         private static let maximumDamagedLines = 100
         /// Limit of foreign lines; a file with more is not a ledger.
         private static let maximumOtherLines = 10_000
@@ -208,7 +208,7 @@ package enum Ledger {
                 ? texts + ["\(otherDamagedLines) more lines are damaged"] : texts
         }
 
-        /// Adds lines that people have added in a file of their own (``ArchiveLayout/declaredLossesName``).
+        /// Adds the lines in the file of declared losses (``ArchiveLayout/declaredLossesName``).
         package mutating func add(_ declared: Contents) {
             entries += declared.entries.filter(\.isDeclaredLost)
         }
@@ -228,7 +228,7 @@ package enum Ledger {
     /// Reads a ledger that comes in blocks.
     /// - Parameters:
     ///   - path: the file in errors.
-    ///   - next: the next bytes; none: there are no more.
+    ///   - next: the next bytes; empty at the end.
     package static func read(
         _ path: String, next: () throws(ArchiveError) -> [UInt8]
     ) throws(ArchiveError) -> Contents {

@@ -37,7 +37,7 @@ struct LedgerReader {
         return true
     }
 
-    /// There are no more bytes.
+    /// Ends the input.
     consuming func finish() -> Ledger.Contents {
         if contents.isCutShort { return contents }
         if isTooLong {

@@ -9,7 +9,7 @@ extension KeyedDecodingContainer {
         return values
     }
 
-    /// The same; nil where there is no list.
+    /// The same; nil without a list.
     func decodeFirstIfPresent<Value: Decodable>(
         _ limit: Int, forKey key: Key
     ) throws -> [Value]? {

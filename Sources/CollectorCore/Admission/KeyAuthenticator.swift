@@ -34,7 +34,7 @@ final class KeyAuthenticator: Sendable {
         var enrolled: [(peer: PeerID, outcome: CollectorLink.EnrolmentOutcome)] = []
     }
 
-    /// A box that requests a key of its own.
+    /// A box that requests authorisation of its own key.
     struct Enrolment: Sendable {
         var peer: PeerID
         /// The one-time key that its connection has authenticated with.

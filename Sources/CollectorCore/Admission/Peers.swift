@@ -219,7 +219,7 @@ struct Peers {
         return (sender, true)
     }
 
-    /// Closes the connections whose end is due.
+    /// Closes the connections that are past their deadline.
     mutating func cutOff(now: Int64) {
         guard !leaving.isEmpty else { return }
         for sender in leaving where sender.endsAt.map({ now >= $0 }) == true {

@@ -40,7 +40,7 @@ extension ConnectionRefusal {
         }
     }
 
-    /// The same for a message; nil: its connection was counted already, or only has to begin anew.
+    /// The same for a message; nil: its connection was already counted, or only has to reconnect.
     init?(_ cause: RefusalCause) {
         switch cause {
         case .throttled: self = .throttled
@@ -54,7 +54,7 @@ extension ConnectionRefusal {
             case .limit: self = .limit
             case .unauthorized: self = .notAllowed
             case .enrolment: self = .enrolment
-            // An agent that comes with a low term takes a higher one, and comes again.
+            // An agent with a low term raises it and returns.
             case .unknownConnection, .stopping, .term, .elsewhere: return nil
             }
         }

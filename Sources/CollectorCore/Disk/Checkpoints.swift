@@ -40,7 +40,7 @@ struct Checkpoints {
         sources = sources.filter { $0.key.session != manifest.session }
         summaries = summaries.filter { $0.key.session != manifest.session }
         for source in manifest.sources {
-            // One that stays is never read: the session does not go on.
+            // A remaining one is never read: the session has ended.
             let key = SourceKey(session: manifest.session, source: source.name)
             _ = layout.disk.unlink(layout.checkpoint(key))
         }

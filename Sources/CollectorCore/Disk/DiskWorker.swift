@@ -26,7 +26,7 @@ struct DiskWorker {
     let now: @Sendable () -> UTCTime
     /// Receiver of its events.
     private let spine: Spine?
-    /// Told of each operation that the disk has to answer.
+    /// Notified of each operation that waits for the disk.
     private let meter: DiskStatistics?
     private var pendingEvents: [RecordingEvent] = []
     var segments: [SegmentKey: OpenSegment] = [:]

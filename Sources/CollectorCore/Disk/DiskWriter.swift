@@ -53,7 +53,7 @@ final class DiskWriter: Sendable {
 
     /// - Parameters:
     ///   - layout: the archive.
-    ///   - space: how much of its disk may be written.
+    ///   - space: the writable space of its disk.
     ///   - spine: receives events about recordings.
     ///   - meter: receives the disk thread's statistics.
     ///   - notify: called on the disk thread whenever new events are available.

@@ -144,7 +144,7 @@ extension DiskWorker {
         return true
     }
 
-    /// Sessions whose end has still to be written, and that ended before another one.
+    /// Sessions whose end is still unwritten, and that ended before another one.
     private func sessionsEnded(before session: String) -> [String] {
         let ended = ends.compactMap { job -> String? in
             if case .endSession(let manifest) = job { manifest.session } else { nil }

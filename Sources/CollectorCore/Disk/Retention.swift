@@ -25,7 +25,7 @@ final class Retention: Sendable {
     private let isStopping = Atomic(false)
     private let clock = Mutex(RetentionClock())
     private let patience = SessionPatience()
-    /// Sessions that did not answer at the last survey, as they were said.
+    /// Log texts of the sessions that did not respond in the last survey.
     private let silent = Mutex<[String]>([])
 
     /// Additional settings with an object store.

@@ -88,7 +88,7 @@ struct IntakeGuard {
     ///   - readings: by descriptor.
     ///   - isOfAll: whether the readings are complete; a connection that is missing is then closed and forgotten.
     ///   - residentBytes: the process's resident memory.
-    ///   - drains: how often the receiving thread has found the socket empty so far.
+    ///   - drains: number of times that the receiving thread has found the socket empty.
     /// - Returns: the connections to close, and why.
     mutating func look(
         at readings: [Int32: Reading], isOfAll: Bool = true, residentBytes: Int, drains: Int

@@ -210,7 +210,7 @@ struct Receiver: ~Copyable {
     /// Ignores a refused peer from now on, and closes it soon.
     mutating func dismiss(_ peer: PeerID, now: Int64) { peers.dismiss(peer, now: now) }
 
-    /// Closes the connections whose end is due.
+    /// Closes the connections that are past their deadline.
     mutating func cutOff(now: Int64) {
         peers.cutOff(now: now)
         tracker.cutOff(now: now)

@@ -26,7 +26,7 @@ struct SourceRecorder: Sendable {
     private(set) var isAwaited = false
     /// The tracks it had then, one line each: its formats are known when its agent has reconnected.
     private var recordedTracks: [String] = []
-    /// Sessions of other collectors that its ledger relates to this one, and how many at most.
+    /// Sessions of other collectors that its ledger relates to this one, and their limit.
     private var related: Set<String> = []
     private static let relations = 64
     /// Whether it has a connected agent.

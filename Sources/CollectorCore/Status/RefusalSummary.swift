@@ -1,6 +1,6 @@
 import Operations
 
-/// For the log: how many connections were refused, and why. A refusal has a line of its own only while few are; this counts all.
+/// Log lines that count refused connections by reason. Single refusals are logged only while they are few.
 struct RefusalSummary: Sendable {
     /// From the first refusal to its line, and from line to line.
     static let intervalNanoseconds: Int64 = 600_000_000_000

@@ -19,7 +19,7 @@ final class ForeignConverter: CameraPictureConverter {
     /// Layout of the output.
     let layout: CameraPictureLayout
 
-    /// For pictures in the node's present format; the error says why not.
+    /// Converts pictures in the node's present format; the error has the reason if that is impossible.
     init(_ node: borrowing VideoNode, from format: v4l2_format) throws(MissingConversion) {
         let code = CameraPixelCode(rawValue: format.fmt.pix.pixelformat)
         guard let handle = dlopen(Self.library, RTLD_NOW | RTLD_LOCAL) else {

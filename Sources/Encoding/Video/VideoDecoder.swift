@@ -44,7 +44,7 @@ package struct VideoDecoder: ~Copyable {
         let shape = containerShape
         try decoder.decode(packet) { (box) throws(EncodingError) in
             var picture = try Self.picture(in: box, notBefore: lastEnd, rate: rate)
-            // The container's shape takes precedence.
+            // The container's shape is preferred.
             if let shape { picture.sampleAspectRatio = shape }
             lastEnd = picture.captureNanoseconds + picture.durationNanoseconds
             try emit(picture)

@@ -30,7 +30,7 @@ package struct RemuxJob {
         package var earlierNanoseconds: Int64
         /// Discontinuities of the input's clock, at which the output was joined.
         package var joints: [ClockJoint]
-        /// How often packets are missing in the input, a transport stream: what they were part of is copied as it is.
+        /// Number of losses in the input, a transport stream; incomplete pictures are copied as they are.
         package var losses: Int
     }
 

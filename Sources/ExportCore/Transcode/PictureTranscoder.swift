@@ -20,7 +20,7 @@ final class PictureTranscoder {
 
     /// - Parameters:
     ///   - first: the recording's first sample in the range.
-    ///   - stamp: what is painted on each picture; nil: nothing.
+    ///   - stamp: painted on each picture; nil: none.
     ///   - index: of the track in the output.
     init(
         _ first: RecordedSample, codec: PictureCodec, settings: TranscodeSettings,

@@ -2,9 +2,9 @@ import Archive
 import Encoding
 import Media
 
-/// Paints on pictures of a source what it is called and when they were captured. Owned by one thread.
+/// Paints a source's name and the capture time on its pictures. Owned by one thread.
 ///
-/// UTC, with its name: it is the same wherever the file is looked at. Decoders refer to the pictures that they have given out, so each is painted
+/// UTC, and labelled so: it does not depend on the viewer's time zone. Decoders refer to the pictures that they have given out, so each is painted
 /// on a copy.
 final class TimeStamp {
     /// Lines of a picture for each pixel of a letter's dot.

@@ -15,7 +15,7 @@ package struct TranscodeSettings: Hashable, Sendable {
     /// Nil: as recorded.
     package var size: PictureSize?
     package var isFastStart = false
-    /// Each picture shows the source's name and when it was captured (UTC), at its lower edge. Pictures are encoded anew for it.
+    /// Each picture shows the source's name and its capture time (UTC) at its lower edge. Pictures are encoded again for it.
     package var burnsTime = false
     package var closesGaps = false
 

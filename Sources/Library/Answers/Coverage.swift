@@ -58,7 +58,7 @@ extension SourceCoverage {
     /// Files of one source that follow each other are one span, although the last sample of the one and the first of the other
     /// are half a picture apart.
     private static let jointNanoseconds: Int64 = 100_000_000
-    /// Lines of one loss touch each other, but for rounding.
+    /// Lines of one loss are adjacent, except for rounding.
     private static let touchNanoseconds: Int64 = 1_000_000
     /// Nothing is missing in a pause that is shorter than a picture at 50 pictures a second: the next one came in time. 0: its end is not known.
     private static let shortestNanoseconds: Int64 = 20_000_000
@@ -109,7 +109,7 @@ extension SourceCoverage {
                     cause: gap.cause, track: gap.track?.description,
                     startNanoseconds: max(start, range.lowerBound),
                     endNanoseconds: min(end, range.upperBound), count: 1, samples: gap.samples))
-            // Where pictures are missing, nothing is to be seen, whatever is to be heard.
+            // Without pictures there is a hole, even with sound.
             if gap.track != .audio, start < end, gap.samples > 0 || !Self.isShort(end - start) {
                 holes.append(start..<end)
             }
@@ -147,7 +147,7 @@ extension SourceCoverage {
 
     private static func isShort(_ length: Int64) -> Bool { length < shortestNanoseconds }
 
-    /// Losses of one cause: one for each time without samples, although each track has lines of its own, and a stop one for its beginning
+    /// Losses of one cause: one for each time without samples, although each track has its own lines, and a stop has one for its beginning
     /// and one for its end.
     private static func losses(_ lines: [Gap]) -> [Gap] {
         joined(lines, within: Self.touchNanoseconds) { _ in 0 }.filter {
@@ -160,7 +160,7 @@ extension SourceCoverage {
         joined(losses(gaps), within: step, counting: \.count)
     }
 
-    /// - Parameter counting: how many gaps one that is joined to the one before adds.
+    /// - Parameter counting: the number of gaps that a joined one adds.
     private static func joined(
         _ gaps: [Gap], within distance: Int64, counting: (Gap) -> UInt64
     ) -> [Gap] {
@@ -198,7 +198,7 @@ extension SourceCoverage {
                             isGrowing: false))
                 }
                 start = max(start, hole.upperBound)
-                // It may go on in the next span.
+                // It may continue in the next span.
                 guard hole.upperBound <= span.endNanoseconds else { break }
                 next = next.dropFirst()
             }

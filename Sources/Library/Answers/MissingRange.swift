@@ -12,10 +12,10 @@ package struct MissingRange: Hashable, Sendable {
     package var nextStartNanoseconds: Int64?
     /// The ledger's gap; nil: none.
     package var gap: SourceCoverage.Gap?
-    /// The collector whose archive has it, if it is not missing; nil: none.
+    /// The collector whose archive has it; nil: it is missing.
     package var held: SourceCoverage.Held?
 
-    /// A recorded instant: the last before, or the first after where there is none before.
+    /// A recorded instant: the last one before, otherwise the first one after.
     package func nearest(to nanoseconds: Int64) -> Int64? {
         previousEndNanoseconds.map { min($0.clampedSubtracting(1), nanoseconds) }
             ?? nextStartNanoseconds

@@ -18,7 +18,7 @@ package struct SegmentListing: Encodable, Sendable {
 }
 
 extension SegmentListing {
-    /// A segment whose media is in an object store alone.
+    /// A segment whose media is in an object store only.
     fileprivate init(moved segment: SegmentKey, _ proof: SegmentProof, _ zero: UTCTime) {
         source = segment.source
         self.segment = segment.fileName

@@ -17,7 +17,7 @@ package struct SessionListing: Encodable, Sendable {
     package var sources: [String]
     package var segments: Int
     package var sizeBytes: UInt64
-    /// Set by people.
+    /// The labels.
     package var name: String?
     package var tags: [String]
     package var note: String?

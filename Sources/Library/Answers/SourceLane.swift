@@ -7,9 +7,9 @@ import Recordings
 struct SourceLane: Sendable {
     /// Data of one file.
     struct File: Sendable {
-        /// As it was when it was read; nil: the store does not tell, and it is read again the next time.
+        /// The entry when it was read; nil: the store reports none, and it is read again the next time.
         var entry: StoredEntry?
-        /// From when to when it has something, nanoseconds of session time; nil: nothing, or it cannot be read.
+        /// Recorded time, nanoseconds of session time; nil: none, or unreadable.
         var span: Range<Int64>?
         /// It may still grow.
         var isOpen: Bool
@@ -86,7 +86,7 @@ extension RecordingLibrary {
     }
 }
 
-/// Reads a session's sources one after the other.
+/// Reads a session's sources, one at a time.
 private struct LaneReader {
     /// From so many new files of a source on, the catalog is faster than the files.
     private static let manyFiles = 3
@@ -95,7 +95,7 @@ private struct LaneReader {
 
     let library: RecordingLibrary
     let manifest: SessionManifest
-    /// Ends of finished segments, as far as the catalog has them, nanoseconds of session time; nil: not asked yet.
+    /// Ends of finished segments in the catalog, nanoseconds of session time; nil: not queried yet.
     private var ends: [SegmentKey: Int64]?
 
     init(library: RecordingLibrary, manifest: SessionManifest) {

@@ -4,7 +4,7 @@ import Recordings
 
 extension RecordingLibrary {
     /// Checks a session's files, wherever they are, without decoding anything.
-    /// - Throws: where folders cannot be listed, or a store cannot be asked: that is no damage.
+    /// - Throws: when folders or a store cannot be listed: that is no damage.
     package func verification(of session: String) throws(ArchiveError) -> SessionReport {
         if let merged { return try merged.strict().verification(of: session) }
         guard hasBucket else { return try SessionVerifier.verify(session, in: layout) }

@@ -3,8 +3,8 @@ package import Catalog
 import Recordings
 
 extension RecordingLibrary {
-    /// Asks the catalog; nil where there is none that can be used. One that is damaged, or is no catalog, is replaced first, unless a
-    /// collector is recording or nothing may be written: then it is not used, with a complaint.
+    /// Queries the catalog; nil without a usable one. A damaged or foreign one is replaced first, unless a
+    /// collector is recording or the directory is read-only: then it is not used, and a line says so.
     package func askCatalog<Answer>(
         _ question: (any CatalogStore) throws(ArchiveError) -> Answer
     ) throws(ArchiveError) -> Answer? {
@@ -67,7 +67,7 @@ extension RecordingLibrary {
             let (catalog, summary) =
                 if let damage { try replaced(damage) } else { try updated() }
             for problem in summary.problems { complain(problem) }
-            // A session that cannot be read is not in the catalog: the files are asked then.
+            // A session that cannot be read is not in the catalog: its files are read instead.
             return summary.problems.isEmpty ? try question(catalog) : nil
         }
     }
@@ -97,7 +97,7 @@ extension RecordingLibrary {
         }
     }
 
-    /// Brings the catalog up to date, or makes it anew where damage is found by that.
+    /// Updates the catalog, or rebuilds it if that finds damage.
     private func updated() throws(ArchiveError) -> (SQLiteCatalog, CatalogIndexing.Summary) {
         do throws(ArchiveError) {
             let catalog = try SQLiteCatalog.open(layout)

@@ -42,7 +42,7 @@ extension RecordingLibrary {
     }
 
     /// Checks that a session may be removed.
-    /// - Returns: how many bytes of media that would free.
+    /// - Returns: the bytes of media that this would free.
     package func checkRemovable(_ session: String) throws -> Int64 {
         if isProtected(session) { throw LibraryError.protected(session) }
         guard try manifest(session).state == .finished else {
@@ -73,7 +73,7 @@ extension RecordingLibrary {
         }
     }
 
-    /// Changes the catalog, after the files. A catalog that is elsewhere, whose server is away, or that is damaged or none, does not
+    /// Changes the catalog, after the files. A catalog that is missing, damaged, or on an unavailable server does not
     /// prevent the change: a running collector reads the session again.
     private func tellCatalog(
         _ change: () throws(ArchiveError) -> Void

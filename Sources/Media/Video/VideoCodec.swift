@@ -3,7 +3,7 @@ package struct VideoCodec: Hashable, Sendable, CustomStringConvertible {
     /// All codecs of recordings; the first is the default of encoders.
     package static let all: [VideoCodec] = [.h264, .h265]
 
-    /// What is known of the codec.
+    /// The codec's properties.
     package let coding: any VideoCoding.Type
 
     init(_ coding: any VideoCoding.Type) {
@@ -99,7 +99,7 @@ package protocol ParameterSet: Sendable {
     var pictures: PictureProperties? { get }
 }
 
-/// Everything that depends on a video codec. The rest of the project reads it here, and knows no codec by name.
+/// All properties of a video codec. No other part of the project names a codec.
 package protocol VideoCoding: Sendable {
     /// On the wire: `h265`. Never changes.
     static var identifier: String { get }

@@ -42,11 +42,11 @@ package struct LogEntry: Sendable {
         }
     }
 
-    // MARK: For people
+    // MARK: Text
 
     /// `09:40:01.123 info   camera1: recording 1280×720 H.264 (agent=box7, address=10.0.0.7)`
     ///
-    /// The session is left out: nearly all lines of a collector are of the same one, and those for which it matters name it.
+    /// Without the session: nearly all lines of a collector are of the same one, and the others name it.
     package var text: String {
         var all = metadata
         let source = all.removeValue(forKey: "source").map { "\($0): " } ?? ""

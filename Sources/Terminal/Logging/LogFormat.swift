@@ -3,7 +3,7 @@ import Glibc
 
 /// How the lines of a log are written.
 package enum LogFormat: String, CaseIterable, ExpressibleByArgument, Sendable {
-    /// For people.
+    /// Plain text.
     case text
     /// One JSON object per line (RFC 8259), for programs that collect logs.
     case json
@@ -17,7 +17,7 @@ package enum LogFormat: String, CaseIterable, ExpressibleByArgument, Sendable {
 
     private static let option = "log-format"
 
-    /// The format that a command line asks for; nil: it does not name one.
+    /// The format on a command line; nil without one.
     static func chosen(by arguments: some Sequence<String>) -> LogFormat? {
         let option = "--\(option)"
         var chosen: LogFormat?

@@ -20,6 +20,6 @@ package struct LogOptions: ParsableArguments {
 
     package init() {}
 
-    /// Standard error, in the format that was asked for.
+    /// Standard error, in the requested format.
     package var console: Console { Console(format: format.logFormat) }
 }

@@ -29,7 +29,7 @@ package struct ArchiveTakeOver {
     package struct Outcome: Hashable, Sendable {
         package var sessions = 0
         package var segments = 0
-        /// One line for each thing that was left out; where there are very many, the last one says how many more.
+        /// One line per omission; past a limit, the last one counts the rest.
         package var problems: [String] = []
     }
 
@@ -64,7 +64,7 @@ package struct ArchiveTakeOver {
 
     private static func mark(_ layout: ArchiveLayout) -> String { "\(layout.root)/\(markName)" }
 
-    /// The store that an interrupted run began with, as its mark says: `s3://BUCKET/PREFIX`, or empty; nil: there is none.
+    /// The store in the mark of an interrupted run: `s3://BUCKET/PREFIX`, or empty; nil without a mark.
     package static func unfinished(in layout: ArchiveLayout) throws(ArchiveError) -> String? {
         guard FileSystem.exists(mark(layout)) else { return nil }
         let bytes = try FileSystem.read(mark(layout), limit: maximumMarkBytes)
@@ -114,7 +114,7 @@ package struct ArchiveTakeOver {
             var manifest = parse(bytes, description)
         else { return false }
         manifest.session = session
-        // A crash came directly after the first step: nothing will ever follow.
+        // A crash directly after the first step: the session stays empty.
         guard objects.count > 1 || !manifest.sources.isEmpty || manifest.state == .finished else {
             try place.store { (bucket) throws(ObjectStoreError) in
                 try bucket.delete(description.key)
@@ -178,7 +178,7 @@ package struct ArchiveTakeOver {
         }
     }
 
-    /// Brings the ledgers and proofs of a session's sources to the disk, one source after the other.
+    /// Fetches ledgers and proofs of a session, one source at a time.
     private mutating func fetch(
         _ session: String, _ objects: [ObjectPage.Entry]
     ) throws(UploadError) -> [String: StoredProofs.Found] {
@@ -209,7 +209,7 @@ package struct ArchiveTakeOver {
         return sources
     }
 
-    /// Brings the whole lines of a ledger to the disk, also where there are none yet; they are not durable.
+    /// Fetches the complete lines of a ledger, without synchronising them; creates the file if necessary.
     private mutating func fetchLedger(
         _ object: ObjectPage.Entry, of owner: SourceKey, _ source: inout StoredSource
     ) throws(UploadError) {
@@ -244,7 +244,7 @@ package struct ArchiveTakeOver {
         }
     }
 
-    /// Whether nothing has come of a session for too long, as the store's clock says.
+    /// Whether the last object of a session is too old, by the store's clock.
     private func isIdle(_ objects: [ObjectPage.Entry]) -> Bool {
         guard idleTimeoutNanoseconds > 0,
             let last = objects.compactMap(\.modifiedNanoseconds).max()

@@ -9,7 +9,7 @@ package struct LocalCopies {
         package var bytes: Int64 = 0
         /// Copies that stay, one line each.
         package var problems: [String] = []
-        /// Why the store was asked for nothing more; nil: it has answered.
+        /// Why no further requests were sent; nil: the store has answered.
         package var failure: String?
     }
 

@@ -9,17 +9,17 @@ package struct StoreInspection {
         /// Segments that the store has as their proofs say.
         package var provenSegments = 0
         package var provenBytes: Int64 = 0
-        /// Segments whose media is in the store alone.
+        /// Segments whose media is in the store only.
         package var movedSegments = 0
         /// Segments that are not in the store yet.
         package var waitingSegments = 0
         /// Bytes that were read back and compared.
         package var comparedBytes: Int64 = 0
-        /// Segments that the store was not asked for: it had not answered for others.
+        /// Segments that were not checked, because the store had not answered for others.
         package var uncheckedSegments = 0
         package var findings: [Finding] = []
 
-        /// Whether the store has everything that it is said to have.
+        /// Whether the store has everything that the proofs list.
         package var isIntact: Bool { !findings.contains { $0.severity == .damage } }
     }
 

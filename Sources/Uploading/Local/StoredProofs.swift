@@ -165,7 +165,7 @@ struct ProblemLines: Hashable, Sendable {
         more += other.more
     }
 
-    /// The lines; the last one says how many are left out.
+    /// The lines; the last one counts the omitted ones.
     var all: [String] { more > 0 ? lines + ["and \(more) more"] : lines }
 }
 

@@ -15,7 +15,7 @@ struct StoredRemoval {
         let proof = try place.disk { () throws(ArchiveError) in
             try SegmentProof.read(segment, in: place.layout)
         }
-        // It is still on its way, or was in another store.
+        // It is still being uploaded, or was in another store.
         guard let proof, proof.store == place.bucket.name else { throw .nothing }
         guard let stamp = FileStamp(place.layout.segment(segment)), proof.describes(stamp) else {
             return "the file has changed since it was proven"

@@ -13,9 +13,9 @@ package struct StoredSessionFetch {
         package var bytes: Int64 = 0
         /// One line for each thing that was not fetched.
         package var problems: [String] = []
-        /// Why the store was asked for nothing more; nil: it has answered.
+        /// Why no further requests were sent; nil: the store has answered.
         package var failure: String?
-        /// Segments that were not asked for then.
+        /// Segments that were not requested then.
         package var missing = 0
     }
 
@@ -25,7 +25,7 @@ package struct StoredSessionFetch {
     private let place: UploadPlace
     private let withMedia: Bool
 
-    /// - Parameter withMedia: whether media is fetched, too; without it, it stays in the store alone.
+    /// - Parameter withMedia: whether media is fetched, too; otherwise it stays in the store only.
     package init(from place: UploadPlace, withMedia: Bool = true) {
         self.place = place
         self.withMedia = withMedia
@@ -39,7 +39,7 @@ package struct StoredSessionFetch {
         .filter(ArchiveLayout.isValidName)
     }
 
-    /// Fetches a session. Where the store does not answer any more while media is fetched, that is said in the outcome.
+    /// Fetches a session. If the store stops answering while media is fetched, the outcome has the reason.
     /// - Parameter report: called before each segment.
     package func run(
         _ session: String, report: (SegmentKey) -> Void

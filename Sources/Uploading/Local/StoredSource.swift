@@ -3,13 +3,13 @@ import Media
 
 /// Which records of a source the bucket has, from its proofs and its ledger.
 struct StoredSource: Sendable {
-    /// The ledger as it was found; nil: there is none.
+    /// The ledger found in the store; nil without one.
     var ledger: StoredDocuments.Document?
     /// Records of this session that the store has, by spool.
     private var own: [SpoolID: SequenceSet] = [:]
     /// Including earlier records, according to proofs.
     private(set) var known: [SpoolID: SequenceSet] = [:]
-    /// Records that an earlier session is said to have.
+    /// Records that the ledger attributes to an earlier session.
     private var earlier: [SpoolID: SequenceSet] = [:]
     /// By spool, the records that were not expected when it started here.
     private var after: [SpoolID: UInt64] = [:]

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A limit of bytes per second. A value: it knows no clock.
+/// A limit of bytes per second. A value without a clock.
 struct RateLimit: Hashable, Sendable {
     /// Nil: no limit.
     let bytesPerSecond: Int64?
@@ -10,7 +10,7 @@ struct RateLimit: Hashable, Sendable {
     init(bytesPerSecond: Int64?) { self.bytesPerSecond = bytesPerSecond }
 
     /// Claims bytes, after those that were claimed before.
-    /// - Returns: how long to wait before they are sent, nanoseconds.
+    /// - Returns: the wait before they may be sent, nanoseconds.
     mutating func claim(_ bytes: Int, now: Int64) -> Int64 {
         guard let bytesPerSecond, bytesPerSecond > 0 else { return 0 }
         let begin = max(freeAt, now)

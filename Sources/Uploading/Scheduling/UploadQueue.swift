@@ -58,7 +58,7 @@ package struct UploadQueue: Sendable {
     package static let maximumSegments = 4_096
     /// How long a session's documents wait for more of their changes, nanoseconds.
     private static let gatherNanoseconds: Int64 = 2_000_000_000
-    /// How often a file may fail by itself before a line says so.
+    /// Failures of one file before they are logged.
     private static let quietFailures = 3
 
     private struct Entry: Sendable {
@@ -68,7 +68,7 @@ package struct UploadQueue: Sendable {
         var sizeBytes: Int64 = 0
         /// When the segment ended, nanoseconds since 1970 (UTC).
         var endedNanoseconds: Int64?
-        /// Why the same work would fail again, as it was said; nil: it would not.
+        /// The logged reason of a permanent failure; nil without one.
         var flaw: String?
 
         var isSetAside: Bool { flaw != nil }
@@ -143,7 +143,7 @@ package struct UploadQueue: Sendable {
         waiting[.documents(session: session)]?.isSetAside ?? false
     }
 
-    /// Whether the store was asked whose session it has.
+    /// Whether it was checked which archive the store's session comes from.
     func isKnown(_ session: String) -> Bool { known.contains(session) }
 
     // MARK: Adding
@@ -234,7 +234,7 @@ package struct UploadQueue: Sendable {
         return line
     }
 
-    /// There is nothing to do, or no longer: the store was not asked.
+    /// There was nothing to do, and no request.
     package mutating func dropped(_ work: UploadWork, now: Int64) {
         outage?.isTried = false
         end(work, now: now)
@@ -255,7 +255,7 @@ package struct UploadQueue: Sendable {
     }
 
     /// The store cannot be used: the work waits, and so does everything else.
-    /// - Returns: a line for the log, where it has not been said yet.
+    /// - Returns: a log line, the first time.
     package mutating func failed(
         _ work: UploadWork, _ error: ObjectStoreError, now: Int64
     ) -> String? {
@@ -273,7 +273,7 @@ package struct UploadQueue: Sendable {
 
     /// The work failed by itself: it is tried again later.
     /// - Parameter hasAnswer: whether the store has answered.
-    /// - Returns: a line for the log, where it is time to say so.
+    /// - Returns: a log line, if one is due.
     package mutating func failed(
         _ work: UploadWork, _ message: String, hasAnswer: Bool, now: Int64
     ) -> String? {

@@ -4,7 +4,7 @@ import Archive
 ///
 /// It finds changes that were missed, and those by other programs.
 struct UploadSurvey {
-    /// A segment that has to go up, or to be looked at.
+    /// A segment to be uploaded or checked.
     struct Found: Hashable, Sendable {
         var segment: SegmentKey
         var stamp: FileStamp
@@ -15,7 +15,7 @@ struct UploadSurvey {
     private(set) var sessions: [String] = []
     /// Notes of uploads that were completed: their program ended before it deleted them.
     private(set) var obsoleteNotes: [String] = []
-    /// Not everything was looked at: there is enough for now.
+    /// The survey is incomplete: enough work was found.
     private(set) var isCutShort = false
     /// One line for each thing that cannot be read.
     private(set) var problems: [String] = []

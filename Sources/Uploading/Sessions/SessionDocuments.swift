@@ -74,7 +74,7 @@ struct SessionDocuments {
             }
     }
 
-    /// Records what is in the store. Written before the upload, so that removing the session removes it from the store, too.
+    /// Lists the stored documents. Written before the upload, so that removing the session also removes them from the store.
     private func noted(
         _ identity: StoredDocuments.Identity
     ) throws(UploadError) -> StoredDocuments {
@@ -105,7 +105,7 @@ struct SessionDocuments {
         )
     }
 
-    /// Sends a document, if the store has it otherwise, or not.
+    /// Sends a document that is missing in the store, or differs.
     private func bring(
         _ name: String, _ record: inout StoredDocuments
     ) throws(UploadError) {
@@ -188,7 +188,7 @@ struct SessionDocuments {
     }
 }
 
-/// A session as the store has it.
+/// A session in the store.
 enum StoredSession {
     /// Which session the store has under a name; nil: none.
     /// - Throws: ``UploadError/setAside(_:)`` where it has something that is no session.

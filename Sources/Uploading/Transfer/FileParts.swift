@@ -21,7 +21,7 @@ struct FileParts: ~Copyable {
     }
 
     /// Reads a range.
-    /// - Parameter spare: bytes whose memory can be used again.
+    /// - Parameter spare: bytes whose memory can be reused.
     /// - Throws: also when the file ends before the range does.
     func read(
         _ range: Range<Int64>, in spare: consuming ObjectBytes? = nil

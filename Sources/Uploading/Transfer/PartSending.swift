@@ -1,7 +1,7 @@
 import Archive
 import ObjectStore
 
-/// Brings one part of a segment into the store: reads and hashes it, and sends it unless the store has it already.
+/// Uploads one part of a segment: reads and hashes it, and sends it unless the store already has it.
 struct PartSending: Sendable {
     /// A part that is in the store.
     struct Sent: Sendable {
@@ -23,7 +23,7 @@ struct PartSending: Sendable {
     /// The part that the store has at this index; nil if unknown.
     let known: UploadedPart?
 
-    /// - Parameter spare: bytes of another part, whose memory can be used again.
+    /// - Parameter spare: bytes of another part, whose memory can be reused.
     func run(in spare: consuming ObjectBytes?) throws(UploadError) -> Sent {
         let bytes = try FileParts.read(range, of: path, stamp, in: spare)
         let digest = Digest(of: bytes)

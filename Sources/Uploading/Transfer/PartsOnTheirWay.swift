@@ -2,7 +2,7 @@ import ObjectStore
 import Synchronization
 import Threads
 
-/// Parts of one segment that are on their way at the same time, each on a thread of its own.
+/// The parts of one segment in flight, each on its own thread.
 struct PartsOnTheirWay: ~Copyable {
     private final class Helper: Sendable {
         let thread = JoinableThread()

@@ -134,7 +134,7 @@ struct SegmentTransfer: Sendable {
         state = .sending(upload: upload, part: 0, condition)
     }
 
-    /// The store was asked for the parts of an earlier upload; nil: it does not know the upload.
+    /// The stored parts of an earlier upload; nil: the store does not know the upload.
     mutating func asked(_ found: [UploadedPart]?) {
         guard case .asking(let upload, let condition) = state else { return }
         guard let found else {
@@ -170,7 +170,7 @@ struct SegmentTransfer: Sendable {
 
     mutating func completed(tag: String) { state = .confirming(tag: tag) }
 
-    /// The store does not know the upload (any more). It may have become the object, with the answer lost.
+    /// The store does not know the upload. It may have been completed, with the answer lost.
     mutating func uploadIsGone() {
         upload = nil
         parts = [:]
@@ -203,8 +203,8 @@ struct SegmentTransfer: Sendable {
             ? .hashing(part: index + 1, tag: tag) : .confirming(tag: tag)
     }
 
-    /// The store was asked for the object once more.
-    /// - Returns: whether the work can go on.
+    /// The object was requested once more.
+    /// - Returns: whether to continue.
     mutating func confirmed(_ found: ObjectProperties?) -> Bool {
         guard case .confirming(let tag) = state else { return true }
         guard let found, found.sizeBytes == sizeBytes, tag == nil || tag == found.tag else {
@@ -223,7 +223,7 @@ struct SegmentTransfer: Sendable {
     }
 
     /// A part was read back.
-    /// - Returns: whether the work can go on.
+    /// - Returns: whether to continue.
     mutating func compared(_ index: Int, isEqual: Bool) -> Bool {
         guard case .readingBack(_, let tag) = state else { return true }
         guard isEqual else { return mismatched() }

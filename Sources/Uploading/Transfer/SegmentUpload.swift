@@ -250,7 +250,7 @@ final class SegmentUpload {
             proof.storedThrough = Dictionary(through, uniquingKeysWith: { first, _ in first })
         }
         let bytes = proof.encoded()
-        // Without a condition: whose session it is was asked before anything of it was sent, and a proof of an earlier revision is replaced.
+        // Without a condition: the session's owner was checked before, and a proof of an earlier revision is replaced.
         _ = try place.store { (bucket) throws(ObjectStoreError) in
             try bucket.put(
                 bytes, at: key + SegmentProof.suffix, digest: ObjectDigest(Digest(of: bytes)),

@@ -7,7 +7,7 @@ struct StoreListing {
     static let maximumObjects = 1_000_000
     /// How long a listing may take at least.
     private static let leastNanoseconds: Int64 = 60_000_000_000
-    /// Objects a second that a longer listing has to bring. A page of a thousand takes a store a fifth of a second.
+    /// Minimum objects per second of a longer listing. A store lists a page of a thousand in a fifth of a second.
     private static let slowestPerSecond: Int64 = 1_000
 
     private let place: UploadPlace

@@ -33,7 +33,7 @@ struct UploadNote: Codable, Hashable, Sendable {
             && modifiedNanoseconds == stamp.modifiedNanoseconds
     }
 
-    /// Reads a note; nil where there is none, or it is damaged: the content is then sent from its beginning.
+    /// Reads a note; nil without a valid one: the content is then sent from its beginning.
     static func read(_ path: String, store: String) throws(ArchiveError) -> UploadNote? {
         guard FileSystem.exists(path) else { return nil }
         let bytes = try FileSystem.read(path, limit: maximumBytes)

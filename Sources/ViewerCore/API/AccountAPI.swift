@@ -179,7 +179,7 @@ struct AccountAPI {
                 .tooManyRequests, "too many attempts: try again in \(seconds) s", headers: headers)
         case .busy: throw Problem(.serviceUnavailable, "too many log-ins at once: try again")
         }
-        // The hash takes as long as that of a log-in.
+        // As slow as the hash of a log-in.
         try await site.runHeavy(for: context.workOwner) { [site, logger] in
             try await site.run {
                 do throws(AccessError) {

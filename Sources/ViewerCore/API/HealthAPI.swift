@@ -3,7 +3,7 @@ import Hummingbird
 import NIOCore
 import Operations
 
-/// Whether the viewer works at all, and whether it can serve recordings: for probes, without a log-in. Nothing of an archive is named.
+/// Liveness and readiness (can it serve recordings?), for probes without a log-in. Answers name nothing of an archive.
 struct HealthAPI {
     let readiness: Readiness
     let progress: ServerProgress

@@ -41,7 +41,7 @@ struct LivePlaylistAPI {
     private func stream(_ source: String) async throws -> LiveStream {
         if let known = await streams.known(source, now: Self.now()) { return known }
         if history.knows(source) == false {
-            // Of the last seconds, the status does not tell yet.
+            // The status does not include the last seconds yet.
             let isRecorded = try await site.read { library in
                 try library.sessionBeingRecorded().map {
                     try library.sourceNames($0).contains(source)

@@ -4,7 +4,7 @@ import Hummingbird
 
 /// The page for browsers: one HTML file at each of its addresses, and its scripts, styles and icon below `/page`.
 ///
-/// The files are in the program and contain nothing of an archive: they are answered without a log-in, and ask for one.
+/// The files are in the program and contain no data of an archive, so they are served without a log-in.
 struct PageAPI {
     /// Addresses that show the page, besides those of sessions.
     private static let addresses: Set<String> = [

@@ -84,7 +84,7 @@ struct PlaylistAPI {
         }
     }
 
-    /// - Parameter redirectSeconds: how long an address of the store is valid; nil: the viewer sends all media.
+    /// - Parameter redirectSeconds: validity of the store's addresses; nil: the viewer sends all media.
     static func answer(
         _ resource: SegmentResource, of source: SourceKey, redirectSeconds: Int?,
         retimed: RetimedFiles, _ library: RecordingLibrary

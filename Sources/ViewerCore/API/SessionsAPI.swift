@@ -57,7 +57,7 @@ struct SessionsAPI {
                 }
             }
             guard !rights.mayReadEverything else { return Page(sessions, limit: limit) }
-            // A session of other people's sources alone is not there.
+            // A session without permitted sources does not exist for the account.
             var own: [SessionListing] = []
             for listing in sessions where own.count <= limit {
                 let narrowed = try library.narrowed(
@@ -199,7 +199,7 @@ extension SessionsAPI {
         }
         let pixels = try query.number("pixels", in: 1...SourceCoverage.maximumParts)
         let (rights, memory) = (context.rights, site.coverage)
-        // The files of a day's sessions are looked at.
+        // Checks the files of a day's sessions.
         let records = try await site.runHeavy(for: context.workOwner) {
             try await site.read { library in
                 try library.recorded(

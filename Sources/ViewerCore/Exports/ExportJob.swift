@@ -21,14 +21,14 @@ struct ExportWish: Hashable, Sendable {
     /// Nil: the end.
     var untilNanoseconds: Int64?
     var layout: Layout
-    /// Pictures show when they were captured, and are encoded anew for that. A grid always does.
+    /// Pictures show their capture time, and are encoded again for that. A grid always does.
     var burnsTime = false
 
     /// Whether it becomes a ZIP archive, and not an MP4.
     var isArchive: Bool { layout == .files && sources.count > 1 }
 }
 
-/// An export on its way, or done.
+/// An export, pending or done.
 struct ExportJob: Sendable {
     enum State: String, Encodable, Sendable {
         case waiting, running, done, failed, cancelled

@@ -66,7 +66,7 @@ struct ExportWork: Sendable {
         ).run()
     }
 
-    /// Several sources as separate files in one archive: each is made beside it and moved into it, one after the other.
+    /// Several sources as separate files in one archive: each is made beside it and moved into it, one at a time.
     private func archive(
         _ ranges: [ExportRange], of job: ExportJob, to path: String, _ control: WorkControl
     ) throws -> Int64 {

@@ -15,7 +15,7 @@ package struct Bandwidth: Hashable, Sendable {
 
     /// More than any network has; a damaged file may say any time.
     private static let maximumBitsPerSecond = 1e15
-    /// Most pieces whose common bit rate is computed.
+    /// Maximum number of pieces in a bit rate.
     private static let maximumPieces = 64
 
     /// `BANDWIDTH`: the peak segment bit rate.

@@ -107,7 +107,7 @@ package struct LivePlaylist: Sendable {
         return .playlist(text(skipsOldSegments: request.skipsOldSegments))
     }
 
-    /// Why a request is for something too far ahead; nil: it is not.
+    /// The error for a request that is too far ahead; nil: it is not.
     private func excess(_ request: LiveRequest) -> String? {
         guard let sequence = request.sequence else { return nil }
         let last = segments.last?.sequence ?? firstSequence

@@ -22,7 +22,7 @@ package struct LiveRequest: Hashable, Sendable {
     package init(msn: String?, part: String?, skip: String?) throws(Malformed) {
         if let msn { sequence = try Self.number(msn, "_HLS_msn") }
         if let part { self.part = Int(clamping: try Self.number(part, "_HLS_part")) }
-        // With `v2`, older date ranges may be left out too. There are none.
+        // With `v2`, older date ranges may be skipped too; a live playlist has none.
         guard skip == nil || skip == "YES" || skip == "v2" else {
             throw Malformed(description: "_HLS_skip must be YES or v2")
         }

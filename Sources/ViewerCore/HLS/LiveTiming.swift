@@ -1,4 +1,4 @@
-/// The durations by which a live playlist is made. They are constant while it lives: players stop when one of them changes.
+/// The durations of a live playlist. They are constant: players stop when one changes.
 package struct LiveTiming: Hashable, Sendable {
     /// `EXT-X-TARGETDURATION`.
     package let targetSeconds: Int64

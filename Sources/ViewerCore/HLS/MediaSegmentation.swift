@@ -175,7 +175,7 @@ private struct FileSegmentation: Sendable {
         let start = segment.startNanoseconds
         var end = segment.ownEndNanoseconds
         if let next {
-            // Sound may go on over a gap of the pictures.
+            // Sound may continue over a gap in the pictures.
             if !isJump { end = next } else if next > start { end = min(end, next) }
         }
         ready.append(
@@ -205,7 +205,7 @@ private struct PendingSegment: Sendable {
         lastEndNanoseconds = fragment.lastEndNanoseconds
     }
 
-    /// End of what is shown of its main track; nil if nothing is shown.
+    /// End of the presented part of its main track; nil if none of it is presented.
     var shownEndNanoseconds: Int64? {
         mainEndNanoseconds.flatMap { $0 > startNanoseconds ? $0 : nil }
     }

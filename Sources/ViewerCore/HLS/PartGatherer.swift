@@ -6,7 +6,7 @@ import Media
 package struct LiveUnit<Payload: Sendable>: Sendable {
     package var payload: Payload
     package var sizeBytes: Int
-    /// From when to when it is presented, nanoseconds of session time: its pictures, or its sound where it has none. The end is
+    /// Time of presentation, nanoseconds of session time: of its pictures, or of its sound without pictures. The end is
     /// where the next unit is expected.
     package var nanoseconds: Range<Int64>
     /// It begins with a keyframe; where the source has no pictures, always.

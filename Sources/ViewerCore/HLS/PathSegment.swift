@@ -1,6 +1,6 @@
 /// A name as one segment of a URI's path (RFC 3986 §3.3): everything but unreserved characters is percent-encoded.
 ///
-/// The result needs no quotation in a playlist and is the same as a line of its own and in a quoted-string. `.` and `..` cannot
+/// The result needs no quotation in a playlist: it is the same as a line and in a quoted-string. `.` and `..` cannot
 /// be expressed; they are no names of sessions, sources or files.
 func pathSegment(_ name: String) -> String {
     var text = ""

@@ -15,7 +15,7 @@ final class LinkStore: Sendable {
     static let maximumLinks = 5_000
     /// Fewer links fit if their addresses are long.
     static let maximumBytes = 4 << 20
-    /// The file is looked at once a second.
+    /// The file is checked once a second.
     private static let lookNanoseconds: Int64 = 1_000_000_000
 
     private struct Document: Codable {

@@ -14,7 +14,7 @@ final class EventLog: Sendable {
     /// Sessions whose sources are cached, which determine who may see their events.
     private static let knownSessions = 1_000
 
-    /// Whom an event is for.
+    /// The audience of an event.
     enum Audience: Hashable, Sendable {
         /// All clients; of a status, each its part.
         case everybody
@@ -158,7 +158,7 @@ final class EventLog: Sendable {
 
         /// Sources of sessions, from the events of sources.
         var sources: [String: Set<String>] = [:]
-        /// The sessions in ``sources``, in the order in which they were heard of first.
+        /// The sessions in ``sources``, in the order of their first events.
         var sessions: [String] = []
     }
 
@@ -175,7 +175,7 @@ final class EventLog: Sendable {
     /// Adds a client.
     /// - Parameter last: number of the last received event; nil: only new events. Events after it that are not kept any more become a
     ///   `lost`.
-    /// - Returns: nil if there are too many clients, or too many of this account.
+    /// - Returns: nil past the limit of clients, or of this account's.
     func listen(after last: UInt64?, for owner: Identity = .nobody) -> Listener? {
         let listener = Listener(for: owner)
         let isTaken = state.withLock { state in

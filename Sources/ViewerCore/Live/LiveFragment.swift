@@ -23,7 +23,7 @@ struct LiveFragment: Sendable {
     var beginsDecodable: Bool
 
     /// - Parameter number: of `mfhd`.
-    /// - Throws: when the samples are none that a fragment can have.
+    /// - Throws: when a fragment cannot contain these samples.
     init(_ samples: FeedSamples, media: [UInt8], number: UInt32) throws(LiveError) {
         guard media.count == samples.sizeBytes else { throw .malformed }
         var builder = FragmentBuilder()
@@ -108,6 +108,6 @@ struct LiveFormat: Hashable, Sendable {
         }
     }
 
-    /// As players want them named (RFC 6381 §3.3; ISO/IEC 14496-15 §5.4.2): `avc1.64001e,mp4a.40.2`.
+    /// Codec strings (RFC 6381 §3.3; ISO/IEC 14496-15 §5.4.2): `avc1.64001e,mp4a.40.2`.
     var codecs: String { formats.map(\.codecText).joined(separator: ",") }
 }

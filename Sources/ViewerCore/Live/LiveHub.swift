@@ -68,7 +68,7 @@ final class LiveHub: Sendable {
             sources[name] = source
         }
 
-        /// Forgets groups until all have so many bytes: the oldest first, whose sources have another one soonest.
+        /// Drops groups down to this many bytes, oldest first: their sources send another one soonest.
         mutating func forgetGroups(downTo maximumBytes: Int) {
             let oldestFirst = sources.filter { !$0.value.group.isEmpty }
                 .sorted { $0.value.groupNanoseconds < $1.value.groupNanoseconds }
@@ -123,7 +123,7 @@ final class LiveHub: Sendable {
         }
     }
 
-    /// How soon samples are wanted. A wish names its source.
+    /// The topic of a requested batch length: it names its source.
     private static func wishes(_ state: State) -> Set<[UInt8]> {
         var wishes: Set<[UInt8]> = []
         for watcher in state.watchers.values {
@@ -139,7 +139,7 @@ final class LiveHub: Sendable {
     /// How many watch.
     var watcherCount: Int { state.withLock { $0.watchers.count } }
 
-    /// Groups of pictures that watchers were too slow for, and times that samples were missing in the feed.
+    /// Groups of pictures dropped for slow watchers, and losses in the feed.
     var losses: (skippedGroups: UInt64, feedLosses: UInt64) {
         state.withLock { state in
             let own = state.watchers.values.reduce(0) { $0 + $1.skippedGroups }
@@ -159,7 +159,7 @@ final class LiveHub: Sendable {
     }
 
     /// Begins to watch; ``stop(_:)`` has to follow.
-    /// - Returns: false when there are too many, or too many of this account.
+    /// - Returns: false past the limit of watchers, or of this account's.
     func start(_ watcher: LiveWatcher) -> Bool {
         let frames = state.withLock { state -> [LiveFrame]? in
             guard Self.hasRoom(for: watcher.owner, in: state) else { return nil }
@@ -271,7 +271,7 @@ final class LiveHub: Sendable {
             for watcher in watchers { watcher.take(frame) }
             return isNew
         }
-        // Who watches everything may have a wish for it.
+        // Watchers of all sources may request a batch length for this one.
         if isNew { listener.withLock { $0.changed }() }
     }
 

@@ -137,7 +137,7 @@ actor LiveStream {
         }
     }
 
-    /// Another session has another zero: its playlist is another one, whose numbers go on.
+    /// Another session has another zero: it gets a new playlist with continued numbers.
     private func endSession() {
         append(gatherer.flush())
         gatherer = PartGatherer(timing, firstSequence: gatherer.nextSequence)

@@ -39,7 +39,7 @@ final class LiveStreamMemory: Sendable {
 
         deinit { memory.leave(number) }
 
-        /// Reports what the stream keeps now.
+        /// Reports the bytes that the stream keeps.
         /// - Parameter asked: time of its last request, monotonic, nanoseconds.
         /// - Returns: false if there is no space; the stream then counts as empty.
         func keeps(_ bytes: Int, asked: Int64) -> Bool {

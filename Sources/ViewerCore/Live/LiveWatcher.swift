@@ -45,7 +45,7 @@ final class LiveWatcher: Sendable {
         self.mayRead = mayRead
     }
 
-    /// How often a group of pictures was dropped because the client was too slow.
+    /// Groups of pictures dropped because the client was too slow.
     var skippedGroups: UInt64 { state.withLock(\.skippedGroups) }
 
     func wants(_ source: String) -> Bool { sources?.contains(source) ?? true && mayRead(source) }

@@ -37,7 +37,7 @@ final class NarrowedStatus: Sendable {
         }
     }
 
-    /// The status without other people's sources, one line; nil: it is of another version.
+    /// The status without sources outside of the rights, one line; nil: it is of another version.
     static func narrowed(_ json: String, _ rights: Rights) -> String? {
         do {
             var view = try SiteView(decoding: Array(json.utf8))

@@ -11,7 +11,7 @@ final class StatusHistory: Sendable {
     static let steps = 240
     /// As many as a status has.
     static let maximumSources = 512
-    /// Minimum interval of parsing a status, which takes a millisecond for 64 sources.
+    /// Minimum interval of parsing a status: one of 64 sources costs a millisecond.
     private static let pauseNanoseconds: Int64 = 5_000_000_000
     private static let stepNanoseconds = stepSeconds * 1_000_000_000
 
@@ -125,7 +125,7 @@ final class StatusHistory: Sendable {
         }
     }
 
-    /// Whether a source was heard of in the last hour; nil: there has been no status yet.
+    /// Whether a source was in a status of the last hour; nil without any status yet.
     func knows(_ source: String) -> Bool? {
         state.withLock { $0.firstStep == nil ? nil : $0.sources[source] != nil }
     }

@@ -5,7 +5,7 @@ import NIOCore
 import Recordings
 import Synchronization
 
-/// How many answers were given, and how many bytes of them were taken. Any thread may call.
+/// Counts answers and sent bytes. Any thread may call.
 final class AnswerCounts: Sendable {
     private struct State {
         var answers: [Int: UInt64] = [:]

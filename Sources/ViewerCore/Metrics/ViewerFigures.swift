@@ -23,7 +23,7 @@ struct ViewerFigures: Hashable, Sendable {
     var logIns: [Access.LogInResult: UInt64] = [:]
     /// The result of `/readyz`.
     var isReady = false
-    /// By part of the viewer, how long it has not come round, nanoseconds (``ServerProgress``).
+    /// Time without progress by part of the viewer, nanoseconds (``ServerProgress``).
     var progressAges: [String: Int64] = [:]
 
     func text(version: String, process: ProcessFigures?) -> String {

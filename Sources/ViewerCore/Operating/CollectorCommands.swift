@@ -33,13 +33,13 @@ final class CollectorCommands: Sendable {
     /// Nil: the archive has no directory, and no collector is known.
     private let path: String?
     private let logger: Logger
-    /// A reply takes as long as opening a camera, so it does not occupy the reading threads.
+    /// A reply may need as long as opening a camera, so reading threads do not wait for it.
     private let queue = BlockingWorkQueue(
         "commands", maximumRunning: maximumRunning, maximumWaiting: maximumWaiting)
     /// How many requests about each have not been answered.
     private let open = Mutex<[Subject: Int]>([:])
 
-    /// - Parameter archive: its directory; nil: it has none.
+    /// - Parameter archive: its directory; nil without one.
     init(archive: String?, logger: Logger) {
         path = archive.map { ArchiveLayout(root: $0).commands }
         self.logger = logger

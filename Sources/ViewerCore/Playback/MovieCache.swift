@@ -46,7 +46,7 @@ final class MovieCache: Sendable {
         var readBytes = 0
 
         /// Finds or adds a movie, and counts a response that uses it.
-        /// - Parameter made: a new movie; an existing one takes precedence.
+        /// - Parameter made: a new movie; an existing one is preferred.
         /// - Returns: nil if there is none.
         /// - Throws: 503 if too much is in use.
         mutating func begin(
@@ -133,7 +133,7 @@ final class MovieCache: Sendable {
     fileprivate func end(_ key: Key) { state.withLock { $0.end(key) } }
 }
 
-/// A movie that one answer reads: its index counts for as long as this object exists.
+/// A movie in use by one answer: its index counts while this object exists.
 final class MovieReading: VirtualFile {
     private let movie: VirtualMovie
     private let key: MovieCache.Key

@@ -4,7 +4,7 @@ import Media
 import Recordings
 import Synchronization
 
-/// Keeps small pictures: a timeline asks for the same ones again and again.
+/// Keeps small pictures: timelines request the same ones repeatedly.
 final class PictureCache: Sendable {
     /// All pictures together.
     private static let capacityBytes = 64 << 20

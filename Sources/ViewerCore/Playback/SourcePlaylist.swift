@@ -28,7 +28,7 @@ final class SourcePlaylist: Sendable {
         var formats: [TrackFormat]
     }
 
-    /// Several ask for the playlist at once, and one reads for all of them.
+    /// Concurrent requests for the playlist share one read.
     let reading = SingleFlight<Content>()
     private let kind: MediaPlaylist.Kind
     private let zero: UTCTime

@@ -13,7 +13,7 @@ import Recordings
 final class ViewerSite: Sendable {
     /// Reading threads that heavy work leaves to all other answers.
     private static let lightThreads = 2
-    /// Eight accounts that ask for as much as they can.
+    /// Eight accounts with the maximum number of requests each.
     private static let maximumWaiting = 256
     /// Of one account or address: a page plays 16 sources at once, and reads a playlist of each.
     private static let maximumWaitingOfOwner = 96

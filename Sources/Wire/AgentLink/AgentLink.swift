@@ -564,7 +564,7 @@ extension AgentLink {
         ]
     }
 
-    /// Where samples are kept, and how many bytes.
+    /// Kind of storage, and bytes in it.
     private var keptText: String {
         let bytes = byteText(cursors.reduce(0) { $0 + keptBytes(of: $1) })
         let limit = settings.memoryLimitBytes.map { " of at most \(byteText($0))" }

@@ -45,7 +45,7 @@ package struct Cursor<Payload: Sendable>: Sendable {
     private var creditUsed: UInt64 = 0
     /// Records up to this one may be at the collector: they must not change.
     private(set) var fixedUpTo: UInt64 = 0
-    /// The last record that any collector has said to have.
+    /// The last record that any collector has reported.
     private var mostReceived: UInt64 = 0
     /// The last record that was sent to another collector than the present one.
     private var sentElsewhere: UInt64 = 0

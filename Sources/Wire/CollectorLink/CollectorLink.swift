@@ -277,7 +277,7 @@ package struct CollectorLink: Sendable {
         connections.filter(\.value.hasOthers).keys.sorted()
     }
 
-    /// Number of sources of which not all received media has left memory.
+    /// Number of sources with received media still in memory.
     package var unwrittenSources: Int {
         sources.values.count { $0.outstanding != MediaAmount() }
     }
@@ -433,7 +433,7 @@ extension CollectorLink {
                         metadata: connection?.metadata ?? ["address": address])))
         }
         claims.removeValue(forKey: peer)
-        // The source goes on, here or elsewhere: it is not given up.
+        // The source continues, here or elsewhere.
         let goesOn = reason == .elsewhere || reason == .term
         actions += close(peer, goesOn ? .moved : .refused(reason))
         actions += admitUncontested(now: now, durable: durable)

@@ -57,13 +57,13 @@ package struct ControlReply: Hashable, Sendable {
 
 /// How far a drain is.
 package struct DrainProgress: Hashable, Sendable {
-    /// The collector's name; empty: it has none.
+    /// The collector's name; empty without one.
     package var collector: String
     /// Number of agents that are still to go.
     package var moving: Int
     /// Sources of agents that have no other collector.
     package var staying: [String]
-    /// Number of sources of which not everything received is on disk.
+    /// Number of sources with received records that are not on disk yet.
     package var unwritten: Int
 
     package init(collector: String, moving: Int, staying: [String], unwritten: Int) {

@@ -116,7 +116,7 @@ package struct CaptureStatus: Hashable, Sendable {
     package var audio = ""
     /// One line for each track.
     package var descriptions: [String] = []
-    /// Size of the encoded pictures; nil: there are none.
+    /// Size of the encoded pictures; nil without any.
     package var size: PictureSize?
     package var videoBitrate: UInt64 = 0
     package var crop: PictureCrop?
@@ -135,9 +135,9 @@ package struct CaptureStatus: Hashable, Sendable {
     package var held: [String: UInt64] = [:]
     /// The collector that gets the same records; nil: one is enough.
     package var second: SecondCollector?
-    /// By collector, what the box keeps because that one lacks it; empty: there is one collector.
+    /// Bytes that the box keeps for each collector that lacks them; empty with one collector.
     package var owed: [OwedRecords] = []
-    /// How long the box can keep what it captures, at the present rate; nil: unknown.
+    /// Time until the box's storage is full, at the present rate; nil: unknown.
     package var lastsSeconds: UInt64?
 
     package init() {}

@@ -17,7 +17,7 @@ import Threads
 enum LongWork {
     /// Shutdown of this process, which ends waits for a store, and all reading. Commands without signal handlers just exit.
     static let end = Shutdown()
-    /// How long a signal waits for work to end: a disk that does not answer keeps it for ever.
+    /// Maximum wait for work to end after a signal: a hung disk would block it forever.
     private static let endSeconds = 4
 
     /// Runs `body`, with its errors as one line.

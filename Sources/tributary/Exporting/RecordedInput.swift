@@ -161,7 +161,7 @@ struct ExportReport: Encodable {
         notes = summary.notes
     }
 
-    /// Prints it, as JSON or for people.
+    /// Prints it as JSON or text.
     func show(_ summary: ExportSummary, json: Bool) throws {
         if json { return try JSONOutput.print(self) }
         print("\(oneLine(file)): \(summary.text)")

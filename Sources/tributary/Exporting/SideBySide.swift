@@ -6,7 +6,7 @@ enum SideBySide {
     /// FFmpeg begins a file with its timecode track only where picture or sound follow that soon.
     private static let limitSeconds = 1.0
 
-    /// A line for people; nil when there is nothing to say.
+    /// A line of text; nil if there is nothing to report.
     static func line(_ report: SessionReport) -> String? {
         let files = report.sources.flatMap(\.files)
         func name(_ file: FileReport) -> String { Path.name(of: file.path) }

@@ -6,7 +6,7 @@ import Media
 import Recordings
 import Terminal
 
-/// `tributary mark`: instants of a session that people want to find again.
+/// `tributary mark`: bookmarked instants of a session.
 struct MarkCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "mark",

@@ -16,7 +16,7 @@ struct AgentCommand: ParsableCommand {
             """,
         subcommands: AgentCommands.all(by: CollectorRoute.self))
 
-    /// `agent stage status` as `agent status stage`, which is how the parser takes it.
+    /// `agent stage status` as `agent status stage`, the order that the parser needs.
     /// - Throws: where no command is given; the parser would only say that it had not expected a name.
     static func arranged(_ arguments: [String]) throws(UsageError) -> [String] {
         guard arguments.first == "agent" else { return arguments }

@@ -11,7 +11,7 @@ import Wire
 
 /// `tributary top`: how a running collector does, and each of its sources; or all collectors of a site.
 struct TopCommand: ParsableCommand {
-    /// What is shown.
+    /// The displayed part of the status.
     private enum Subject {
         case collector(SiteView)
         case site(SiteOverview)

@@ -98,7 +98,7 @@ struct IndexCommand: ParsableCommand {
     }
 
     /// The catalog's rows, as lines.
-    /// - Parameter expected: how many the files have. Rows of a catalog with far more are not read.
+    /// - Parameter expected: the number of rows for the files. Of a catalog with far more, rows are not read.
     private func rows(
         _ layout: ArchiveLayout, _ reference: CatalogReference, expected: Int
     ) throws -> Set<String> {

@@ -127,7 +127,7 @@ struct ReplayReport: Encodable {
         files = status.files.isEmpty ? nil : status.files
     }
 
-    /// A line for each further file, for people.
+    /// A line for each further file.
     var notes: [String] {
         (files ?? []).dropFirst().map {
             "continued in \(oneLine($0)): the format of the recording changes"

@@ -7,7 +7,7 @@ import Trust
 
 /// `tributary replay FILE.wire`: sends a collector's recorded messages again.
 enum WireReplayRun {
-    /// Slower, a collector takes the recorded heartbeats for silence.
+    /// Slower, the recorded heartbeats are too rare for a collector.
     private static let slowest = ReplaySpeed.millionths(500_000)
 
     static func run(_ path: String, _ command: ReplayCommand, console: Console, logger: Logger)

@@ -1,6 +1,6 @@
 import Media
 
-/// Clock quantities as people read them.
+/// Clock quantities as text.
 enum ClockText {
     /// Milliseconds with three decimals, or seconds for large values: `0.123 ms`, `123.456 s`.
     static func duration(_ nanoseconds: Int64) -> String {

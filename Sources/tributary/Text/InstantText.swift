@@ -1,6 +1,6 @@
 import Archive
 
-/// Instants of a session as people read them in tables.
+/// Instants of a session as text in tables.
 enum InstantText {
     /// `2026-11-20 22:40:00.000`, UTC.
     static func dateAndTime(_ sessionNanoseconds: Int64, zero: UTCTime) -> String {

@@ -2,7 +2,7 @@ import Archive
 import Media
 import Terminal
 
-/// Reports as lines for people.
+/// Reports as text.
 enum ReportText {
     /// One line about a file: its contents, and the verdict.
     static func line(_ file: FileReport) -> String {

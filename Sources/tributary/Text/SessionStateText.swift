@@ -1,6 +1,6 @@
 import Archive
 
-/// A session's state for people.
+/// A session's state as text.
 enum SessionStateText {
     /// `finished`, `recording`, `recording (no collector is running)`.
     /// - Parameter isCollectorRunning: without one, nothing is recorded, whatever the session's description says.

@@ -16,7 +16,7 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
     private static let readMilliseconds = 100
     /// A device without data for this long has stopped.
     private static let silentNanoseconds: Int64 = 2_000_000_000
-    /// A device that is gone is looked for that often.
+    /// Interval of attempts to reopen a missing device.
     private static let searchNanoseconds: Int64 = 500_000_000
 
     private enum State {
@@ -36,7 +36,7 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
     private var isDone = false
     /// Of the device, as far as it is known.
     private var skewPPM: Double?
-    /// Why the device cannot be opened again, as it was last said.
+    /// The last logged reason for which the device cannot be reopened.
     private var obstacle: DeviceError?
     private var heardNanoseconds: Int64 = 0
 

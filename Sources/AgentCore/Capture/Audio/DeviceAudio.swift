@@ -14,7 +14,7 @@ struct DeviceAudio: ~Copyable {
         var lost: (CaptureLoss) -> Void
     }
 
-    /// Something is missing from here on, until sound comes again.
+    /// Sound is missing from here on, until the next chunk.
     private struct Gap {
         var startNanoseconds: Int64
         var cause: CaptureLossCause

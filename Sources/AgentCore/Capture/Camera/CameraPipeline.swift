@@ -55,7 +55,7 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
     /// How often it was lost since it gave a picture.
     private var fruitlessOpenings = 0
     private var searchAtNanoseconds: Int64 = 0
-    /// Why the camera cannot be opened again, as it was last said.
+    /// The last logged reason for which the camera cannot be reopened.
     private var obstacle: DeviceError?
 
     /// Opens the camera and an encoder.

@@ -8,13 +8,13 @@ struct CameraTimeline {
     enum Verdict: Hashable {
         /// It is recorded as of that time.
         case recorded(atNanoseconds: Int64)
-        /// It is from before the start, or one too many for the wished rate.
+        /// It is from before the start, or exceeds the requested rate.
         case leftOut
         /// Its content is damaged.
         case damaged
     }
 
-    /// Something is missing from here on, until a picture comes again.
+    /// Pictures are missing from here on, until the next one.
     private struct Gap {
         var startNanoseconds: Int64
         var cause: CaptureLossCause
@@ -102,7 +102,7 @@ struct CameraTimeline {
         missing = 0
     }
 
-    /// The camera runs again and counts from anew, perhaps at another rate.
+    /// The camera was restarted: its count begins again, perhaps at another rate.
     mutating func restart(_ choice: CameraChoice) {
         self.choice = choice
         sequence = CameraSequence(rate: choice.rate ?? choice.recordedRate)

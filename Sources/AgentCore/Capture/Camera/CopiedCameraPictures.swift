@@ -10,7 +10,7 @@ final class CopiedCameraPictures: CameraStage {
     private var copier: VideoCopier
     /// Parameter sets in a buffer of their own, for the next picture.
     private var headers: [UInt8] = []
-    /// Since when pictures came that cannot be decoded, for want of a keyframe.
+    /// Start of pictures that cannot be decoded, because a keyframe is missing.
     private var undecodable: (count: Int, startNanoseconds: Int64)?
     private var needsKeyframe = true
     private var isKeyframeWanted = false
@@ -167,7 +167,7 @@ final class CopiedCameraPictures: CameraStage {
     }
 }
 
-/// A picture's bytes with the parameter sets that came before it; where there are none, the camera's own buffer.
+/// A picture's bytes with the parameter sets that came before it; without any, the camera's own buffer.
 // @unchecked: written before anyone else sees it, only read from then on.
 private final class WholeAccessUnit: @unchecked Sendable {
     let bytes: UnsafeRawBufferPointer

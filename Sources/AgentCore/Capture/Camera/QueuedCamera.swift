@@ -15,7 +15,7 @@ final class QueuedCamera: CameraInput {
     let summary: String
 
     private let room: WaitingRoom
-    /// Until it is started; then its thread has it.
+    /// Owned by the thread once that is started.
     private var camera: (any CameraInput)?
     private var isStarted = false
 

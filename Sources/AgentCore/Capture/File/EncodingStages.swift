@@ -69,7 +69,7 @@ struct PictureThinning {
         self.rate = rate
     }
 
-    /// Whether the picture at that time, counted from the start, is one too many: one stays for each period of the
+    /// Whether the picture at that time from the start is to be dropped: one stays for each period of the
     /// lower rate.
     mutating func isLeftOut(atNanoseconds time: Int64) -> Bool {
         let place = rate.pictures(inNanoseconds: time + Self.graceNanoseconds + 1) - 1

@@ -20,7 +20,7 @@ final class FilePipeline: CapturePipeline, @unchecked Sendable {
     private let path: String
     private var stages: [TrackKind: any PacketStage] = [:]
 
-    /// Opens the file for those of its tracks that the settings ask for.
+    /// Opens the file for the tracks in the settings.
     init(path: String, kinds: [TrackKind], settings: CaptureSettings) throws(CaptureError) {
         var source = try Self.open(
             path, kinds, loops: settings.loop,

@@ -117,7 +117,7 @@ struct FileAnswer {
         // The body is written by another task.
         let place = ReadingThreads.place
         return ResponseBody(contentLength: length) { writer in
-            // Two that take turns: while one is on its way to the client, the other is filled.
+            // Two buffers: one is filled while the other is being sent.
             var buffers = (ByteBuffer(), ByteBuffer())
             var offset = range.lowerBound
             let send = (writer as? any ExtentWriter)?.sendExtents

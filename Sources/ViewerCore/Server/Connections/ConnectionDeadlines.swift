@@ -53,7 +53,7 @@ final class ConnectionDeadlines: Sendable {
 
 /// Registration of one connection in ``ConnectionDeadlines``. Used on the connection's event loop.
 struct ConnectionPlace {
-    /// How often the deadlines are looked at.
+    /// Interval of deadline checks.
     private static let look = TimeAmount.seconds(1)
 
     private let deadlines: ConnectionDeadlines

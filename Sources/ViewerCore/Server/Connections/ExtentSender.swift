@@ -14,7 +14,7 @@ struct ExtentSender: Sendable {
     /// Sent by one call. Each that a client has taken shows that it still reads (``ConnectionDeadlines``).
     private static let callBytes: Int64 = 256 << 10
 
-    /// How often it is looked whether a file is as long as it was.
+    /// Interval of checks that a file has not become shorter.
     private static let watchInterval = Duration.milliseconds(250)
 
     private let channel: any Channel

@@ -7,7 +7,7 @@ import NIOTLS
 /// rapid-reset attacks, and closes a connection after 200 in 30 s; Hummingbird has no setting for that. Resets of open streams pass,
 /// and count.
 struct StreamResetFilter: Sendable {
-    /// Streams whose ends are remembered, and as many that are over; far more than may be open at once.
+    /// Maximum tracked streams, open and finished ones each; far more than may be open at once.
     private static let maximumStreams = 1_024
 
     private enum Side: Hashable {
@@ -19,7 +19,7 @@ struct StreamResetFilter: Sendable {
     private var isRemoving = false
     /// Streams that one side has ended.
     private var halfClosed: [UInt32: Side] = [:]
-    /// Streams that are over, in this order, whose reset has not come.
+    /// Finished streams without a reset yet, in the order of their ends.
     private var closed: [UInt32] = []
 
     /// Input from the client without the removed frames. A frame's header is buffered until it is complete.

@@ -22,7 +22,7 @@ final class Readiness: Sendable {
     private static let maximumSources = 8
     /// Of the picture: a thumbnail.
     private static let width = 160
-    /// It waits for heavy work among peers whose address is not known.
+    /// Heavy work of readiness checks queues as that of an unknown address.
     private static let owner = WorkOwner.network(RemoteNetwork(""))
 
     private enum Step: String {
@@ -121,7 +121,7 @@ final class Readiness: Sendable {
         }
     }
 
-    /// Why none of these sources has a picture; nil: one of them has, or there are none to be had.
+    /// Why none of these sources has a picture; nil: one of them has, or none can be expected.
     private func problem(ofAll sources: [SourceKey]) async throws -> Problem? {
         var latest: Problem?
         for source in sources {

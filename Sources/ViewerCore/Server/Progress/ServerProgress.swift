@@ -15,7 +15,7 @@ final class ServerProgress: Sendable {
         var name: String
         /// For labels of metrics.
         var label: String
-        /// For how long it may not come round.
+        /// Maximum time without progress.
         var patienceNanoseconds: Int64
         /// Schedules a closure on the part. Does not block.
         var ask: @Sendable (_ run: @escaping @Sendable () -> Void) -> Void
@@ -28,7 +28,7 @@ final class ServerProgress: Sendable {
     private static let usualIntervalMilliseconds = 1_000
 
     private struct State {
-        /// Since when each part has been asked, nanoseconds; nil: it has answered.
+        /// Time of each unanswered request to a part, nanoseconds; nil: it has answered.
         var asked: [Int64?]
         var isStopped = false
     }
@@ -70,7 +70,7 @@ final class ServerProgress: Sendable {
         return "\(part.name) has been blocked for \(age / 1_000_000_000) s"
     }
 
-    /// By label, how long ago the parts were asked that have not come round since, nanoseconds; of several parts, the longest.
+    /// Time without progress by label, nanoseconds: the longest of its parts.
     func agesByLabel(now: Int64 = SystemClock.monotonic.nowNanoseconds) -> [String: Int64] {
         Dictionary(zip(parts.map(\.label), ages(now: now)), uniquingKeysWith: max)
     }

@@ -1,15 +1,15 @@
 /// Schedules blocking work on a bounded number of threads. A value without a clock.
 ///
-/// Reads on a hung file system never return. So a thread that is blocked for long is replaced by another one. And each place, such as
-/// a session, has fewer threads than there are: if one place hangs, the others have threads at any time.
+/// Reads on a hung file system never return. So a thread that is blocked for long is replaced by another one, and each location, such as
+/// a session, is limited to some of the threads: if one location hangs, there are threads for the others.
 struct ReadingSchedule: Sendable {
     /// From then on, work counts as long.
     private static let longNanoseconds: Int64 = 1_000_000_000
     /// Threads in all.
     static let maximumRunning = 64
-    /// Thread limit per place, including long work. Heavy work of viewers uses two of them for some seconds.
+    /// Thread limit per location, including long work. Heavy work of viewers uses two of them for some seconds.
     private static let maximumOfPlace = 4
-    /// Maximum wait for blocked threads of a place. Work is refused after it, and so is later work.
+    /// Maximum wait for blocked threads of a location. After it, waiting and later work is refused.
     private static let patienceNanoseconds: Int64 = 5_000_000_000
 
     private struct Work: Sendable {
@@ -35,7 +35,7 @@ struct ReadingSchedule: Sendable {
     var isIdle: Bool { waiting.isEmpty && running.isEmpty }
     var hasWaiting: Bool { !waiting.isEmpty }
 
-    /// - Returns: false if work of its place is being refused.
+    /// - Returns: false while work for its location is refused.
     mutating func add(_ number: Int, place: String?, now: Int64) -> Bool {
         if let place, isStuck(place, now: now) { return false }
         waiting.append(Work(number: number, place: place, since: now))
@@ -69,7 +69,7 @@ struct ReadingSchedule: Sendable {
         return true
     }
 
-    /// Removes and returns work that has waited too long for its place.
+    /// Removes and returns work that has waited too long for its location.
     mutating func refuse(now: Int64) -> [Int] {
         let late = waiting.filter { work in
             guard let place = work.place else { return false }
@@ -84,7 +84,7 @@ struct ReadingSchedule: Sendable {
         isFull(place, of: Self.patienceNanoseconds, now: now)
     }
 
-    /// Whether all threads of a place have been blocked for this long.
+    /// Whether all threads of a location have been blocked for this long.
     private func isFull(_ place: String, of nanoseconds: Int64, now: Int64) -> Bool {
         let own = running.values.filter { $0.place == place }
         return own.count >= Self.maximumOfPlace

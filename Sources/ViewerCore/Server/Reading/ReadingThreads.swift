@@ -47,7 +47,7 @@ final class ReadingThreads: Sendable {
     /// Runs blocking work. Queued work is bounded by the number of connections, each of which waits for one item.
     ///
     /// A cancelled caller does not wait for running work, whose result is discarded.
-    /// - Throws: errors of the work; 503 if the files of its place do not respond; or `CancellationError`.
+    /// - Throws: errors of the work; 503 if the files of its location do not respond; or `CancellationError`.
     func run<Result: Sendable>(
         _ work: @escaping @Sendable () throws -> Result
     ) async throws -> Result {

@@ -47,7 +47,7 @@ struct Endpoints {
                 return try await answer(request, context)
             }
             let newest = try await Self.newest(of: site, for: context.rights)
-            // Players read a playlist again and again: the next session must not come in the middle of one.
+            // Players reload a playlist: it must not switch to the next session.
             if isPlaylist { return Self.redirect(request, to: newest) }
             var context = context
             context.latestSession = newest

@@ -11,7 +11,7 @@ struct RequestQuery {
 
     private let values: [String: String]
 
-    /// - Parameter names: those that the path knows.
+    /// - Parameter names: the path's parameters.
     /// - Throws: ``Problem`` 400.
     init(_ request: Request, _ names: Set<String>) throws(Problem) {
         guard let query = request.uri.query, !query.isEmpty else {

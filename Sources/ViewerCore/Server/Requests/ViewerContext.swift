@@ -26,7 +26,7 @@ struct ViewerContext: RequestContext {
         credentials = Credentials(remoteAddress: remoteAddress)
     }
 
-    /// With whose work the request's waits for its turn.
+    /// The owner under which the request's work is queued.
     var workOwner: WorkOwner { WorkOwner(identity, remoteAddress: remoteAddress) }
 
     /// A path component with the name of a session or a source.
