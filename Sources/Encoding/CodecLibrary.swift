@@ -4,35 +4,15 @@ import Glibc
 import Media
 import Synchronization
 
-/// Routes log messages of FFmpeg's libraries to the program's log, and keeps them off the terminal.
+/// Keeps log messages of FFmpeg's libraries off the terminal, and finds the error message of a call.
 package enum CodecLibrary {
-    package enum Severity: Hashable, Sendable {
-        case warning, error
-    }
-
-    /// Receives one line without its line end, on the library's present thread.
-    package typealias LineHandler = @Sendable (Severity, String) -> Void
-
-    /// In a structure: a function that is a ``Mutex``'s own value is wrapped once more each time it is read.
-    private struct Receiver {
-        var handle: LineHandler?
-    }
-
-    /// Process-wide, because the library's callback has no context.
-    private static let receiver = Mutex(Receiver())
-    /// The first error on each thread that collects them.
+    /// The first error on each thread that collects them. Process-wide, because the library's callback has no context.
     private static let complaints = Mutex<[UInt: String?]>([:])
 
-    /// Sends warnings and errors to `receiver` from now on; nil: discards them.
-    package static func routeMessages(to receiver: LineHandler?) {
-        Self.receiver.withLock { $0.handle = receiver }
-        keepOffTerminal()
-    }
-
-    /// Silences the libraries, except for routed messages; idempotent.
+    /// Silences the libraries; idempotent.
     package static func keepOffTerminal() {
         av_log_set_callback { context, level, format, arguments in
-            guard level <= AV_LOG_WARNING, let format, let arguments else { return }
+            guard level <= AV_LOG_ERROR, let format, let arguments else { return }
             var line = [CChar](repeating: 0, count: 512)
             var isPrefixed: Int32 = 1
             av_log_format_line2(
@@ -40,10 +20,7 @@ package enum CodecLibrary {
             let bytes = line.prefix { $0 != 0 }.map(UInt8.init(bitPattern:))
             let text = String(decoding: bytes, as: UTF8.self).split(separator: "\n").joined(
                 separator: " ")
-            guard !text.isEmpty else { return }
-            if level <= AV_LOG_ERROR { CodecLibrary.keep(text) }
-            let receiver = CodecLibrary.receiver.withLock { $0.handle }
-            receiver?(level <= AV_LOG_ERROR ? .error : .warning, text)
+            if !text.isEmpty { CodecLibrary.keep(text) }
         }
     }
 

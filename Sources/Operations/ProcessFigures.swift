@@ -11,17 +11,6 @@ package struct ProcessFigures: Hashable, Sendable {
     package var descriptors: UInt64
     package var maximumDescriptors: UInt64
 
-    package init(
-        cpuSeconds: Double, residentBytes: UInt64, startSeconds: Double, descriptors: UInt64,
-        maximumDescriptors: UInt64
-    ) {
-        self.cpuSeconds = cpuSeconds
-        self.residentBytes = residentBytes
-        self.startSeconds = startSeconds
-        self.descriptors = descriptors
-        self.maximumDescriptors = maximumDescriptors
-    }
-
     /// Adds the standard process metrics.
     package func add(to text: inout MetricText) {
         text.single("process_cpu_seconds_total", .counter, "User and system CPU time.", cpuSeconds)

@@ -26,15 +26,6 @@ package enum PostgreSQLError: Error, Hashable, CustomStringConvertible {
         }
     }
 
-    /// Whether a statement named a table or schema that does not exist.
-    package var isForMissingTable: Bool {
-        if case .refused(let state, _) = self {
-            state == "42P01" || state == "3F000"
-        } else {
-            false
-        }
-    }
-
     /// Whether the role may not do that.
     package var isForPermission: Bool {
         if case .refused(let state, _) = self { state == "42501" } else { false }

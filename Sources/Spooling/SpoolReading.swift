@@ -16,11 +16,6 @@ package struct SpoolContents: Sendable {
     package var items: [Item]
     /// The caller's data that applies before the first item; nil: unchanged.
     package var preamble: [UInt8]?
-
-    package init(items: [Item], preamble: [UInt8]?) {
-        self.items = items
-        self.preamble = preamble
-    }
 }
 
 extension SpoolSet {

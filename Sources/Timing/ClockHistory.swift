@@ -125,9 +125,6 @@ package struct ClockHistory: Sendable {
         return first...max(first, stretches[stretches.count - 1].lastNanoseconds)
     }
 
-    /// The jumps of the clock: agent's clock at the first exchange after each.
-    package var jumpsNanoseconds: [Int64] { stretches.dropFirst().map(\.sinceNanoseconds) }
-
     /// The stretch to which a moment of the agent's clock is assigned.
     ///
     /// A jump occurred at an unknown time between two exchanges; moments in between are assigned to the stretch before it.

@@ -36,23 +36,9 @@ package struct UploadSurroundings: Sendable {
     package var sleep: @Sendable (Int64) -> Void
     package var random: @Sendable () -> UInt64
     /// Whether uploads have to give way to recording now.
-    package var mustGiveWay: @Sendable () -> Bool
+    package var mustGiveWay: @Sendable () -> Bool = { false }
     /// Called before each step; ends the work there by throwing.
-    package var checkpoint: @Sendable (UploadStep) throws(UploadStop) -> Void
-
-    package init(
-        now: @escaping @Sendable () -> Int64, utc: @escaping @Sendable () -> UTCTime,
-        sleep: @escaping @Sendable (Int64) -> Void, random: @escaping @Sendable () -> UInt64,
-        mustGiveWay: @escaping @Sendable () -> Bool = { false },
-        checkpoint: @escaping @Sendable (UploadStep) throws(UploadStop) -> Void = { _ in }
-    ) {
-        self.now = now
-        self.utc = utc
-        self.sleep = sleep
-        self.random = random
-        self.mustGiveWay = mustGiveWay
-        self.checkpoint = checkpoint
-    }
+    package var checkpoint: @Sendable (UploadStep) throws(UploadStop) -> Void = { _ in }
 }
 
 /// Every step between a file on the disk and its removal there, by name. Between two steps, nothing is known that is not in the store or on

@@ -50,11 +50,6 @@ package struct AudioReport: Hashable, Sendable {
     package var levels: [AudioLevel]
     /// Deviation of the device's sample rate, ppm; nil without a device.
     package var skewPPM: Double?
-
-    package init(levels: [AudioLevel], skewPPM: Double?) {
-        self.levels = levels
-        self.skewPPM = skewPPM
-    }
 }
 
 /// How a capture ended.

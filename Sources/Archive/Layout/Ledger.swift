@@ -160,15 +160,10 @@ package enum Ledger {
 
     /// A line, including its line feed.
     package static func line(_ entry: LedgerEntry) -> [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        do {
-            let body = Array(try encoder.encode(entry).dropLast())
-            return body + tailStart + Array(checksum(Digest(of: body)).utf8) + tailEnd
-                + [UInt8(ascii: "\n")]
-        } catch {
-            preconditionFailure("a ledger entry of plain values always encodes: \(error)")
-        }
+        // Without the closing brace, which follows the checksum.
+        let body = Array(JSONDocument.bytes(of: entry, isIndented: false).dropLast(2))
+        return body + tailStart + Array(checksum(Digest(of: body)).utf8) + tailEnd
+            + [UInt8(ascii: "\n")]
     }
 
     /// The content of a ledger.

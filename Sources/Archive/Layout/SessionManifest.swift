@@ -334,13 +334,5 @@ package struct SessionManifest: Codable, Hashable, Sendable {
     }
 
     /// The manifest as the bytes of `session.json`.
-    package func encoded() -> [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        do {
-            return Array(try encoder.encode(self)) + [UInt8(ascii: "\n")]
-        } catch {
-            preconditionFailure("a manifest of plain values always encodes: \(error)")
-        }
-    }
+    package func encoded() -> [UInt8] { JSONDocument.bytes(of: self) }
 }

@@ -94,13 +94,5 @@ package struct SessionMarks: Codable, Hashable, Sendable {
     }
 
     /// The bytes of its file.
-    package func encoded() -> [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        do {
-            return Array(try encoder.encode(self)) + [UInt8(ascii: "\n")]
-        } catch {
-            preconditionFailure("marks of plain values always encode: \(error)")
-        }
-    }
+    package func encoded() -> [UInt8] { JSONDocument.bytes(of: self) }
 }

@@ -44,13 +44,5 @@ package struct SessionNotes: Codable, Hashable, Sendable {
     }
 
     /// The bytes of its file.
-    package func encoded() -> [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        do {
-            return Array(try encoder.encode(self)) + [UInt8(ascii: "\n")]
-        } catch {
-            preconditionFailure("notes of plain values always encode: \(error)")
-        }
-    }
+    package func encoded() -> [UInt8] { JSONDocument.bytes(of: self) }
 }

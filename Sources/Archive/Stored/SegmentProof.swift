@@ -133,15 +133,7 @@ package struct SegmentProof: Codable, Hashable, Sendable {
     }
 
     /// The proof as the bytes of its file.
-    package func encoded() -> [UInt8] {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
-        do {
-            return Array(try encoder.encode(self)) + [UInt8(ascii: "\n")]
-        } catch {
-            preconditionFailure("a proof of plain values always encodes: \(error)")
-        }
-    }
+    package func encoded() -> [UInt8] { JSONDocument.bytes(of: self) }
 
     /// Reads the bytes of a proof.
     /// - Parameter path: the file in errors.

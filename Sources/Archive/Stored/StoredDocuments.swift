@@ -70,14 +70,7 @@ package struct StoredDocuments: Codable, Hashable, Sendable {
 
     /// Writes it durably.
     package func write(_ path: String, on disk: any Disk) throws(ArchiveError) {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let bytes: [UInt8]
-        do {
-            bytes = Array(try encoder.encode(self)) + [UInt8(ascii: "\n")]
-        } catch {
-            preconditionFailure("a record of plain values always encodes: \(error)")
-        }
+        let bytes = JSONDocument.bytes(of: self, isIndented: false)
         try FileSystem.replace(path, with: bytes, on: disk)
     }
 }

@@ -15,18 +15,6 @@ package struct CameraIdentity: Hashable, Sendable {
     package var model: String?
     package var serial: String?
 
-    package init(
-        place: String?, bus: String, index: Int, card: String, model: String? = nil,
-        serial: String? = nil
-    ) {
-        self.place = place
-        self.bus = bus
-        self.index = index
-        self.card = card
-        self.model = model
-        self.serial = serial
-    }
-
     /// Whether the models are the same, as far as known.
     private func isAlike(_ other: CameraIdentity) -> Bool {
         card == other.card && model == other.model

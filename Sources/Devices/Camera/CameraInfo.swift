@@ -7,22 +7,10 @@ package struct CameraInfo: Hashable, Sendable {
     package var identity: CameraIdentity
     package var driver: String
     /// The names of its links in /dev/v4l/by-id and /dev/v4l/by-path.
-    package var byID: [String]
-    package var byPath: [String]
+    package var byID: [String] = []
+    package var byPath: [String] = []
     /// Why it could not be queried or cannot be used, in one line.
     package var obstacle: String?
-
-    package init(
-        node: String, identity: CameraIdentity, driver: String, byID: [String] = [],
-        byPath: [String] = [], obstacle: String? = nil
-    ) {
-        self.node = node
-        self.identity = identity
-        self.driver = driver
-        self.byID = byID
-        self.byPath = byPath
-        self.obstacle = obstacle
-    }
 
     /// A name that is stable across reboots.
     package var stableName: String {

@@ -62,9 +62,6 @@ extension CodedTrack {
     /// The codec, if recordings can have it.
     package var audioCodec: AudioCodec? { AudioCodec(libraryName: codec) }
 
-    /// Whether recordings can have its codec.
-    package var isRecordable: Bool { videoCodec != nil || audioCodec != nil }
-
     /// A recording's track, as its container would describe it.
     package init(_ format: TrackFormat) throws(BitstreamError) {
         switch format {

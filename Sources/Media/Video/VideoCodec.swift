@@ -174,11 +174,6 @@ package struct DecoderConfiguration: Hashable, Sendable {
     /// NAL units, header included, without start code or length.
     package var parameterSets: [[UInt8]]
 
-    package init(lengthSize: Int, parameterSets: [[UInt8]]) {
-        self.lengthSize = lengthSize
-        self.parameterSets = parameterSets
-    }
-
     /// Whether it has all kinds of sets that decoding needs.
     package func isComplete(_ codec: VideoCodec) -> Bool {
         let kinds = parameterSets.map(codec.kind(of:))

@@ -47,14 +47,7 @@ struct UploadNote: Codable, Hashable, Sendable {
 
     /// Makes it durable.
     func write(_ path: String, on disk: any Disk) throws(ArchiveError) {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        let bytes: [UInt8]
-        do {
-            bytes = Array(try encoder.encode(self)) + [UInt8(ascii: "\n")]
-        } catch {
-            preconditionFailure("a note of plain values always encodes: \(error)")
-        }
+        let bytes = JSONDocument.bytes(of: self, isIndented: false)
         try FileSystem.replace(path, with: bytes, on: disk)
     }
 }

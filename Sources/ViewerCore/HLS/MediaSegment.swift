@@ -13,16 +13,5 @@ package struct MediaSegment: Hashable, Sendable {
     /// In its file, time jumps between the segment before and this one.
     package var followsGap: Bool
 
-    package init(
-        file: Int, range: Range<Int64>, startNanoseconds: Int64, durationNanoseconds: Int64,
-        followsGap: Bool
-    ) {
-        self.file = file
-        self.range = range
-        self.startNanoseconds = startNanoseconds
-        self.durationNanoseconds = durationNanoseconds
-        self.followsGap = followsGap
-    }
-
     package var endNanoseconds: Int64 { startNanoseconds.clampedAdding(durationNanoseconds) }
 }

@@ -46,9 +46,6 @@ final class LinkStore: Sendable {
         self.report = report
     }
 
-    /// Whether links are stored.
-    var keepsLinks: Bool { directory != nil }
-
     private var path: String? { directory.map { "\($0)/\(Self.fileName)" } }
 
     /// Links of an account that still open something, the newest first.

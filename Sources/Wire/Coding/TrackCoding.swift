@@ -46,7 +46,20 @@ extension TrackFormat {
     }
 }
 
-/// The fields that both messages of video formats have.
+/// A message of a video format.
+private protocol PictureMessage {
+    var width: UInt32 { get set }
+    var height: UInt32 { get set }
+    var rotation: UInt32 { get set }
+    var mirrored: Bool { get set }
+    var pixelWidth: UInt32 { get set }
+    var pixelHeight: UInt32 { get set }
+}
+
+extension Tributary_V1_H264: PictureMessage {}
+extension Tributary_V1_Video: PictureMessage {}
+
+/// The fields that all messages of video formats have.
 private struct PictureFields {
     var width: UInt32
     var height: UInt32
@@ -64,7 +77,7 @@ private struct PictureFields {
         pixelHeight = UInt32(format.sampleAspectRatio?.vertical ?? 0)
     }
 
-    init(_ message: Tributary_V1_H264) {
+    init(_ message: some PictureMessage) {
         width = message.width
         height = message.height
         rotation = message.rotation
@@ -73,13 +86,13 @@ private struct PictureFields {
         pixelHeight = message.pixelHeight
     }
 
-    init(_ message: Tributary_V1_Video) {
-        width = message.width
-        height = message.height
-        rotation = message.rotation
-        isMirrored = message.mirrored
-        pixelWidth = message.pixelWidth
-        pixelHeight = message.pixelHeight
+    func set(in message: inout some PictureMessage) {
+        message.width = width
+        message.height = height
+        message.rotation = rotation
+        message.mirrored = isMirrored
+        message.pixelWidth = pixelWidth
+        message.pixelHeight = pixelHeight
     }
 
     /// - Parameter name: of the message, for errors.
@@ -131,13 +144,7 @@ extension VideoFormat {
         var message = Tributary_V1_H264()
         message.sequenceParameterSets = sets(.sequence).map { Data($0) }
         message.pictureParameterSets = sets(.picture).map { Data($0) }
-        let fields = PictureFields(self)
-        message.width = fields.width
-        message.height = fields.height
-        message.rotation = fields.rotation
-        message.mirrored = fields.isMirrored
-        message.pixelWidth = fields.pixelWidth
-        message.pixelHeight = fields.pixelHeight
+        PictureFields(self).set(in: &message)
         return message
     }
 
@@ -145,13 +152,7 @@ extension VideoFormat {
         var message = Tributary_V1_Video()
         message.codec = codec.identifier
         message.parameterSets = parameterSets.map { Data($0) }
-        let fields = PictureFields(self)
-        message.width = fields.width
-        message.height = fields.height
-        message.rotation = fields.rotation
-        message.mirrored = fields.isMirrored
-        message.pixelWidth = fields.pixelWidth
-        message.pixelHeight = fields.pixelHeight
+        PictureFields(self).set(in: &message)
         return message
     }
 

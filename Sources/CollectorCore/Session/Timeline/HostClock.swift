@@ -8,17 +8,12 @@ import Timing
 struct HostClock: Hashable, Sendable {
     /// Boot and time namespace: two readings of `CLOCK_MONOTONIC` are comparable only if both are the same. Empty where the
     /// system does not report them.
-    var boot: String
+    var boot: String = ""
     /// Maximum error of the wall clock (adjtimex(2), `maxerror`), nanoseconds.
-    var wallErrorNanoseconds: Int64
+    var wallErrorNanoseconds: Int64 = unknownErrorNanoseconds
 
     /// The kernel's value for a clock that is not synchronised.
     static let unknownErrorNanoseconds: Int64 = 16_000_000_000
-
-    init(boot: String = "", wallErrorNanoseconds: Int64 = unknownErrorNanoseconds) {
-        self.boot = boot
-        self.wallErrorNanoseconds = wallErrorNanoseconds
-    }
 
     /// Reads the system's clocks.
     static func current() -> HostClock {
