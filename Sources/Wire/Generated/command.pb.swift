@@ -8,8 +8,8 @@
 // For information on using the generated types, please see the documentation:
 //   https://github.com/apple/swift-protobuf/
 
-/// What a running agent is asked to do, and what it answers. Commands reach it from its collector (Envelope.command) and from
-/// people on its box (ControlRequest.agent_command). Normative text: ../../README.md, "Commands".
+/// Commands to a running agent, and its reports. Commands come from its collector (Envelope.command) and from
+/// programs on its box (ControlRequest.agent_command). Normative text: ../../README.md, "Commands".
 
 import SwiftProtobuf
 
@@ -23,19 +23,19 @@ fileprivate nonisolated struct _GeneratedWithProtocGenSwiftVersion: SwiftProtobu
   typealias Version = _2
 }
 
-/// One command to one source. An agent that does not know which one it is says so (FAILURE_UNKNOWN_COMMAND).
+/// One command to one source. An agent refuses an unknown one (FAILURE_UNKNOWN_COMMAND).
 nonisolated struct Tributary_V1_Command: @unchecked Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// Chosen by who asks, another one for every command of a connection; the Report has the same.
+  /// Chosen by the sender, different for every command of a connection; the Report has the same.
   var id: UInt64 {
     get {_storage._id}
     set {_uniqueStorage()._id = newValue}
   }
 
-  /// The source's place in Hello.
+  /// The source's index in Hello.
   var source: UInt32 {
     get {_storage._source}
     set {_uniqueStorage()._source = newValue}
@@ -122,7 +122,7 @@ nonisolated struct Tributary_V1_Report: Sendable {
     set {report = .failure(newValue)}
   }
 
-  /// To AskStatus, and to Change: what is in force behind it.
+  /// The answer to AskStatus, and to Change: the state after it.
   var status: Tributary_V1_CaptureStatus {
     get {
       if case .status(let v)? = report {return v}
@@ -160,7 +160,7 @@ nonisolated struct Tributary_V1_Report: Sendable {
 
   nonisolated enum OneOf_Report: Equatable, Sendable {
     case failure(Tributary_V1_CommandFailure)
-    /// To AskStatus, and to Change: what is in force behind it.
+    /// The answer to AskStatus, and to Change: the state after it.
     case status(Tributary_V1_CaptureStatus)
     case controls(Tributary_V1_DeviceControls)
     case keyframe(Tributary_V1_KeyframeRequested)
@@ -214,13 +214,13 @@ nonisolated struct Tributary_V1_TakeSnapshot: Sendable {
   init() {}
 }
 
-/// Everything in here happens, or nothing does. What is absent stays as it is.
+/// Executed completely or not at all. Absent fields are unchanged.
 nonisolated struct Tributary_V1_Change: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// False: nothing is captured until it is true again; the source goes on.
+  /// False: the capture is stopped until it is true again; the source continues.
   var capture: Bool {
     get {_capture ?? false}
     set {_capture = newValue}
@@ -230,7 +230,7 @@ nonisolated struct Tributary_V1_Change: Sendable {
   /// Clears the value of `capture`. Subsequent reads from it will return its default value.
   mutating func clearCapture() {self._capture = nil}
 
-  /// Sources, in the words of the agent's --video and --audio.
+  /// Sources, as values of the agent's --video and --audio.
   var video: String {
     get {_video ?? String()}
     set {_video = newValue}
@@ -427,7 +427,7 @@ nonisolated struct Tributary_V1_CaptureStatus: @unchecked Sendable {
     set {_uniqueStorage()._capturing = newValue}
   }
 
-  /// As --video and --audio have them.
+  /// The values of --video and --audio.
   var video: String {
     get {_storage._video}
     set {_uniqueStorage()._video = newValue}
@@ -438,13 +438,13 @@ nonisolated struct Tributary_V1_CaptureStatus: @unchecked Sendable {
     set {_uniqueStorage()._audio = newValue}
   }
 
-  /// One for each track: what was picked, for people.
+  /// One line per track: the selected input and encoder.
   var descriptions: [String] {
     get {_storage._descriptions}
     set {_uniqueStorage()._descriptions = newValue}
   }
 
-  /// Of the encoded pictures; zero: there are none.
+  /// Of the encoded pictures; zero without any.
   var size: Tributary_V1_Size {
     get {_storage._size ?? Tributary_V1_Size()}
     set {_uniqueStorage()._size = newValue}
@@ -454,7 +454,7 @@ nonisolated struct Tributary_V1_CaptureStatus: @unchecked Sendable {
   /// Clears the value of `size`. Subsequent reads from it will return its default value.
   mutating func clearSize() {_uniqueStorage()._size = nil}
 
-  /// As it was asked for; zero: pictures are copied as they come.
+  /// The requested rate; zero: pictures are copied.
   var videoBitrate: UInt64 {
     get {_storage._videoBitrate}
     set {_uniqueStorage()._videoBitrate = newValue}
@@ -511,25 +511,25 @@ nonisolated struct Tributary_V1_CaptureStatus: @unchecked Sendable {
     set {_uniqueStorage()._software = newValue}
   }
 
-  /// The endpoint of the collector that the source is sent to.
+  /// The endpoint of the source's collector.
   var collector: String {
     get {_storage._collector}
     set {_uniqueStorage()._collector = newValue}
   }
 
-  /// Which collector it was sent to before, and why not any more; empty: none since the start.
+  /// The previous collector, and the reason of the move; empty: none since the start.
   var moved: String {
     get {_storage._moved}
     set {_uniqueStorage()._moved = newValue}
   }
 
-  /// Records that are not on the box any more, by the collectors that have acknowledged them; not the present one's.
+  /// Records that the box has forgotten, by the collectors that have acknowledged them, without the present one.
   var held: [Tributary_V1_CaptureStatus.HeldCount] {
     get {_storage._held}
     set {_uniqueStorage()._held = newValue}
   }
 
-  /// The collector that gets the same records; absent: one is enough. Since minor 11.
+  /// The second collector of the same records; absent without one. Since minor 11.
   var second: Tributary_V1_CaptureStatus.SecondCollector {
     get {_storage._second ?? Tributary_V1_CaptureStatus.SecondCollector()}
     set {_uniqueStorage()._second = newValue}
@@ -539,13 +539,13 @@ nonisolated struct Tributary_V1_CaptureStatus: @unchecked Sendable {
   /// Clears the value of `second`. Subsequent reads from it will return its default value.
   mutating func clearSecond() {_uniqueStorage()._second = nil}
 
-  /// By collector: what the box keeps because that one lacks it; of agents with several. Since minor 11.
+  /// Data that the box keeps for each collector that lacks it, of agents with several. Since minor 11.
   var owed: [Tributary_V1_CaptureStatus.OwedCount] {
     get {_storage._owed}
     set {_uniqueStorage()._owed = newValue}
   }
 
-  /// How long the box can keep what it captures, at the present rate; absent: unknown. Since minor 11.
+  /// Time until the box's storage is full, at the present rate; absent: unknown. Since minor 11.
   var lastsSeconds: UInt64 {
     get {_storage._lastsSeconds ?? 0}
     set {_uniqueStorage()._lastsSeconds = newValue}
@@ -629,7 +629,7 @@ nonisolated struct Tributary_V1_DeviceControl: Sendable {
 
   var name: String = String()
 
-  /// As the driver calls it.
+  /// The driver's name of it.
   var label: String = String()
 
   var kind: Tributary_V1_DeviceControl.Kind = .unspecified
@@ -646,7 +646,7 @@ nonisolated struct Tributary_V1_DeviceControl: Sendable {
 
   var choices: [Tributary_V1_DeviceControl.Choice] = []
 
-  /// Another control has taken over, such as automatic exposure.
+  /// Overridden by another control, such as automatic exposure.
   var inactive: Bool = false
 
   var readOnly: Bool = false
@@ -664,7 +664,7 @@ nonisolated struct Tributary_V1_DeviceControl: Sendable {
     /// One of the choices.
     case menu // = 3
 
-    /// Does something when it is set to anything.
+    /// Acts when it is set to any value.
     case button // = 4
     case UNRECOGNIZED(Int)
 
@@ -729,7 +729,7 @@ nonisolated struct Tributary_V1_CommandFailure: Sendable {
 
   var reason: Tributary_V1_CommandFailure.Reason = .failureReasonUnspecified
 
-  /// One line for people.
+  /// One line of text.
   var text: String = String()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -738,16 +738,16 @@ nonisolated struct Tributary_V1_CommandFailure: Sendable {
     typealias RawValue = Int
     case failureReasonUnspecified // = 0
 
-    /// The command breaks the text, or is past a limit.
+    /// The command violates the protocol or a limit.
     case failureMalformedCommand // = 1
 
     /// The agent does not know this command.
     case failureUnknownCommand // = 2
 
-    /// It cannot be done as asked; nothing has changed.
+    /// Refused; nothing has changed.
     case failureRefused // = 3
 
-    /// Too much has been asked that is not answered yet.
+    /// Too many commands are unanswered.
     case failureBusy // = 4
 
     /// No agent sends this source now, or the connection was lost before the answer.
@@ -756,7 +756,7 @@ nonisolated struct Tributary_V1_CommandFailure: Sendable {
     /// No answer came in time.
     case failureNoAnswer // = 6
 
-    /// It failed midway, and what was before could not be brought back; the line says what is in force.
+    /// It failed midway, and the previous state could not be restored; the line has the present state.
     case failureNotRestored // = 7
     case UNRECOGNIZED(Int)
 

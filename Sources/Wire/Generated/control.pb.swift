@@ -8,8 +8,8 @@
 // For information on using the generated types, please see the documentation:
 //   https://github.com/apple/swift-protobuf/
 
-/// What a person at the server asks of a running collector, over the socket in its archive, and a person on a camera box of the
-/// agent there. Normative text: ../../README.md, "Control".
+/// Requests of programs on the server to a running collector, over the socket in its archive, and of programs on a camera box to
+/// its agent. Normative text: ../../README.md, "Control".
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -28,7 +28,7 @@ fileprivate nonisolated struct _GeneratedWithProtocGenSwiftVersion: SwiftProtobu
   typealias Version = _2
 }
 
-/// One question. A collector that does not know which one it is says so (`FAILURE_UNKNOWN_REQUEST`).
+/// One request. A collector refuses an unknown one (`FAILURE_UNKNOWN_REQUEST`).
 nonisolated struct Tributary_V1_ControlRequest: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -37,10 +37,10 @@ nonisolated struct Tributary_V1_ControlRequest: Sendable {
   /// 0x54524943, "TRIC".
   var magic: UInt32 = 0
 
-  /// The major version of this file's messages, 1. A collector refuses one that it does not know.
+  /// The major version of this file's messages, 1. A collector refuses other ones.
   var major: UInt32 = 0
 
-  /// Chosen by who asks; the reply has the same.
+  /// Chosen by the sender; the reply has the same.
   var id: UInt64 = 0
 
   var request: Tributary_V1_ControlRequest.OneOf_Request? = nil
@@ -186,7 +186,7 @@ nonisolated struct Tributary_V1_ControlReply: Sendable {
   init() {}
 }
 
-/// What is the status of the collector and of its sources?
+/// Requests the status of the collector and of its sources.
 nonisolated struct Tributary_V1_ReadStatus: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -224,7 +224,7 @@ nonisolated struct Tributary_V1_SessionChanged: Sendable {
   init() {}
 }
 
-/// Changes what people say of a session, or removes it. What is absent stays as it is.
+/// Changes the labels of a session, or removes it. Absent fields are unchanged.
 nonisolated struct Tributary_V1_ChangeSession: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -233,7 +233,7 @@ nonisolated struct Tributary_V1_ChangeSession: Sendable {
   /// Its name.
   var session: String = String()
 
-  /// What people call it: one line of at most 4,096 bytes; empty: nothing any more.
+  /// The session's title: one line of at most 4,096 bytes; empty: removed.
   var name: String {
     get {_name ?? String()}
     set {_name = newValue}
@@ -243,7 +243,7 @@ nonisolated struct Tributary_V1_ChangeSession: Sendable {
   /// Clears the value of `name`. Subsequent reads from it will return its default value.
   mutating func clearName() {self._name = nil}
 
-  /// At most 4,096 bytes; empty: nothing any more.
+  /// At most 4,096 bytes; empty: removed.
   var note: String {
     get {_note ?? String()}
     set {_note = newValue}
@@ -268,13 +268,13 @@ nonisolated struct Tributary_V1_ChangeSession: Sendable {
   /// Clears the value of `protected`. Subsequent reads from it will return its default value.
   mutating func clearProtected() {self._protected = nil}
 
-  /// Removes the session with all its recordings, unless it is protected or not finished. Nothing else may be asked with it.
+  /// Removes the session with all its recordings, unless it is protected or not finished. Excludes all other changes.
   var remove: Bool = false
 
-  /// Instants of the session that somebody wants to find again. A mark with the id of one that is there replaces it.
+  /// Bookmarked instants of the session. A mark with an existing id replaces that one.
   var addMarks: [Tributary_V1_Mark] = []
 
-  /// Their ids; one that is not there is removed already.
+  /// Ids of marks to be removed; unknown ones are ignored.
   var removeMarks: [String] = []
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -291,7 +291,7 @@ nonisolated struct Tributary_V1_Mark: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// 16 lower-case hexadecimal digits, drawn at random by who asks.
+  /// 16 lower-case hexadecimal digits, drawn at random by the sender.
   var id: String = String()
 
   /// Session time, nanoseconds from the session's zero.
@@ -300,7 +300,7 @@ nonisolated struct Tributary_V1_Mark: Sendable {
   /// One line of at most 512 bytes; may be empty.
   var text: String = String()
 
-  /// The source that it is about; empty: all of them.
+  /// The source concerned; empty: all of them.
   var source: String = String()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -308,7 +308,7 @@ nonisolated struct Tributary_V1_Mark: Sendable {
   init() {}
 }
 
-/// The change is done, and everything in the collector that listens to recordings has been told, and reads its files again.
+/// The change is done, and all listeners for recordings in the collector read its files again.
 nonisolated struct Tributary_V1_ChangeTold: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -319,7 +319,7 @@ nonisolated struct Tributary_V1_ChangeTold: Sendable {
   init() {}
 }
 
-/// A command to the agent that sends a source. An agent's own socket takes the name of its source, or none.
+/// A command to the agent of a source. An agent's own socket accepts the name of its source, or none.
 nonisolated struct Tributary_V1_AgentCommand: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -327,7 +327,7 @@ nonisolated struct Tributary_V1_AgentCommand: Sendable {
 
   var source: String = String()
 
-  /// Its id and its source's place count for nothing.
+  /// Its id and source index are ignored.
   var command: Tributary_V1_Command {
     get {_command ?? Tributary_V1_Command()}
     set {_command = newValue}
@@ -358,7 +358,7 @@ nonisolated struct Tributary_V1_AgentReport: Sendable {
   /// Clears the value of `report`. Subsequent reads from it will return its default value.
   mutating func clearReport() {self._report = nil}
 
-  /// What came with it: a snapshot's JPEG.
+  /// The second part of the agent's message: a snapshot's JPEG.
   var payload: Data = Data()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -368,13 +368,13 @@ nonisolated struct Tributary_V1_AgentReport: Sendable {
   fileprivate var _report: Tributary_V1_Report? = nil
 }
 
-/// Ends the session that is being recorded. What agents send afterwards begins another one.
+/// Ends the session that is being recorded. Later samples begin another one.
 nonisolated struct Tributary_V1_StopSession: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// Its name; empty: whichever it is.
+  /// Its name; empty: any.
   var session: String = String()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -382,16 +382,16 @@ nonisolated struct Tributary_V1_StopSession: Sendable {
   init() {}
 }
 
-/// Has the agents that have another collector go there, one after the other, and admits none of them from then on.
+/// Sends the agents that have another collector there, one at a time, and refuses such agents from then on.
 nonisolated struct Tributary_V1_Drain: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// Ends that: agents are admitted again. Those that have gone do not come back by themselves.
+  /// Ends that: agents are admitted again. Moved agents do not return by themselves.
   var cancel: Bool = false
 
-  /// The collector's name; empty: whichever it is. Another one refuses (FAILURE_REFUSED).
+  /// The collector's name; empty: any. Another collector refuses (FAILURE_REFUSED).
   var collector: String = String()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -399,19 +399,19 @@ nonisolated struct Tributary_V1_Drain: Sendable {
   init() {}
 }
 
-/// How far that is. Asked again, the collector answers with the numbers of then.
+/// The progress. Repeated requests get the present numbers.
 nonisolated struct Tributary_V1_Draining: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// Sources that agents are still sending here and that are to go.
+  /// Sources that still have to move.
   var moving: UInt32 = 0
 
-  /// Sources whose agents have no other collector, or are too old to be told: they stay.
+  /// Sources whose agents have no other collector, or are too old for that: they stay.
   var staying: [String] = []
 
-  /// Sources of which not everything received is on disk yet.
+  /// Sources with received records that are not on disk yet.
   var unwritten: UInt32 = 0
 
   /// The collector's name.
@@ -422,7 +422,7 @@ nonisolated struct Tributary_V1_Draining: Sendable {
   init() {}
 }
 
-/// Said when every file of the session is final and its description says so.
+/// Sent when every file of the session is final and its description says so.
 nonisolated struct Tributary_V1_SessionStopped: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -468,7 +468,7 @@ nonisolated struct Tributary_V1_ControlFailure: Sendable {
 
   var reason: Tributary_V1_ControlFailure.Reason = .failureUnspecified
 
-  /// One line for people.
+  /// One line of text.
   var text: String = String()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -477,7 +477,7 @@ nonisolated struct Tributary_V1_ControlFailure: Sendable {
     typealias RawValue = Int
     case failureUnspecified // = 0
 
-    /// The request breaks the text.
+    /// The request violates the protocol.
     case failureMalformed // = 1
 
     /// The major version.
@@ -492,7 +492,7 @@ nonisolated struct Tributary_V1_ControlFailure: Sendable {
     /// The collector is ending.
     case failureStopping // = 5
 
-    /// It cannot be done as asked; nothing has changed.
+    /// Refused; nothing has changed.
     case failureRefused // = 6
     case UNRECOGNIZED(Int)
 

@@ -8,7 +8,7 @@
 // For information on using the generated types, please see the documentation:
 //   https://github.com/apple/swift-protobuf/
 
-/// What a collector publishes for those who watch live: media as it comes in, placed on the session's timeline. Normative text:
+/// A collector's publication for live viewers: media on arrival, placed on the session's timeline. Normative text:
 /// ../../README.md, "Feed".
 
 #if canImport(FoundationEssentials)
@@ -78,7 +78,7 @@ nonisolated struct Tributary_V1_FeedMessage: Sendable {
   init() {}
 }
 
-/// Samples of one source, as one message brought them. The third part holds their bytes, in the order of the runs: NAL units with 4-byte
+/// Samples of one source, from one message. The third part holds their bytes, in the order of the runs: NAL units with 4-byte
 /// lengths, raw AAC packets.
 nonisolated struct Tributary_V1_FeedSamples: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
@@ -92,17 +92,17 @@ nonisolated struct Tributary_V1_FeedSamples: Sendable {
 
   var source: String = String()
 
-  /// One more than in the message of this source before: who misses a number has lost that message, and can decode again from the next
+  /// One more than in the source's previous message: a missing number is a lost message, after which decoding continues at the next
   /// keyframe.
   var number: UInt64 = 0
 
-  /// How the tracks of these samples are coded.
+  /// The formats of the tracks.
   var tracks: [Tributary_V1_Track] = []
 
-  /// How far the times may be off, nanoseconds.
+  /// Maximum error of the times, nanoseconds.
   var bound: UInt64 = 0
 
-  /// When the collector had them, nanoseconds of session time.
+  /// Arrival at the collector, nanoseconds of session time.
   var arrived: Int64 = 0
 
   var runs: [Tributary_V1_FeedRun] = []
@@ -143,7 +143,7 @@ nonisolated struct Tributary_V1_FeedRun: Sendable {
   init() {}
 }
 
-/// Something has happened to recordings: a session or a source began or ended, a file was begun, finished or removed, something is missing.
+/// An event of recordings: a session or a source began or ended, a file was begun, finished or removed, samples are missing.
 nonisolated struct Tributary_V1_FeedEvent: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for

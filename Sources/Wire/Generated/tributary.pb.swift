@@ -8,10 +8,10 @@
 // For information on using the generated types, please see the documentation:
 //   https://github.com/apple/swift-protobuf/
 
-/// The header part of every message between an agent and a collector. Normative text: ../../README.md.
+/// The header of every message between an agent and a collector. Normative text: ../../README.md.
 ///
 /// Units: every time is in nanoseconds of the agent's CLOCK_MONOTONIC unless its name says collector.
-/// "Source index" is a source's place in Hello.sources, counted from 0.
+/// "Source index" is an index in Hello.sources, from 0.
 
 #if canImport(FoundationEssentials)
 import FoundationEssentials
@@ -68,7 +68,7 @@ nonisolated enum Tributary_V1_TrackKind: SwiftProtobuf.Enum, Swift.CaseIterable 
 
 }
 
-/// Exactly one message. A receiver that does not know the one it got skips it.
+/// Exactly one message. A receiver skips an unknown one.
 nonisolated struct Tributary_V1_Envelope: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -239,19 +239,19 @@ nonisolated struct Tributary_V1_Hello: @unchecked Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// 0x54524942, "TRIB": tells a tributary agent from anything else that speaks ZMTP.
+  /// 0x54524942, "TRIB": distinguishes Tributary from other protocols over ZMTP.
   var magic: UInt32 {
     get {_storage._magic}
     set {_uniqueStorage()._magic = newValue}
   }
 
-  /// This document is major 1. A collector refuses a major that it does not know.
+  /// Major version of this document: 1. A collector refuses other ones.
   var major: UInt32 {
     get {_storage._major}
     set {_uniqueStorage()._major = newValue}
   }
 
-  /// Additions that old peers may skip.
+  /// Minor version: additions that old peers skip.
   var minor: UInt32 {
     get {_storage._minor}
     set {_uniqueStorage()._minor = newValue}
@@ -269,14 +269,14 @@ nonisolated struct Tributary_V1_Hello: @unchecked Sendable {
     set {_uniqueStorage()._agent = newValue}
   }
 
-  /// Identity of the spool that numbers the records: 16 random bytes. Another identity means that numbering
-  /// starts anew.
+  /// Identity of the spool that numbers the records: 16 random bytes. Another identity has another
+  /// numbering.
   var spool: Data {
     get {_storage._spool}
     set {_uniqueStorage()._spool = newValue}
   }
 
-  /// The clock domains that records may refer to; the last one is the present.
+  /// The clock domains of records; the last one is the present one.
   var epochs: [Tributary_V1_Epoch] {
     get {_storage._epochs}
     set {_uniqueStorage()._epochs = newValue}
@@ -293,27 +293,27 @@ nonisolated struct Tributary_V1_Hello: @unchecked Sendable {
     set {_uniqueStorage()._clockExchanges = newValue}
   }
 
-  /// The sender keeps nothing past `persisted`, and is done when that has reached every goodbye: what it sends is a copy. Since
+  /// The records are copies: the sender keeps none past `persisted`, and is done when that has reached every goodbye. Since
   /// minor 6.
   var forgetsAtPersisted: Bool {
     get {_storage._forgetsAtPersisted}
     set {_uniqueStorage()._forgetsAtPersisted = newValue}
   }
 
-  /// A counter in the spool, raised and durable before the first record goes to another collector than the one before. A collector
-  /// refuses a lower one than it has seen of this spool (REASON_TERM). 0: the agent knows no terms. Since minor 9.
+  /// The spool's counter, raised and made durable before the first record goes to another collector. A collector
+  /// refuses a lower one than the highest of this spool (REASON_TERM). 0: the agent has no terms. Since minor 9.
   var term: UInt64 {
     get {_storage._term}
     set {_uniqueStorage()._term = newValue}
   }
 
-  /// The agent has other collectors to go to: one that cannot record says so (REASON_ELSEWHERE). Since minor 9.
+  /// The agent has other collectors: one that cannot record refuses it (REASON_ELSEWHERE). Since minor 9.
   var hasOthers_p: Bool {
     get {_storage._hasOthers_p}
     set {_uniqueStorage()._hasOthers_p = newValue}
   }
 
-  /// The session in which another collector recorded these sources last. Since minor 9.
+  /// The last session of these sources at another collector. Since minor 9.
   var session: Tributary_V1_SessionOffer {
     get {_storage._session ?? Tributary_V1_SessionOffer()}
     set {_uniqueStorage()._session = newValue}
@@ -323,7 +323,7 @@ nonisolated struct Tributary_V1_Hello: @unchecked Sendable {
   /// Clears the value of `session`. Subsequent reads from it will return its default value.
   mutating func clearSession() {_uniqueStorage()._session = nil}
 
-  /// How many collectors the agent has; 0: it does not say. Since minor 10.
+  /// Number of the agent's collectors; 0: unknown. Since minor 10.
   var collectors: UInt32 {
     get {_storage._collectors}
     set {_uniqueStorage()._collectors = newValue}
@@ -342,7 +342,7 @@ nonisolated struct Tributary_V1_Hello: @unchecked Sendable {
   fileprivate var _storage = _StorageClass.defaultInstance
 }
 
-/// Where a session's zero is on a collector's clock.
+/// A session's zero on a collector's clock.
 nonisolated struct Tributary_V1_SessionClock: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -351,13 +351,13 @@ nonisolated struct Tributary_V1_SessionClock: Sendable {
   /// The session's name.
   var session: String = String()
 
-  /// Its zero, nanoseconds since 1970 (UTC): as its description has it.
+  /// Its zero in its description, nanoseconds since 1970 (UTC).
   var zeroUtcNanoseconds: Int64 = 0
 
   /// Its zero on the collector's CLOCK_MONOTONIC.
   var zero: Int64 = 0
 
-  /// How far that may be off.
+  /// Maximum error of that.
   var zeroError: UInt64 = 0
 
   /// Length of its segments.
@@ -368,13 +368,13 @@ nonisolated struct Tributary_V1_SessionClock: Sendable {
   init() {}
 }
 
-/// A session, with what another collector needs to go on with it on the same timeline.
+/// A session, for another collector to continue it on the same timeline.
 nonisolated struct Tributary_V1_SessionOffer: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// As the other collector told it.
+  /// From that collector's last message.
   var clock: Tributary_V1_SessionClock {
     get {_clock ?? Tributary_V1_SessionClock()}
     set {_clock = newValue}
@@ -411,14 +411,14 @@ nonisolated struct Tributary_V1_Epoch: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// What Samples.epoch refers to.
+  /// The value of Samples.epoch.
   var number: UInt32 = 0
 
-  /// 16 bytes, another for every boot (and for every time namespace).
+  /// 16 bytes, different for every boot and time namespace.
   var identity: Data = Data()
 
-  /// Not a clock that runs, but the timeline of a recording that is played again: its zero is this instant of UTC (nanoseconds
-  /// since 1970), exactly, and stays it however fast the records come. Since minor 2.
+  /// The timeline of a replayed recording instead of a clock: its zero is exactly this instant of UTC (nanoseconds since 1970),
+  /// at any replay speed. Since minor 2.
   var zeroUtcNanoseconds: Int64 {
     get {_zeroUtcNanoseconds ?? 0}
     set {_zeroUtcNanoseconds = newValue}
@@ -440,14 +440,14 @@ nonisolated struct Tributary_V1_Source: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// [A-Za-z0-9][A-Za-z0-9._-]{0,63}: it becomes a directory.
+  /// [A-Za-z0-9][A-Za-z0-9._-]{0,63}: the name of a directory.
   var name: String = String()
 
-  /// The formats in force at the record that the agent sends first: the one after `persisted`, as far as it knows, and not before
+  /// The formats at the first record to be sent: the one after `persisted`, as far as the agent knows, and not before
   /// first_sequence.
   var tracks: [Tributary_V1_Track] = []
 
-  /// The oldest record that the agent still has.
+  /// The oldest record that the agent has.
   var firstSequence: UInt64 = 0
 
   /// Earlier records that other collectors have acknowledged and the agent has forgotten, ascending. Since minor 9.
@@ -458,13 +458,13 @@ nonisolated struct Tributary_V1_Source: Sendable {
   init() {}
 }
 
-/// Records that a collector has said to have on disk.
+/// Records that a collector has reported to be on disk.
 nonisolated struct Tributary_V1_HeldRecords: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// Its name; its endpoint, if it told none.
+  /// Its name; its endpoint if it has not announced one.
   var collector: String = String()
 
   var firstSequence: UInt64 = 0
@@ -538,14 +538,14 @@ nonisolated struct Tributary_V1_H264: Sendable {
 
   var height: UInt32 = 0
 
-  /// How players are to turn it: clockwise by 0, 90, 180 or 270 degrees, after left and right have been exchanged if it is
+  /// Orientation for players: clockwise by 0, 90, 180 or 270 degrees, after exchanging left and right if it is
   /// mirrored. Since minor 2.
   var rotation: UInt32 = 0
 
   var mirrored: Bool = false
 
-  /// The shape of a pixel, width to height, where the agent's source says another one than the parameter sets; 0 and 0: what they
-  /// say holds. At most 65535 each. Since minor 8.
+  /// The shape of a pixel, width to height, if the agent's source has another one than the parameter sets; 0 and 0: that of the
+  /// parameter sets. At most 65535 each. Since minor 8.
   var pixelWidth: UInt32 = 0
 
   var pixelHeight: UInt32 = 0
@@ -555,7 +555,7 @@ nonisolated struct Tributary_V1_H264: Sendable {
   init() {}
 }
 
-/// Pictures of a codec other than H.264, which has a message of its own.
+/// Pictures of a codec other than H.264.
 nonisolated struct Tributary_V1_Video: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -593,7 +593,7 @@ nonisolated struct Tributary_V1_Aac: Sendable {
   /// AudioSpecificConfig, ISO/IEC 14496-3 section 1.6.2.1.
   var audioSpecificConfig: Data = Data()
 
-  /// Hz, as the configuration says of the core.
+  /// Hz, of the core in the configuration.
   var sampleRate: UInt32 = 0
 
   var channels: UInt32 = 0
@@ -618,10 +618,10 @@ nonisolated struct Tributary_V1_Welcome: Sendable {
   /// The session's name; empty until its first sample has arrived.
   var session: String = String()
 
-  /// How often both sides say something at least.
+  /// Maximum time between two messages of either side.
   var heartbeatMilliseconds: UInt32 = 0
 
-  /// One for every source of the Hello, in its order.
+  /// One for each source of the Hello, in its order.
   var sources: [Tributary_V1_SourceState] = []
 
   /// The collector's name. Since minor 9.
@@ -647,7 +647,7 @@ nonisolated struct Tributary_V1_Welcome: Sendable {
   fileprivate var _sessionClock: Tributary_V1_SessionClock? = nil
 }
 
-/// What the collector has of one source.
+/// The state of one source at the collector.
 nonisolated struct Tributary_V1_SourceState: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -655,21 +655,21 @@ nonisolated struct Tributary_V1_SourceState: Sendable {
 
   var source: UInt32 = 0
 
-  /// Last record taken in; 0: none.
+  /// Last accepted record; 0: none.
   var received: UInt64 = 0
 
-  /// Last record that a power cut cannot take away any more: durable on the collector's disk.
+  /// Last record up to which all are durable on the collector's disk.
   var persisted: UInt64 = 0
 
-  /// What this source's records since the Welcome may cost in all, bytes. A record costs its payload and 256. Only
+  /// Maximum cost of this source's records since the Welcome, bytes. A record costs its payload and 256. Only
   /// grows.
   var creditLimit: UInt64 = 0
 
-  /// Somebody watches this source live: a sample should be on its way within this many milliseconds of its capture. 0: nobody
-  /// watches. It holds until the next state of the source says otherwise. Since minor 5.
+  /// The source is watched live: samples should be sent within this many milliseconds of their capture. 0: it is not watched.
+  /// Valid until the next state of the source. Since minor 5.
   var watchMilliseconds: UInt32 = 0
 
-  /// Last record that the agent need not keep any more, at most `persisted`. Absent: `persisted`. Since minor 6.
+  /// Last record that the agent need not keep, at most `persisted`. Absent: `persisted`. Since minor 6.
   var released: UInt64 {
     get {_released ?? 0}
     set {_released = newValue}
@@ -686,7 +686,7 @@ nonisolated struct Tributary_V1_SourceState: Sendable {
   fileprivate var _released: UInt64? = nil
 }
 
-/// No. The collector forgets the connection after it.
+/// A refusal, after which the collector forgets the connection.
 nonisolated struct Tributary_V1_Refusal: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -694,10 +694,10 @@ nonisolated struct Tributary_V1_Refusal: Sendable {
 
   var reason: Tributary_V1_Refusal.Reason = .unspecified
 
-  /// One line for people: what was wrong.
+  /// One line of text: the error.
   var text: String = String()
 
-  /// With REASON_TERM: the highest term that has been seen of the spool. Since minor 9.
+  /// With REASON_TERM: the highest known term of the spool. Since minor 9.
   var term: UInt64 = 0
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -706,13 +706,13 @@ nonisolated struct Tributary_V1_Refusal: Sendable {
     typealias RawValue = Int
     case unspecified // = 0
 
-    /// Something in a message breaks this protocol.
+    /// A message violates the protocol.
     case malformed // = 1
 
-    /// The major version is not spoken here.
+    /// The major version is not supported.
     case version // = 2
 
-    /// A name that cannot become a directory, or the same source twice.
+    /// An invalid name, or the same source twice.
     case name // = 3
 
     /// Another live agent writes this source.
@@ -724,13 +724,13 @@ nonisolated struct Tributary_V1_Refusal: Sendable {
     /// Record numbers that do not follow each other.
     case sequence // = 6
 
-    /// The collector does not know this connection (it was restarted): say Hello again.
+    /// The collector does not know this connection (it was restarted): send Hello again.
     case unknownConnection // = 7
 
-    /// The collector is stopping: come back later.
+    /// The collector is stopping: retry later.
     case stopping // = 8
 
-    /// The key of this connection may not write a source that it claims, or is not authorised any more.
+    /// The connection's key may not write a claimed source, or is not authorised any more.
     case unauthorized // = 9
 
     /// A box cannot be enrolled like this, or not now. Since minor 3.
@@ -739,7 +739,7 @@ nonisolated struct Tributary_V1_Refusal: Sendable {
     /// A higher term of the spool has been seen here. Since minor 9.
     case term // = 11
 
-    /// The collector cannot record now, or is being drained: go to another. Only said to agents that have another. Since minor 9.
+    /// The collector cannot record now, or is being drained: use another one. Sent only to agents that have one. Since minor 9.
     case elsewhere // = 12
     case UNRECOGNIZED(Int)
 
@@ -807,7 +807,7 @@ nonisolated struct Tributary_V1_Refusal: Sendable {
   init() {}
 }
 
-/// "Let this key in from now on": what a connection with an enrolment's one-time key says instead of Hello.
+/// Requests authorisation of a key; sent instead of Hello on a connection with an enrolment's one-time key.
 nonisolated struct Tributary_V1_Enrol: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -824,7 +824,7 @@ nonisolated struct Tributary_V1_Enrol: Sendable {
 
   var agent: String = String()
 
-  /// The box's own CURVE public key, 32 bytes. The one-time key is good for nothing once this one is authorised in its place.
+  /// The box's own CURVE public key, 32 bytes. Its authorisation ends that of the one-time key.
   var publicKey: Data = Data()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -838,10 +838,10 @@ nonisolated struct Tributary_V1_Enrolled: Sendable {
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// What the box is called on the server: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
+  /// The box's name on the server: [A-Za-z0-9][A-Za-z0-9._-]{0,63}.
   var name: String = String()
 
-  /// What its key may write: names of sources, or beginnings of names and '*'. Where there are more, the first of them.
+  /// Sources that its key may write: names, or beginnings of names and '*'; the first of them if there are too many.
   var sources: [String] = []
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -862,7 +862,7 @@ nonisolated struct Tributary_V1_Samples: Sendable {
 
   var epoch: UInt32 = 0
 
-  /// SHA-256 of the second part, computed on the box: goes into the recording, so that `verify` proves every byte
+  /// SHA-256 of the second part, computed on the box. It is stored in the recording, so that `verify` proves every byte
   /// from the box to the disk.
   var payloadSha256: Data = Data()
 
@@ -885,7 +885,7 @@ nonisolated struct Tributary_V1_Run: Sendable {
   /// Decoding time of the first sample.
   var firstDts: Int64 = 0
 
-  /// Bytes of each sample, none 0: as many entries as there are samples.
+  /// Bytes of each sample, not 0: one entry per sample.
   var sizes: [UInt32] = []
 
   /// Decoding time of each sample but the first, less that of the one before it.
@@ -894,10 +894,10 @@ nonisolated struct Tributary_V1_Run: Sendable {
   /// Presentation less decoding time of each sample, not negative. None: all 0.
   var ptsOffsets: [UInt64] = []
 
-  /// How long each sample lasts. One entry: all alike.
+  /// Duration of each sample. One entry: of all.
   var durations: [UInt64] = []
 
-  /// Bit 0 keyframe, bit 1 priming (decoded, not presented). One entry: all alike.
+  /// Bit 0 keyframe, bit 1 priming (decoded, not presented). One entry: of all.
   var flags: [UInt32] = []
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -905,8 +905,8 @@ nonisolated struct Tributary_V1_Run: Sendable {
   init() {}
 }
 
-/// What is missing, and why. It takes the numbers of the records that it stands for; a loss that never had
-/// numbers (the driver's, the encoder's) takes one of its own.
+/// Missing samples and the cause. It has the numbers of the records that it replaces; a loss without
+/// numbers (the driver's, the encoder's) has one number.
 nonisolated struct Tributary_V1_Gap: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -925,15 +925,15 @@ nonisolated struct Tributary_V1_Gap: Sendable {
 
   var epoch: UInt32 = 0
 
-  /// When the first lost sample was due, and for how long.
+  /// Time at which the first lost sample was due, and the duration.
   var start: Int64 = 0
 
   var duration: UInt64 = 0
 
-  /// How many were lost; 0: nobody knows.
+  /// Number of lost samples; 0: unknown.
   var samples: UInt64 = 0
 
-  /// One line for people.
+  /// One line of text.
   var text: String = String()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -942,37 +942,37 @@ nonisolated struct Tributary_V1_Gap: Sendable {
     typealias RawValue = Int
     case unspecified // = 0
 
-    /// The driver had no buffer (V4L2 sequence numbers).
+    /// The driver had no free buffer (V4L2 sequence numbers).
     case driverDrop // = 1
 
-    /// The sound card's buffer ran over.
+    /// The sound card's buffer overflowed.
     case overrun // = 2
 
-    /// The encoder, or the source that paints the pictures, was slower than the camera.
+    /// The encoder, or the generator of test pictures, was too slow.
     case encoderOverload // = 3
 
-    /// The box kept as much as it may, and the collector had not persisted it.
+    /// The box's storage was full of records that the collector had not persisted.
     case spoolFull // = 4
 
-    /// A kept record did not read back as it was written.
+    /// A kept record could not be read back.
     case corruptRecord // = 5
 
     /// The late-frame policy.
     case policy // = 6
 
-    /// The device was gone.
+    /// The device was missing.
     case deviceLost // = 7
 
     /// The source's data was damaged.
     case damagedInput // = 8
 
-    /// The agent, or its box, was not running: killed, without power, or started again.
+    /// The agent or its box was not running: killed, without power, or restarting.
     case restart // = 9
 
     /// Capture was stopped, or its device exchanged, by a command. Since minor 2.
     case command // = 10
 
-    /// The network between a network camera and its agent lost packets. Older peers take it for unspecified.
+    /// The network between a network camera and its agent lost packets. Unspecified for older peers.
     case packetLoss // = 11
     case UNRECOGNIZED(Int)
 
@@ -1037,7 +1037,7 @@ nonisolated struct Tributary_V1_Gap: Sendable {
   init() {}
 }
 
-/// From the next record on, a track has this format.
+/// A track's format from the next record on.
 nonisolated struct Tributary_V1_TrackUpdate: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -1063,7 +1063,7 @@ nonisolated struct Tributary_V1_TrackUpdate: Sendable {
   fileprivate var _track: Tributary_V1_Track? = nil
 }
 
-/// The source's last record: it is complete. When `released` reaches it, the agent may go.
+/// The source's last record: it is complete. The agent may end when `released` has reached it.
 nonisolated struct Tributary_V1_Goodbye: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -1073,7 +1073,7 @@ nonisolated struct Tributary_V1_Goodbye: Sendable {
 
   var sequence: UInt64 = 0
 
-  /// One line for people: why ("end of file", "stopped").
+  /// One line of text: the reason ("end of file", "stopped").
   var text: String = String()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1091,11 +1091,11 @@ nonisolated struct Tributary_V1_Ack: Sendable {
 
   var session: String = String()
 
-  /// At how many instants of each half second agents should send what they gather, evenly spread. 0: twenty. It holds until the next
-  /// Ack says otherwise. Since minor 7.
+  /// Number of evenly spread instants of each half second at which agents should send gathered records. 0: twenty. Valid until the
+  /// next Ack. Since minor 7.
   var sendInstants: UInt32 = 0
 
-  /// When it has begun or is known better since it was told last. Since minor 9.
+  /// Present if it has begun or has a smaller error since it was last sent. Since minor 9.
   var sessionClock: Tributary_V1_SessionClock {
     get {_sessionClock ?? Tributary_V1_SessionClock()}
     set {_sessionClock = newValue}
@@ -1112,7 +1112,7 @@ nonisolated struct Tributary_V1_Ack: Sendable {
   fileprivate var _sessionClock: Tributary_V1_SessionClock? = nil
 }
 
-/// "Still here", with what has been measured since the last one.
+/// A sign of life, with the measurements since the last one.
 nonisolated struct Tributary_V1_Heartbeat: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -1134,7 +1134,7 @@ nonisolated struct Tributary_V1_SourceHealth: Sendable {
 
   var source: UInt32 = 0
 
-  /// Bytes of the records kept on the box that are not yet persisted; 0: the collector has all of them on disk.
+  /// Bytes of records on the box that are not persisted; 0: the collector has all of them on disk.
   var keptBytes: UInt64 = 0
 
   /// Number of the newest record.
@@ -1143,7 +1143,7 @@ nonisolated struct Tributary_V1_SourceHealth: Sendable {
   /// Samples lost since the agent started.
   var lostSamples: UInt64 = 0
 
-  /// How the sound does; absent where none is captured. Since minor 1.
+  /// Levels and rate of the sound; absent without captured sound. Since minor 1.
   var sound: Tributary_V1_SoundHealth {
     get {_sound ?? Tributary_V1_SoundHealth()}
     set {_sound = newValue}
@@ -1153,13 +1153,13 @@ nonisolated struct Tributary_V1_SourceHealth: Sendable {
   /// Clears the value of `sound`. Subsequent reads from it will return its default value.
   mutating func clearSound() {self._sound = nil}
 
-  /// Somebody has stopped the capture: nothing is due until it is started again. Since minor 4.
+  /// The capture was stopped by a command: no samples are due until it is started. Since minor 4.
   var stopped: Bool = false
 
-  /// By collector: what the box keeps because that one lacks it. Since minor 10.
+  /// Data that the box keeps for each collector that lacks it. Since minor 10.
   var owed: [Tributary_V1_OwedRecords] = []
 
-  /// The collector that the source was sent to before, and why it was left; empty: none since the agent's start. Since minor 10.
+  /// The source's previous collector, and the reason of the move; empty: none since the agent's start. Since minor 10.
   var moved: String = String()
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1169,13 +1169,13 @@ nonisolated struct Tributary_V1_SourceHealth: Sendable {
   fileprivate var _sound: Tributary_V1_SoundHealth? = nil
 }
 
-/// Records that a collector has to have and does not have on disk.
+/// Records that a collector has to have, but does not have on disk.
 nonisolated struct Tributary_V1_OwedRecords: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
   // methods supported on all messages.
 
-  /// The collector's name; its endpoint, if it has told none.
+  /// The collector's name; its endpoint if it has not announced one.
   var collector: String = String()
 
   /// Numbers of records; a record of samples counts each of them.
@@ -1196,7 +1196,7 @@ nonisolated struct Tributary_V1_SoundHealth: Sendable {
   /// Of each channel, since the last report.
   var levels: [Tributary_V1_SoundLevel] = []
 
-  /// How much faster the sound device runs than it says, parts per billion; absent while that is not known.
+  /// Rate error of the sound device, parts per billion, positive if it is fast; absent while unknown.
   var skewPpb: Int32 {
     get {_skewPpb ?? 0}
     set {_skewPpb = newValue}
@@ -1228,7 +1228,7 @@ nonisolated struct Tributary_V1_SoundLevel: Sendable {
   init() {}
 }
 
-/// "Are you there?": asked when another agent claims the source. Answered by a Heartbeat, at once.
+/// Sent when another agent claims the source. Answered by a Heartbeat at once.
 nonisolated struct Tributary_V1_Ping: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
@@ -1259,13 +1259,13 @@ nonisolated struct Tributary_V1_ClockReply: Sendable {
 
   var t1: Int64 = 0
 
-  /// Collector's CLOCK_MONOTONIC when the probe was taken in and when this reply was sent.
+  /// Collector's CLOCK_MONOTONIC when the probe was received and when this reply was sent.
   var t2: Int64 = 0
 
   var t3: Int64 = 0
 
-  /// How long after its capture a sample is released, as the collector expects: so much a spool should be able to hold. 0: when it is
-  /// persisted. Here, so that whoever examines a box hears it without a greeting. Since minor 6.
+  /// Expected time from a sample's capture to its release, which a spool should be able to hold. 0: released when
+  /// persisted. In this message, so that `doctor` gets it without a Hello. Since minor 6.
   var releaseSeconds: UInt32 = 0
 
   var unknownFields = SwiftProtobuf.UnknownStorage()
@@ -1273,7 +1273,7 @@ nonisolated struct Tributary_V1_ClockReply: Sendable {
   init() {}
 }
 
-/// One finished exchange; the agent took t4 when the reply came.
+/// One finished exchange; t4 is the arrival of the reply at the agent.
 nonisolated struct Tributary_V1_ClockExchange: Sendable {
   // SwiftProtobuf.Message conformance is added in an extension below. See the
   // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
