@@ -18,7 +18,7 @@ extension Access {
             now: AccessSample.time(seconds))
     }
 
-    /// What an answer without an end goes on with.
+    /// The check that an endless answer repeats.
     fileprivate func pass(
         cookie: String? = nil, authorization: String? = nil, rights: Rights
     ) -> AccessPass {
@@ -286,7 +286,7 @@ struct `Access by password` {
             access.check(cookie: AccessScene.header(renewed), at: 30_002)
                 == .refused(.notLoggedIn))
         #expect(access.check(cookie: other, at: 30_002).rights != nil)
-        // What is no log-in is cleared as well.
+        // An invalid log-in is cleared as well.
         let long = "tributary=\(String(repeating: "a", count: 65_536))"
         for header in [nil, "", "tributary=a", long] {
             #expect(access.logOut(cookie: header, now: AccessSample.time(30_002)) == cleared)
@@ -430,7 +430,7 @@ struct `Access by token` {
         try scene.add("anna")
         let access = try scene.access()
         #expect(access.check(authorization: header) == .refused(.notLoggedIn))
-        // What a proxy uses for itself does not end a log-in.
+        // A proxy's own credentials do not end a log-in.
         let cookie = try await access.cookie(of: "anna")
         #expect(access.check(cookie: cookie, authorization: header).rights != nil)
     }

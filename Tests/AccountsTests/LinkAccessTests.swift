@@ -74,7 +74,7 @@ struct `Access by link` {
         try scene.users.remove("anna")
         #expect(answer("/api/v1/live", link, at: 2).0 == .refused(.linkEnded))
         #expect(!access.isValid(pass, now: AccessSample.time(2)))
-        // The clock only goes on.
+        // The clock only advances.
         #expect(answer("/api/v1/live", link, at: 3_600).0 == .refused(.linkExpired))
         #expect(!access.isValid(pass, now: AccessSample.time(3_600)))
     }

@@ -50,7 +50,7 @@ struct `A limiter of log-ins` {
         #expect(limiter.fail("anna", from: home, now: now) == .refused(12))
         now += 11 * second
         #expect(limiter.fail("anna", from: home, now: now) == .refused(1))
-        // Rounded up: who waits as long as is said gets in.
+        // Rounded up: a log-in after this time is admitted.
         now += second - 1
         #expect(limiter.fail("anna", from: home, now: now) == .refused(1))
         now += 1
@@ -113,7 +113,7 @@ struct `A limiter of log-ins` {
         var limiter = LogInLimiter()
         for _ in 0..<5 { #expect(limiter.fail("anna", from: home, now: 0) == .fast) }
         for _ in 0..<1_000 { #expect(limiter.fail("anna", from: home, now: 0) == .refused(12)) }
-        // Five of ten are left of the address, and the name comes back after its time.
+        // The address has five of ten left, and the name is available again after its time.
         for index in 0..<5 {
             #expect(limiter.fail("user-\(index)", from: home, now: 0) == .fast)
         }

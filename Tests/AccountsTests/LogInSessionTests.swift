@@ -244,7 +244,7 @@ struct `Revoked log-ins` {
         revoked.revoke(first, now: now)
         for _ in 0..<100 { revoked.revoke(try session("mallory"), now: now + 5) }
         #expect(revoked.count <= 10)
-        // What had ended stays so, what is Ben's goes on, and only Mallory has to log in again.
+        // Ended log-ins stay ended, Ben's continue, and only Mallory has to log in again.
         #expect(revoked.contains(ended))
         #expect(!revoked.contains(kept))
         #expect(revoked.contains(first))

@@ -71,7 +71,7 @@ struct `The host of a request` {
         #expect(hosts.allows("192.0.2.7:8080"))
         #expect(hosts.allows("[2001:db8::7]"))
         #expect(hosts.allows("localhost"))
-        // A name could be pointed here by anybody.
+        // Any domain can resolve to this address.
         #expect(!hosts.allows("evil.example"))
     }
 }

@@ -55,7 +55,7 @@ struct `A lane of a name that is guessed` {
     }
 
     @Test func `does not let who hangs up shorten a pause`() async throws {
-        // Longer than a busy machine takes for what follows.
+        // Longer than a busy machine needs for the following lines.
         let lanes = SlowLanes(pause: .seconds(4))
         let made = MadeAttempts()
         let start = ContinuousClock.now
@@ -76,7 +76,7 @@ struct `A lane of a name that is guessed` {
                 group.addTask {
                     while !Task.isCancelled {
                         _ = await fail(lanes, "anna", from: number, made)
-                        // Those for whom there is no place come back at once.
+                        // Calls past the limit return at once.
                         await Task.yield()
                     }
                 }

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Accounts
 
-/// Content, the line that is wrong, and a part of what is said of it.
+/// Content, the wrong line, and a part of its message.
 private let mistakes: [(String, Int, String)] = [
     ("nonsense", 1, "write 'NAME:ROLE:SOURCES:SECRET'"),
     ("# remark\n\nanna:viewer:*", 3, "write 'NAME:ROLE:SOURCES:SECRET'"),

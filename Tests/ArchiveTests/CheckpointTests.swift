@@ -18,7 +18,7 @@ import Testing
         var checkpoint: String
     }
 
-    /// A file of forty fragments, all durable, and what its writer said of each beginning.
+    /// A file of forty fragments, all durable, and its writer's summary of each beginning.
     private func site(seed: Int = 0) throws -> Site {
         let scene = try Scene()
         try scene.writeManifest()
@@ -53,7 +53,7 @@ import Testing
         try FileSystem.replace(path ?? site.checkpoint, with: checkpoint.encoded())
     }
 
-    /// What a collector goes on with.
+    /// The state that a collector resumes.
     private struct Found: Equatable {
         var open: UnfinishedSegment?
         var ends: [TrackKind: TrackEnd]
@@ -145,7 +145,7 @@ import Testing
         #expect(rest.sequences == SequenceSet(upTo: 300))
     }
 
-    /// An agent may send again what is behind a hole, and a later sample's time depends on its neighbours.
+    /// An agent may repeat records past a hole, and a later sample's time depends on its neighbours.
     @Test func `records behind a hole are read one by one`() throws {
         let scene = try Scene()
         try scene.writeManifest()

@@ -59,7 +59,7 @@ import Testing
 
     /// Records a file with power cuts at random, and resumes it after each.
     /// - Parameter isHasty: marks lie, and nothing else: what is promised to agents is counted honestly.
-    /// - Returns: what is wrong.
+    /// - Returns: the errors.
     private func run(_ seed: UInt64, isHasty: Bool) throws -> [String] {
         let root = NSTemporaryDirectory() + "tributary-mark-\(UUID().uuidString)"
         mkdir(root, 0o755)

@@ -173,7 +173,7 @@ import Timing
                 LedgerEntry.self, from: Data(body + [UInt8(ascii: "}")]))
             #expect(quick == slow)
         }
-        // What it does not know is for the other one.
+        // Unknown lines are left to the other one.
         let start = #"{"at":"","kind":"gap","#
         for body in [
             start + #""text":"a \"b\"""#, start + "\"text\":\"\u{7F}\"", start + #""new":1"#,

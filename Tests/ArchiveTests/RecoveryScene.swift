@@ -172,7 +172,7 @@ final class RecoveryScene {
 
     /// - Parameter idle: how long nothing has been written, and how long that may be; nanoseconds.
     ///
-    /// As by a collector, lines of a session that goes on are written afterwards.
+    /// Like a collector, writes the lines of a continued session afterwards.
     func recover(idle: (for: Int64, timeout: Int64)? = nil) throws -> RecoveredArchive {
         let written = try FileSystem.modified(layout.session(session))
         let archive = try ArchiveRecovery.run(

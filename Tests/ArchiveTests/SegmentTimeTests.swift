@@ -30,7 +30,7 @@ import TestRecordings
         let span = try #require(try RecordedSpan(of: RecordedFile(opening: paths[1])))
         #expect(span.startNanoseconds == 10_000_000_000)
         #expect(span.endNanoseconds == 20_000_000_000)
-        // As it was before its end: without the index, and with the placeholder in front.
+        // Its state before its end: without the index, and with the placeholder in front.
         let whole = try FileSystem.read(paths[1], limit: 1 << 20)
         let layout = try DescriptorSource.withFile(paths[1]) { try RecordingLayout(of: $0) }
         var growing = Array(whole[..<Int(layout.fragments.upperBound)])

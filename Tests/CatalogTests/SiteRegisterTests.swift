@@ -15,7 +15,7 @@ struct SiteRegisterTests {
         let server: PostgreSQLServer
         let name: String
 
-        /// A database of its own: other suites have collectors, too.
+        /// A separate database, because other suites have collectors, too.
         init() throws {
             server = try PostgreSQLServer.shared.get()
             name = "site_\(UUID().uuidString.prefix(8).lowercased())"

@@ -89,7 +89,7 @@ import Testing
         #expect(missing == [])
         let control = ArchiveLayout(root: archive).control
         #expect(FileManager.default.fileExists(atPath: control))
-        // Another collector cannot record meanwhile, and leaves everything as it is.
+        // Another collector cannot record at the same time, and changes nothing.
         let second = try Collector(settings: settings, logger: logger) { _ in }
         #expect(throws: CollectorError.archiveInUse(archive: archive)) { try second.run() }
         #expect(FileManager.default.fileExists(atPath: control))

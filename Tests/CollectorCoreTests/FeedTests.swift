@@ -41,7 +41,7 @@ import Wire
         var watched = WatchedSources()
         func take(_ message: [UInt8]) { _ = watched.take(message) }
         #expect(watched.wishMilliseconds(of: "stage") == 0)
-        // A wish applies to those who receive the source.
+        // A requested length applies only with a subscription to the source.
         take([1] + FeedTopic.wish(33, for: "stage"))
         #expect(watched.wishMilliseconds(of: "stage") == 0 && !watched.wantsMedia)
         take([1] + FeedTopic.source("stage"))
@@ -61,7 +61,7 @@ import Wire
     @Test func `a wish that no agent would follow is the nearest that it does`() {
         var watched = WatchedSources()
         _ = watched.take([1])
-        // Two topics of one wish: it lasts until both have ended.
+        // Two topics with one length: it applies until both have ended.
         for wish in [0, 1] as [UInt32] {
             _ = watched.take([1] + FeedTopic.wish(wish, for: "stage"))
         }

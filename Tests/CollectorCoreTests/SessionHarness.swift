@@ -21,7 +21,7 @@ final class TestPayload: MediaPayload {
     var memory: UnsafeRawBufferPointer { UnsafeRawBufferPointer(buffer) }
 }
 
-/// A source that sends one picture every 100 ms, each in a message of its own.
+/// A source that sends one picture every 100 ms, each in its own message.
 struct SteadyCamera {
     static let format = TrackFormat.video(
         .h264(

@@ -140,11 +140,11 @@ import Testing
         #expect(sourceCounters["stage"]?.keptBytes == 50_000 || !isStored)
         release(upTo: 10)
         #expect(sourceCounters["stage"]?.keptBytes == 0)
-        // It comes back with what it captured meanwhile.
+        // It returns with the samples captured in the meantime.
         sourceCounters.opened(stage, at: 3 * Self.second)
         sourceCounters.reported(health(kept: 70_000, newest: 20), of: "stage", at: 4 * Self.second)
         #expect(sourceCounters["stage"]?.keptBytes == 70_000)
-        // Another spool: what was said of the one before is nothing.
+        // Another spool: the previous one's values are discarded.
         sourceCounters.opened(try source("stage", spool: 2), at: 5 * Self.second)
         #expect(sourceCounters["stage"]?.keptBytes == nil)
     }

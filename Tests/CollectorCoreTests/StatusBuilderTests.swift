@@ -93,7 +93,7 @@ private let second: Int64 = 1_000_000_000
             builder.status(of: engine, surroundings, now: seconds * second).disk.secondsLeft
         }
         #expect(look(0) == nil)
-        // What agents kept while the collector was away comes at once.
+        // The agents' backlog arrives at once.
         engine.follow(
             .written(source: "camera", MediaAmount(sizeBytes: 12_000_000_000, samples: 1)),
             at: SessionHarness.instant(5 * second))

@@ -30,7 +30,7 @@ extension EndToEnd {
                 }
             }
 
-            /// Commits the error on a connection of its own.
+            /// Commits the error on its own connection.
             func commit(to endpoint: String) throws -> Refusal? {
                 var stranger = try Stranger(to: endpoint)
                 let hello = Stranger.hello(source: rawValue)

@@ -27,7 +27,7 @@ final class HungDirectory: Sendable {
         }
     }
 
-    /// Lets everybody go who waits: their calls fail.
+    /// Releases all waiting calls: they fail.
     func end() {
         close(device)
         umount2(path, Int32(MNT_DETACH))

@@ -47,7 +47,7 @@ extension EndToEnd {
                 let index = try await stage.start(.archive, ["index"] + archive)
                     .outcome(within: .seconds(40))
                 #expect(index.complaints.contains("its session is left out"))
-                // What is asked of the session itself waits, and ends with a signal.
+                // Requests for the session itself wait, and end with a signal.
                 for words in [["show", Self.hung], ["export", Self.hung, "-o", "/dev/null"]] {
                     let command = try stage.start(.archive, words + archive)
                     try await Task.sleep(for: .seconds(1))

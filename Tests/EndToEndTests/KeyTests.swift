@@ -34,7 +34,7 @@ struct Site {
             key: made.output.trimmingCharacters(in: .whitespacesAndNewlines))
     }
 
-    /// An agent with a key of its own.
+    /// An agent with its own key.
     func agent(_ source: String, keys: String, _ arguments: String...) throws -> Running {
         try stage.start(
             .agent,

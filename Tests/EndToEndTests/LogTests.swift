@@ -47,7 +47,7 @@ extension EndToEnd {
                 #expect(finished.first?["session"] == session)
                 let begun = lines("recording video", in: recorded)
                 #expect(begun.count == 1 && begun.first?["session"] == session)
-                // Also what is wrong before anything is parsed, and what ends a program.
+                // Also errors before parsing, and those that end a program.
                 let wrong = try objects(
                     try await stage.run(.agent, "--log-format=json", "--colour", "x"))
                 #expect(wrong.count == 1 && wrong[0]["level"] == "error")

@@ -65,7 +65,7 @@ final class Running: Sendable {
     var isRunning: Bool { process.isRunning }
     var processIdentifier: Int32 { process.processIdentifier }
 
-    /// A value of the process's `/proc` status, such as `VmHWM` (peak resident memory), in bytes or as is.
+    /// A value of the process's `/proc` status, such as `VmHWM` (peak resident memory), in bytes or unchanged.
     func status(_ name: String) throws -> Int {
         let path = "/proc/\(process.processIdentifier)/status"
         let text = try String(contentsOfFile: path, encoding: .utf8)

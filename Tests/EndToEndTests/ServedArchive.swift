@@ -2,7 +2,7 @@ import Foundation
 
 /// A stage's archive served by a viewer, accessed with curl.
 struct ServedArchive: Sendable {
-    /// What was answered.
+    /// The answer.
     struct Answer: Sendable {
         var status: Int
         var body: Data

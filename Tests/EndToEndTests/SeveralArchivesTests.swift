@@ -73,7 +73,7 @@ extension EndToEnd {
             try west.copy(parts.session, from: whole, to: ArchiveLayout(root: parts.west)) {
                 $1 > middle
             }
-            // Its agent has told it what the other collector acknowledged.
+            // Its agent has reported the records that the other collector acknowledged.
             var held = LedgerEntry(kind: .held, at: UTCTime(nanoseconds: 0))
             held.collector = "east"
             held.spool = parts.spool.description

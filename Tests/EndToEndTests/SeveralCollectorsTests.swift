@@ -12,7 +12,7 @@ extension EndToEnd {
             case kill, hang, drain
         }
 
-        /// A collector with an archive of its own.
+        /// A collector with its own archive.
         private struct Member {
             let name: String
             let endpoint: String
@@ -154,7 +154,7 @@ extension EndToEnd {
                     #expect(lines.contains { $0.kind == .opened && $0.term == 2 }, "\(name)")
                     let held = lines.filter { $0.kind == .held }
                     #expect(held.allSatisfy { $0.collector == members[first].name })
-                    // What it says is so.
+                    // Its report is true.
                     let there = try members[first].records(of: name)
                     for line in held {
                         let records = there[line.spool ?? ""] ?? SequenceSet()

@@ -145,7 +145,7 @@ extension EndToEnd {
                     .archive, "top", "--site", "--once", "--catalog", site.catalog)
                 #expect(screen.output.contains("2 of 2 collectors"), "\(screen.output)")
 
-                // Without the database, recording goes on.
+                // Recording continues without the database.
                 try site.server.stop()
                 #expect(try await site.outcome().status == 1)
                 let sizes = ["east", "west"].map(site.size)

@@ -111,7 +111,7 @@ extension EndToEnd {
                     }
                     precondition(truncate(file, bytes) == 0)
                 }
-                // Text that is as long as it may be, and none of ours.
+                // Foreign text of the maximum length.
                 for (place, text) in try hostileTexts(model) {
                     let session = next()
                     try files.copyItem(atPath: model, toPath: session)

@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 extension EndToEnd {
-    /// A viewer that is watched, and what strangers can do about who is let in.
+    /// A viewer under supervision, and attacks by strangers on its admission.
     @Suite(.serialized, .enabled(if: Foreign.curl != nil, "curl asks"))
     struct ViewerHealthTests {
         private static let password = "twelve letters"
@@ -62,7 +62,7 @@ extension EndToEnd {
                 let collector = try await stage.collector("--once")
                 let agent = try stage.testAgent("stage", "--duration", "2s")
                 for program in [agent, collector] { try await program.succeeds() }
-                // What was found is told for ten seconds.
+                // A result is kept for ten seconds.
                 try await served.eventually("it is ready", "/readyz") { $0.status == 200 }
                 let metrics = try await served.get("/metrics").text
                 #expect(metrics.contains("tributary_viewer_ready 1\n"))

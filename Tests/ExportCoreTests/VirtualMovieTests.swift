@@ -30,7 +30,7 @@ import TestRecordings
             #expect(
                 try movie.read(from: Int64(start), count: count)
                     == Array(file[start..<min(file.count, start + count)]), "\(start) \(count)")
-            // As much of it as is in memory.
+            // The part of it that is in memory.
             var cached = [UInt8](repeating: 0, count: count)
             let filled = cached.withUnsafeMutableBytes {
                 movie.readCached(at: Int64(start), into: $0)

@@ -67,7 +67,7 @@ import Testing
         #expect(store.takeOpened() == 144)
         for _ in 0..<3 { #expect(try state(remembering: memory) == first) }
         #expect(store.takeOpened() == 0)
-        // Another range needs no file either, and has an identity of its own.
+        // Another range needs no file either, and has another identity.
         #expect(try state(100..<200, remembering: memory) != first)
         #expect(store.takeOpened() == 0)
         #expect(try state(remembering: nil) == first)

@@ -5,7 +5,7 @@ import MP4
 import Recordings
 import TestRecordings
 
-/// A finished session of one source in one file: a large picture every second, each of them a fragment of its own.
+/// A finished session of one source in one file: a large picture every second, each in its own fragment.
 struct LongRecording {
     static let session = "long"
     static let pictureBytes = 60_000

@@ -28,7 +28,7 @@ import Testing
         copies.add(1...10, of: spool, term: 1, archive: 0)
         copies.add(6...20, of: spool, term: 2, archive: 1)
         #expect(order(copies, spool) == ["0: 1-5", "1: 6-20"])
-        // It comes back: its later records have a term that is higher still.
+        // It returns: its later records have a still higher term.
         copies.add(15...30, of: spool, term: 3, archive: 0)
         #expect(order(copies, spool) == ["0: 1-5", "1: 6-14", "0: 15-30"])
     }
@@ -88,7 +88,7 @@ import Testing
         }
         #expect(terms([]) == ["1-30: 0"])
         #expect(terms([opened(0, 1), opened(10, 3)]) == ["1-10: 1", "11-30: 3"])
-        // The agent sends again what was not durable.
+        // The agent repeats records that were not durable.
         #expect(terms([opened(0, 1), opened(20, 2), opened(10, 4)]) == ["1-10: 1", "11-30: 4"])
         #expect(terms([opened(30, 7)]) == ["1-30: 0"])
     }

@@ -8,7 +8,7 @@ import Testing
 @testable import Library
 @testable import Recordings
 
-/// What a calendar shows.
+/// The days of a calendar.
 @Suite struct RecordedDaysTests {
     private static let second: Int64 = 1_000_000_000
     private static let day = 86_400 * second
@@ -85,13 +85,13 @@ import Testing
         #expect(try spans(recorded(after: month)) == [whole])
         _ = try CatalogIndexing.rebuild(archive.layout)
         #expect(try spans(recorded(after: month)) == [whole])
-        // A catalog that has not all sessions is not asked.
+        // An incomplete catalog is not used.
         try archive.addSession(Self.other, segments: 1)
         #expect(
             try spans(recorded(after: month)) == [whole, ["camera", Self.other, "0...10"]])
     }
 
-    /// Files are not opened for months: one that cannot be read any more is still told of.
+    /// Files are not opened for months: an unreadable one is still listed.
     @Test func `for months no file is opened that the catalog knows`() throws {
         let paths = try archive.addSession(Self.first, segments: 3)
         _ = try CatalogIndexing.rebuild(archive.layout)

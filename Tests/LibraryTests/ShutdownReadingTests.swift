@@ -6,7 +6,7 @@ import Threads
 @testable import Library
 @testable import Recordings
 
-/// The end of a program, for who reads.
+/// Reading while a program ends.
 @Suite struct ShutdownReadingTests {
     @Test func `files of an archive are not read any more once the program ends`() throws {
         let archive = SmallArchive()

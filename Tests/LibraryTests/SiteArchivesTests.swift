@@ -59,7 +59,7 @@ import Testing
             archives(site, endpoint: "http://evil.example").places == [.bucket("s3://site/east")])
         let amazon = [collector("east", store: "s3://site/east")]
         #expect(archives(amazon, endpoint: "http://store.example").places == [])
-        // What is on the disk is read in any case.
+        // Local files are read in any case.
         let here = archives(site, here: ["east"])
         #expect(here.places == [.directory("/srv/east", bucket: nil)])
         #expect(here.problems.count == 1)

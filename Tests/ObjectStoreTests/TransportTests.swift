@@ -54,7 +54,7 @@ import Threads
         let server = try ScriptedServer([
             .send("HTTP/1.1 200 OK\r\nETag: \"t\"\r\nContent-Length: 0\r\n\r\n")
         ])
-        // More than a connection's buffer takes in one write.
+        // More than a connection's buffer accepts in one write.
         let bytes = [UInt8](repeating: 0x61, count: 700_000)
         _ = try bucket(server).put(
             bytes, at: "a", digest: ObjectDigest(sha256: HashFunction.sha256.hash(bytes)),

@@ -8,7 +8,7 @@ private let second: Int64 = 1_000_000_000
         let normal = ReplayPacer(speed: .normal, from: 5 * second, now: 100 * second)
         #expect(normal.due(5 * second) == 100 * second)
         #expect(normal.due(6 * second + 1) == 101 * second + 1)
-        // What is before the beginning was due before.
+        // Items before the beginning are overdue.
         #expect(normal.due(4 * second) == 99 * second)
         let fast = ReplayPacer(speed: .millionths(8_000_000), from: 0, now: 0)
         #expect(fast.due(3_600 * second) == 450 * second)
@@ -38,7 +38,7 @@ private let second: Int64 = 1_000_000_000
         #expect(pacer.due(10 * second + 1) == nil)
         pacer.step(to: 11 * second, now: 2 * second)
         #expect(pacer.due(11 * second) == .min)
-        // What was stepped over is not waited for.
+        // Skipped items are not waited for.
         pacer.resume(now: 20 * second, next: 12 * second)
         #expect(pacer.due(12 * second) == 20 * second)
         #expect(pacer.due(13 * second) == 21 * second)

@@ -9,7 +9,7 @@ import Testing
 import TestRecordings
 import Wire
 
-/// What a recording says when it is played again.
+/// The messages of a replayed recording.
 @Suite struct RecordingPlayerTests {
     private static let second = WrittenSession.second
 

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Prose of all documents: what is neither code nor a table.
+/// Prose of all documents, without code and tables.
 private struct Prose {
     struct Paragraph {
         var firstLine: Int

@@ -1,6 +1,6 @@
-/// Every sentence that the viewer's page can show, below what it is derived from.
+/// Every sentence that the viewer's page can show, below the data that it is derived from.
 ///
-/// `…` stands for what is put in. A sentence says no more than that knows: of a new one, think of what it is derived from before it is written here.
+/// `…` stands for an inserted value. A sentence must not state more than its data: check that before adding one.
 enum PageSentences {
     static let table = #"""
         names a control, a field, a column or a part of the page

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// What the viewer's page says, held against the list of it.
+/// Compares the sentences of the viewer's page with the list of them.
 @Suite struct SentenceTests {
     /// A sentence and the file that has it.
     private struct Sentence: Hashable, CustomStringConvertible {
@@ -82,7 +82,7 @@ private struct ScriptScanner {
         var before: String
         var text: String
 
-        /// Two words, or one with something that is put in: what is shown, and not a name, a class or an address.
+        /// Two words, or one with an inserted value: text for users, not a name, a class or an address.
         var isSentence: Bool {
             guard before.firstMatch(of: Self.notShown) == nil,
                 text.trimmingCharacters(in: .whitespaces).contains(where: \.isWhitespace)

@@ -14,7 +14,7 @@ struct ByzantineAgent {
         var payload: SimulatedPayload?
     }
 
-    /// What it knows of an honest agent.
+    /// Its data about an honest agent.
     struct Victim {
         var spool: SpoolID
         var epoch: EpochID

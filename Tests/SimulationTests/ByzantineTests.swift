@@ -145,7 +145,7 @@ import Wire
     @Test(arguments: Sabotage.trusting)
     func `a mend that is taken back is found within two hundred seeds`(sabotage: Sabotage) throws {
         var found: String?
-        // Starts at a seed near a failing one, so that the test takes seconds.
+        // Starts at a seed near a failing one, so that the test needs seconds.
         let first: UInt64 = sabotage == .believesAnyTime ? 9 : sabotage == .countsNoFiles ? 188 : 6
         for seed in (0..<200 as Range<UInt64>).map({ ($0 + first) % 200 }) where found == nil {
             found = try violations(of: seed, sabotage: sabotage).first

@@ -109,7 +109,7 @@ struct SimulatedAgent {
 
     // MARK: What happens
 
-    /// Captures what is due.
+    /// Captures the samples that are due.
     mutating func capture(until now: Int64) {
         while !hasSaidGoodbye, camera.dueNanoseconds <= now {
             var camera = camera
@@ -177,7 +177,7 @@ struct SimulatedAgent {
         perform(backlog.mirrorReceived(header, now: clock(now)), now: now)
     }
 
-    /// A collector's message that says to have on disk what has only arrived.
+    /// A collector's message that reports records on disk that have only arrived.
     private static func exaggerated(_ header: [UInt8]) -> [UInt8] {
         switch try? WireMessage(decoding: header) {
         case .acknowledgement(var said)?:

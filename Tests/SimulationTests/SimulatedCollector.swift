@@ -17,7 +17,7 @@ enum Sabotage: String, CaseIterable {
     case countsNoFiles
     /// An agent may send any number of greetings.
     case countsNoGreetings
-    /// Agents are asked to keep what the store lacks, but released at what is durable.
+    /// Agents have to keep records that the store lacks, but durable ones are released.
     case releasesAtPersisted
 
     /// Faults that honest agents alone reveal.

@@ -354,7 +354,7 @@ extension SystemSimulation {
         deliver()
     }
 
-    /// Continues uploads and reports what is stored.
+    /// Continues uploads and reports stored records.
     private mutating func stepStore() throws {
         guard let bucket, collector != nil else { return }
         if trouble.contains(.faultyStore), !isPeaceful,
@@ -586,7 +586,7 @@ extension SystemSimulation {
     }
 }
 
-// MARK: - What has to hold
+// MARK: - Invariants
 
 extension SystemSimulation {
     /// Records acknowledged as durable are in the archive.

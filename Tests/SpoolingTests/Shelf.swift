@@ -23,7 +23,7 @@ struct Shelf {
         generation = shelf.begin(identity: Self.identity, origin: Self.origin)
     }
 
-    /// What a record of this number holds.
+    /// The content of a record with this number.
     static func body(_ number: UInt64, bytes: Int) -> [UInt8] {
         var random = SeededGenerator(seed: number)
         return (0..<bytes).map { _ in UInt8(truncatingIfNeeded: random.next()) }
@@ -31,7 +31,7 @@ struct Shelf {
 
     var next: UInt64 { shelf.spool(generation)?.nextNumber ?? 1 }
 
-    /// Writes one record that takes `count` numbers; every tenth begins a group.
+    /// Writes one record with `count` numbers; every tenth begins a group.
     mutating func append(count: UInt32 = 1, bytes: Int = 2_000) throws(SpoolError) {
         let number = next
         now += 100_000_000

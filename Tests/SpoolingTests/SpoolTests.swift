@@ -50,7 +50,7 @@ struct `A spool` {
         let spool = try #require(shelf.shelf.spools.first)
         #expect(spool.sizeBytes(from: 1) == spool.sizeBytes)
         #expect(spool.sizeBytes(from: 301) == 0)
-        // Records are of one size; what a file begins with is spread over them.
+        // Records have equal sizes; a file's header is divided among them.
         let half = Double(spool.sizeBytes(from: 151)) / Double(spool.sizeBytes)
         #expect(abs(half - 0.5) < 0.05, "\(half)")
         let sizes = (1...301).map { spool.sizeBytes(from: UInt64($0)) }
@@ -104,7 +104,7 @@ struct `A spool` {
         shelf.begin()
         try shelf.append()
         try shelf.synchronize()
-        // The collector is prompt: what was synchronised goes, and what comes is not.
+        // The collector is prompt: synchronised records are deleted, new ones are not synchronised.
         for _ in 0..<300 {
             try shelf.append()
             try shelf.shelf.release(shelf.generation, through: shelf.next - 1)

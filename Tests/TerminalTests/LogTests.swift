@@ -47,7 +47,7 @@ import Testing
         let read = try object(line)
         #expect(read["message"] == odd)
         #expect(read["na\nme"] == odd)
-        // What the line itself says cannot be said by what it is about.
+        // The names behind a line cannot replace its own fields.
         #expect(read["level"] == "info" && read["level_"] == "y")
         #expect(read["time_"] == "x" && read["message_"] == "z")
         let text = entry(odd, ["source": "a\nb", "x": "\u{1B}"]).text

@@ -1,7 +1,7 @@
 package import Accounts
 package import Threads
 
-/// A file of accounts, and who reads it.
+/// A file of accounts and its reader.
 package final class AccessScene: Sendable {
     package static let address = "192.0.2.1"
 

@@ -25,7 +25,7 @@ package enum DistantRecording {
         try file.close()
     }
 
-    /// Makes a finished recording a growing one, as it was before finishing.
+    /// Reverts a finished recording to a growing one.
     package static func reopen(_ path: String) throws {
         let (start, end) = try DescriptorSource.withFile(path) { source in
             let layout = try RecordingLayout(of: source)

@@ -11,7 +11,7 @@ package struct SplitRecording: Sendable {
     package var shiftNanoseconds: Int64 = 0
     /// The term of the copy's records.
     package var term: UInt64 = 0
-    /// What is left out of the ledger.
+    /// The lines omitted from the ledger.
     package var leavesOutLines: @Sendable (LedgerEntry) -> Bool = { _ in false }
     /// Whether files are finished.
     package var isFinished = true
@@ -128,7 +128,7 @@ package struct SplitRecording: Sendable {
 
     private func room(_ scale: Timescale) -> Int64 { ticks(max(0, -shiftNanoseconds), scale) + 1 }
 
-    /// Each run as a piece of its own, with only the wanted samples.
+    /// Each run as a separate piece, with the selected samples only.
     private func pieces(
         _ fragment: ScannedFragment, _ record: FragmentRecord, _ media: [UInt8],
         _ tracks: [SegmentPlan.Track], where isWanted: (UInt64) -> Bool

@@ -95,7 +95,7 @@ package final class SimulatedDisk: SpoolStorage {
         fileprivate let names: [String: Int]
     }
 
-    /// The disk as it is now.
+    /// The present content of the disk.
     package func snapshot() -> Snapshot {
         state.withLock { Snapshot(files: $0.files, names: $0.names) }
     }

@@ -92,7 +92,7 @@ import Testing
         #expect(try records(layout).known == known)
         // Nor at the next start.
         #expect(try records(layout).known == known)
-        // The new collector's finding takes precedence.
+        // The new collector's finding is used.
         let path = layout.ledger("s", "camera")
         try FileSystem.replace(
             path, with: FileSystem.read(path, limit: 1 << 20) + line(.opened, after: 46))

@@ -7,7 +7,7 @@ import Testing
 
 /// Listings that do not end.
 @Suite struct StoreListingTests {
-    /// A store that has one more object, and another one, and so on. Each page takes its time.
+    /// A store with an endless number of objects and slow pages.
     private final class EndlessBucket: ObjectBucket {
         let name = "s3://endless/archive"
         let pageObjects: Int
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func `one that drips ends after a minute`() {
-        // Each page takes as long as an exchange may.
+        // Each page needs the maximum time of an exchange.
         let found = count(pageObjects: 1, pageNanoseconds: 20_000_000_000)
         #expect(found.seconds == 80 && found.failure != nil)
     }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Wire
 
-/// An agent's link with one source, its log, shorthands, and everything that it asked for sorted.
+/// An agent's link with one source, its log, shorthands, and its sorted actions.
 struct AgentHarness {
     var link: AgentLink<[UInt8]>
     var now: Int64 = 5_000 * Fixtures.second
@@ -120,7 +120,7 @@ struct AgentHarness {
         perform(link.tick(now: now))
     }
 
-    /// What was sent since the last call.
+    /// Messages sent since the last call.
     mutating func takeSent() -> [WireMessage] {
         defer { sent.removeAll() }
         return sent

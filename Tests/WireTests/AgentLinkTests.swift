@@ -180,7 +180,7 @@ struct `An agent` {
         #expect(sendTogether().map(\.name) == ["Samples"])
         agent.link.add(Fixtures.exchange())
         #expect(sendTogether().map(\.name) == ["Samples", "Heartbeat"])
-        // It has been said.
+        // It was logged.
         #expect(sendTogether().map(\.name) == ["Samples"])
     }
 

@@ -8,7 +8,7 @@ import Testing
 /// A connection delivers in order and loses its end when it breaks, as TCP does. A collector that crashes forgets what it
 /// had not persisted.
 struct LinkSimulation {
-    /// What one source has made, by number: what the collector must end up with, or be told that it is gone.
+    /// The records of one source by number: the collector must have each, or a gap for it.
     private enum Made: Hashable {
         case sample(dts: Int64, format: [TrackFormat])
         case loss(samples: UInt64)
@@ -16,7 +16,7 @@ struct LinkSimulation {
         case goodbye
     }
 
-    /// What the collector has of one source.
+    /// The records of one source at the collector.
     private struct Taken {
         struct Record {
             var sequences: ClosedRange<UInt64>
@@ -91,7 +91,7 @@ struct LinkSimulation {
             session: gathers ? "2026-11-20T22-40-00.000Z" : "")
     }
 
-    /// Some minutes of trouble, then as much peace as it takes.
+    /// Some minutes of faults, then as much time without faults as necessary.
     mutating func run() {
         for _ in 0..<3_000 { step(inPeace: false) }
         saidGoodbye = true
@@ -122,7 +122,7 @@ struct LinkSimulation {
         if connection == nil, let at = reconnectAt, now >= at { connect() }
         deliver(all: inPeace)
         useDisk()
-        // What waits, waits for an instant that comes soon.
+        // Waiting records have an instant that is soon.
         if let due = agent.sendDueNanoseconds { longestWait = max(longestWait, due - now) }
         perform(agent.tick(now: now))
         perform(collector.tick(now: now, durable: durable))
@@ -182,7 +182,7 @@ struct LinkSimulation {
     private mutating func breakConnection() {
         guard connection != nil else { return }
         breaks += 1
-        // What was on its way may still arrive, up to some point.
+        // Messages in flight may still arrive, up to some point.
         deliver(all: false)
         connection = nil
         perform(agent.disconnected(now: now))

@@ -51,7 +51,7 @@ import Testing
         #expect(back.sources.map(\.firstSequence) == [3])
         agent.welcome(received: 6, persisted: 5, released: 2)
         #expect(agent.takeSequences() == [6...6])
-        // Another one, with what the store has.
+        // Another one, with the stored records.
         agent.perform(agent.link.disconnected(now: agent.now))
         agent.connect()
         agent.welcome(received: 3, persisted: 3, released: 2)
@@ -78,7 +78,7 @@ import Testing
         let later = try hello(of: &agent).sources[0]
         #expect(later.tracks.contains(Fixtures.otherAudio) && later.firstSequence == 1)
         agent.welcome(received: 0, persisted: 0, released: 0)
-        // It greets again: what it sends first is of another format than it has said.
+        // It repeats Hello: its first record has another format than announced.
         let earlier = try hello(of: &agent).sources[0]
         #expect(earlier.tracks.contains(Fixtures.audio) && earlier.firstSequence == 1)
         agent.welcome(received: 0, persisted: 0, released: 0)
@@ -159,7 +159,7 @@ import Testing
         collector.tick(milliseconds: 100)
         state = collector.takeState()
         #expect(state?.persisted == 3 && state?.released == 2)
-        // Never beyond what is durable here.
+        // Never beyond the durable records.
         collector.durable.stored = 9
         collector.link.becameReleased(source: "camera1", spool: Fixtures.identity(1))
         collector.tick(milliseconds: 100)

@@ -6,7 +6,7 @@ import Testing
 
 @testable import AgentCore
 
-/// What an agent does while its sound device comes and goes.
+/// An agent whose sound device is unplugged and returns.
 @Suite struct AudioDevicePipelineTests {
     /// A device that follows a script, on the test's thread and clock.
     private final class ScriptedInput: AudioInput {

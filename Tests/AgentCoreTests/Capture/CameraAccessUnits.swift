@@ -2,7 +2,7 @@ import Encoding
 import Glibc
 import Media
 
-/// What a camera gives that encodes.
+/// The buffers of a camera that encodes.
 extension ScriptedCamera {
     /// Access units of our own encoder as a camera would give them: parameter sets before each keyframe, which is every fifth.
     static func accessUnits(_ count: Int) throws -> (format: VideoFormat, units: [[UInt8]]) {

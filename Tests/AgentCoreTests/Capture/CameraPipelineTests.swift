@@ -6,7 +6,7 @@ import Testing
 
 @testable import AgentCore
 
-/// What an agent does while its camera comes and goes.
+/// An agent whose camera is unplugged and returns.
 @Suite struct CameraPipelineTests {
     private let second: Int64 = 1_000_000_000
 
@@ -129,7 +129,7 @@ import Testing
         #expect(result.notes.count == 2)
         #expect(result.notes.first?.contains("waiting for it") == true)
         #expect(result.notes.last?.contains("is back") == true)
-        // One timeline: nothing overlaps what was lost.
+        // One timeline: no picture overlaps a gap.
         let end = loss.startNanoseconds + loss.durationNanoseconds
         #expect(
             result.video.allSatisfy {

@@ -180,7 +180,7 @@ import Wire
             #expect(session.status().size == nil)
             #expect(throws: ChangeError.self) { try session.requestKeyframe() }
             #expect(throws: ChangeError.self) { _ = try session.snapshot(maximumBytes: 1 << 20) }
-            // What is changed meanwhile holds from the start on.
+            // Changes in the meantime apply from the start.
             try session.apply(change { $0.rotation = .half })
             try session.apply(change { $0.isCapturing = true })
             #expect(session.status().isCapturing)
@@ -254,7 +254,7 @@ import Wire
     }
 }
 
-/// Keeps what a capture gives, and lets a test wait for more of it.
+/// Collects a capture's output, and lets a test wait for more.
 final class CountingSink: CaptureSink {
     let collected = CollectingSink()
     private let counts = Mutex<[TrackKind: Int]>([:])

@@ -87,7 +87,7 @@ final class CollectingSink: CaptureSink {
         finished.signal()
     }
 
-    /// Whether the end comes before a test gives up.
+    /// Whether the end occurs before a test's time limit.
     func waitBriefly() -> Bool {
         guard finished.wait(timeout: .now() + .seconds(20)) == .success else { return false }
         finished.signal()
@@ -118,7 +118,7 @@ func quickSettings(
     var settings = CaptureSettings(sourceName: "test")
     settings.video = video
     settings.audio = audio
-    // Looking for hardware takes seconds each time.
+    // A search for hardware needs seconds each time.
     settings.encoderCandidates = [VideoEncoderSettings.x264]
     settings.encoderPreset = "ultrafast"
     settings.videoBitrate = 500_000

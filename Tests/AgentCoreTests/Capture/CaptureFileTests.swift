@@ -210,7 +210,7 @@ struct CaptureFileTests {
         let captured = result.audio.filter { !$0.flags.contains(.priming) }
         #expect(captured.first?.ptsNanoseconds == start)
         let length = captured.reduce(0) { $0 + $1.durationNanoseconds }
-        // The last packet's padding is not told by the container.
+        // The container does not have the last packet's padding.
         #expect((2_000_000_000..<2_022_000_000).contains(length))
     }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import AgentCore
 
-/// What is said of the time between a pipeline that ended and the one in its place.
+/// Gaps for the time between a pipeline and its replacement.
 @Suite struct CaptureSeamTests {
     private func sample(at time: Int64, _ track: TrackKind = .video) -> EncodedSample {
         EncodedSample(

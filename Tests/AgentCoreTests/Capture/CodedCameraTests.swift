@@ -43,7 +43,7 @@ import Testing
         let stream = try AnnexB.stream(fromLengthPrefixed: first.data.span)
         let isWhole = units.contains(stream)
         #expect(isWhole)
-        // What came before the keyframe is told of, if the recording had begun.
+        // Pictures before the keyframe are reported if the recording had begun.
         #expect(result.losses.allSatisfy { $0.text.contains("before the camera's first keyframe") })
         #expect(camera.keyframeRequests >= 1)
     }

@@ -8,7 +8,7 @@ import Wire
 
 @testable import AgentCore
 
-/// What can be asked of pictures that their camera encodes.
+/// Requests for pictures that their camera encodes.
 @Suite struct CopiedCameraChangeTests {
     /// Captures from a camera that encodes, does something with that, and ends it.
     private func run(

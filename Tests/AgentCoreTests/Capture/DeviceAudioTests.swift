@@ -5,11 +5,11 @@ import Testing
 
 @testable import AgentCore
 
-/// Real resampling of a simulated card: where does what was captured come out?
+/// Real resampling of a simulated card: the output time of captured sound.
 @Suite struct DeviceAudioTests {
     private static let start: Int64 = 70_000_000_000_007
 
-    /// A microphone, what becomes of its sound, and what comes out.
+    /// A microphone, the processing of its sound, and the output.
     private struct Rig: ~Copyable {
         var microphone: Microphone
         var sound: DeviceAudio

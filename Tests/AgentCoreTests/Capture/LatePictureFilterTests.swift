@@ -6,7 +6,7 @@ import Testing
 @Suite struct LateGateTests {
     private static let interval: Int64 = 33_333_333
 
-    /// An encoder that takes `cost` for a picture, behind a camera of 30 pictures a second that never waits.
+    /// An encoder that needs `cost` for a picture, behind a camera of 30 pictures a second that never waits.
     private func run(
         _ policy: LatePolicy, costNanoseconds cost: Int64, pictures: Int64
     ) -> (encoded: [Int64], losses: [CaptureLoss], latest: Int64) {
@@ -42,7 +42,7 @@ import Testing
     func `one that is too slow gets what it can do, and every picture left out is counted`(
         policy: LatePolicy
     ) {
-        // Half as fast as it should be, for a minute.
+        // Half the necessary rate, for a minute.
         let result = run(policy, costNanoseconds: 2 * Self.interval, pictures: 1_800)
         let lost = result.losses.reduce(0) { $0 + $1.samples }
         #expect(result.encoded.count + lost == 1_800)

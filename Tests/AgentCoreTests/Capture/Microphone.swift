@@ -21,7 +21,7 @@ struct Microphone {
         self.card = card
     }
 
-    /// What is heard at that time, nanoseconds.
+    /// The sound at that time, nanoseconds.
     static func value(atNanoseconds time: Double) -> Float {
         // The phase of a whole second first: a sine of a large number is not precise.
         let second = (time / 1e9).rounded(.down) * 1e9
@@ -67,7 +67,7 @@ struct Microphone {
     }
 }
 
-/// Writes down what comes out of a device's sound.
+/// Collects the output of a device's sound.
 final class AudioRecord {
     private(set) var startNanoseconds: Int64?
     private(set) var samples: [Float] = []

@@ -20,7 +20,7 @@ import Testing
         var latestNanoseconds: Int64 = 0
     }
 
-    /// Encoding a picture takes what `cost` says of its number.
+    /// Encoding a picture needs the time that `cost` returns for its number.
     private func run(
         pictures: Int64, sizeBytes: Int = 1_000, cost: (UInt32) -> Int64
     ) -> Outcome {
@@ -78,7 +78,7 @@ import Testing
 
     @Test func `of a longer standstill only what came last is missing`() {
         let outcome = run(pictures: 900) { $0 == 30 ? 10_000_000_000 : 10_000_000 }
-        // Five seconds of it, less what the driver has room for.
+        // Five seconds of it, less the driver's buffers.
         #expect((140...150).contains(outcome.leftOut), "\(outcome.leftOut)")
         #expect(outcome.encoded.count + outcome.leftOut == 900)
         #expect(Array(outcome.encoded.prefix(150)) == Array(0..<150))
@@ -89,7 +89,7 @@ import Testing
         #expect(outcome.encoded.count + outcome.leftOut == 1_800)
         #expect((730...760).contains(outcome.leftOut), "\(outcome.leftOut)")
         #expect(outcome.most == 150)
-        // What waits, what the driver has, and the one before.
+        // The queued ones, the driver's, and the one before.
         let most = 2 * Int64(150 + Self.driversBuffers + 1) * Self.interval
         #expect(outcome.latestNanoseconds <= most)
     }

@@ -7,9 +7,9 @@ import Testing
 
 @testable import AgentCore
 
-/// A camera that is read by a thread of its own, and recorded from there.
+/// A camera that is read by a separate thread.
 @Suite struct QueuedCameraTests {
-    /// Gives a picture whenever it is asked, as long as it has buffers, and says how often that was.
+    /// Returns a picture per call while it has buffers, and counts the calls.
     // @unchecked: read by one thread; what others look at is behind a mutex.
     private final class EagerCamera: CameraInput, @unchecked Sendable {
         static let bufferCount = 6
@@ -23,7 +23,7 @@ import Testing
         private let isRead = DispatchSemaphore(value: 0)
         private let onClose: @Sendable () -> Void
 
-        /// Gives so many; then it fails, or nothing comes any more.
+        /// Returns this many pictures; then it fails or stops.
         init(
             _ pictures: UInt32, failure: String? = nil,
             onClose: @escaping @Sendable () -> Void = {}
@@ -43,7 +43,7 @@ import Testing
         var leftOut: Int { state.withLock { $0.leftOut } }
         var given: Int { state.withLock { Int($0.given) } }
 
-        /// Blocks until so many more have been read; false when that takes for ever.
+        /// Blocks until this many more have been read; false on timeout.
         func waitForReads(_ count: Int) -> Bool {
             (0..<count).allSatisfy { _ in isRead.wait(timeout: .now() + .seconds(20)) == .success }
         }

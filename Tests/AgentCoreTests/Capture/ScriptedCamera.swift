@@ -18,7 +18,7 @@ final class ScriptedCamera: CameraInput {
         /// Stamps are of another clock from here on.
         case foreignStamps
         case goodStamps
-        /// Nothing comes any more, and no error.
+        /// No more pictures, and no error.
         case freeze
         /// A call fails.
         case fail(String)
@@ -27,7 +27,7 @@ final class ScriptedCamera: CameraInput {
     let choice: CameraChoice
     let layout: CameraPictureLayout
     let summary = "Scripted (/dev/video7)"
-    /// Asked of its own encoder.
+    /// Requested from its own encoder.
     var keyframeRequests: Int { requests.load(ordering: .relaxed) }
     /// Buffers that are not the driver's at this moment.
     let outstanding = Mutex(0)

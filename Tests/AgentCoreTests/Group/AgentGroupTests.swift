@@ -42,7 +42,7 @@ import Testing
         #expect(progress.map { $0.source } == ["door", "gone"])
         #expect(progress.first?.progress?.pictures ?? 0 > 2)
         #expect(progress.last?.progress == nil && progress.last?.trouble != nil)
-        // One goes, one comes.
+        // One is removed, one is added.
         let change = group.change(to: try [plan("gone", video: "test"), plan("hall")])
         #expect(change.summary == "hall added; gone started again; door removed")
         for _ in 0..<600 {

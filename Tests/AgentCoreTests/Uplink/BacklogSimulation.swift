@@ -37,11 +37,11 @@ struct BacklogSimulation {
         static let fullDisk = Trouble(rawValue: 4)
         static let outages = Trouble(rawValue: 8)
         static let snapshots = Trouble(rawValue: 16)
-        /// What is durable at the collector is released later, when its store has it.
+        /// Durable records are released later, when the store has them.
         static let lag = Trouble(rawValue: 32)
-        /// The collector is lost with its disk, and another one goes on with what the store has.
+        /// The collector is lost with its disk, and another one continues from the store.
         static let destroyed = Trouble(rawValue: 64)
-        /// The store takes nothing: nothing is released.
+        /// The store accepts nothing, so nothing is released.
         static let stalled = Trouble(rawValue: 128)
         /// Records are kept in memory alone.
         static let noDisk = Trouble(rawValue: 256)
@@ -280,7 +280,7 @@ struct BacklogSimulation {
         perform(backlog.add(batch, payload: TestPayload(payload), now: now))
     }
 
-    /// A machine's disk is put back to an earlier state within one boot, and the agent goes on with what is there.
+    /// A machine's disk is restored to an earlier state within one boot, and the agent continues with it.
     private mutating func putBackNowAndThen() throws {
         if snapshot == nil, lanes[0].peer != nil, backlog.isFlowing, chance(30) {
             snapshot = disk.snapshot()
@@ -458,13 +458,13 @@ struct BacklogSimulation {
         return next > missing.upperBound
     }
 
-    /// A collector, and what it has.
+    /// A collector and its records.
     private struct End {
         let endpoint: String
         var link: CollectorLink
         var archive = Archive()
         var unwritten: [MediaAmount] = []
-        /// What has arrived, by its last record.
+        /// The last record that has arrived.
         var recorded: [(spool: SpoolID, last: UInt64, times: [Int64])] = []
         var arrived: [Int64: Int] = [:]
         var gaps: [(spool: SpoolID, gap: GapRecord)] = []
@@ -487,10 +487,10 @@ struct BacklogSimulation {
         var outageUntil: Int64 = 0
     }
 
-    /// What is durable at the collector, by spool.
+    /// Durable records at the collector, by spool.
     private struct Archive: DurabilityLookup {
         var watermarks: [SpoolID: UInt64] = [:]
-        /// What the store has.
+        /// The records in the store.
         var stored: [SpoolID: UInt64] = [:]
         /// Whether there is one that agents wait for.
         var hasStore = false

@@ -92,7 +92,7 @@ import Wire
         _ = batcher.add(sample(.audio, at: 70_000_000), now: 103_333_333)
         #expect(batcher.takeDue(now: 136_333_332) == nil)
         #expect(batcher.takeDue(now: 136_333_333)?.count == 1)
-        // A longer wish is for both.
+        // A longer interval applies to both.
         batcher.setInterval(50_000_000, countsFromCapture: true)
         #expect(batcher.add(sample(.video, at: 200_000_000), now: 200_000_000).isEmpty)
         _ = batcher.add(sample(.audio, at: 200_000_000), now: 200_000_000)
@@ -106,7 +106,7 @@ import Wire
         #expect(automatic.recordNanoseconds(watched: 33_000_000) == 33_000_000)
         #expect(automatic.recordNanoseconds(watched: .max) == 100_000_000)
         #expect(automatic.gathers)
-        // Who asked for a length gets it.
+        // A configured length is used.
         let fixed = BatchLength.fixed(.milliseconds(250))
         #expect(fixed.recordNanoseconds(watched: 33_000_000) == 250_000_000)
         #expect(!fixed.gathers)

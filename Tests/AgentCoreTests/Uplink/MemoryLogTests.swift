@@ -6,7 +6,7 @@ import Wire
 
 @testable import AgentCore
 
-/// An agent without a disk, and a collector that takes everything once it is there.
+/// An agent without a disk, and a collector that accepts everything once it is connected.
 private struct DisklessAgent {
     static let limitBytes = 2 << 20
     static let pictureNanoseconds: Int64 = 33_333_333
@@ -20,7 +20,7 @@ private struct DisklessAgent {
     private var now: Int64 = 1_000_000_000
     private var nextTime: Int64 = 0
     private var newestSent: UInt64 = 0
-    /// What a Hello is answered with.
+    /// The answer to a Hello.
     private var state: SourceState?
     private var owesWelcome = false
 
@@ -74,7 +74,7 @@ private struct DisklessAgent {
         receive(.acknowledgement(Acknowledgement(sources: [state], session: "")))
     }
 
-    /// Takes everything there is, and what is sent for that.
+    /// Accepts all records, and those that are sent in response.
     mutating func drain() {
         var before: UInt64 = .max
         while before != newestSent {

@@ -11,7 +11,7 @@ private let second: Int64 = 1_000_000_000
 
 /// An agent with two collectors that want every record at both.
 private struct MirroredAgent {
-    /// What a collector has on disk.
+    /// A collector's records on disk.
     struct Archive: DurabilityLookup {
         var persisted: [SpoolID: UInt64] = [:]
 

@@ -7,7 +7,7 @@ import Wire
 
 /// One camera box: its connection, its clock's connection, and the agent's end of the protocol.
 ///
-/// Belongs to one thread. Each box has its own boot, spool and clock exchanges, as if on a machine of its own.
+/// Belongs to one thread. Each box has its own boot, spool and clock exchanges, as if on a separate machine.
 final class LoadSource {
     /// Interval of clock probes once the clocks' rates are known, as an agent's; and the initial one.
     private static let probeNanoseconds: Int64 = 2_000_000_000

@@ -2,7 +2,7 @@ import Glibc
 import Messaging
 import Trust
 
-/// A key of its own for each source, as on a site, authorised in the collector's directory of keys.
+/// A key for each source, as on a site, authorised in the collector's directory of keys.
 enum SourceKeys {
     /// Until a running collector has read the new files.
     private static let settlingMicroseconds: UInt32 = 3_000_000

@@ -27,7 +27,7 @@ enum FuzzProgram {
             exit(64)
         }
         target.withLock { $0 = chosen }
-        // libFuzzer takes the program's arguments and may change them.
+        // libFuzzer reads the program's arguments and may change them.
         var pointers: [UnsafeMutablePointer<CChar>?] = ([words[0]] + words.dropFirst(2)).map {
             strdup($0)
         }

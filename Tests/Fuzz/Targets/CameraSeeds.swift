@@ -1,6 +1,6 @@
 @testable import RTSP
 
-/// What a camera that does everything right sends.
+/// The output of a correct camera.
 enum CameraSeeds {
     static let description = Array(
         """

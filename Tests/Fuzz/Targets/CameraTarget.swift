@@ -85,7 +85,7 @@ enum CameraTarget {
         }
     }
 
-    /// What a camera has sent never becomes a line of ours.
+    /// Bytes from a camera never become a line of ours.
     private static func check(sent bytes: [UInt8]) {
         guard bytes.first != UInt8(ascii: "$") else { return }
         let lines = String(decoding: bytes, as: UTF8.self).split(

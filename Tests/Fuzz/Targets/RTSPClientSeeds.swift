@@ -1,4 +1,4 @@
-/// What a client of the RTSP server that does everything right sends.
+/// The requests of a correct client of the RTSP server.
 enum RTSPClientSeeds {
     private static let uri = "rtsp://u:p@h:8554/live/stage"
     private static let session = "Session: 0123456789abcdef"

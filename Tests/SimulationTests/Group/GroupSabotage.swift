@@ -3,11 +3,11 @@ import TestSpools
 
 /// A fault injected on purpose into agents with several collectors, or into the reading of their archives.
 enum GroupSabotage: String, CaseIterable {
-    /// Every collector is told the same term.
+    /// Every collector gets the same term.
     case keepsTerm
-    /// A higher term is told before it is durable.
+    /// A higher term is sent before it is durable.
     case skipsNoteSynchronization
-    /// What a second collector has only received counts as on its disk.
+    /// Records that a second collector has only received count as on its disk.
     case forgetsWhatIsReceived
     /// Readers take each copy of a record for a record.
     case countsCopies

@@ -18,7 +18,7 @@ struct GroupSimulation {
         let rawValue: Int
         static let kills = Trouble(rawValue: 1)
         static let powerCuts = Trouble(rawValue: 2)
-        /// A collector does nothing for a while, and then goes on.
+        /// A collector pauses, and then continues.
         static let hangs = Trouble(rawValue: 4)
         /// Between one agent and one collector nothing arrives for a while, in one direction or in both.
         static let partitions = Trouble(rawValue: 8)
@@ -377,7 +377,7 @@ extension GroupSimulation {
         agents[index].connected(now: now) { $0 - booted }
     }
 
-    /// A term is durable before it is told.
+    /// A term is durable before it is sent.
     private mutating func check(_ headers: [[UInt8]], of index: Int) {
         for header in headers {
             guard case .hello(let hello)? = try? WireMessage(decoding: header) else { continue }
@@ -526,10 +526,10 @@ extension GroupSimulation {
     }
 }
 
-// MARK: - What has to hold
+// MARK: - Invariants
 
 extension GroupSimulation {
-    /// At the end: every sample is once in what the archives have together, and each archive is sound.
+    /// At the end: every sample is once in all archives together, and each archive is intact.
     private mutating func conclude() throws {
         let archives = Dictionary(
             uniqueKeysWithValues: members.map { ($0.name, $0.layout) })

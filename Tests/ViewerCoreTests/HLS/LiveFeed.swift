@@ -13,7 +13,7 @@ struct LiveFeed {
         var jitterSeconds = 0.0
         /// Of a thousand batches, those behind which some are lost.
         var losses = 0
-        /// Of a thousand batches, those before which a keyframe was asked for.
+        /// Of a thousand batches, those before which a keyframe was requested.
         var requests = 0
         /// Of a thousand keyframes, those with which the format changes.
         var changes = 0

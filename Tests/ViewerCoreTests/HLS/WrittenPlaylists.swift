@@ -86,7 +86,7 @@ extension MediaSegmentation {
 struct RecordedCamera {
     let zero: UTCTime
     let source: RecordedSource
-    /// Its files are there as long as it is.
+    /// Its files exist as long as it does.
     private let session: WrittenSession
 
     init(_ session: WrittenSession) throws {

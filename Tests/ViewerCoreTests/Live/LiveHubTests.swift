@@ -78,7 +78,7 @@ import Wire
         let count = Counter()
         let one = LiveWatcher(sources: ["a", "b"], batchMilliseconds: 1) { $0 != "b" }
         #expect(hub.start(one))
-        // What it may not see is no wish of its own.
+        // Forbidden sources are not subscribed to for it.
         #expect(
             hub.topics == [
                 FeedTopic.source("a"), FeedTopic.source("b"), FeedTopic.wish(1, for: "a"),
@@ -92,7 +92,7 @@ import Wire
         var camera = LiveCamera("stage")
         camera.send(2, to: hub)
         #expect(hub.topics == [[], FeedTopic.wish(33, for: "stage")])
-        // Told once, with its first message.
+        // Sent once, with its first message.
         #expect(count.value == 1)
         hub.stop(all)
         #expect(hub.topics.isEmpty)

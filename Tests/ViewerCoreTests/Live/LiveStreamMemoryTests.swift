@@ -18,7 +18,7 @@ import Testing
         #expect(!keeps(old, 50, asked: 1))
         #expect(memory.keptBytes == 60 && memory.hasRoom)
         #expect(keeps(old, 40, asked: 4))
-        // The other one was asked for since.
+        // The other one was requested since.
         #expect(!keeps(new, 70, asked: 3))
         withExtendedLifetime((old, new)) {}
     }

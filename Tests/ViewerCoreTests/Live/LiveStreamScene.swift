@@ -20,7 +20,7 @@ extension LiveStream {
                 let text = try await listed(LiveRequest(sequence: sequence, part: 0))
                 if text.hasPart(uri) { return text }
             } catch let problem as Problem where problem.status == .badRequest {
-                // Its segment is still too far ahead to be asked for.
+                // Its segment is still too far ahead for a request.
             }
             try await Task.sleep(for: .milliseconds(1))
         }

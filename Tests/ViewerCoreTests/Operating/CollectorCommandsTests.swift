@@ -68,7 +68,7 @@ private final class SilentSocket {
         let asking = Task { try await commands.ask(.status, about: .session("s")) }
         asking.cancel()
         let outcome = await asking.result
-        // Who waits is told that the collector has not answered, after five seconds.
+        // Waiting requests fail with "the collector has not answered" after five seconds.
         #expect(throws: CancellationError.self) { _ = try outcome.get() }
     }
 

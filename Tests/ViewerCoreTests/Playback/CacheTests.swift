@@ -151,7 +151,7 @@ import TestRecordings
         let count = Self.capacityBytes / movie.memoryBytes + 3
         for number in 0..<count {
             try get(number)
-            // Asked for again and again.
+            // Requested repeatedly.
             try get(0)
         }
         #expect(made == count)
@@ -230,7 +230,7 @@ import TestRecordings
             #expect(cache.picture(key(number)) == nil)
             cache.keep(
                 PictureCache.Picture(bytes: bytes, atNanoseconds: number), for: key(number))
-            // Asked for again and again.
+            // Requested repeatedly.
             #expect(cache.picture(key(0)) != nil)
         }
         let kept = (0..<count).filter { cache.picture(key($0)) != nil }

@@ -130,7 +130,7 @@ import TestRecordings
         #expect(playlist(0, at: 2) === first && playlist(1, at: 2) === second)
         for number in 2..<1_000 {
             _ = playlist(number, at: number)
-            // Asked for again and again.
+            // Requested repeatedly.
             #expect(playlist(0, at: number) === first)
         }
         #expect(playlist(1, at: 1_000) !== second)

@@ -11,7 +11,7 @@ import Testing
 
 /// Files over a real connection.
 @Suite struct ExtentSenderTests {
-    /// A connection's ends: the server's channel, and the client's socket, which takes nothing by itself.
+    /// A connection's ends: the server's channel, and the client's socket, which is read only on request.
     private struct Connection {
         var channel: any Channel
         var client: Int32
@@ -34,7 +34,7 @@ import Testing
         return Connection(channel: channel, client: client)
     }
 
-    /// How many bytes come until the connection ends. On a thread of its own: the pool of tasks is what the sender runs in.
+    /// Number of bytes until the connection ends. On a separate thread, because the sender runs in the pool of tasks.
     private func drain(_ client: Int32) async -> Int {
         await withCheckedContinuation { continuation in
             Thread.detachNewThread {

@@ -65,7 +65,7 @@ import Testing
             _ = schedule.refuse(now: now)
             now += Self.second
         }
-        // All others were told so.
+        // All others got that error.
         _ = schedule.refuse(now: now + 10 * Self.second)
         #expect(!schedule.hasWaiting)
         let answer13 = schedule.add(last + 1, place: "hung", now: now)
@@ -105,14 +105,14 @@ import Testing
             }
         }
         try await Task.sleep(for: .milliseconds(100))
-        // Those who wait for what hangs do not stand before them: without an answer, this would end with it.
+        // Requests for the hanging session do not block others: otherwise this would not return.
         for _ in 0..<50 {
             let value = try await ReadingThreads.$place.withValue("other") {
                 try await threads.run { 7 }
             }
             #expect(value == 7)
         }
-        // Some of those wait in vain, and are told so.
+        // Some of those time out with an error.
         var refused = 0
         for task in hung.suffix(8) {
             if case .failure(let error) = await task.result {
@@ -121,7 +121,7 @@ import Testing
             }
         }
         #expect(refused == 8)
-        // Who gives up does not wait for a thread that hangs.
+        // A cancelled request does not wait for a hanging thread.
         hung[0].cancel()
         await #expect(throws: CancellationError.self) { try await hung[0].value }
         for _ in 0..<12 { gate.signal() }

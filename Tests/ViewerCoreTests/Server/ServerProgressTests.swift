@@ -23,7 +23,7 @@ private final class SignsOfLife: Sendable {
     }
 }
 
-/// Whether a viewer comes round.
+/// Progress of a viewer's parts.
 @Suite(.timeLimit(.minutes(1))) struct ServerProgressTests {
     private static let second: Int64 = 1_000_000_000
     private static let patience: Int64 = 200_000_000
@@ -35,7 +35,7 @@ private final class SignsOfLife: Sendable {
             name: name, label: name, patienceNanoseconds: Self.patience, ask: ask)
     }
 
-    /// Blocks what it is run in until the returned one is signalled.
+    /// Blocks its executor until the returned semaphore is signalled.
     private func block(_ run: (@escaping @Sendable () -> Void) -> Void) -> DispatchSemaphore {
         let (begun, gate) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
         run {
@@ -46,7 +46,7 @@ private final class SignsOfLife: Sendable {
         return gate
     }
 
-    /// A part hangs: signs of life stop, and come again when it goes on.
+    /// A part hangs: signs of life stop, and return when it continues.
     private func stops(
         _ progress: ServerProgress, _ name: String, while gate: () -> DispatchSemaphore
     ) async throws {

@@ -6,7 +6,7 @@ import Testing
 @testable import Accounts
 @testable import ViewerCore
 
-/// What may be saved as a wall, and who sees it.
+/// Valid walls, and the accounts that see them.
 @Suite struct WallTests {
     private func wall(
         _ name: String = "Entrance", sources: [String] = ["door", "hall"], tiles: Int? = nil,
