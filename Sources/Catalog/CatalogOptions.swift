@@ -2,7 +2,7 @@ import ArgumentParser
 import PostgreSQL
 package import Terminal
 
-/// Where the catalog is, for every program.
+/// Options of the catalog, for every program.
 package struct CatalogOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -33,7 +33,7 @@ package struct CatalogOptions: ParsableArguments {
         try reference(for: .writing, program)
     }
 
-    /// The same for a program that only asks it.
+    /// The same for a program that only queries it.
     package func forReading(_ program: String) throws(UsageError) -> CatalogReference {
         try reference(for: .reading, program)
     }

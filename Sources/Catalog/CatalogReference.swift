@@ -41,7 +41,7 @@ package enum CatalogReference: Sendable {
         }
     }
 
-    /// The program ends: stops waiting for a server.
+    /// Stops waits for a server, when the program ends.
     package func end() {
         switch self {
         case .sqlite: break

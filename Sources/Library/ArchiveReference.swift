@@ -21,7 +21,7 @@ package struct ArchiveReference: Sendable {
     let catalogInterval = ComplaintInterval()
     /// Sessions whose files do not respond, for all readers of the archive.
     package let patience: SessionPatience
-    /// Ends all reading; nil: nothing does.
+    /// Ends all reading; nil: never.
     let shutdown: Shutdown?
     /// The archives that are read as one; empty: it is one.
     package private(set) var members: [ArchiveReference] = []

@@ -19,7 +19,7 @@ package struct RecordingLibrary: Sendable {
     package let hasBucket: Bool
     /// Where the archive has its catalog.
     let catalog: CatalogReference
-    /// How often a catalog that cannot be used is worth a line.
+    /// Minimum interval of lines about an unusable catalog.
     let catalogInterval: ComplaintInterval
     /// Timeouts for reading many sessions.
     let patience: SessionPatience
@@ -27,7 +27,7 @@ package struct RecordingLibrary: Sendable {
     let isReadOnly: Bool
     /// The archives that are read as one; empty: it is one.
     package private(set) var members: [RecordingLibrary] = []
-    /// Receives one line for each thing that was wrong and did not prevent an answer.
+    /// Receives one line for each error that did not prevent an answer.
     let complain: @Sendable (String) -> Void
     /// Whether one of several archives is not there.
     private var hasAbsentMembers = false
@@ -158,7 +158,7 @@ package struct RecordingLibrary: Sendable {
     var patienceNanoseconds: Int64? { hasBucket ? Self.bucketPatienceNanoseconds : nil }
     private static let bucketPatienceNanoseconds: Int64 = 60_000_000_000
 
-    /// Whether something was left out of an answer because an archive or a bucket was away.
+    /// Whether an answer is incomplete because an archive or a bucket was unavailable.
     package var isIncomplete: Bool {
         hasAbsentMembers || members.contains(where: \.isIncomplete) || merged?.isIncomplete == true
             || (store as? LayeredStore)?.isIncomplete == true
@@ -189,7 +189,7 @@ package struct RecordingLibrary: Sendable {
     }
 
     /// Whether there is such a session.
-    /// - Throws: also where something else than a directory has its name.
+    /// - Throws: also if its name is that of another kind of file.
     package func hasSession(_ name: String) throws(ArchiveError) -> Bool {
         guard ArchiveLayout.isValidName(name) else { return false }
         if isLocal, try FileSystem.hasDirectory(layout.session(name)) { return true }
@@ -291,7 +291,7 @@ package struct RecordingLibrary: Sendable {
     }
 }
 
-/// Why something cannot be found.
+/// An error of a search or of a request.
 package enum LibraryError: Error, Hashable, CustomStringConvertible {
     case noArchive(String)
     /// No session has that ID, name or tag.

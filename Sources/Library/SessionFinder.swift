@@ -44,7 +44,7 @@ package struct SessionFinder: Sendable {
         self.complain = complain
     }
 
-    /// The archive, which has to be there.
+    /// The archive, which must exist.
     package func library() throws(LibraryError) -> RecordingLibrary {
         try RecordingLibrary(
             reference, catalog: catalog, waiting: waiting, complain: complain)

@@ -14,7 +14,7 @@ package struct PostgreSQLAddress: Hashable, Sendable, CustomStringConvertible {
     package let description: String
     /// The connection string for libpq.
     let text: String
-    /// How long one server may take to accept a connection, seconds.
+    /// Timeout of a connection attempt to one server, seconds.
     let connectSeconds: Int
 
     /// - Throws: ``Flaw``, whose text never contains a part of the address.

@@ -15,9 +15,9 @@ package final class PostgreSQLConnection: @unchecked Sendable {
         package var answer: Duration
         /// Text of one result. Its values, and the caller's copy, each take up to twice as much in addition.
         package var answerBytes: Int
-        /// Bytes of one row, which libpq keeps until it is whole. Known of servers that are reached by TCP.
+        /// Bytes of one row, which libpq keeps until it is complete. Determined for TCP connections only.
         package var rowBytes: Int
-        /// Asked while an answer is waited for: whether to wait no longer.
+        /// Called while waiting for an answer: whether to stop waiting.
         package var isEnding: @Sendable () -> Bool
 
         package init(
@@ -40,7 +40,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
 
     private let handle: OpaquePointer
     private let limits: Limits
-    /// How long it waits at a time: an end is noticed after that.
+    /// Maximum single wait, after which a stop is noticed.
     private static let patience = Duration.milliseconds(200)
 
     /// Bytes received when the last row was complete; nil: the system does not report them.

@@ -90,7 +90,7 @@ package final class SQLiteConnection: @unchecked Sendable {
 
     // MARK: Settings
 
-    /// Settings before the first look at the file ("Defense Against The Dark Arts", `sqlite.org/security.html`).
+    /// Settings before the file is first read ("Defense Against The Dark Arts", `sqlite.org/security.html`).
     private func harden() throws(SQLiteError) {
         let options: [(option: Int32, isOn: Int32)] = [
             (SQLITE_DBCONFIG_DEFENSIVE, 1), (SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0),
@@ -202,7 +202,7 @@ package final class SQLiteConnection: @unchecked Sendable {
     package var isIdle: Bool { sqlite3_get_autocommit(handle) != 0 }
 
     /// Whether it cannot write: it was opened so, the file is not writable, or the file's header forbids it ("File format version
-    /// numbers", `sqlite.org/fileformat.html` §1.3.3). Known after the first look at the file.
+    /// numbers", `sqlite.org/fileformat.html` §1.3.3). Known after the file was first read.
     package var isReadOnly: Bool { sqlite3_db_readonly(handle, "main") != 0 }
 
     private func prepare(_ text: String) throws(SQLiteError) -> SQLiteStatement {

@@ -8,7 +8,7 @@ package struct SQLiteLimits: Sendable {
     package var answerBytes: Int
     /// One row, and one value.
     package var rowBytes: Int
-    /// How long to wait for another connection's lock.
+    /// Timeout for another connection's lock.
     package var lock: Duration
     /// The clock for ``statement``.
     package var now: @Sendable () -> ContinuousClock.Instant
@@ -31,7 +31,7 @@ package struct SQLiteLimits: Sendable {
 ///
 /// Used on the connection's thread only.
 final class StatementBudget {
-    /// Instructions of SQLite's virtual machine between two looks: about 50 µs.
+    /// Instructions of SQLite's virtual machine between two checks: about 50 µs.
     static let instructions: Int32 = 1_000
 
     private let limits: SQLiteLimits

@@ -11,7 +11,7 @@ package struct SQLiteRow: ~Copyable {
         columns = sqlite3_data_count(statement)
     }
 
-    /// How many columns it has.
+    /// Number of columns.
     package var count: Int { Int(columns) }
 
     /// Approximate memory of its values, bytes.

@@ -1,9 +1,9 @@
 package import Archive
 package import ObjectStore
 
-/// An archive and the store that it goes to, with the rules for the way.
+/// An archive and its store, with pacing and stopping of transfers.
 package struct UploadPlace: Sendable {
-    /// How long it waits at a time where it has to give way, or for its turn: a stop is noticed after that.
+    /// Maximum single wait for recording or for the rate limit, after which a stop is noticed.
     private static let patienceNanoseconds: Int64 = 200_000_000
 
     package let bucket: any ObjectBucket
@@ -42,7 +42,7 @@ package struct UploadPlace: Sendable {
         }
     }
 
-    /// Waits until so many bytes may be sent.
+    /// Waits until this many bytes may be sent.
     func pace(_ bytes: Int) throws(UploadError) {
         var rest = limit.claim(bytes, now: surroundings.now())
         while rest > 0 {
@@ -55,7 +55,7 @@ package struct UploadPlace: Sendable {
 
     func sent(_ bytes: Int) { figures.add(bytes: bytes) }
 
-    /// Asks the store.
+    /// Runs a request to the store.
     func store<Result>(
         _ body: (any ObjectBucket) throws(ObjectStoreError) -> Result
     ) throws(UploadError) -> Result {

@@ -1,7 +1,7 @@
 package import Archive
 package import ObjectStore
 
-/// How an archive is uploaded.
+/// Settings of an archive's uploads.
 package struct UploadSettings: Hashable, Sendable {
     /// Which stored bytes are read back before a segment counts as proven.
     package enum ReadBack: String, CaseIterable, Hashable, Sendable {
@@ -32,7 +32,7 @@ package struct UploadSurroundings: Sendable {
     /// A monotonic clock, nanoseconds.
     package var now: @Sendable () -> Int64
     package var utc: @Sendable () -> UTCTime
-    /// Waits for so many nanoseconds.
+    /// Waits for this many nanoseconds.
     package var sleep: @Sendable (Int64) -> Void
     package var random: @Sendable () -> UInt64
     /// Whether uploads have to give way to recording now.
@@ -45,7 +45,7 @@ package struct UploadSurroundings: Sendable {
 /// the disk: work that ends before any of them is taken up again from there.
 package enum UploadStep: String, CaseIterable, Hashable, Sendable {
     // A session.
-    /// Notes that the store is about to have something of the session.
+    /// Notes on the disk that the store will have objects of the session.
     case noteSession
     /// Asks the store whether it has another session of the same name.
     case identify
@@ -57,11 +57,11 @@ package enum UploadStep: String, CaseIterable, Hashable, Sendable {
     case noteDocuments
 
     // A segment.
-    /// Looks the segment's object up.
+    /// Looks up the segment's object.
     case look
     /// Reads the file's digests, without sending it.
     case hash
-    /// Begins an upload in parts.
+    /// Begins a multipart upload.
     case begin
     /// Notes the upload's name on the disk.
     case note
@@ -69,7 +69,7 @@ package enum UploadStep: String, CaseIterable, Hashable, Sendable {
     case ask
     /// Sends a part.
     case part
-    /// Makes the parts an object.
+    /// Completes the multipart upload.
     case complete
     /// Sends a small segment at once.
     case put
@@ -85,9 +85,9 @@ package enum UploadStep: String, CaseIterable, Hashable, Sendable {
     case tell
 
     // The removal of a local copy.
-    /// Asks the store whether it still has the segment as it was proven.
+    /// Confirms that the store still has the proven segment.
     case recheck
-    /// Has the local copy removed.
+    /// Requests removal of the local copy.
     case evict
 
     // The removal from everywhere.
@@ -103,7 +103,7 @@ package struct UploadStop: Error, Hashable, Sendable {
     package init() {}
 }
 
-/// Why an upload, or another work with the store, did not succeed.
+/// An error of an upload or of other work with the store.
 package enum UploadError: Error, Hashable, Sendable {
     case store(ObjectStoreError)
     case archive(ArchiveError)

@@ -40,9 +40,9 @@ final class UploadDesk: Sendable {
         var queue: UploadQueue
         /// Sessions to be surveyed; nil in it: all.
         var surveys: Set<String?> = []
-        /// How many workers are at a survey.
+        /// Number of workers in a survey.
         var surveying = 0
-        /// The last survey left something out.
+        /// The last survey was incomplete.
         var isCutShort = false
     }
 
@@ -54,14 +54,14 @@ final class UploadDesk: Sendable {
 /// A worker that takes work from ``UploadDesk``, performs it, and reports the outcome. It owns no thread: tests call it step by step.
 struct UploadWorker {
     enum Turn: Hashable, Sendable {
-        /// It has done something; there may be more.
+        /// Work was done; there may be more.
         case worked
-        /// There is nothing to do until then (nanoseconds of the monotonic clock); nil: until something is added.
+        /// No work until then (nanoseconds of the monotonic clock); nil: until some is added.
         case idle(until: Int64?)
         case stopped
     }
 
-    /// Uploads that an outage has interrupted are taken up where they were: at most so many.
+    /// Maximum number of uploads that are continued after an outage.
     private static let maximumInterrupted = 8
 
     private let place: UploadPlace
@@ -79,7 +79,7 @@ struct UploadWorker {
         self.hooks = hooks
     }
 
-    /// Does one thing.
+    /// Does one work item.
     mutating func turn() -> Turn {
         if let survey = takeSurvey() {
             look(survey)
@@ -93,7 +93,7 @@ struct UploadWorker {
         let answers = figures.answers
         do throws(UploadError) {
             try perform(work)
-            // Documents that have not changed are done without the store: that says nothing of it.
+            // Unchanged documents need no request, so their success does not show that the store is available.
             let hasAnswer = figures.answers > answers
             settle { $0.finished(work, hasAnswer: hasAnswer, now: $1) }
         } catch {
@@ -203,7 +203,7 @@ struct UploadWorker {
         }
     }
 
-    /// A segment that was proven is not any more: it goes up again, and stays on the disk until then.
+    /// The proof does not hold any more: the segment is uploaded again, and stays on the disk until then.
     private func doubt(_ segment: SegmentKey, _ flaw: String) throws(UploadError) {
         let layout = place.layout
         guard let stamp = FileStamp(layout.segment(segment)) else { return }

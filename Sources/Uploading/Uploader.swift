@@ -10,7 +10,7 @@ package import Threads
 /// The files are authoritative. The uploader is notified of changes (``changed(_:)``), and scans the archive at the start and after
 /// lost notifications. Proofs beside the segments state what is in the store, so the uploader can be stopped at any moment.
 package final class Uploader: Sendable {
-    /// Something that has happened to an archive.
+    /// A change of an archive.
     package enum Change: Hashable, Sendable {
         /// A segment is an ordinary MP4 now; its source's ledger may have grown.
         case segmentFinished(SegmentKey)
@@ -20,9 +20,9 @@ package final class Uploader: Sendable {
         case session(String)
         /// The changes are unknown.
         case everything
-        /// A segment is to leave the disk.
+        /// The local copy of a segment is to be removed.
         case evict(SegmentKey)
-        /// A segment is kept no longer.
+        /// A segment has expired.
         case forget(ExpiredSegment)
     }
 
@@ -79,7 +79,7 @@ package final class Uploader: Sendable {
     }
 
     /// Starts its threads.
-    /// - Parameter looking: whether to begin with a look at the whole archive.
+    /// - Parameter looking: whether to begin with a survey of the whole archive.
     package func start(looking: Bool = true) {
         if looking { changed(.everything) }
         for thread in threads { thread.start("upload") { [self] in run() } }

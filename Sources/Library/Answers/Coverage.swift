@@ -8,11 +8,11 @@ package struct SourceCoverage: Hashable, Encodable, Sendable {
     package struct Span: Hashable, Encodable, Sendable {
         package var startNanoseconds: Int64
         package var endNanoseconds: Int64
-        /// It ends where the recording has got to.
+        /// It ends at the present end of the recording.
         package var isGrowing: Bool
     }
 
-    /// Gaps of one cause that are closer to each other than can be shown.
+    /// Gaps of one cause, merged within the resolution.
     package struct Gap: Hashable, Encodable, Sendable {
         package var cause: String
         /// Nil: of several tracks, or of all.
@@ -21,7 +21,7 @@ package struct SourceCoverage: Hashable, Encodable, Sendable {
         package var endNanoseconds: Int64
         /// Losses: lines of the ledger about the same time are one, whatever their tracks.
         package var count: UInt64
-        /// As far as they are known.
+        /// The known part of them.
         package var samples: UInt64
     }
 

@@ -15,7 +15,7 @@ package final class CoverageMemory: Sendable {
         var lane: SourceLane
         var used: UInt64
 
-        /// Also of an empty lane something is kept.
+        /// An empty lane has a cost, too.
         var parts: Int { 1 + lane.files.count + lane.gaps.count }
     }
 
@@ -29,7 +29,7 @@ package final class CoverageMemory: Sendable {
 
     package init(capacity: Int = 300_000) { self.capacity = capacity }
 
-    /// A source's lane; made with `read`, which gets the one that was kept last, when it may not be true any more.
+    /// A source's lane; if the cached one may be outdated, `read` gets it and returns a new one.
     ///
     /// Two requests at once may both read.
     func lane(

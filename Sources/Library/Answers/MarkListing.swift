@@ -9,7 +9,7 @@ package struct MarkListing: Codable, Hashable, Sendable {
     /// The same instant in UTC.
     package var time: String
     package var text: String
-    /// The source that it is about; nil: all of them.
+    /// The source concerned; nil: all of them.
     package var source: String?
 
     /// - Parameter zero: the session's.

@@ -46,7 +46,7 @@ package struct MissingRange: Hashable, Sendable {
 }
 
 extension RecordingLibrary {
-    /// All that is recorded and missing of one source, exactly; nil: there is no such source.
+    /// Exact recorded times and gaps of one source; nil: there is no such source.
     package func lane(
         of source: String, in session: String, remembering memory: CoverageMemory
     ) throws(ArchiveError) -> SourceCoverage? {
@@ -58,7 +58,7 @@ extension RecordingLibrary {
             isForDrawing: false)
     }
 
-    /// Why nothing of a source is recorded in a range; nil: something is, or there is no such source.
+    /// The reason for which nothing of a source is recorded in a range; nil: something is, or there is no such source.
     /// - Parameter range: nanoseconds of session time.
     package func missing(
         _ range: ClosedRange<Int64>, of source: String, in session: String,

@@ -3,7 +3,7 @@ import Catalog
 import Media
 import Recordings
 
-/// When something of a source was recorded, over all sessions of a time.
+/// Recorded times of a source, over all sessions in a range.
 package struct SourceRecord: Hashable, Encodable, Sendable {
     /// A time with samples in one session, nanoseconds since 1970 (UTC).
     package struct Span: Hashable, Encodable, Sendable {

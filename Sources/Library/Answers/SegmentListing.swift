@@ -8,7 +8,7 @@ package struct SegmentListing: Encodable, Sendable {
     package var source: String
     package var segment: String
     package var path: String
-    /// Session time; nil: nothing that can be read is in it yet.
+    /// Session time; nil: no readable media yet.
     package var startNanoseconds: Int64?
     package var endNanoseconds: Int64?
     /// The same, RFC 3339.
@@ -149,7 +149,7 @@ extension RecordingLibrary {
         return files
     }
 
-    /// Whether a file may have media of a range, by its name and the next one's: to open it may be a request.
+    /// Whether a file may have media of a range, by its name and the next one's, because opening it may cost a request.
     private static func mayHold(
         _ entry: StoredEntry, before next: StoredEntry?, _ source: SourceKey, from: Int64?,
         until: Int64?

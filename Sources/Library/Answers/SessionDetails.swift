@@ -55,7 +55,7 @@ package struct SessionDetails: Encodable, Sendable {
     package var segmentNanoseconds: Int64
     package var startAt: String
     package var software: String
-    /// Those that were read as one; nil: one archive was read.
+    /// The merged archives; nil: one archive was read.
     package var archives: [SessionReport.Part]?
     /// Nil: none, or it was read with it.
     package var whole: Whole?

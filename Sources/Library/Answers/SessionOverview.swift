@@ -11,7 +11,7 @@ package struct SessionOverview: Encodable, Sendable {
         /// Its formats when it joined, a line for each track.
         package var formats: [String]
         package var isComplete: Bool
-        /// Session time; nil: nothing that can be read is recorded yet.
+        /// Session time; nil: no readable media yet.
         package var startNanoseconds: Int64?
         package var endNanoseconds: Int64?
         package var segments: Int

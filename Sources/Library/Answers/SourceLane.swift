@@ -88,7 +88,7 @@ extension RecordingLibrary {
 
 /// Reads a session's sources, one at a time.
 private struct LaneReader {
-    /// From so many new files of a source on, the catalog is faster than the files.
+    /// Number of new files of a source from which on the catalog is faster than the files.
     private static let manyFiles = 3
     /// The catalog lags behind the files, so it is not used for files that changed more recently.
     private static let settlingNanoseconds: Int64 = 60_000_000_000
@@ -123,7 +123,7 @@ private struct LaneReader {
         }
         var files: [SourceLane.File] = []
         files.reserveCapacity(wanted.count)
-        // Where the file before ends, if that is known.
+        // The end of the previous file, if known.
         var reached: Int64?
         for file in wanted {
             defer { reached = files.last?.span?.upperBound }

@@ -3,7 +3,7 @@ import MP4
 import Recordings
 
 extension RecordingLibrary {
-    /// Checks a session's files, wherever they are, without decoding anything.
+    /// Checks a session's files, on the disk or in a store, without decoding.
     /// - Throws: when folders or a store cannot be listed: that is no damage.
     package func verification(of session: String) throws(ArchiveError) -> SessionReport {
         if let merged { return try merged.strict().verification(of: session) }

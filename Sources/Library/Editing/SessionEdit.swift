@@ -5,7 +5,7 @@ import Recordings
 package struct SessionEdit: Hashable, Sendable {
     package static let maximumTagBytes = 64
 
-    /// Why labels are not taken.
+    /// An error in labels.
     package enum Flaw: Error, Hashable, CustomStringConvertible {
         case longName
         case longNote
@@ -37,7 +37,7 @@ package struct SessionEdit: Hashable, Sendable {
         }
     }
 
-    /// Nil: it stays as it is; empty: it is removed.
+    /// Nil: unchanged; empty: removed.
     package let name: String?
     package let note: String?
     package let addedTags: [String]
@@ -45,7 +45,7 @@ package struct SessionEdit: Hashable, Sendable {
     package let addedMarks: [SessionMarks.Mark]
     /// Identities.
     package let removedMarks: [String]
-    /// Nil: it stays as it is.
+    /// Nil: unchanged.
     package let isProtected: Bool?
 
     package init(
@@ -80,7 +80,7 @@ package struct SessionEdit: Hashable, Sendable {
         self.removedMarks = removedMarks
     }
 
-    /// The labels that are left when these were there.
+    /// The labels after the edit of these.
     package func applied(to labels: SessionNotes) -> SessionNotes {
         var labels = labels
         if let name { labels.name = name.isEmpty ? nil : name }

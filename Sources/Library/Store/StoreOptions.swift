@@ -3,7 +3,7 @@ package import ObjectStore
 import Recordings
 package import Terminal
 
-/// Which object store holds recordings, for every program.
+/// Options of the object store, for every program.
 package struct StoreOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(

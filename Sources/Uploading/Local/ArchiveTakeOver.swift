@@ -20,7 +20,7 @@ package struct ArchiveTakeOver {
     package static let maximumSessions = 64
     /// Requests at the same time: a session of an hour with 64 sources has four thousand proofs.
     package static let usualConnections = 8
-    /// In the archive's directory while it is going on.
+    /// In the archive's directory during the take-over.
     private static let markName = ".taking-over"
     /// Longer than the name of any store.
     private static let maximumMarkBytes = 4_096
@@ -78,12 +78,12 @@ package struct ArchiveTakeOver {
         problems = ProblemLines()
         let found = try StoredSessionFetch(from: place).sessionNames()
         let removed = try place.disk { () throws(ArchiveError) in
-            // The store is about to lose them, too.
+            // They are being removed from the store, too.
             Set(try SessionRemoval.waiting(in: layout))
         }
         let names = found.filter { !removed.contains($0) }.sorted().suffix(Self.maximumSessions)
         let mark = Self.mark(layout)
-        // Not earlier: a store that cannot be used may be the wrong one.
+        // Not earlier: an unusable store may be the wrong one.
         try place.disk { () throws(ArchiveError) in
             try FileSystem.makeDirectories(layout.sessions, on: layout.disk)
             try FileSystem.replace(mark, with: Array(place.bucket.name.utf8), on: layout.disk)
@@ -328,7 +328,7 @@ package struct ArchiveTakeOver {
         }
     }
 
-    /// Reads an object; nil where something is wrong with it alone, which becomes a line.
+    /// Reads an object; nil and a line for an error that concerns only this object.
     private mutating func readUnlessWrong(
         _ object: ObjectPage.Entry
     ) throws(UploadError) -> [UInt8]? {

@@ -17,7 +17,7 @@ package struct LocalCopies {
 
     package init(of place: UploadPlace) { self.place = place }
 
-    /// Removes the copies of a session, until the store fails, which is in the outcome. Segments that are not in the store are kept,
+    /// Removes the copies of a session until a store error, which is in the outcome. Segments that are not in the store are kept,
     /// and so is a protected session.
     /// - Parameters:
     ///   - endedBefore: only segments that ended earlier, nanoseconds since 1970; nil: all.

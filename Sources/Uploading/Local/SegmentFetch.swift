@@ -8,7 +8,7 @@ import ObjectStore
 /// The file is renamed when it is complete and durable, and gets the modification time in its proof, so that the proof is valid for
 /// it and it can be evicted again without another upload.
 struct SegmentFetch {
-    /// Suffix of a file that is not whole yet.
+    /// Suffix of an incomplete file.
     private static let unfinishedSuffix = ".fetching"
 
     private let place: UploadPlace

@@ -60,7 +60,7 @@ struct StoredProofs: Sendable {
         }
     }
 
-    /// Makes the files of a source durable: all of them were given to the disk before.
+    /// Makes the files of a source durable; they were written before.
     func settle(_ segments: [SegmentKey], of owner: SourceKey) throws(UploadError) {
         let layout = place.layout
         try each(segments.count) { index throws(UploadError) in
@@ -115,7 +115,7 @@ struct StoredProofs: Sendable {
         }
     }
 
-    /// Does something for each of several things, for some at the same time, until one fails.
+    /// Runs work on each element, in parallel, until one fails.
     private func each(
         _ count: Int, _ body: @escaping @Sendable (Int) throws(UploadError) -> Void
     ) throws(UploadError) {
@@ -153,7 +153,7 @@ struct ProblemLines: Hashable, Sendable {
     static let maximum = 64
 
     private var lines: [String] = []
-    /// How many more there were.
+    /// Number of omitted messages.
     private var more = 0
 
     mutating func add(_ line: String) {

@@ -28,7 +28,7 @@ struct StoredRemoval {
             )
         }
         guard let object else {
-            // S3 answers a look without a reason: the same for a bucket that is gone, which is no doubt about this segment.
+            // S3 answers HEAD without a reason: a missing bucket looks the same, and does not concern this segment.
             _ = try place.store { (bucket) throws(ObjectStoreError) in
                 try bucket.list(prefix: key, after: nil, folders: false)
             }

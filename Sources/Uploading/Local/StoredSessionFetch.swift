@@ -11,7 +11,7 @@ package struct StoredSessionFetch {
     package struct Outcome: Hashable, Sendable {
         package var segments = 0
         package var bytes: Int64 = 0
-        /// One line for each thing that was not fetched.
+        /// One line for each object that was not fetched.
         package var problems: [String] = []
         /// Why no further requests were sent; nil: the store has answered.
         package var failure: String?
@@ -124,7 +124,7 @@ package struct StoredSessionFetch {
         case ArchiveLayout.ledgerName: Ledger.maximumBytes
         case SessionMarks.fileName: SessionMarks.maximumBytes
         case SessionNotes.fileName: SessionNotes.maximumBytes
-        // Its name says everything.
+        // It has no content.
         case ArchiveLayout.protectionName: maximumProtectionBytes
         default: SegmentProof.maximumBytes
         }

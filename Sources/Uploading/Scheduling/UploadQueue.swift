@@ -3,15 +3,15 @@ import Files
 import Media
 package import ObjectStore
 
-/// One thing that an uploader has to do.
+/// A work item of an uploader.
 package enum UploadWork: Hashable, Sendable {
-    /// Bring a session's description, labels and ledgers into the store.
+    /// Upload a session's description, labels and ledgers.
     case documents(session: String)
     /// Upload a segment; revision 0 means the file's current one.
     case segment(SegmentKey)
     /// Remove a segment's local copy, if the store is proven to have it.
     case evict(SegmentKey)
-    /// Remove a segment from the store and from the disk, because it is kept no longer.
+    /// Remove a segment from the store and from the disk, because it has expired.
     case forget(ExpiredSegment)
     /// Remove a locally removed session from the store.
     case forgetSession(String)
@@ -24,7 +24,7 @@ package enum UploadWork: Hashable, Sendable {
         }
     }
 
-    /// The segment's path in the archive, which no two works have at the same time.
+    /// The segment's path in the archive, unique among queued work.
     var place: String {
         switch self {
         case .documents(let session), .forgetSession(let session): session
@@ -54,9 +54,9 @@ package enum UploadWork: Hashable, Sendable {
 /// It queues a bounded number of segments, and is refilled by ``UploadSurvey``. Segments wait for their session's documents. While
 /// the store is unavailable, only an occasional attempt is started.
 package struct UploadQueue: Sendable {
-    /// Most segments that wait: a day of 28 sources at the default length.
+    /// Maximum number of queued segments: a day of 28 sources at the default length.
     package static let maximumSegments = 4_096
-    /// How long a session's documents wait for more of their changes, nanoseconds.
+    /// Delay of a session's documents, to combine their changes, nanoseconds.
     private static let gatherNanoseconds: Int64 = 2_000_000_000
     /// Failures of one file before they are logged.
     private static let quietFailures = 3
@@ -96,13 +96,13 @@ package struct UploadQueue: Sendable {
         var message: String
         var failures: Int
         var due: Int64
-        /// Someone is trying.
+        /// A worker is trying.
         var isTried = false
     }
 
     private var waiting = Waiting()
     private var running: [UploadWork: Entry] = [:]
-    /// Came again while it ran.
+    /// Added again while it ran.
     private var again: Set<UploadWork> = []
     /// Sessions whose documents are in the store.
     private var known: Set<String> = []
@@ -123,7 +123,7 @@ package struct UploadQueue: Sendable {
     /// Nothing is queued or running, apart from work that was set aside.
     package var isIdle: Bool { running.isEmpty && waiting.entries.values.allSatisfy(\.isSetAside) }
 
-    /// Whether nothing runs, and all that waits is set aside, or has failed by itself several times, or waits for such documents.
+    /// Whether nothing runs, and all queued work is set aside, has failed by itself several times, or waits for such documents.
     package var isExhausted: Bool {
         running.isEmpty
             && waiting.entries.allSatisfy { work, entry in
@@ -212,7 +212,7 @@ package struct UploadQueue: Sendable {
         if case .segment = work { known.contains(work.session) } else { true }
     }
 
-    /// When ``take(now:)`` may have something that it does not have now; nil: only after something else has happened.
+    /// The next time at which ``take(now:)`` may return work; nil: only after another event.
     package func due(now: Int64) -> Int64? {
         if let outage { return outage.isTried ? nil : waiting.entries.isEmpty ? nil : outage.due }
         return waiting.entries.lazy.filter { isReady($0.key) }.map(\.value.due).min()
@@ -247,7 +247,7 @@ package struct UploadQueue: Sendable {
         }
     }
 
-    /// The work has to be done from its beginning: its file has changed.
+    /// The work has to be restarted, because its file has changed.
     package mutating func repeated(_ work: UploadWork, now: Int64) {
         outage?.isTried = false
         end(work, now: now)

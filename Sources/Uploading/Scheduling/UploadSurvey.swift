@@ -11,13 +11,13 @@ struct UploadSurvey {
     }
 
     private(set) var segments: [Found] = []
-    /// Sessions with documents that the store has otherwise, or not.
+    /// Sessions with documents that are missing in the store, or differ.
     private(set) var sessions: [String] = []
     /// Notes of uploads that were completed: their program ended before it deleted them.
     private(set) var obsoleteNotes: [String] = []
     /// The survey is incomplete: enough work was found.
     private(set) var isCutShort = false
-    /// One line for each thing that cannot be read.
+    /// One line for each unreadable file.
     private(set) var problems: [String] = []
 
     private let layout: ArchiveLayout
@@ -27,7 +27,7 @@ struct UploadSurvey {
     /// Proofs of segments that are only in the store are read until this many in a row have no new records: older ones were released
     /// long ago.
     private static let proofsWithoutNews = 8
-    /// At most so many of one source.
+    /// Maximum of these for one source.
     private static let movedProofs = 4_096
 
     /// - Parameters:
@@ -85,7 +85,7 @@ struct UploadSurvey {
         }
     }
 
-    /// Tells of the segments that are in the store alone, the newest first.
+    /// Reports the segments that are in the store only, newest first.
     private mutating func readMoved(
         _ source: SourceKey, _ records: any StoredRecordsObserver
     ) throws(ArchiveError) {

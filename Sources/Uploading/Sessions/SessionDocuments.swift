@@ -53,7 +53,7 @@ struct SessionDocuments {
         }
     }
 
-    /// Whose ledger a document is; nil: it is none.
+    /// The source of a ledger; nil for other documents.
     private func ledgerSource(_ name: String) -> SourceKey? {
         if case .ledger(let owner) = SessionFile("\(session)/\(name)") { owner } else { nil }
     }
@@ -190,8 +190,8 @@ struct SessionDocuments {
 
 /// A session in the store.
 enum StoredSession {
-    /// Which session the store has under a name; nil: none.
-    /// - Throws: ``UploadError/setAside(_:)`` where it has something that is no session.
+    /// The session in the store with a name; nil: none.
+    /// - Throws: ``UploadError/setAside(_:)`` if the object is not a session's description.
     static func identity(
         of session: String, in place: UploadPlace
     ) throws(UploadError) -> StoredDocuments.Identity? {

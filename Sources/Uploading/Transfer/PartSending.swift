@@ -7,7 +7,7 @@ struct PartSending: Sendable {
     struct Sent: Sendable {
         var digest: Digest
         var part: UploadedPart
-        /// Not needed any more.
+        /// Its buffer, which is free again.
         var bytes: ObjectBytes
     }
 

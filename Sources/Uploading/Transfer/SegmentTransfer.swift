@@ -31,7 +31,7 @@ struct SegmentTransfer: Sendable {
     private(set) var state: State
     let sizeBytes: Int64
     let partBytes: Int64
-    /// SHA-256 of the parts, as far as they have been read from the file.
+    /// SHA-256 of the parts that have been read from the file.
     private(set) var digests: [Digest?]
     /// Parts that the store has of the upload, by number.
     private(set) var parts: [Int: UploadedPart] = [:]

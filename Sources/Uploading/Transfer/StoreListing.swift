@@ -5,7 +5,7 @@ import ObjectStore
 struct StoreListing {
     /// Objects of one listing: half a year of segments of ten minutes from sixteen sources, with their proofs.
     static let maximumObjects = 1_000_000
-    /// How long a listing may take at least.
+    /// Minimum time allowed for a listing.
     private static let leastNanoseconds: Int64 = 60_000_000_000
     /// Minimum objects per second of a longer listing. A store lists a page of a thousand in a fifth of a second.
     private static let slowestPerSecond: Int64 = 1_000
@@ -23,7 +23,7 @@ struct StoreListing {
         self.folders = folders
     }
 
-    /// Does something for each object, in the order of their keys.
+    /// Calls a closure with each object, in the order of the keys.
     /// - Throws: ``UploadError/setAside(_:)`` where the listing has no end.
     func forEach(
         _ body: (ObjectPage.Entry) throws(UploadError) -> Void

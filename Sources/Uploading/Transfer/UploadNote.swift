@@ -27,7 +27,7 @@ struct UploadNote: Codable, Hashable, Sendable {
         self.partBytes = partBytes
     }
 
-    /// Whether it is about this content, in parts of this size.
+    /// Whether it describes this content, in parts of this size.
     func describes(_ stamp: FileStamp, partBytes: Int64) -> Bool {
         self.partBytes == partBytes && sizeBytes == stamp.sizeBytes
             && modifiedNanoseconds == stamp.modifiedNanoseconds
