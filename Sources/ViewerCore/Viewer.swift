@@ -4,10 +4,10 @@ package import Library
 package import Messaging
 import Recordings
 
-/// Where and how a viewer answers.
+/// Settings of a viewer.
 package struct ViewerSettings: Sendable {
     package var archive: ArchiveReference
-    /// Where the archive has its catalog.
+    /// Location of the archive's catalog.
     package var catalog = CatalogReference.sqlite
     /// A name or an address, without brackets.
     package var host: String
@@ -15,7 +15,7 @@ package struct ViewerSettings: Sendable {
     package var port: UInt16
     /// The collector's feed endpoint; nil: the socket in the archive's directory. An archive in a bucket has none.
     package var feed: String?
-    /// With which keys the feed is received.
+    /// Keys of the feed's connection.
     package var feedSecurity = SocketSecurity.plain
     /// Directory of exports; nil: a temporary one.
     package var exports: String?
@@ -26,9 +26,9 @@ package struct ViewerSettings: Sendable {
     package var certificate: CertificateFiles?
     /// Host names of the viewer, besides its address and those in its certificate.
     package var hostNames: [String] = []
-    /// Answers come through a proxy that speaks TLS to browsers.
+    /// A proxy terminates TLS.
     package var isBehindProxy = false
-    /// How long addresses of the object store are valid that media is fetched from directly, seconds, 1 to 604,800; nil: the viewer sends
+    /// Validity of addresses of the object store for direct downloads of media, seconds, 1 to 604,800; nil: the viewer sends
     /// all media itself.
     package var storeRedirectSeconds: Int?
     /// Origins whose pages may frame a live source (`/embed/SOURCE`): `https://HOST[:PORT]`.

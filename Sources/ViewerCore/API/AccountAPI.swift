@@ -113,7 +113,7 @@ struct AccountAPI {
         return try .json(Link(address: address), status: .created)
     }
 
-    /// Whose a link is; nil: without accounts, an address is all that a link is.
+    /// The owner of a link; nil without accounts, when a link is a plain address.
     private static func linkOwner(_ identity: Identity) -> String? {
         identity.ownerName.flatMap { $0.isEmpty ? nil : $0 }
     }
@@ -138,7 +138,7 @@ struct AccountAPI {
         }
     }
 
-    /// Own links that still open something.
+    /// The account's valid links.
     func listLinks(_ request: Request, _ context: ViewerContext) async throws -> Response {
         _ = try RequestQuery(request, [])
         guard let owner = Self.linkOwner(context.identity) else {

@@ -9,12 +9,12 @@ struct ClipName: CustomStringConvertible {
     var fromNanoseconds: Int64?
     /// Nil: the end.
     var untilNanoseconds: Int64?
-    /// The time is burnt in: it is another clip than the one as it was recorded.
+    /// The time is painted on the pictures: this clip differs from the recorded one.
     var showsTime = false
-    /// Of the file's name.
+    /// Suffix of the file's name.
     var ending = "mp4"
 
-    /// How several sources are named: `door+hall`, or their number.
+    /// The names of several sources: `door+hall`, or their number.
     static func names(of sources: [String]) -> String {
         let names = sources.joined(separator: "+")
         return sources.count <= mostNamed && names.utf8.count <= longestNames
@@ -36,7 +36,7 @@ struct ClipName: CustomStringConvertible {
         return "\(session)_\(what)\(range)\(showsTime ? "_time" : "").\(ending)"
     }
 
-    /// `1m23.500s`: colons are not allowed in names of files everywhere.
+    /// `1m23.500s`: some systems do not allow colons in names of files.
     private static func text(_ nanoseconds: Int64) -> String {
         var parts = TimelinePoint.text(nanoseconds).split(separator: ":").map(String.init)
         parts[parts.count - 1] += "s"

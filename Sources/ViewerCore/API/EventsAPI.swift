@@ -67,7 +67,7 @@ struct EventsAPI {
         }
     }
 
-    /// An event as it is sent; nil: it is not this listener's.
+    /// An event as sent; nil if this listener does not get it.
     private static func text(
         _ event: EventLog.Event, _ types: Set<String>?, _ identity: Identity, _ rights: Rights
     ) -> String? {

@@ -38,7 +38,7 @@ struct ExportsAPI {
         var fraction: Double
         var sizeBytes: Int64
         var failure: String?
-        /// Where it can be fetched when it is done.
+        /// Its address when it is done.
         var file: String?
 
         init(_ job: ExportJob) {

@@ -8,13 +8,13 @@ struct HealthAPI {
     let readiness: Readiness
     let progress: ServerProgress
 
-    /// 503: it hangs, and should be started again.
+    /// 503: it hangs, and should be restarted.
     func showLiveness(_ request: Request, _ context: ViewerContext) async throws -> Response {
         let stalled = progress.stalled()
         return Self.response(HealthAnswer(isWell: stalled == nil, text: stalled ?? "well"))
     }
 
-    /// 503: lists or pictures cannot be served now. To start it again would not help.
+    /// 503: lists or pictures cannot be served now. A restart would not help.
     func showReadiness(_ request: Request, _ context: ViewerContext) async throws -> Response {
         return Self.response(await readiness.answer())
     }

@@ -13,7 +13,7 @@ struct HistoryAPI {
     func show(_ request: Request, _ context: ViewerContext) async throws -> Response {
         _ = try RequestQuery(request, [])
         let (history, rights) = (history, context.rights)
-        // An hour of many sources is a hundred thousand numbers: not on the threads of all other answers, and without a line for each.
+        // An hour of many sources has a hundred thousand numbers: encoded on a reading thread, without indentation.
         let json = try await site.runHeavy(for: context.workOwner) {
             try await site.run {
                 let now = SystemClock.monotonic.nowNanoseconds

@@ -4,7 +4,7 @@ import Hummingbird
 import NIOCore
 import Wire
 
-/// Live pictures and sound of several sources in one answer that does not end.
+/// Live pictures and sound of several sources in one endless answer.
 struct LiveAPI {
     let hub: LiveHub
     let access: Access
@@ -16,7 +16,7 @@ struct LiveAPI {
         let batch = try query.number("batch", in: Int(range.lowerBound)...Int(range.upperBound))
         let rights = context.rights
         var sources = try query.sources("sources").map { Set($0) }
-        // Otherwise all sources would be subscribed to, and sent in small batches, for the few that are passed on.
+        // Otherwise all sources would be subscribed to, and sent in small batches, although few are used.
         if sources == nil, case .named(let own) = rights.sources { sources = own }
         if let sources, let other = sources.first(where: { !rights.mayRead($0) }) {
             throw Problem(.notFound, "no source '\(other)'")

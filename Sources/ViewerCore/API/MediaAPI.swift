@@ -12,7 +12,7 @@ import Recordings
 struct MediaAPI {
     /// From thumbnails to full size.
     private static let widths = 16...8_192
-    /// Files in one archive: as many as a page shows at once.
+    /// Maximum number of files in one archive: the tiles of a page.
     private static let maximumFiles = 16
 
     let site: ViewerSite
@@ -87,7 +87,7 @@ struct MediaAPI {
             body: ZipAnswer(parts: parts).body(in: site.threads, hasBody: request.method == .get))
     }
 
-    /// A range of a source, as one answer reads it.
+    /// A range of a source, read by one answer.
     private struct Clip {
         var movie: MovieReading
         var zero: UTCTime
@@ -134,7 +134,7 @@ struct MediaAPI {
                     endNanoseconds: until)
             )
         }
-        // A clip of nothing would be the picture before it, held.
+        // An empty clip would be a still of the picture before it.
         if let problem = try await missing(
             key.fromNanoseconds, key.untilNanoseconds, of: name, in: session)
         {
@@ -145,7 +145,7 @@ struct MediaAPI {
             fromNanoseconds: key.fromNanoseconds, untilNanoseconds: key.untilNanoseconds)
     }
 
-    /// Why a range has nothing; nil: something is recorded in it all the same.
+    /// The reason why a range is empty; nil: something is recorded in it after all.
     private func missing(
         _ from: Int64?, _ until: Int64?, of name: String, in session: String
     ) async throws -> Problem? {

@@ -87,7 +87,7 @@ struct OperatorAPI {
 
     /// A requested mark.
     private struct MarkWish: Decodable {
-        /// Nil: the one that is being recorded.
+        /// Nil: the one being recorded.
         var session: String?
         /// Session time or UTC; nil: now.
         var at: Moment?
@@ -97,7 +97,7 @@ struct OperatorAPI {
 
     /// A time in a body: seconds of session time as a number, or a text as in URLs.
     private enum Moment: Decodable {
-        /// More than thirty years of session time are no recording's.
+        /// No recording has more than thirty years of session time.
         private static let maximumSeconds = 1e9
 
         case seconds(Double)
@@ -229,7 +229,7 @@ struct OperatorAPI {
     /// A change of a capture. Devices are excluded: the files and addresses that a box opens are configured on the box or the server.
     private struct Change: Decodable {
         var videoBitsPerSecond: Int64?
-        /// As at the agent's options: `1280x720`, `30000/1001`, `640x360+10+20`; or `own`.
+        /// Values of the agent's options: `1280x720`, `30000/1001`, `640x360+10+20`; or `own`.
         var size: String?
         var frameRate: String?
         var crop: String?

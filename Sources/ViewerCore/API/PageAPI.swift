@@ -18,7 +18,7 @@ struct PageAPI {
 
     init(threads: ReadingThreads) {
         self.threads = threads
-        // Compressed now, and not while the first reader waits.
+        // Compressed now, not during the first request.
         _ = PageDocument.files
     }
 

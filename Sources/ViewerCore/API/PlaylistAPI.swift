@@ -97,7 +97,7 @@ struct PlaylistAPI {
                     file: MemoryFile(bytes: bytes), contentType: "video/mp4",
                     tag: Digest(of: bytes).description, lifetimeSeconds: mediaLifetimeSeconds))
         case .media(let name, let revision):
-            // The store has a retimed file's fragments as they were recorded, and here they are sent as they are true now.
+            // The store has a retimed file's original fragments; here they are sent with their new times.
             if revision == 0, let redirectSeconds,
                 let address = try Self.address(
                     name, of: source, validSeconds: redirectSeconds, library)
@@ -118,7 +118,7 @@ struct PlaylistAPI {
         }
     }
 
-    /// How long an address of the store is valid; nil: the viewer sends the media itself.
+    /// Validity of an address of the store; nil: the viewer sends the media itself.
     private func redirectSeconds(_ query: RequestQuery) throws(Problem) -> Int? {
         switch query["redirect"] {
         case nil: return site.storeRedirectSeconds

@@ -106,7 +106,7 @@ struct SessionsAPI {
             })
     }
 
-    /// Marks of the sources that this user may see, and of none in particular.
+    /// Marks of the sources that this user may see, and those without a source.
     func marks(_ request: Request, _ context: ViewerContext) async throws -> Response {
         _ = try RequestQuery(request, [])
         let name = try context.name("session")
@@ -142,7 +142,7 @@ struct SessionsAPI {
         let query = try RequestQuery(request, ["from", "until"])
         let name = try context.name("session")
         let sourceName = try context.source()
-        // Reading a clock keeps a thread for seconds.
+        // Reading a clock occupies a thread for seconds.
         let clock = try await site.runHeavy(for: context.workOwner) {
             try await site.read { library in
                 let recording = try library.recording(name)
@@ -216,7 +216,7 @@ extension SessionsAPI {
 }
 
 extension Response {
-    /// A value as JSON, in the units that all our JSON has.
+    /// A value as JSON, in the units of all our JSON.
     static func json(_ value: some Encodable, status: HTTPResponse.Status = .ok) throws -> Response
     {
         var headers = HTTPFields()

@@ -3,7 +3,7 @@ import HTTPTypes
 import Hummingbird
 import Logging
 
-/// Walls that are saved: each account's own, and those that operators share.
+/// Saved walls: each account's own, and those shared by operators.
 struct WallsAPI {
     private static let maximumBodyBytes = 16 << 10
 

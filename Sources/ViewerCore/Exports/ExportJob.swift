@@ -9,7 +9,7 @@ struct ExportWish: Hashable, Sendable {
         case passthrough
         /// Several sources side by side, encoded.
         case grid
-        /// A file for each source, in one ZIP archive where there are several.
+        /// A file for each source, in one ZIP archive if there are several.
         case files
     }
 
@@ -24,7 +24,7 @@ struct ExportWish: Hashable, Sendable {
     /// Pictures show their capture time, and are encoded again for that. A grid always does.
     var burnsTime = false
 
-    /// Whether it becomes a ZIP archive, and not an MP4.
+    /// Whether the result is a ZIP archive, not an MP4.
     var isArchive: Bool { layout == .files && sources.count > 1 }
 }
 
@@ -43,12 +43,12 @@ struct ExportJob: Sendable {
     /// 0 … 1.
     var fraction = 0.0
     var sizeBytes: Int64 = 0
-    /// Why it failed, in one line.
+    /// The reason of its failure, one line.
     var failure: String?
     /// When it was created, or ended; monotonic, nanoseconds.
     var sinceNanoseconds: Int64
 
-    /// Nothing more happens to it.
+    /// It has ended.
     var hasEnded: Bool {
         switch state {
         case .waiting, .running: false

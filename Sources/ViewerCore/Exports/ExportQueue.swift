@@ -15,7 +15,7 @@ import Threads
 ///
 /// Scheduling is fair between accounts (``Turns``). Files are kept for an hour. Files and queued jobs are bounded.
 final class ExportQueue: Sendable {
-    /// Jobs that are known, ended ones included.
+    /// Maximum number of jobs, ended ones included.
     private static let maximumJobs = 64
     private static let maximumWaiting = 16
     /// Limit of unfinished jobs per account, which leaves room for others. Not applied without accounts.
@@ -33,7 +33,7 @@ final class ExportQueue: Sendable {
         case taken(ExportJob)
         /// The queue is full, over all accounts.
         case full
-        /// Too many of this account have not ended.
+        /// Too many of this account are unfinished.
         case fullForAccount
     }
 
@@ -44,9 +44,9 @@ final class ExportQueue: Sendable {
         var running: (id: String, control: WorkControl)?
         var turns = Turns<Identity>()
         var isStopping = false
-        /// The job that runs was ended for lack of room.
+        /// The running job was ended for lack of space.
         var isFull = false
-        /// This queue has made the directory, and removes it.
+        /// This queue has created the directory, and removes it.
         var hasMadeDirectory = false
 
         /// Index of the next job; nil if none is queued.
@@ -64,7 +64,7 @@ final class ExportQueue: Sendable {
     private let reserveBytes: UInt64
     private let logger: Logger
     private let state = Mutex(State())
-    /// The thread has seen that everything ends.
+    /// The thread has noticed the stop.
     private let hasStopped = DispatchSemaphore(value: 0)
     /// Called with a job that has changed.
     private let changed: @Sendable (ExportJob) -> Void
@@ -146,7 +146,7 @@ final class ExportQueue: Sendable {
             if hasStopped.wait(timeout: .now() + Self.stopSeconds) == .timedOut {
                 logger.warning("an export does not end: the disk does not answer")
             }
-            // For a second call.
+            // A second call returns at once.
             hasStopped.signal()
         }
         for job in state.withLock(\.jobs) {
@@ -178,7 +178,7 @@ final class ExportQueue: Sendable {
         }
     }
 
-    /// Since a file was changed; 0: it is not there.
+    /// Time since a file was changed; 0 if it does not exist.
     private static func ageSeconds(_ path: String) -> Int64 {
         var status = stat()
         guard lstat(path, &status) == 0 else { return 0 }
@@ -193,7 +193,7 @@ final class ExportQueue: Sendable {
         state.jobs.removeAll {
             $0.hasEnded && now - $0.sinceNanoseconds > Self.keepNanoseconds
         }
-        // Room for new ones: the oldest that has ended goes first, of the account that has most of them.
+        // Makes room: removes the oldest ended job of the account with most jobs.
         while state.jobs.count >= Self.maximumJobs {
             let ended = Dictionary(grouping: state.jobs.filter(\.hasEnded), by: \.owner)
             guard let most = ended.values.max(by: { $0.count < $1.count })?.first,
@@ -215,7 +215,7 @@ final class ExportQueue: Sendable {
                 ended.state = .done
                 ended.fraction = 1
             } catch {
-                // Either the export, its encoder or its file has failed first.
+                // The first error: of the export, its encoder or its file.
                 let isFull = state.withLock(\.isFull)
                 if control.cancellation.isCancelled {
                     ended.state = isFull ? .failed : .cancelled

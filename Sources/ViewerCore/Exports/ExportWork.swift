@@ -14,8 +14,8 @@ struct ExportWork: Sendable {
     let archive: ArchiveReference
     let logger: Logger
 
-    /// Does it; blocks.
-    /// - Parameter path: of the file; while it is made, it has another name in the same directory.
+    /// Runs the export; blocks.
+    /// - Parameter path: of the finished file; until then it has another name in the same directory.
     /// - Returns: its size.
     func run(_ job: ExportJob, to path: String, _ control: WorkControl) throws -> Int64 {
         let library = try RecordingLibrary(archive, isReadOnly: true) { [logger] in
@@ -94,7 +94,7 @@ struct ExportWork: Sendable {
     }
 }
 
-/// An archive's file while it is made. Owned by one thread.
+/// A ZIP archive's file under construction. Owned by one thread.
 private final class ArchiveFile {
     private static let pieceBytes = 1 << 20
 

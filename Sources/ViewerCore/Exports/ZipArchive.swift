@@ -23,7 +23,7 @@ struct ZipArchive {
         let checksum: UInt32
     }
 
-    /// ISO/IEC 21320-1 and APPNOTE: the value that says that another one is in the ZIP64 field.
+    /// ISO/IEC 21320-1 and APPNOTE: the value that refers to the ZIP64 field.
     private static let large: Int64 = 0xFFFF_FFFF
     private static let largeCount = 0xFFFF
     private static let localHeaderBytes: Int64 = 30
@@ -169,7 +169,7 @@ struct ZipArchive {
         return bytes.content
     }
 
-    /// Those of the sizes and the offset that have no room in the header, in this order.
+    /// The sizes and the offset that do not fit in the header, in this order.
     private static func centralField(_ entry: Entry, offset: Int64) -> [UInt8] {
         var values: [Int64] = []
         if entry.sizeBytes >= large { values += [entry.sizeBytes, entry.sizeBytes] }
@@ -196,7 +196,7 @@ struct ZipArchive {
         return bytes.content
     }
 
-    /// Two seconds and years from 1980 to 2107 are all that it can say.
+    /// Its resolution is two seconds, its range the years from 1980 to 2107.
     private static func dosTime(_ instant: UTCTime) -> (date: UInt16, time: UInt16) {
         let time = CivilTime(nanosecondsSince1970: instant.nanoseconds)
         let year = min(127, max(0, time.year - 1980))
@@ -217,7 +217,7 @@ struct ZipArchive {
 }
 
 extension ZipArchive {
-    /// CRC-32 (ISO/IEC 8802-3) of bytes that come in parts.
+    /// Incremental CRC-32 (ISO/IEC 8802-3).
     struct Checksum: Sendable {
         private(set) var value: UInt32 = 0
 

@@ -1,6 +1,6 @@
-/// The attribute list of a tag while it is written (RFC 8216 §4.2): `NAME=value,NAME="value"`.
+/// Builds the attribute list of a tag (RFC 8216 §4.2): `NAME=value,NAME="value"`.
 struct AttributeList {
-    /// Maximum size of a quoted-string: a playlist is read again and again.
+    /// Maximum size of a quoted-string: playlists are reloaded often.
     static let maximumQuotedBytes = 256
 
     private(set) var text = ""

@@ -13,7 +13,7 @@ package struct Bandwidth: Hashable, Sendable {
         }
     }
 
-    /// More than any network has; a damaged file may say any time.
+    /// More than any network has: a damaged file may have any times.
     private static let maximumBitsPerSecond = 1e15
     /// Maximum number of pieces in a bit rate.
     private static let maximumPieces = 64
@@ -29,7 +29,7 @@ package struct Bandwidth: Hashable, Sendable {
     }
 
     /// The peak is the largest bit rate of pieces that follow each other and last from half to one and a half target durations
-    /// together (RFC 8216 §4.1). Where none do, as with whole files, it is the largest of a single piece.
+    /// together (RFC 8216 §4.1). Otherwise, as with whole files, it is the largest of a single piece.
     /// - Parameter pieces: in the order of time.
     /// - Returns: nil without any media.
     package init?(_ pieces: [Piece], targetSeconds: Int64) {

@@ -6,9 +6,9 @@ import Recordings
 /// A gap of the ledger, or several that are near each other, as `EXT-X-DATERANGE` (draft-pantos-hls-rfc8216bis §4.4.5.1).
 struct GapDateRange: Hashable, Sendable {
     static let className = "org.tributary.gap"
-    /// Gaps that are nearer are joined first.
+    /// Nearer gaps are joined first.
     private static let nearestNanoseconds: Int64 = 50_000_000
-    /// A cause is a few words; a text is a line.
+    /// Maximum length of a cause, which is a few words.
     private static let maximumCauseBytes = 64
 
     /// Nil: all tracks, or different ones.
@@ -37,7 +37,7 @@ struct GapDateRange: Hashable, Sendable {
 
     var endNanoseconds: Int64 { startNanoseconds.clampedAdding(durationNanoseconds) }
 
-    /// A number that depends on nothing but the gap: the same in every list, of every process (FNV-1a, 64 bits).
+    /// A hash of the gap (FNV-1a, 64 bits), equal in all lists and processes.
     var fingerprint: UInt64 {
         let key =
             "\(track?.description ?? "")|\(startNanoseconds)|\(durationNanoseconds)|\(samples)|"
@@ -62,7 +62,7 @@ struct GapDateRange: Hashable, Sendable {
         return "#EXT-X-DATERANGE:" + attributes.text
     }
 
-    /// At most `maximum` ranges: where there are more, those of one cause that are near each other become one.
+    /// At most `maximum` ranges: if there are more, near ranges of one cause are joined.
     /// - Parameter ranges: in the order of time.
     static func merged(_ ranges: [GapDateRange], maximum: Int) -> [GapDateRange] {
         var result = ranges
@@ -72,7 +72,7 @@ struct GapDateRange: Hashable, Sendable {
             distance = distance.clampedMultiplied(by: 2)
         }
         guard result.count > maximum else { return result }
-        // There are more causes than are listed: the longest gaps.
+        // More causes than listed ranges: keeps the longest gaps.
         let longest = result.sorted { $0.durationNanoseconds > $1.durationNanoseconds }
         return longest.prefix(max(0, maximum)).sorted {
             $0.startNanoseconds < $1.startNanoseconds
@@ -112,15 +112,15 @@ struct GapDateRanges: Sendable {
     /// Limit of ranges in a playlist: 250 kB.
     static let maximum = 1_000
 
-    /// How often each gap was taken in, by its fingerprint.
+    /// Number of additions of each gap, by fingerprint.
     private var taken: [UInt64: Int] = [:]
-    /// How often each ID was given, by its fingerprint.
+    /// Number of uses of each ID, by fingerprint.
     private var given: [UInt64: Int] = [:]
     /// Date ranges that are not listed yet, by descending time.
     private var waiting: [GapDateRange] = []
-    /// Ranges that were taken in.
+    /// Number of added ranges.
     private var count = 0
-    /// Lines of the ledger that were taken in.
+    /// Number of processed ledger lines.
     private var lines = 0
 
     /// Adds new gaps.

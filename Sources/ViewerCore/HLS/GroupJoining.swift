@@ -6,7 +6,7 @@ import Media
 /// longer ones before, whose weight decays. So an additional keyframe does not make a segment too long, and a segment exceeds the
 /// target by more than the tolerance only if a group is longer than expected.
 struct GroupJoining: Hashable, Sendable {
-    /// Of the expected length, this part is forgotten with each shorter group.
+    /// Decay of the expected length with each shorter group.
     private static let forgottenShare: Int64 = 8
 
     let targetNanoseconds: Int64

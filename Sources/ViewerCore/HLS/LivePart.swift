@@ -17,17 +17,16 @@ package struct PartAddress: Hashable, Comparable, Sendable, CustomStringConverti
 
 /// A partial segment of a live playlist (draft-pantos-hls-rfc8216bis §4.4.4.9).
 package struct LivePart: Hashable, Sendable {
-    /// Where it is in the playlist.
+    /// Its address in the playlist.
     package var address: PartAddress
     /// The name in its URI, as if the part belonged to the same segment as the previous one.
     ///
     /// The next part is hinted before it is known whether it starts a new segment. So the first part of a segment is named as a part
     /// of the previous one: `7.20.mp4` may be part 0 of segment 8. Then the hint is always valid.
-    /// Then the hint is always right.
     package var name: PartAddress
     /// `DURATION`: at most the part target.
     package var durationNanoseconds: Int64
-    /// From when to when its main track really is, nanoseconds of session time.
+    /// Real times of its main track, nanoseconds of session time.
     package var nanoseconds: Range<Int64>
     package var sizeBytes = 0
     /// Decoding can begin in it.
@@ -82,7 +81,7 @@ package enum LiveResource: Hashable, Sendable {
         default:
             return nil
         }
-        // Neither signs nor leading zeros, and the suffix is right.
+        // Rejects signs, leading zeros and other suffixes.
         guard uri == name, !name.contains("-") else { return nil }
     }
 }

@@ -5,8 +5,8 @@ import Media
 ///
 /// A value: parts go in, texts come out. It has no clock and no connections, and holds no media.
 ///
-/// It does not say `EXT-X-INDEPENDENT-SEGMENTS`: a group of pictures that is longer than the target duration is divided. Which
-/// parts are independent is said of each.
+/// It has no `EXT-X-INDEPENDENT-SEGMENTS`, because a group of pictures longer than the target duration is divided.
+/// Each part states whether it is independent.
 package struct LivePlaylist: Sendable {
     /// The protocol version: `EXT-X-SKIP` needs 9 (draft-pantos-hls-rfc8216bis §8).
     package static let version = 9
@@ -14,9 +14,9 @@ package struct LivePlaylist: Sendable {
     package static let maximumSegments = 200
 
     package let timing: LiveTiming
-    /// Nothing will be appended any more.
+    /// No more parts will be appended.
     package private(set) var isFinished = false
-    /// Grows by one with every change: while it is the same, a text that was rendered is still right.
+    /// Incremented with every change, for caching rendered texts.
     package private(set) var revision: UInt64 = 0
     /// The name of the part that comes next: `EXT-X-PRELOAD-HINT`.
     package private(set) var nextName: PartAddress
@@ -41,7 +41,7 @@ package struct LivePlaylist: Sendable {
         nextName = PartAddress(sequence: firstSequence, part: 0)
     }
 
-    /// Appends the next part of a ``PartGatherer``. Its bytes have to be there already.
+    /// Appends the next part of a ``PartGatherer``, whose bytes must already be available.
     package mutating func append(_ part: LivePart) {
         precondition(!isFinished, "a finished playlist does not change")
         precondition(part.name == nextName, "parts are appended in their order")
@@ -225,7 +225,7 @@ private struct DepartedSegment: Sendable {
     var atNanoseconds: Int64
 }
 
-/// A segment of the list, whole or as far as it has got.
+/// A segment of the list, complete or growing.
 private struct LiveSegment: Sendable {
     let sequence: UInt64
     let initialization: Int
@@ -240,7 +240,7 @@ private struct LiveSegment: Sendable {
     private var partsNanoseconds: Int64 = 0
     /// Nil: it is not complete.
     private var durationNanoseconds: Int64?
-    /// Tags of its parts; empty when they are not listed any more.
+    /// Tags of its parts; empty once they are not listed.
     private var partTags = ""
 
     init(_ first: LivePart) {
@@ -254,7 +254,7 @@ private struct LiveSegment: Sendable {
 
     var isComplete: Bool { durationNanoseconds != nil }
 
-    /// Its duration as the playlist says it.
+    /// Its duration in the playlist.
     var lengthNanoseconds: Int64 { durationNanoseconds ?? partsNanoseconds }
 
     mutating func append(_ part: LivePart) {
@@ -282,7 +282,7 @@ private struct LiveSegment: Sendable {
         if isComplete { partTags = "" }
     }
 
-    /// Tags that apply to its beginning. Every segment says its date and time: any may become the first of the list.
+    /// Tags at its beginning. Every segment has its date and time, because any may become the first of the list.
     func head(zero: UTCTime, hasMap: Bool) -> String {
         var text = isDiscontinuous ? "#EXT-X-DISCONTINUITY\n" : ""
         if hasMap {

@@ -43,7 +43,7 @@ package struct LiveRequest: Hashable, Sendable {
 package enum LiveAnswer: Hashable, Sendable {
     /// The playlist, or a delta update of it.
     case playlist(String)
-    /// Not yet: ask again when a part has been appended. Nil: the whole segment is waited for. After
+    /// Not yet: retry when a part has been appended. Nil: waits for the whole segment. After
     /// ``LiveTiming/patienceNanoseconds`` the answer is 503.
     case wait(untilSequence: UInt64, part: Int?)
     /// 400, with the reason.

@@ -28,13 +28,13 @@ package struct LiveTiming: Hashable, Sendable {
     /// A segment ends before it gets longer than this. The next unit may come a little later than expected.
     package var segmentLimitNanoseconds: Int64 { targetNanoseconds + 400_000_000 }
 
-    /// The longest duration that a segment can say: rounded, it is the target duration still (RFC 8216 §4.3.3.1).
+    /// The longest duration of a segment that is rounded to the target duration (RFC 8216 §4.3.3.1).
     package var longestSegmentNanoseconds: Int64 { targetNanoseconds + 499_000_000 }
 
     /// A longer pause of the main track is a gap: a discontinuity follows it.
     package var gapNanoseconds: Int64 { 500_000_000 }
 
-    /// Least duration of the segments that are listed. Players that do without parts begin three target durations before the end.
+    /// Minimum duration of the list. Players without support of parts begin three target durations before the end.
     package var windowNanoseconds: Int64 { 8 * targetNanoseconds }
 
     /// No segment is removed from a shorter list (draft-pantos-hls-rfc8216bis §6.2.2).
@@ -46,7 +46,7 @@ package struct LiveTiming: Hashable, Sendable {
     /// Rounding error of sums of durations, which are written in microseconds.
     package var roundingNanoseconds: Int64 { 1_000_000 }
 
-    /// How long a segment can be fetched after it has been removed from the list: longer than any segment
+    /// Time for which a segment can be fetched after its removal from the list: longer than any segment
     /// (draft-pantos-hls-rfc8216bis §6.2.2).
     package var availabilityNanoseconds: Int64 { 3 * targetNanoseconds }
 

@@ -10,7 +10,7 @@ package import Recordings
 package struct MediaPlaylist: Sendable {
     /// The values of `EXT-X-PLAYLIST-TYPE` (RFC 8216 §4.3.3.5).
     package enum Kind: Hashable, Sendable {
-        /// Nothing will change: a finished recording.
+        /// Unchanging: a finished recording.
         case vod
         /// Segments will be appended. When the recording is finished, `EXT-X-ENDLIST` is appended, and the type stays `EVENT`; new
         /// clients get a new `VOD` playlist.
@@ -37,7 +37,7 @@ package struct MediaPlaylist: Sendable {
     /// The file of the last one.
     private var file: Int?
     private var segmentsSinceDate = 0
-    /// The last segment is longer than it says.
+    /// The last segment is longer than its listed duration.
     private var isDurationCut = false
     private var isFinished = false
 
@@ -60,8 +60,8 @@ package struct MediaPlaylist: Sendable {
 
     /// Appends the segments and gaps that are new.
     /// - Parameters:
-    ///   - segmentation: the one that was given before, with more segments.
-    ///   - gaps: all that the ledger has at this moment.
+    ///   - segmentation: the one of the previous call, with more segments.
+    ///   - gaps: all gaps in the ledger.
     package mutating func update(_ segmentation: MediaSegmentation, gaps: [RecordedGap]) {
         precondition(segmentation.segments.count >= count, "a playlist is only appended to")
         ranges.take(gaps, isComplete: kind == .vod)

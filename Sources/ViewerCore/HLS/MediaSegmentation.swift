@@ -37,7 +37,7 @@ package struct MediaSegmentation: Sendable {
         if !isGrowing { finish() }
     }
 
-    /// Nothing will be added any more.
+    /// No more segments will be added.
     package var isFinished: Bool { isClosed && open.isEmpty }
 
     /// The index of a file.

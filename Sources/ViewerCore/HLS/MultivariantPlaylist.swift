@@ -10,7 +10,7 @@ package struct MultivariantPlaylist: Sendable {
         package var name: String
         /// All formats that its files have, each once, in the order of their first appearance.
         package var formats: [TrackFormat]
-        /// Nil: nothing was measured.
+        /// Nil: not measured.
         package var bandwidth: Bandwidth?
         /// Nil: the rate in the parameter sets.
         package var frameRate: FrameRate?
@@ -30,7 +30,7 @@ package struct MultivariantPlaylist: Sendable {
     package enum Renditions: Hashable, Sendable {
         /// Sources with pictures are renditions of one group.
         case oneGroup
-        /// Nothing. FFmpeg opens every playlist twice otherwise.
+        /// No renditions: FFmpeg opens every playlist twice otherwise.
         case omitted
     }
 
@@ -76,7 +76,7 @@ package struct MultivariantPlaylist: Sendable {
             attributes.add("NAME", quoted: Self.unused(source.name, &names))
             attributes.add("DEFAULT", unquoted: isFirst ? "YES" : "NO")
             attributes.add("AUTOSELECT", unquoted: isFirst ? "YES" : "NO")
-            // No limit: a name is as long as it is, and encoded it may be three times as long.
+            // No limit: an encoded name may be three times as long as the name.
             attributes.add("URI", quoted: uri(source), maximumBytes: .max)
             text += "#EXT-X-MEDIA:\(attributes.text)\n"
         }

@@ -13,7 +13,7 @@ package struct LiveUnit<Payload: Sendable>: Sendable {
     package var isIndependent = false
     /// Number of its media initialization section. A different number starts a segment after a discontinuity.
     package var initialization = 0
-    /// Something is missing before it, or its times continue in another way.
+    /// Media is missing before it, or its times jump.
     package var isDiscontinuous = false
 
     package init(_ payload: Payload, sizeBytes: Int, nanoseconds: Range<Int64>) {
@@ -56,9 +56,9 @@ package struct PartGatherer<Payload: Sendable>: Sendable {
         var startNanoseconds: Int64
         /// When its last group of pictures begins; that may be in the segment before.
         var groupStartNanoseconds: Int64
-        /// Where the part before ended, as it was written.
+        /// Written end of the previous part.
         var partStartNanoseconds: Int64
-        /// Where the last unit ends.
+        /// End of the last unit.
         var endNanoseconds: Int64
         var initialization: Int
         var isDiscontinuous: Bool

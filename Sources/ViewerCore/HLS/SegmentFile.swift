@@ -4,15 +4,15 @@ import Library
 package import Media
 package import Recordings
 
-/// A recorded file as playlists name it.
+/// A recorded file in playlists.
 package struct SegmentFile: Hashable, Sendable {
     /// Its name without the suffix: `2026-11-20T22-40-00.000Z`.
     package var name: String
-    /// Where its timeline begins, nanoseconds of session time.
+    /// Start of its timeline, nanoseconds of session time.
     package var originNanoseconds: Int64
-    /// Which bytes it has (``SegmentKey/revision``). Not 0: the heads of its fragments are served rewritten.
+    /// ``SegmentKey/revision``. Not 0: the heads of its fragments are rewritten when sent.
     package var revision: UInt32
-    /// How its tracks are coded.
+    /// Formats of its tracks.
     package var formats: [TrackFormat]
     /// Size of its initialization segment; nil if unknown. It is in the playlist, because FFmpeg 5.1 keeps the end of the previous
     /// byte range on a reused connection, and would wait for bytes that are never sent.
@@ -27,7 +27,7 @@ package struct SegmentFile: Hashable, Sendable {
         self.formats = formats
     }
 
-    /// - Parameter key: nil for a file that was picked out; its name is then the last part of its path.
+    /// - Parameter key: nil for a single file; its name is then the last part of its path.
     package init(_ file: RecordedFile, key: SegmentKey?) {
         let name = key?.fileName ?? Path.name(of: file.path)
         self.init(

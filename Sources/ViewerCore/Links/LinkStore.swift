@@ -48,7 +48,7 @@ final class LinkStore: Sendable {
 
     private var path: String? { directory.map { "\($0)/\(Self.fileName)" } }
 
-    /// Links of an account that still open something, the newest first.
+    /// Valid links of an account, newest first.
     func links(of owner: String, now: AccessTime) throws(Problem) -> [MadeLink] {
         guard let path else { return [] }
         do throws(AccessError) {
@@ -156,7 +156,7 @@ final class LinkStore: Sendable {
             return refusal
         }
         if let problem { throw problem }
-        // Here it counts at once.
+        // Applies at once in this process.
         state.withLock { $0.nextLook = .min }
     }
 
@@ -192,7 +192,7 @@ final class LinkStore: Sendable {
         return bytes
     }
 
-    /// Viewers do not learn the file's path.
+    /// The file's path is not sent to clients.
     private func problem(_ error: AccessError) -> Problem {
         report("\(error)")
         switch error {

@@ -24,7 +24,7 @@ struct MadeLink: Codable, Hashable, Sendable {
     /// As nanoseconds, they fit 64 bits.
     private static let seconds: ClosedRange<Int64> = 0...9_000_000_000
 
-    /// Whether it can be one that was kept.
+    /// Whether its values are plausible.
     var isPlausible: Bool {
         id.utf8.count == 16 && id.utf8.allSatisfy(Self.isHexadecimal) && UserName.isValid(owner)
             && address.utf8.count <= Self.maximumAddressBytes

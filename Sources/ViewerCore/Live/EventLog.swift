@@ -117,7 +117,7 @@ final class EventLog: Sendable {
             waiting?.resume(returning: events)
         }
 
-        /// Events up to a number are not there any more.
+        /// Events up to a number were dropped.
         fileprivate func lose(upTo number: UInt64) { state.withLock { $0.lost = number } }
 
         /// The events since the last call; waits for one. At least one event follows each second: a heartbeat.
@@ -141,7 +141,7 @@ final class EventLog: Sendable {
         status, lost, "session", "sessionEnded", "sessionChanged", "sessionRemoved", "source",
         "sourceEnded", "segment", "segmentFinished", "segmentRemoved", "gap", "job",
     ]
-    /// Nothing has happened for a second.
+    /// No event for a second.
     static let beat = "beat"
 
     private struct State {
@@ -167,7 +167,7 @@ final class EventLog: Sendable {
     /// - Parameter first: larger than any number of a run before.
     init(first: UInt64) { state = Mutex(State(last: first)) }
 
-    /// One more can listen.
+    /// Whether another client of this account can listen.
     func hasRoom(for owner: Identity) -> Bool { state.withLock { $0.hasRoom(for: owner) } }
     var listenerCount: Int { state.withLock { $0.listeners.count } }
     var hasListeners: Bool { state.withLock { !$0.listeners.isEmpty } }

@@ -18,7 +18,7 @@ final class FeedSubscriber: Sendable {
     private static let messagesPerTurn = 1_000
     private static let heartbeatMilliseconds: Int32 = 1_000
     private static let pauseMicroseconds: UInt32 = 1_000_000
-    /// Messages that wait here: three seconds of 64 sources.
+    /// Maximum queued messages: three seconds of 64 sources.
     private static let queuedMessages: Int32 = 2_000
 
     private let endpoint: String?
@@ -76,7 +76,7 @@ final class FeedSubscriber: Sendable {
         thread.join()
     }
 
-    /// Until the next try. Readers of live streams still get their beats.
+    /// Wait until the next attempt. Readers of live streams still get heartbeats.
     private func pause() {
         hub.tick(now: SystemClock.monotonic.nowNanoseconds)
         log.add(EventLog.beat, json: "")

@@ -10,14 +10,14 @@ struct LiveFragment: Sendable {
     var bytes: [UInt8]
     /// Descriptions of its samples, whose bytes are at the end of ``bytes``, in the same order.
     var runs: [FeedSamples.Run]
-    /// From when to when its pictures are presented, or its sound where the source has no pictures, nanoseconds of session time; nil: it
+    /// Presentation time of its pictures, or of its sound if the source has no pictures, nanoseconds of session time; nil: it
     /// has none of that track.
     var mainNanoseconds: Range<Int64>?
     /// Session time of its first sample, nanoseconds.
     var startNanoseconds: Int64
     var durationNanoseconds: Int64
     var boundNanoseconds: UInt64
-    /// From the end of its last sample to when the collector had it.
+    /// Time from the end of its last sample to its arrival at the collector.
     var lagNanoseconds: Int64
     /// Decoding can begin with it.
     var beginsDecodable: Bool
@@ -77,7 +77,7 @@ struct LiveFragment: Sendable {
     }
 }
 
-/// Why a message of a feed cannot be shown.
+/// The reason why a message of a feed cannot be presented.
 enum LiveError: Error, Hashable {
     case malformed
     /// Its samples precede the session's zero: they are decoded, and not shown.

@@ -13,11 +13,11 @@ struct LiveFrame: Sendable {
             case begin
             /// The body is a fragment.
             case media
-            /// Something was left out; the next fragment begins with a keyframe.
+            /// Media was dropped; the next fragment begins with a keyframe.
             case skipped
-            /// A source sends nothing any more.
+            /// A source has stopped sending.
             case gone
-            /// Nothing else to say for a second.
+            /// No other frame for a second.
             case beat
         }
 

@@ -136,7 +136,7 @@ final class LiveHub: Sendable {
         return wishes
     }
 
-    /// How many watch.
+    /// Number of watchers.
     var watcherCount: Int { state.withLock { $0.watchers.count } }
 
     /// Groups of pictures dropped for slow watchers, and losses in the feed.
@@ -147,7 +147,7 @@ final class LiveHub: Sendable {
         }
     }
 
-    /// One more can watch.
+    /// Whether this account can have another watcher.
     func hasRoom(for owner: Identity) -> Bool {
         state.withLock { Self.hasRoom(for: owner, in: $0) }
     }
@@ -171,10 +171,10 @@ final class LiveHub: Sendable {
             for (name, source) in state.sources where watcher.wants(name) {
                 frames.append(source.begin)
                 frames += source.group
-                // The group of now is not there: it begins with the next one.
+                // The present group is not available: it begins with the next one.
                 if source.group.isEmpty { watcher.skip(name) }
             }
-            // Nothing that comes now may overtake it.
+            // New messages must not overtake it.
             for frame in frames { watcher.take(frame) }
             return frames
         }
@@ -238,7 +238,7 @@ final class LiveHub: Sendable {
             defer {
                 state.keep(source, samples.source)
                 if state.groupsBytes > maximumGroupsBytes {
-                    // Some more at once, so that it costs nothing on average.
+                    // Several at once, for a low average cost.
                     state.forgetGroups(downTo: maximumGroupsBytes / 8 * 7)
                 }
             }
@@ -275,7 +275,7 @@ final class LiveHub: Sendable {
         if isNew { listener.withLock { $0.changed }() }
     }
 
-    /// Says which sources have gone, and that the viewer is alive; once a second.
+    /// Reports sources that have gone, and sends a heartbeat; once a second.
     func tick(now: Int64) {
         if endLingering(now) { listener.withLock { $0.changed }() }
         state.withLock { state in

@@ -9,7 +9,7 @@ import Synchronization
 actor LiveStream {
     /// The stream ends after this time without requests: three reloads of a player without parts.
     static let idleNanoseconds: Int64 = 30_000_000_000
-    /// It does not take anything in any more.
+    /// It accepts no more media.
     var isOver: Bool { hasEnded }
 
     /// Response to a request for media.
@@ -100,7 +100,7 @@ actor LiveStream {
         case .begin(let new, let bytes):
             if let format, format.session != new.session { endSession() }
             format = new
-            // It was coded otherwise.
+            // Its format has changed.
             soundAlone = []
             initialization += 1
             initializations[initialization] = bytes
@@ -180,7 +180,7 @@ actor LiveStream {
                 case .wait: break
                 }
             }
-            // The hub says something at least once a second.
+            // The hub sends a frame at least once a second.
             guard now() < deadline, !hasEnded else {
                 throw Problem(.serviceUnavailable, "the source does not send anything")
             }
@@ -214,7 +214,7 @@ actor LiveStream {
     }
 }
 
-/// The live sources that players ask for.
+/// The live sources that players request.
 actor LiveStreams {
     private static let maximumStreams = 256
 
@@ -236,7 +236,7 @@ actor LiveStreams {
     /// Sources that are watched.
     var count: Int { streams.count }
 
-    /// The stream of a source that has sent something and is watched now.
+    /// The stream of a source that has sent media and is watched now.
     func known(_ source: String, now: Int64) async -> LiveStream? {
         guard let stream = streams[source]?.stream, stream.hasBegun, await !stream.isOver else {
             return nil

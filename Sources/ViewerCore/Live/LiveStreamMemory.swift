@@ -47,7 +47,7 @@ final class LiveStreamMemory: Sendable {
         }
     }
 
-    /// One more stream can begin.
+    /// Whether another stream can begin.
     var hasRoom: Bool {
         let usual = min(Self.usualBytes, maximumBytes / 4)
         return state.withLock { $0.bytes <= maximumBytes - usual }

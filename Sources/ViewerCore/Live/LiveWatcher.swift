@@ -30,7 +30,7 @@ final class LiveWatcher: Sendable {
     let owner: Identity
     /// Nil: all.
     let sources: Set<String>?
-    /// So long samples may wait for others at their agent, milliseconds; nil: as long as others who watch allow.
+    /// Requested batch length of the agents, milliseconds; nil: that of the other watchers.
     let batchMilliseconds: UInt32?
     private let mayRead: @Sendable (String) -> Bool
     private let state = Mutex(State())
@@ -119,7 +119,7 @@ final class LiveWatcher: Sendable {
         }
     }
 
-    /// Nothing follows.
+    /// No frames follow.
     func end() {
         let waiting = state.withLock { state -> CheckedContinuation<[LiveFrame], Never>? in
             state.hasEnded = true

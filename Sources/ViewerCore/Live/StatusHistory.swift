@@ -6,10 +6,10 @@ import Synchronization
 ///
 /// They are taken from the collector's status, which is published once a second. Memory: 6 KB per source.
 final class StatusHistory: Sendable {
-    /// As fine as a plot of an hour is wide.
+    /// The resolution of an hour's plot.
     static let stepSeconds: Int64 = 15
     static let steps = 240
-    /// As many as a status has.
+    /// The limit of a status.
     static let maximumSources = 512
     /// Minimum interval of parsing a status: one of 64 sources costs a millisecond.
     private static let pauseNanoseconds: Int64 = 5_000_000_000
@@ -63,7 +63,7 @@ final class StatusHistory: Sendable {
             }
         }
 
-        /// Three digits: more are nothing in a plot, and bytes in an answer.
+        /// Three digits suffice for a plot, and keep answers short.
         private static func rounded(_ value: Float) -> Double {
             let value = Double(value)
             guard value.isFinite, value != 0 else { return value.isFinite ? value : 0 }

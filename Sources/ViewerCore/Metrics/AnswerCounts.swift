@@ -55,7 +55,7 @@ struct AnswerCounting: RouterMiddleware {
     }
 }
 
-/// Counts the bytes that the client has taken.
+/// Counts the bytes that the client has received.
 private struct CountingWriter: ResponseBodyWriter, ExtentWriter {
     var parent: any ResponseBodyWriter
     let counts: AnswerCounts

@@ -36,7 +36,7 @@ final class CollectorCommands: Sendable {
     /// A reply may need as long as opening a camera, so reading threads do not wait for it.
     private let queue = BlockingWorkQueue(
         "commands", maximumRunning: maximumRunning, maximumWaiting: maximumWaiting)
-    /// How many requests about each have not been answered.
+    /// Number of unanswered requests by subject.
     private let open = Mutex<[Subject: Int]>([:])
 
     /// - Parameter archive: its directory; nil without one.

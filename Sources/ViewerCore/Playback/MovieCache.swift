@@ -70,7 +70,7 @@ final class MovieCache: Sendable {
             return movie
         }
 
-        /// One answer less reads a movie.
+        /// An answer has ended its use of a movie.
         mutating func end(_ key: Key) {
             guard var reading = readings[key] else { return }
             reading.answers -= 1
@@ -103,10 +103,10 @@ final class MovieCache: Sendable {
         self.maximumReadBytes = maximumReadBytes
     }
 
-    /// All that are kept.
+    /// Bytes of all cached movies.
     var keptBytes: Int { state.withLock { $0.bytes } }
 
-    /// All that answers are reading.
+    /// Bytes of all movies in use.
     var readBytes: Int { state.withLock { $0.readBytes } }
 
     /// A cached movie for one response; nil if it must be made.
@@ -139,7 +139,7 @@ final class MovieReading: VirtualFile {
     private let key: MovieCache.Key
     private let cache: MovieCache
 
-    /// A reading that the cache has counted.
+    /// A counted use of a movie.
     fileprivate init(_ movie: VirtualMovie, _ key: MovieCache.Key, _ cache: MovieCache) {
         self.movie = movie
         self.key = key

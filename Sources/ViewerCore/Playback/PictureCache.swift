@@ -6,7 +6,7 @@ import Synchronization
 
 /// Keeps small pictures: timelines request the same ones repeatedly.
 final class PictureCache: Sendable {
-    /// All pictures together.
+    /// Maximum bytes of all pictures.
     private static let capacityBytes = 64 << 20
 
     struct Key: Hashable, Sendable {
@@ -35,7 +35,7 @@ final class PictureCache: Sendable {
 
     private let state = Mutex(State())
 
-    /// All that are kept.
+    /// Bytes of all cached pictures.
     var keptBytes: Int { state.withLock { $0.bytes } }
 
     func picture(_ key: Key) -> Picture? {
@@ -54,7 +54,7 @@ final class PictureCache: Sendable {
             state.entries[key] = (picture, state.clock)
             state.bytes += picture.bytes.count
             guard state.bytes > Self.capacityBytes else { return }
-            // The older half goes at once, so that keeping one costs nothing on average.
+            // Drops the older half at once, for a low average cost.
             for (key, entry) in state.entries.sorted(by: { $0.value.used < $1.value.used }) {
                 guard state.bytes > Self.capacityBytes / 2 else { break }
                 state.bytes -= entry.picture.bytes.count

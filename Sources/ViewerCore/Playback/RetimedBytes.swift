@@ -8,7 +8,7 @@ import Synchronization
 /// A recorded file's bytes with retiming applied: decoding times in `moof` boxes and error bounds in fragment records are replaced.
 /// All offsets are those of the file.
 final class RetimedBytes: VirtualFile {
-    /// Numbers in a fragment's head, as they have to be.
+    /// Replacements for numbers in a fragment's head.
     private struct Patch: Sendable {
         var offset: Int64
         var bytes: [UInt8]
@@ -70,7 +70,7 @@ final class RetimedBytes: VirtualFile {
         }.max()
     }
 
-    /// Where a fragment's record has the bound of its clock; nil: it has no record.
+    /// Offset of the clock's bound in a fragment's record; nil without a record.
     /// - Parameter moof: the box, whole.
     private static func boundPlace(in moof: [UInt8]) throws -> Int64? {
         let source = MemorySource(moof)
@@ -138,7 +138,7 @@ struct PlainBytes: VirtualFile {
 }
 
 extension VirtualFile {
-    /// The beginning of a buffer, as far as there are bytes for it.
+    /// The filled part of a buffer.
     fileprivate func inside(
         _ buffer: UnsafeMutableRawBufferPointer, at offset: Int64
     ) -> UnsafeMutableRawBufferPointer {

@@ -44,7 +44,7 @@ final class SourcePlaylist: Sendable {
         state = Mutex(State(playlist: MediaPlaylist(kind, zero: zero)))
     }
 
-    /// Nothing has been read yet: reading may take long.
+    /// Nothing has been read yet, so reading may be slow.
     var isCold: Bool { !hasRead.load(ordering: .relaxed) }
 
     /// Reads new files, and returns the content. Blocks while another thread does the same: see ``reading``.
@@ -68,7 +68,7 @@ final class SourcePlaylist: Sendable {
             }
             let present = Set(opened.map(\.file.path))
             for (path, file) in state.files where file.cursor != nil && !present.contains(path) {
-                // It was growing, and is gone: nothing of it follows.
+                // It was growing, and was removed: none of it follows.
                 state.files[path]?.cursor = nil
                 state.segmentation.finishFile(file.index)
             }

@@ -160,7 +160,7 @@ struct AnswerHeaders: RouterMiddleware {
         do {
             response = try await next(request, context)
         } catch let error as HTTPError where error.status == .notFound {
-            // The router's own, which says nothing.
+            // The router's own error, which has no text.
             response = try Problem(.notFound, "there is nothing at this address")
                 .response(from: request, context: context)
         } catch let error as any HTTPResponseError {

@@ -200,7 +200,7 @@ package struct ViewerServer: Sendable {
         } onCancel: {
             Task {
                 await group.triggerGracefulShutdown()
-                // Answers without an end do not end by themselves. This task is never cancelled.
+                // Endless answers have to be ended here. This task is never cancelled.
                 try await Task.sleep(for: Self.closingDuration)
                 serving.cancel()
             }
@@ -268,7 +268,7 @@ package struct ViewerServer: Sendable {
     }
 }
 
-/// Why a viewer cannot answer.
+/// A reason why a viewer cannot start.
 package enum ViewerError: Error, Hashable, CustomStringConvertible {
     case cannotListen(address: String, option: String, reason: String)
     case noCertificate(CertificateFiles, reason: String)

@@ -11,11 +11,11 @@ import Recordings
 
 /// Shared state of all requests: the archive, and caches.
 final class ViewerSite: Sendable {
-    /// Reading threads that heavy work leaves to all other answers.
+    /// Reading threads reserved for other answers than heavy work.
     private static let lightThreads = 2
     /// Eight accounts with the maximum number of requests each.
     private static let maximumWaiting = 256
-    /// Of one account or address: a page plays 16 sources at once, and reads a playlist of each.
+    /// Limit per account or address: a page plays 16 sources at once, and reads a playlist of each.
     private static let maximumWaitingOfOwner = 96
 
     let archive: ArchiveReference
@@ -132,7 +132,7 @@ final class ViewerSite: Sendable {
         case .exceeded:
             Problem(.serviceUnavailable, error.reason)
         case .unavailable:
-            // Viewers do not learn the server's address.
+            // The server's address is not sent to clients.
             Problem(.serviceUnavailable, "the catalog is not available")
         case .store:
             Problem(.serviceUnavailable, "the store of the recordings is not available")

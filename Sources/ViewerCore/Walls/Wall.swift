@@ -6,7 +6,7 @@ import HTTPTypes
 struct Wall: Codable, Hashable, Sendable {
     static let maximumNameCharacters = 64
     static let maximumNameBytes = 256
-    /// More tiles than a screen can show.
+    /// Maximum number of sources: more tiles than a screen can show.
     static let maximumSources = 64
     /// Range of the interval at which a wall changes pages.
     static let turnSeconds = 5...3_600
@@ -16,11 +16,11 @@ struct Wall: Codable, Hashable, Sendable {
     var name: String
     /// In the order of the tiles.
     var sources: [String]
-    /// Tiles at once; nil: all.
+    /// Simultaneous tiles; nil: all.
     var tiles: Int?
-    /// Seconds until the next tiles are shown by themselves; nil: they stay.
+    /// Interval of automatic page changes, seconds; nil: none.
     var turnSeconds: Int?
-    /// The account that has made it; empty: there were no accounts.
+    /// The account that created it; empty if there were no accounts.
     var owner: String
     /// Visible to all accounts that may see one of its sources.
     var isShared: Bool

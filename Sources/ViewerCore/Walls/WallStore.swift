@@ -7,9 +7,9 @@ import HTTPTypes
 import Media
 import Synchronization
 
-/// The walls that are saved, in a file of the viewer's: `walls.json`, replaced as a whole. Any thread may call; calls block.
+/// The saved walls, in the viewer's file `walls.json`, which is replaced as a whole. Any thread may call; calls block.
 ///
-/// The file is read for each question: it is small, and another viewer may have the same directory.
+/// The file is read for each request: it is small, and another viewer may have the same directory.
 final class WallStore: Sendable {
     static let fileName = "walls.json"
     static let maximumOfOwner = 64
@@ -25,7 +25,7 @@ final class WallStore: Sendable {
     /// Of the document.
     private static let version = 1
 
-    /// Nil: nothing can be saved.
+    /// Nil: walls cannot be saved.
     private let directory: String?
     /// Serialises changes of this process; ``SecretFile/withLock(besides:_:)`` does so between processes.
     private let changing = Mutex(())
@@ -40,7 +40,7 @@ final class WallStore: Sendable {
 
     private var path: String? { directory.map { "\($0)/\(Self.fileName)" } }
 
-    /// All that are saved; none without a directory.
+    /// All saved walls; none without a directory.
     func walls() throws(Problem) -> [Wall] {
         guard let path else { return [] }
         do throws(AccessError) {
@@ -138,7 +138,7 @@ final class WallStore: Sendable {
         return bytes
     }
 
-    /// Viewers do not learn the file's path.
+    /// The file's path is not sent to clients.
     private func problem(_ error: AccessError) -> Problem {
         report("\(error)")
         switch error {

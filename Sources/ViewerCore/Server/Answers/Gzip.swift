@@ -4,7 +4,7 @@ import CZlib
 enum Gzip {
     /// The largest window, with gzip's header and trailer around the data.
     private static let windowBits: Int32 = 15 + 16
-    /// The most memory, a quarter of a megabyte: it is done once for each file.
+    /// Maximum memory, a quarter of a megabyte: each file is compressed once.
     private static let memoryLevel: Int32 = 9
 
     /// One gzip member without a name or a time, so that equal input gives equal output.

@@ -17,7 +17,7 @@ final class SingleFlight<Value: Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// How many wait for the work that is being done.
+    /// Number of callers that wait for the running work.
     var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     /// The result of the running work, or of this one.

@@ -19,7 +19,7 @@ struct StaticFile: Sendable {
         compressed = Gzip.compressed(bytes).flatMap { $0.count < bytes.count ? $0 : nil }
     }
 
-    /// As many bytes as a browser is sent.
+    /// The number of bytes sent to a browser.
     var compressedBytes: Int { compressed?.count ?? bytes.count }
 
     /// The representation that a request accepts. Each has its own strong ETag (RFC 9110 §8.8.3.3).

@@ -17,7 +17,7 @@ protocol VirtualFile: Sendable {
     /// - Returns: the number of bytes. ``read(at:into:)`` reads the rest, and reports errors.
     func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int
 
-    /// Where the bytes of a range lie on a local disk, in their order; nil: they have to be read.
+    /// The extents of a range on a local disk, in order; nil: it has to be read.
     func extents(_ range: Range<Int64>) -> [FileExtent]?
 }
 
@@ -25,15 +25,15 @@ extension VirtualFile {
     func extents(_ range: Range<Int64>) -> [FileExtent]? { nil }
 }
 
-/// Writes a body that may lie in files.
+/// Writes a body that may consist of parts of files.
 protocol ExtentWriter {
-    /// Sends bytes of files without reading them; nil: the connection can only be given bytes.
+    /// Sends extents of files without reading them; nil if the connection does not support that.
     var sendExtents: (@Sendable ([FileExtent]) async throws -> Void)? { get }
 }
 
 /// Sends a virtual file, or the requested range of it (RFC 9110 §14).
 struct FileAnswer {
-    /// Read and sent at once: a slow reader holds so much, and no more.
+    /// Size of a piece, the memory that a slow reader holds.
     private static let chunkBytes = 256 << 10
     /// Sent at once with sendfile(2), without memory of the process.
     private static let extentBytes: Int64 = 4 << 20
@@ -44,7 +44,7 @@ struct FileAnswer {
     let contentType: String
     /// Strong: equal tags are equal bytes.
     var tag: String
-    /// How the bytes are coded; nil: as they are.
+    /// Content coding of the bytes; nil: none.
     var contentEncoding: String?
     /// The content coding is negotiated, which caches must know (`Vary`).
     var isNegotiated = false
@@ -66,7 +66,7 @@ struct FileAnswer {
         }
         let size = file.sizeBytes
         let wanted = ByteRangeRequest(
-            // Ranges are of GET alone (RFC 9110 §14.2).
+            // Ranges are defined for GET only (RFC 9110 §14.2).
             request.method == .get ? request.headers[.range] : nil,
             ifRange: request.headers[.ifRange], tag: quoted, sizeBytes: size)
         switch wanted {

@@ -8,7 +8,7 @@ import Synchronization
 final class Certificate: Service {
     private static let readInterval = Duration.seconds(10)
 
-    /// The configuration of servers. Connections that come after a renewal get the new certificate.
+    /// The configuration of servers. New connections after a renewal get the new certificate.
     let configuration: TLSConfiguration
     /// The names and addresses of the certificate at the start.
     let names: [String]

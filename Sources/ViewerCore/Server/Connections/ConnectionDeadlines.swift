@@ -61,7 +61,7 @@ struct ConnectionPlace {
     private let eventLoop: any EventLoop
     private let looking: RepeatedTask
 
-    /// Registers a connection, and closes it when its deadline is over.
+    /// Registers a connection, and closes it past its deadline.
     init(of channel: any Channel, in deadlines: ConnectionDeadlines) {
         let eventLoop = channel.eventLoop
         let id = deadlines.opened(channel, now: Self.now(eventLoop))

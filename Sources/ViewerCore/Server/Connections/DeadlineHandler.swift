@@ -1,7 +1,7 @@
 import NIOCore
 import NIOTLS
 
-/// An outbound event: the peer has taken a part of an answer that was not written through the pipeline.
+/// An outbound event: the peer has received a part of an answer that was not written through the pipeline.
 struct AnswerProgress: Sendable {}
 
 /// Applies ``ConnectionDeadlines`` to one connection. Used on the connection's event loop.

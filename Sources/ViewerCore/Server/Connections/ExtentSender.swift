@@ -11,7 +11,7 @@ import Recordings
 /// The bytes bypass the HTTP encoder. That is correct during a response with Content-Length, whose body has no framing (RFC 9112
 /// §6.2).
 struct ExtentSender: Sendable {
-    /// Sent by one call. Each that a client has taken shows that it still reads (``ConnectionDeadlines``).
+    /// Bytes per call. Each completed call is progress of the client (``ConnectionDeadlines``).
     private static let callBytes: Int64 = 256 << 10
 
     /// Interval of checks that a file has not become shorter.
@@ -51,7 +51,7 @@ struct ExtentSender: Sendable {
         while true {
             try await Task.sleep(for: Self.watchInterval)
             let isShorter = await withCheckedContinuation { continuation in
-                // It may have to wait for a disk.
+                // It may block on a disk.
                 DispatchQueue.global().async {
                     continuation.resume(returning: extents.contains(where: Self.isShorter))
                 }

@@ -13,9 +13,9 @@ import Synchronization
 /// A check is answered within a bounded time, even if disk or store hang. Its result is shared by concurrent and later requests, so
 /// frequent checks are cheap.
 final class Readiness: Sendable {
-    /// Less than probes wait, as they are configured for the collector.
+    /// Below the timeout of usual probes.
     static let usualPatienceNanoseconds: Int64 = 4_000_000_000
-    /// How long a result is reused.
+    /// Validity of a result.
     static let keptNanoseconds: Int64 = 10_000_000_000
     /// Sessions whose pictures are tried, the newest first, and sources of all of them: a source may have only sound.
     private static let maximumSessions = 3
@@ -138,7 +138,7 @@ final class Readiness: Sendable {
         return latest
     }
 
-    /// Makes a picture of a source's last files, or else its first one.
+    /// Extracts a picture from a source's last files, or else from its first one.
     /// - Throws: 404 where it has none.
     private static func makePicture(of key: SourceKey, in library: RecordingLibrary) throws {
         let recording = try library.recording(key.session)

@@ -11,7 +11,7 @@ import Threads
 final class ServerProgress: Sendable {
     /// A part of the viewer.
     struct Part: Sendable {
-        /// For people: `an event loop`.
+        /// For messages: `an event loop`.
         var name: String
         /// For labels of metrics.
         var label: String
@@ -63,7 +63,7 @@ final class ServerProgress: Sendable {
         thread.join()
     }
 
-    /// The part that has not come round for longest past its patience, in words; nil: all of them do.
+    /// The part that is longest past its time limit, in words; nil: all make progress.
     func stalled(now: Int64 = SystemClock.monotonic.nowNanoseconds) -> String? {
         let late = zip(parts, ages(now: now)).filter { $0.patienceNanoseconds < $1 }
         guard let (part, age) = late.max(by: { $0.1 < $1.1 }) else { return nil }

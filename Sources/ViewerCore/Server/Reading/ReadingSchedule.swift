@@ -3,9 +3,9 @@
 /// Reads on a hung file system never return. So a thread that is blocked for long is replaced by another one, and each location, such as
 /// a session, is limited to some of the threads: if one location hangs, there are threads for the others.
 struct ReadingSchedule: Sendable {
-    /// From then on, work counts as long.
+    /// Duration from which on work counts as long.
     private static let longNanoseconds: Int64 = 1_000_000_000
-    /// Threads in all.
+    /// Maximum number of threads.
     static let maximumRunning = 64
     /// Thread limit per location, including long work. Heavy work of viewers uses two of them for some seconds.
     private static let maximumOfPlace = 4

@@ -7,11 +7,11 @@ import Threads
 /// Threads for reading files: event loops and tasks never block on a disk, and reads of a hung disk do not delay others
 /// (``ReadingSchedule``).
 final class ReadingThreads: Sendable {
-    /// A disk has several requests to order.
+    /// Several, so that a disk can reorder requests.
     static let usualCount = 4
     /// Interval of checks while work is queued.
     private static let look = DispatchTimeInterval.milliseconds(200)
-    /// How long a thread without work stays.
+    /// Time after which an idle thread ends.
     private static let idle = DispatchTimeInterval.seconds(10)
     /// Wait for running work at the end; hung work is abandoned.
     private static let endNanoseconds: Int64 = 1_000_000_000
@@ -73,7 +73,7 @@ final class ReadingThreads: Sendable {
         }
     }
 
-    /// Runs something short, without waiting for it; once the threads have been stopped, nothing.
+    /// Runs short work without waiting for it; does nothing once the threads have been stopped.
     func submit(_ work: @escaping @Sendable () -> Void) {
         let number = state.withLock { state in
             state.last += 1
@@ -174,7 +174,7 @@ final class ReadingThreads: Sendable {
         }
     }
 
-    /// The next job of a thread that has none; nil: it ends.
+    /// The next job of an idle thread; nil: it ends.
     private func wait() -> Job? {
         if state.withLock({ $0.isStopping }) { return nil }
         _ = wake.wait(timeout: .now() + Self.idle)

@@ -82,7 +82,7 @@ struct AccessMiddleware: RouterMiddleware {
         }
     }
 
-    /// The proxy's peer: the last address, which the proxy has added. Earlier ones may be forged.
+    /// The proxy's client: the last address, which the proxy has added. Earlier ones may be forged.
     private static func forwarded(_ request: Request) -> String? {
         guard let name = HTTPField.Name("X-Forwarded-For"),
             let last = request.headers[values: name].last?.split(separator: ",").last

@@ -4,7 +4,7 @@ import Terminal
 
 /// The query of a request, checked: every name known, none twice.
 struct RequestQuery {
-    /// More than any address that we make: 256 names of 45 bytes. All of a request's header has 16 KiB.
+    /// More than any address of the page: 256 names of 45 bytes. A request's whole header has 16 KiB.
     private static let maximumBytes = 12_288
     /// A hundred and twenty years: no recording is as long, and sums of times do not overflow.
     private static let maximumNanoseconds: Int64 = 4_000_000_000_000_000_000
@@ -73,7 +73,7 @@ struct RequestQuery {
         return number
     }
 
-    /// A moment of a session that is written in a body.
+    /// A moment of a session in a body.
     static func moment(
         _ text: String?, _ name: String, zero: UTCTime
     ) throws(Problem) -> Int64? {
