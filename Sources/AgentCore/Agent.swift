@@ -7,7 +7,7 @@ package import Wire
 
 /// Records one source: passes captured samples to the uplink until either ends.
 package final class Agent: Sendable {
-    /// How an agent's work ended.
+    /// The end of an agent's work.
     package enum Outcome: Hashable, Sendable {
         /// Everything captured is durable at the collector.
         case complete
@@ -142,7 +142,7 @@ package final class Agent: Sendable {
     /// For a progress line.
     package var status: UplinkStatus { uplink.status }
 
-    /// How everything does; nil before the capture has begun.
+    /// The agent's progress; nil before the capture has begun.
     package var progress: AgentProgress? {
         guard isCapturing.load(ordering: .acquiring) else { return nil }
         let status = capture.status()
@@ -179,7 +179,7 @@ private final class UplinkSink: CaptureSink {
         self.logger = logger
     }
 
-    /// How the capture ended, once it has.
+    /// The end of the capture, after it.
     var end: CaptureEnd? { ending.withLock { $0 } }
 
     func formats(_ formats: [TrackFormat]) { uplink.begin(formats: formats) }

@@ -1,20 +1,20 @@
 import Media
 
-/// How an agent does at one moment.
+/// An agent's state at one moment.
 package struct AgentProgress: Hashable, Sendable {
     package var source: String
-    /// Where the collector listens.
+    /// The collector's endpoint.
     package var endpoint: String
     package var uplink: UplinkStatus
     /// The capture was stopped by a command.
     package var isPaused = false
-    /// Since the start; nil: none are captured.
+    /// Captured since the start; nil: none are captured.
     package var pictures: UInt64?
     package var soundPackets: UInt64?
     package var lostSamples: UInt64 = 0
     /// The last warning of the capture.
     package var latestNote: String?
-    /// How often each thread that does the work has come round.
+    /// Iterations of each thread.
     package var turns: [String: UInt64] = [:]
 
     package init(source: String, endpoint: String, uplink: UplinkStatus = UplinkStatus()) {
@@ -50,7 +50,7 @@ package struct ProgressWatch: Sendable {
     }
 
     /// Checks the progress.
-    /// - Parameter now: of any clock that does not go back, nanoseconds.
+    /// - Parameter now: of any monotonic clock, nanoseconds.
     package mutating func look(_ progress: AgentProgress, now: Int64) -> Finding {
         var threads: [String: Thread] = [:]
         for (name, turns) in progress.turns {

@@ -4,7 +4,7 @@ import Devices
 package enum CaptureError: Error, Hashable, CustomStringConvertible {
     /// Settings that contradict each other or cannot be met.
     case settings(String)
-    /// A file that cannot be used as asked.
+    /// A file that is unusable with these settings.
     case source(String)
     /// A device that this very process has open.
     case heldHere(String)

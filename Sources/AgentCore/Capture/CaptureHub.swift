@@ -17,7 +17,7 @@ final class CaptureHub: Sendable {
     /// The boundary between a pipeline that ended and its successor; the loss is known with the successor's first sample.
     private struct Seam {
         var endNanoseconds: Int64
-        /// When the new pipeline began: nothing before it counts.
+        /// Start of the new pipeline: losses before it do not count.
         var beginNanoseconds: Int64
         var text: String
     }
@@ -92,13 +92,13 @@ final class CaptureHub: Sendable {
         of kind: TrackKind, fromNanoseconds end: Int64, toNanoseconds begin: Int64, text: String
     ) {
         state.withLock { state in
-            // Where nothing has come since the last one, it only grows.
+            // Without samples since the last one, it is extended.
             let start = min(end, state.seams[kind]?.endNanoseconds ?? end)
             state.seams[kind] = Seam(endNanoseconds: start, beginNanoseconds: begin, text: text)
         }
     }
 
-    /// Nothing of that kind will come.
+    /// No samples of that kind will come.
     func closeSeam(of kind: TrackKind) {
         deliver { closeSeam(of: kind, atNanoseconds: .min, &$0) }
     }
@@ -119,7 +119,7 @@ final class CaptureHub: Sendable {
 
     func heard(_ report: AudioReport) { deliver { _ in sink.heard(report) } }
 
-    // MARK: Pipelines that come and go
+    // MARK: Exchange of pipelines
 
     /// The formats of pipelines that begin now.
     /// - Returns: the kinds whose format is unchanged.
@@ -139,7 +139,7 @@ final class CaptureHub: Sendable {
         }
     }
 
-    /// The format of a kind that is in force.
+    /// The present format of a kind.
     func format(of kind: TrackKind) -> TrackFormat? {
         state.withLock { state in state.formats.first { $0.kind == kind } }
     }
@@ -163,7 +163,7 @@ final class CaptureHub: Sendable {
             begin(&state)
             state.running.remove(pipeline)
             if case .failed(let text) = end {
-                // A pipeline that is taken away may well fail doing so.
+                // A pipeline may fail while it is removed.
                 if isRetired {
                     sink.noted(text)
                 } else {
@@ -245,7 +245,7 @@ final class CaptureHub: Sendable {
     private func deliver(_ call: (inout State) -> Void) {
         state.withLock { state in
             begin(&state)
-            // A pipeline that has been given up may still say something.
+            // An abandoned pipeline may still report.
             if !state.hasEnded { call(&state) }
         }
     }

@@ -2,9 +2,9 @@ import Devices
 import Media
 import Synchronization
 
-/// One pipeline's connection to the sink, and the request that it ends.
+/// One pipeline's connection to the sink, and its stop request.
 final class CaptureOutput: Sendable {
-    /// The longest that a thread sleeps before it looks whether it should stop.
+    /// Maximum sleep of a thread between checks for a stop.
     private static let longestNapNanoseconds: Int64 = 100_000_000
 
     /// Requests to the pipeline's pictures.
@@ -25,12 +25,12 @@ final class CaptureOutput: Sendable {
     /// Passes on a sample.
     func sample(_ sample: EncodedSample) {
         var sample = sample
-        // In the middle of a track an encoder's delay is sound like any other: silence, that makes the seam.
+        // Within a track an encoder's delay is ordinary sound: silence at the seam.
         if continued.contains(sample.track) { sample.flags.remove(.priming) }
         hub.sample(sample)
     }
 
-    /// Passes on a format that holds from now on.
+    /// Passes on a format that applies from now on.
     func formatChanged(_ format: TrackFormat) { hub.formatChanged(format) }
 
     /// Reports a loss.
@@ -39,10 +39,10 @@ final class CaptureOutput: Sendable {
     /// Reports a line for people.
     func noted(_ line: String) { hub.noted(line) }
 
-    /// Passes on how sound does.
+    /// Passes on levels and rate of the sound.
     func heard(_ report: AudioReport) { hub.heard(report) }
 
-    /// Has this pipeline alone come to an end.
+    /// Stops this pipeline only.
     func retire() { isRetiring.store(true, ordering: .relaxed) }
 
     /// Whether the pipeline was replaced.
@@ -57,7 +57,7 @@ final class CaptureOutput: Sendable {
         return hub.isStopping || isRetired
     }
 
-    /// How often the thread has come round.
+    /// Iterations of the thread.
     var turns: UInt64 { turnCount.load(ordering: .relaxed) }
 
     /// Sleeps until then; false when the pipeline is to stop instead.

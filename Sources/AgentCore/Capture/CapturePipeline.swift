@@ -21,8 +21,8 @@ protocol CapturePipeline: AnyObject, Sendable {
     var makesKeyframes: Bool { get }
     /// Controls of the camera; nil without any.
     var device: (any ControlledDevice)? { get }
-    /// Captures from that time on until the source ends or the capture is to stop; everything has reached `output` when
-    /// it returns. The pipeline before may have given samples up to then: nothing may lie before it.
+    /// Captures from that time on until the source ends or a stop is requested; all samples have been passed to `output` when
+    /// it returns. The previous pipeline may have output samples up to that time: none may precede it.
     func run(startNanoseconds: Int64, output: CaptureOutput) -> CaptureEnd
 }
 

@@ -29,7 +29,7 @@ package final class CaptureSession: Sendable {
         var isPaused = false
         /// Pipelines are being exchanged.
         var isChanging = false
-        /// It was stopped until its time was over.
+        /// Its duration ended while it was stopped.
         var hasExpired = false
         /// End of the wanted duration; nil without a limit.
         var deadlineNanoseconds: Int64?
@@ -179,7 +179,7 @@ package final class CaptureSession: Sendable {
         }
     }
 
-    /// How often a capture that is stopped looks whether its time is over.
+    /// Interval at which a stopped capture checks its duration.
     private static let pauseNapNanoseconds: Int64 = 100_000_000
 
     /// The earliest start of a pipeline with this format: after the captured samples, and after the packet of silence with which an

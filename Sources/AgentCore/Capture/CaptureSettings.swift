@@ -69,7 +69,7 @@ package struct CaptureSettings: Hashable, Sendable {
     package var size: PictureSize?
     /// The name of ``size``, if it has one: a camera that does not have it falls back to the next smaller one.
     package var preset: SizePreset?
-    /// How a camera is to deliver its pictures; nil: as is least work.
+    /// Format of a camera's pictures; nil: the one with the least work.
     package var videoFormat: String?
     /// Nil: 30 for the test pattern and for cameras, a file's own rate for a file. A lower rate than a file's or a camera's drops
     /// pictures; a higher one never repeats any.
@@ -77,7 +77,7 @@ package struct CaptureSettings: Hashable, Sendable {
 
     /// Crop rectangle; nil for whole pictures.
     package var crop: PictureCrop?
-    /// How players are to show the pictures.
+    /// Orientation for players.
     package var orientation = PictureOrientation.upright
 
     /// Selection of the video encoder.
@@ -88,20 +88,20 @@ package struct CaptureSettings: Hashable, Sendable {
     package var late = LatePolicy.drop
     /// Bits per second on average.
     package var videoBitrate = 4_000_000
-    /// The most bits per second that the decoder's buffer may be filled with (VBV); nil: 1.5 × the average.
+    /// Maximum bitrate (VBV), bits per second; nil: 1.5 × the average.
     package var videoBitrateCap: Int?
-    /// How much time of the cap that buffer holds.
+    /// VBV buffer size, as time at the maximum bitrate.
     package var videoBuffer = Duration.seconds(1)
-    /// The longest time between two keyframes.
+    /// Maximum time between two keyframes.
     package var keyframeInterval = Duration.seconds(2)
-    /// How many B-frames in a row.
+    /// Consecutive B-frames.
     package var bFrames = 0
     package var profile = VideoProfile.high
     /// The preset of libx264 and libx265: encoding effort for quality.
     package var encoderPreset = "veryfast"
     /// Nil: zero latency without B-frames, none with them.
     package var tune: VideoTune?
-    /// 0: as many as the machine has use for.
+    /// 0: the encoder's choice for this machine.
     package var encoderThreads = 0
 
     /// Bits per second.
@@ -118,11 +118,11 @@ package struct CaptureSettings: Hashable, Sendable {
 
     /// Credentials for network cameras; nil: none.
     package var cameraLogin: CameraLogin?
-    /// How their packets come.
+    /// Transport of their packets.
     package var cameraTransport = CameraSession.Transport.tcp
     /// Known delay from capture to arrival of a network camera, subtracted from the times.
     package var cameraDelay = Duration.zero
-    /// Of a network camera that is reached by TLS.
+    /// Certificate check of a network camera with TLS.
     package var cameraTrust = CameraTrust()
 
     package init(sourceName: String) {
@@ -180,7 +180,7 @@ extension CaptureSettings {
         }
     }
 
-    /// A network camera's pictures are.
+    /// Whether pictures are copied with any encoder setting: those of a network camera.
     var isVideoCopied: Bool {
         if case .network = video { return true }
         return false
@@ -199,7 +199,7 @@ extension CaptureSettings {
         }
     }
 
-    /// Its pictures are recorded as they come.
+    /// Its pictures are recorded unchanged.
     private func validateNetworkCamera() throws(CaptureError) {
         if size != nil || frameRate != nil || crop != nil {
             throw .settings(

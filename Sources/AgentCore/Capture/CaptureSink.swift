@@ -1,17 +1,17 @@
 package import Encoding
 package import Media
 
-/// Why something that was due is missing.
+/// The cause of missing samples.
 package enum CaptureLossCause: Hashable, Sendable {
-    /// The source that paints the pictures, or the encoder, was slower than the camera.
+    /// The encoder, or the generator of test pictures, was too slow.
     case encoderOverload
     /// The source's data was damaged.
     case damagedInput
-    /// The device left something out.
+    /// The device dropped samples.
     case driverDrop
-    /// The sound device's buffer ran over.
+    /// The sound device's buffer overflowed.
     case overrun
-    /// The device was gone.
+    /// The device was missing.
     case deviceLost
     /// A command stopped the capture or changed the device.
     case command
@@ -44,7 +44,7 @@ package struct CaptureLoss: Hashable, Sendable {
     }
 }
 
-/// How sound does, about once a second.
+/// Levels and rate of the sound, about once a second.
 package struct AudioReport: Hashable, Sendable {
     /// Of each channel since the last report.
     package var levels: [AudioLevel]
@@ -64,16 +64,16 @@ package enum CaptureEnd: Hashable, Sendable {
 package protocol CaptureSink: AnyObject, Sendable {
     /// The formats of all tracks: once, before the first sample.
     func formats(_ formats: [TrackFormat])
-    /// From the next sample on, a track has another format.
+    /// A track's format from the next sample on.
     func formatChanged(_ format: TrackFormat)
     /// One encoded sample; per track in DTS order.
     func sample(_ sample: EncodedSample)
-    /// Something is missing.
+    /// Samples are missing.
     func lost(_ loss: CaptureLoss)
     /// An event for the log: one line.
     func noted(_ line: String)
-    /// How sound does.
+    /// Levels and rate of the sound.
     func heard(_ report: AudioReport)
-    /// The last call, exactly once, after all tracks gave their last sample.
+    /// The last call, exactly once, after the last sample of all tracks.
     func ended(_ end: CaptureEnd)
 }

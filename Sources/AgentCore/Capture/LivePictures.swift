@@ -8,7 +8,7 @@ import Synchronization
 final class LivePictures {
     /// Settings of the opened encoder; for `auto`, the one that was found.
     private(set) var plan: VideoEncoderSettings
-    /// How they are encoded now, for people; any thread.
+    /// Description of the present encoding; any thread.
     let description: Mutex<String>
     /// The output format.
     private(set) var format: VideoFormat
@@ -18,7 +18,7 @@ final class LivePictures {
     private let crop: PictureCrop?
     private var encoder: VideoEncoder
     private var gate: LatePictureFilter?
-    /// A format that holds from the keyframe with this time on.
+    /// A format that applies from the keyframe with this time on.
     private var upcoming: (format: VideoFormat, fromNanoseconds: Int64)?
 
     /// Opens the selected encoder.

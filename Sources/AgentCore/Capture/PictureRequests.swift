@@ -19,7 +19,7 @@ final class PictureRequests: Sendable {
     }
 
     private let wishes = Mutex(Wishes())
-    /// Looked at for every picture.
+    /// Checked for every picture.
     private let areAny = Atomic(false)
 
     /// Adds a request.

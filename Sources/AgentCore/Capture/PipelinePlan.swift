@@ -18,7 +18,7 @@ struct PipelinePlan: Hashable, Sendable {
     var source: Source
     /// The wanted tracks, video first.
     var kinds: [TrackKind]
-    /// The settings that affect it; those that can be changed during a capture are as planned.
+    /// The settings that affect it; those that can be changed during a capture have their initial values.
     var settings: CaptureSettings
 
     init(_ source: Source, _ kinds: [TrackKind], _ settings: CaptureSettings) {
@@ -64,7 +64,7 @@ struct PipelinePlan: Hashable, Sendable {
     /// Whether a pipeline of this plan can be kept for the other one: only settings that can be changed during a capture differ.
     func isSame(as other: PipelinePlan) -> Bool { steady == other.steady }
 
-    /// A file's pictures as they are: nothing of them changes while it runs.
+    /// A copied file's pictures cannot be changed while it runs.
     private var isCopiedFile: Bool {
         guard case .file = source, kinds.contains(.video) else { return false }
         return settings.encoder == .copy

@@ -1,6 +1,6 @@
 import RTSP
 
-/// The words of the command line that choose sources and encoders.
+/// Values of command line options for sources and encoders.
 extension VideoChoice {
     /// Reads `none`, `test`, `file:PATH`, `rtsp://…`, or the name of a camera.
     package init(argument: String) throws(CaptureError) {
@@ -63,7 +63,7 @@ private enum SourceArgument {
                 throw .settings("\(option): \(error)")
             }
         case _ where argument.contains("://"):
-            // Not repeated: it may hold a password.
+            // Not repeated: it may contain a password.
             throw .settings("\(option): of URLs, only rtsp:// and rtsps:// are supported")
         case "":
             throw .settings("\(option) is empty: use test, file:PATH, rtsp://…, none or a device")

@@ -4,7 +4,7 @@ import Media
 import Synchronization
 import Wire
 
-/// Why a change did not come about.
+/// An error of a change.
 enum ChangeError: Error, Hashable {
     /// Refused; nothing has changed.
     case refused(String)
@@ -20,7 +20,7 @@ enum ChangeError: Error, Hashable {
 ///
 /// Calls must not overlap.
 extension CaptureSession {
-    /// How long a picture is waited for that an encoder can be changed at.
+    /// Maximum wait for a picture at which the encoder's settings can change.
     private static let pictureMilliseconds = 3_000
     /// Timeout for the end of a pipeline, whose driver may block.
     private static let pipelineMilliseconds = 20_000
@@ -71,7 +71,7 @@ extension CaptureSession {
                     waiting.append(plan)
                 }
             }
-            // A pipeline that waits has the camera of one that leaves.
+            // A waiting pipeline needs the camera of one that is being removed.
             let cameras =
                 opened.map(\.pipeline) + (waiting.isEmpty ? [] : exchange.leaving.map(\.pipeline))
             undo += try setControls(change.controls, of: cameras, exchange)
@@ -264,7 +264,7 @@ extension CaptureSession {
             text: "not captured while a command was applied; \(words)")
     }
 
-    /// From there on nothing is captured.
+    /// Start of the pause.
     private func tell(_ ends: [TrackKind: Int64], text: String) {
         for (kind, end) in ends.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             hub.lost(
@@ -276,7 +276,7 @@ extension CaptureSession {
 }
 
 extension CaptureSession.Exchange {
-    /// Whether a pipeline that goes holds the device of one that comes.
+    /// Whether a removed pipeline has the device of a new one.
     fileprivate func needsDeviceOfOther(_ plan: PipelinePlan) -> Bool {
         guard let device = plan.device else { return false }
         return leaving.contains { $0.plan.device == device }
@@ -284,7 +284,7 @@ extension CaptureSession.Exchange {
 }
 
 extension DeviceControl {
-    /// Why it cannot have that value, in one line; nil: it can.
+    /// The reason why the value is invalid, in one line; nil if it is valid.
     func flaw(in value: Int64) -> String? {
         if isReadOnly { return "the control '\(name)' is read-only" }
         switch kind {

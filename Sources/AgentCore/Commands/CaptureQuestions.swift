@@ -5,7 +5,7 @@ import Wire
 
 /// Queries of a running capture.
 extension CaptureSession {
-    /// How long the next picture is waited for.
+    /// Maximum wait for the next picture.
     private static let nextPictureMilliseconds = 5_000
 
     /// Whether a command has stopped the capture.

@@ -10,9 +10,9 @@ extension CaptureSettings {
         var settings = self
         if let video = change.video {
             settings.video = try VideoChoice(argument: video)
-            // Sound that came with the pictures of a file stays with that file.
+            // Sound of a file stays with that file.
             if case .fileIfPresent(let path) = audio { settings.audio = .file(path: path) }
-            // That of a network camera goes with its pictures.
+            // Sound of a network camera changes with its pictures.
             if case .networkIfPresent = audio {
                 if case .network(let url) = settings.video {
                     settings.audio = .networkIfPresent(url)
@@ -49,7 +49,7 @@ extension CaptureSettings {
                 )
             }
             settings.videoBitrate = Int(clamping: bitrate)
-            // The cap stays in proportion.
+            // The maximum bitrate stays in proportion.
             settings.videoBitrateCap = videoBitrateCap.map {
                 Int(clamping: Int128($0) * Int128(bitrate) / Int128(max(1, videoBitrate)))
             }

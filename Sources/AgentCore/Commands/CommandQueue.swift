@@ -32,7 +32,7 @@ final class CommandQueue: Sendable {
     private let state = Mutex(State())
     private let isThere = DispatchSemaphore(value: 0)
 
-    /// - Parameter uplink: how the connection does.
+    /// - Parameter uplink: returns the state of the connection.
     init(
         capture: CaptureSession, software: String, logger: Logger,
         uplink: @escaping @Sendable () -> UplinkStatus

@@ -148,7 +148,7 @@ enum CollectorCheck {
         )
     }
 
-    /// Whether the collector has ended a connection that it had let in.
+    /// Whether the collector has ended a connection that it had admitted.
     private static func wasClosed(
         _ connection: borrowing LinkConnection
     ) throws(MessagingError) -> Bool {

@@ -25,7 +25,7 @@ enum DevicePermissions {
         look(
             at: nodes(in: "/dev/snd") { $0.hasPrefix("pcm") && $0.hasSuffix("c") }, group: "audio",
             what: "microphones",
-            // Sound servers need no device of their own.
+            // Sound servers need no device.
             missing: nil)
     }
 

@@ -2,7 +2,7 @@
 package struct Diagnosis: Hashable, Sendable {
     package enum Verdict: String, Hashable, Sendable {
         case ok
-        /// It works, but not for long or not well.
+        /// It works with restrictions.
         case warning
         /// It does not work.
         case problem

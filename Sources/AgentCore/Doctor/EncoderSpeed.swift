@@ -2,7 +2,7 @@ import Devices
 import Encoding
 import Media
 
-/// How fast a box encodes, against how fast pictures come.
+/// A box's encoding speed, compared with its cameras' rates.
 enum EncoderSpeed {
     /// Duration of the measurement, in which a slow box encodes less than a second of pictures.
     private static let longestNanoseconds: Int64 = 2_000_000_000
@@ -13,7 +13,7 @@ enum EncoderSpeed {
     /// Below it, a short load causes losses.
     private static let comfortable = 1.5
 
-    /// Encodes the test pattern as fast as it goes.
+    /// Encodes the test pattern at maximum speed.
     /// - Returns: the encoder's rate relative to the camera's.
     static func measure(
         _ plan: VideoEncoderSettings, clock: any CaptureClock = MonotonicClock()

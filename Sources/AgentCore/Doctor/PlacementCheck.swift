@@ -2,9 +2,9 @@ import Media
 import Spooling
 import Wire
 
-/// Where a source was sent last, and what of it is where: what its spool says.
+/// The last collector of a source, and the locations of its records, according to its spool.
 enum PlacementCheck {
-    /// - Returns: nil: nothing of an earlier life is left.
+    /// - Returns: nil: no records of an earlier run are left.
     static func look(at uplink: UplinkSettings) -> Diagnosis? {
         guard let path = uplink.spool?.path, ReadOnlyDirectory.holdsSpool(path) else { return nil }
         do throws(SpoolError) {
@@ -27,7 +27,7 @@ enum PlacementCheck {
     /// - Parameters:
     ///   - keptBytes: size of the spool.
     ///   - collectors: the endpoints that are configured.
-    /// - Returns: nil: there is one collector, and never was another.
+    /// - Returns: nil: there has been only one collector.
     static func judge(
         _ note: CollectorNote, keptBytes: Int, collectors: [String]
     ) -> Diagnosis? {

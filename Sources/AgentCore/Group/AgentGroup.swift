@@ -25,7 +25,7 @@ package final class AgentGroup: Sendable {
             var hasEnded = false
             /// Why the agent is not running, on one line.
             var trouble: String?
-            /// What the last agent left in the spool, on one line.
+            /// Unsent data of the last agent in the spool, one line.
             var leftover: String?
         }
 
@@ -92,7 +92,7 @@ package final class AgentGroup: Sendable {
         }
     }
 
-    /// What stopped sources left in their spools, one line each.
+    /// Unsent data of stopped sources in their spools, one line each.
     package var leftovers: [String] {
         members.withLock { $0 }.compactMap { member in
             member.state.withLock { $0.leftover }.map { "\(member.source): \($0)" }
@@ -165,7 +165,7 @@ package final class AgentGroup: Sendable {
         return member.state.withLock { $0.plan }
     }
 
-    /// How an agent ended.
+    /// The end of an agent.
     private enum End {
         case ended
         case failed(String)

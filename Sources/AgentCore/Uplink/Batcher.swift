@@ -20,7 +20,7 @@ struct Batch: Sendable {
         }
     }
 
-    /// The loss of all its samples, because no more could be kept.
+    /// The loss of all its samples, because the storage was full.
     func loss(_ text: String) -> Loss {
         let times = runs.times
         return Loss(
@@ -71,7 +71,7 @@ struct Batcher: Sendable {
     /// When the batch is due, on the clock that ``add(_:now:)`` was given; nil while it is empty.
     var dueNanoseconds: Int64? { since.map { $0.value + interval(of: $0.key) }.min() }
 
-    /// How long samples of a track wait.
+    /// Maximum wait of a track's samples.
     private func interval(of track: TrackKind) -> Int64 {
         countsFromCapture && track == .audio
             ? max(intervalNanoseconds, Self.soundNanoseconds) : intervalNanoseconds
@@ -139,7 +139,7 @@ struct Batcher: Sendable {
             durationsNanoseconds: collapsed(durations), flags: collapsed(flags))
     }
 
-    /// One value where all are alike.
+    /// One value if all are equal.
     private static func collapsed<Value: Equatable>(_ values: [Value]) -> [Value] {
         values.dropFirst().allSatisfy { $0 == values[0] } ? [values[0]] : values
     }

@@ -22,7 +22,7 @@ struct CatchUp: Hashable, Sendable {
 
     private enum State: Hashable, Sendable {
         case none
-        /// Nothing is sent, since then.
+        /// Start of the time without sending.
         case away(since: Int64)
         case behind(Way)
     }
@@ -38,7 +38,7 @@ struct CatchUp: Hashable, Sendable {
 
     private var state = State.none
 
-    /// Nothing is sent from now on.
+    /// Sending has stopped.
     mutating func lost(now: Int64) {
         switch state {
         case .none: state = .away(since: now)

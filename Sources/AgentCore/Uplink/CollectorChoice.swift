@@ -26,7 +26,7 @@ struct CollectorChoice: Hashable, Sendable {
     private var patienceNanoseconds = Self.silenceNanoseconds
     private var random: UInt64
 
-    /// - Parameter present: where the source was sent before; nil, or one that is not configured any more: the first in the order.
+    /// - Parameter present: the source's previous collector; nil, or one that is not configured: starts with the first in the order.
     init(_ collectors: [String], source: String, present: String?) {
         precondition(!collectors.isEmpty, "an agent has a collector")
         self.collectors = RendezvousOrder.of(collectors, for: source)
@@ -45,7 +45,7 @@ struct CollectorChoice: Hashable, Sendable {
     /// The present collector accepts records.
     mutating func isUseful(now: Int64) { usefulNanoseconds = now }
 
-    /// Why the next one is to have its turn; nil: it is not.
+    /// The reason for switching to the next one; nil: none.
     mutating func complaint(now: Int64) -> String? {
         guard hasOthers else { return nil }
         let heard = heardNanoseconds ?? now

@@ -11,7 +11,7 @@ struct CollectorNote: Hashable, Sendable {
     /// A session, by the box's clock.
     struct Session: Hashable, Sendable {
         var clock: SessionClock
-        /// With the collector's clock; its epoch number does not count.
+        /// With the collector's clock; its epoch number is ignored.
         var exchange: ReportedExchange
         /// The box's clock.
         var epoch: EpochID
@@ -23,7 +23,7 @@ struct CollectorNote: Hashable, Sendable {
     /// A longer one was not written by an agent: its ranges are bounded.
     static let maximumBytes = 1 << 20
 
-    /// Raised with each change of collector; 0: nothing was sent yet.
+    /// Raised with each change of collector; 0: no records were sent yet.
     var term: UInt64 = 0
     /// The endpoint of the collector that has the records of this term, as it was configured; empty: none yet.
     var endpoint = ""

@@ -37,7 +37,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         let identity: SpoolID
         let place: RecordLog.Place
         let epochs: [Epoch]
-        /// Records before this number are of an earlier life, or were sent over an earlier link: the collector may have them.
+        /// Records before this number are from an earlier run, or were sent over an earlier link: the collector may have them.
         var firstOwn: UInt64 = 1
 
         var cursor: Cursor<Payload> { link.cursors[0] }
@@ -59,7 +59,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         case sending(Int)
     }
 
-    /// Between attempts to use a disk again that has failed: twice as long after each failure.
+    /// Delay before a failed disk is used again: doubled after each failure.
     private static var firstRetryNanoseconds: Int64 { 5_000_000_000 }
     private static var longestRetryNanoseconds: Int64 { 60_000_000_000 }
     /// Minimum interval between two renewals of a spool's identity: a repeated refusal has another cause.
@@ -89,13 +89,13 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     private var retiredLostSamples: UInt64 = 0
     private var catchUp = CatchUp()
     private var wasFlowing = false
-    /// One sender is done, and the next is not connected yet: nothing is lost by that.
+    /// One sender is done, and the next is not connected yet, which is not an outage.
     private var isBetweenSenders = false
-    /// The present connection is to be given up for another one.
+    /// The present connection is to be replaced.
     private var hasToReconnect = false
     private var choice: CollectorChoice
     private var note = CollectorNote()
-    /// Why the source is not sent to the collector before.
+    /// The reason for leaving the previous collector.
     private var moved: String?
     /// The last exchanges with the present collector's clock.
     private var recentExchanges: [ReportedExchange] = []
@@ -178,7 +178,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
     /// Whether there are several collectors.
     var hasOtherCollectors: Bool { settings.collectors.count > 1 }
     var term: UInt64 { note.term }
-    /// Why the source is not sent to the collector before; nil: there was none since the start.
+    /// The reason for leaving the previous collector; nil: there was none since the start.
     var movedBecause: String? { moved }
     /// Records that other collectors hold, by their names.
     var held: [String: UInt64] {
@@ -317,7 +317,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         returnToDisk(now: now)
         senders[0].link.cursors[0].storedBytes = keptBytes
         senders[0].link.moved = moved ?? ""
-        // A second collector that is not wanted any more is owed nothing.
+        // A second collector that is no longer required is owed no records.
         if mirror == nil { senders[0].link.owed = [] }
         if senders[0].link.isFlowing { choice.isUseful(now: now) }
         if let complaint = choice.complaint(now: now) {
@@ -361,7 +361,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         return isDue ? log.takeUnsynced() : []
     }
 
-    /// The disk did not take them.
+    /// The disk failed to write them.
     mutating func synchronizationFailed(_ error: SpoolError, now: Int64) -> [Action] {
         guard senders.last?.place.medium == .disk else { return [] }
         leaveDisk(error, now: now)
@@ -384,7 +384,7 @@ extension Delivery {
         for life in lives { senders.append(sender(for: life)) }
         for earlier in senders.indices.dropLast() { senders[earlier].link.retire() }
         guard let last = lives.last else {
-            // Not one record outlived it, but it had not ended.
+            // No record survived, but the source had not ended.
             if disk.newestGenerationFound != nil { restart = (nil, Self.unknownLoss) }
             return begin(in: .disk)
         }
@@ -407,7 +407,7 @@ extension Delivery {
         begin(in: .disk)
     }
 
-    /// Whether the spool can be written by this life: same clock, no number that might be given twice, same tracks.
+    /// Whether this run can continue the spool: same clock, no possibly reused number, same tracks.
     private func goesOn(_ life: EarlierSpool) -> Bool {
         life.epoch == epoch && life.isTailCertain && !life.saidGoodbye
             && Set(life.newestFormats.map(\.kind)) == Set(log.formats.map(\.kind))
@@ -443,7 +443,7 @@ extension Delivery {
         return link
     }
 
-    /// Begins a spool: from now on it is the one that is written.
+    /// Begins a spool, which is written from now on.
     private mutating func begin(in medium: RecordLog.Medium) {
         let identity = makeIdentity()
         let place = log.begin(in: medium, identity, epoch)
@@ -498,7 +498,7 @@ extension Delivery {
     private mutating func takeUpEarlierLives(now: Int64) {
         let earlier = log.earlierSpools()
         guard !earlier.isEmpty else { return }
-        // The sender of the present spool is not the first any more: it sends its Hello when its turn comes.
+        // The present spool's sender is no longer the first: it sends its Hello later.
         _ = senders[0].link.disconnected(now: now)
         let kept = log.collectorNote()
         senders =
@@ -554,7 +554,7 @@ extension Delivery {
         senders.removeLast()
     }
 
-    /// The connected sender has nothing left to keep.
+    /// The connected sender has no records left to keep.
     private mutating func finishSender() -> [Action] {
         log.remove(senders[0].place)
         guard senders.count > 1 || !setAside.isEmpty else {
@@ -629,7 +629,7 @@ extension Delivery {
         return route
     }
 
-    /// Another collector has its turn: raises the term, and makes it durable before anything is sent there.
+    /// Another collector was selected: raises the term, and makes it durable before any record is sent there.
     private mutating func turn() {
         let former = note.endpoint.isEmpty ? nil : note.collectorName
         for seat in seats {
@@ -714,7 +714,7 @@ extension Delivery {
         let isOther = note.session?.clock.session != clock.session
         note.session = CollectorNote.Session(
             clock: clock, exchange: best, epoch: epoch, collector: note.collectorName)
-        // Leaving, it is written with the next term.
+        // On a change of collector, it is written with the next term.
         if isOther, !isLeaving { writeNote() }
     }
 
@@ -745,7 +745,7 @@ extension AgentAction {
 }
 
 extension ReportedExchange {
-    /// The time that it was on the way.
+    /// Its time in transit.
     fileprivate var delayNanoseconds: Int64 { (t4 - t1) - (t3 - t2) }
 }
 
@@ -843,7 +843,7 @@ extension Delivery {
     }
 }
 
-// MARK: - Put back
+// MARK: - Restored spools
 
 extension Delivery {
     private static var putBack: String {
@@ -923,7 +923,7 @@ extension Delivery {
     }
 }
 
-// MARK: - Too much
+// MARK: - Full storage
 
 extension Delivery {
     /// Keeps a volume within its limit, as far as the cursors allow it.
@@ -1006,7 +1006,7 @@ extension Delivery {
         return status
     }
 
-    /// How long the spool can store the capture at the present rate; nil if unknown.
+    /// Time for which the spool can store the capture at the present rate; nil if unknown.
     var spoolLasts: Duration? {
         guard let rate = rate.bytesPerSecond, rate > 0, let medium = senders.last?.place.medium
         else { return nil }

@@ -7,11 +7,11 @@ import Wire
 struct Dropped {
     static let text = "the collector was unreachable for longer than the spool can hold"
 
-    /// Of the group and the gap that it was joined with.
+    /// Numbers of the group and of the gap that it was merged with.
     private(set) var numbers: ClosedRange<UInt64>
-    /// All substitutes that the spool has from now on.
+    /// All replacements in the spool from now on.
     private(set) var substitutes: [Spool.Substitute] = []
-    /// Samples that are lost now.
+    /// Samples lost by this drop.
     private(set) var samples: UInt64 = 0
     /// Includes samples that were lost before they could be stored.
     private var gapSamples: UInt64 = 0

@@ -13,7 +13,7 @@ import Wire
 struct RecordLog: Sendable {
     enum Medium: Hashable, Sendable { case disk, memory }
 
-    /// Where a spool is.
+    /// The location of a spool.
     struct Place: Hashable, Sendable {
         let medium: Medium
         let generation: UInt32
@@ -88,7 +88,7 @@ struct RecordLog: Sendable {
 
     func spool(_ place: Place) -> Spool? { volumes[place.medium]?.spools.spool(place.generation) }
 
-    /// How many bytes a cursor may have of a volume's records: those that are sent next, and those in flight.
+    /// Maximum bytes of a volume's records that a cursor may hold: the next ones and those in flight.
     func window(of medium: Medium) -> RecordWindow {
         var window = RecordWindow()
         window.memoryBytes = Self.windowBytes(of: medium, memoryLimitBytes)
@@ -146,7 +146,7 @@ struct RecordLog: Sendable {
 
     /// Copies a spool from memory to the disk, with the numbers that its records have.
     /// - Parameter number: the first record to copy.
-    /// - Returns: where it is now, and the formats in force at its first record.
+    /// - Returns: its new location, and the formats at its first record.
     mutating func copyToDisk<Payload: SpooledPayload>(
         _ place: Place, from number: UInt64, _ identity: SpoolID, _ epoch: EpochID, now: Int64,
         as: Payload.Type
@@ -169,7 +169,7 @@ struct RecordLog: Sendable {
         return (copy, oldest ?? formats)
     }
 
-    /// Deletes a spool: none of its records has to be kept.
+    /// Deletes a spool without records that have to be kept.
     mutating func remove(_ place: Place) {
         do throws(SpoolError) {
             try volumes[place.medium]?.spools.remove(place.generation)
@@ -213,7 +213,7 @@ struct RecordLog: Sendable {
         }
     }
 
-    /// Makes it durable; without a disk it is in memory alone, as the records are. Blocks.
+    /// Makes it durable; without a disk it is in memory only, like the records. Blocks.
     func write(_ note: CollectorNote) throws(SpoolError) {
         try disk?.writeNote(note.encoded())
     }
@@ -268,7 +268,7 @@ struct RecordLog: Sendable {
         }
     }
 
-    /// Records of a spool, with gaps where they cannot be read, and the formats in force at the first of them.
+    /// Records of a spool, with gaps for unreadable ones, and the formats at the first of them.
     mutating func content<Payload: SpooledPayload>(
         of place: Place, _ numbers: ClosedRange<UInt64>, as: Payload.Type
     ) -> (records: [KeptRecord<Payload>], formats: [TrackFormat]?) {
@@ -291,7 +291,7 @@ struct RecordLog: Sendable {
 
     // MARK: Synchronising
 
-    /// Whether a power cut could lose anything that is on the disk.
+    /// Whether a power cut could lose records that are on the disk.
     var hasUnsynced: Bool { disk?.hasUnsynced ?? false }
 
     mutating func takeUnsynced() -> [String] { volumes[.disk]?.spools.takeUnsynced() ?? [] }

@@ -3,7 +3,7 @@ import Spooling
 import Synchronization
 import Threads
 
-/// Synchronises a spool's files on a separate thread, because it takes seconds on an SD card.
+/// Synchronises a spool's files on a separate thread, because an SD card needs seconds for it.
 final class SpoolSynchronizer: Sendable {
     private struct State {
         var names: [String] = []
@@ -36,7 +36,7 @@ final class SpoolSynchronizer: Sendable {
         }
     }
 
-    /// Whether it can take more.
+    /// Whether it can accept more files.
     var isIdle: Bool { state.withLock { !$0.isBusy } }
 
     /// Synchronises these files, soon.

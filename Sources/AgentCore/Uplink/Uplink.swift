@@ -31,13 +31,13 @@ package final class Uplink: Sendable {
         private var policy: DropPolicy
         private var gate = KeyframeGate()
         private var hasVideo = false
-        /// How the sound does, if that is news.
+        /// The sound's state, if it has changed.
         var sound: AudioHealth?
         /// Answers to commands of the collector.
         var reports: [(report: Report, payload: [UInt8])] = []
         var hasBegun = false
         var hasEnded = false
-        /// When to give up, on the monotonic clock.
+        /// Deadline of a stop, on the monotonic clock.
         var deadline: Int64?
 
         init(batcher: Batcher, limitBytes: Int) {
@@ -78,7 +78,7 @@ package final class Uplink: Sendable {
     let wakeUp: WakeUp
     /// Spools on disk; nil if the disk is not usable yet, or samples are kept in memory only.
     let disk: SpoolSet?
-    /// Why there was no spool at the start, although there should have been one.
+    /// The reason for a missing spool at the start.
     let spoolTrouble: String?
     private let inbox: Mutex<Inbox>
     private let capture = Mutex(Capture())
@@ -168,7 +168,7 @@ package final class Uplink: Sendable {
         capture.withLock { $0.isWatched = listener }
     }
 
-    /// Answers a command; a snapshot comes with its JPEG.
+    /// Answers a command; a snapshot includes its JPEG.
     package func answer(_ report: Report, payload: [UInt8]) {
         inbox.withLock { $0.reports.append((report, payload)) }
         wakeUp.signal()
@@ -206,7 +206,7 @@ package final class Uplink: Sendable {
             let dueBefore = inbox.batcher.dueNanoseconds ?? .max
             let batches = inbox.batcher.add(sample, now: MonotonicClock().nowNanoseconds)
             for batch in batches { inbox.append(batch) }
-            // The thread would otherwise learn of it only when it comes round, and be late for its end.
+            // Wakes the thread, which would otherwise send the batch late.
             let isEarlier = inbox.batcher.dueNanoseconds ?? .max < dueBefore
             return !batches.isEmpty || inbox.isWatched && isEarlier
         }
@@ -216,7 +216,7 @@ package final class Uplink: Sendable {
     /// Adds a loss.
     package func offer(_ loss: Loss) { add(.loss(loss)) }
 
-    /// How the sound does, for the next heartbeat.
+    /// The sound's state, for the next heartbeat.
     package func report(_ sound: AudioHealth) { inbox.withLock { $0.sound = sound } }
 
     /// From the next sample on, a track has this format.
@@ -229,7 +229,7 @@ package final class Uplink: Sendable {
         if !inbox.withLock({ $0.hasBegun }) { ended.signal() }
     }
 
-    /// Waits until everything is persisted, or cannot be. Blocks.
+    /// Blocks until everything is persisted, or sending has ended.
     package func wait() -> UplinkOutcome {
         ended.wait()
         ended.signal()
@@ -245,7 +245,7 @@ package final class Uplink: Sendable {
         wakeUp.signal()
     }
 
-    /// How it does at this moment.
+    /// The present state.
     package var status: UplinkStatus { statusNow.withLock { $0 } }
 
     // MARK: For the uplink's thread
@@ -273,7 +273,7 @@ package final class Uplink: Sendable {
     /// When the current batch is due; nil without one.
     var batchDueNanoseconds: Int64? { inbox.withLock { $0.batcher.dueNanoseconds } }
 
-    /// How the sound does, if that is news.
+    /// The sound's state, if it has changed.
     func takeAudio() -> AudioHealth? {
         inbox.withLock { inbox in
             defer { inbox.sound = nil }
@@ -317,13 +317,13 @@ package final class Uplink: Sendable {
     }
 }
 
-/// Why an uplink could not be made.
+/// An error of creating an uplink.
 package struct UplinkError: Error, Hashable, CustomStringConvertible {
     package let description: String
 }
 
 extension EncodedSample {
-    /// Why the sample cannot be sent, on one line; nil if it can.
+    /// The reason why the sample cannot be sent, on one line; nil if it can.
     var flaw: String? {
         if data.isEmpty { return "it is empty" }
         if data.count > WireLimits.payloadBytes {

@@ -43,7 +43,7 @@ struct UplinkLoop: ~Copyable {
         synchronizer = delivery.storage.map { SpoolSynchronizer($0) }
     }
 
-    /// Runs until everything is persisted, or cannot be.
+    /// Runs until everything is persisted, or sending has to end.
     mutating func run() -> UplinkOutcome {
         defer { synchronizer?.stop() }
         var present = first
@@ -88,7 +88,7 @@ struct UplinkLoop: ~Copyable {
         return outcome ?? .complete
     }
 
-    /// Opens a connection that is due, and closes one that is not wanted.
+    /// Opens a connection that is due, and closes one that is not required.
     private mutating func open(_ lane: UplinkLane, in context: Context) throws(MessagingError) {
         let now = MonotonicClock().nowNanoseconds
         guard let endpoint = lane === first ? delivery.endpoint : delivery.mirrorEndpoint(now: now)
@@ -228,7 +228,7 @@ extension UplinkLoop {
         delivery.setMirrorAbsence(second.absence)
     }
 
-    /// Hands files to the thread that synchronises them, when it is time.
+    /// Passes files that are due to the synchronising thread.
     private mutating func synchronize(now: Int64) {
         if synchronizer == nil, let storage = delivery.storage {
             synchronizer = SpoolSynchronizer(storage)
@@ -363,7 +363,7 @@ extension UplinkLoop {
                 try lane.connection?.renewClock(in: context)
             }
             if let probe = lane.prober.probe(now: now) {
-                // One that cannot leave now is simply not made.
+                // A probe that cannot be sent now is omitted.
                 _ = try lane.connection?.sendProbe(WireMessage.clockProbe(probe).encoded())
             }
         }
@@ -399,7 +399,7 @@ extension UplinkLoop {
         case .error where delivery.storage != nil && !delivery.isOnDisk && spoolTrouble == nil:
             spoolTrouble = line.text
         case .error: trouble = line.text
-        // The link's warnings are about a collector that is not there.
+        // The link's warnings concern an absent collector.
         case .warning: trouble = nil
         case .debug, .info, .notice: break
         }

@@ -2,7 +2,7 @@ import Encoding
 package import Messaging
 package import Wire
 
-/// Where an agent sends its source, and how.
+/// Settings of an agent's uplink.
 package struct UplinkSettings: Hashable, Sendable {
     /// The ZeroMQ endpoints of the collectors, as they were configured: with commas between them.
     package var endpoint: String
@@ -15,11 +15,11 @@ package struct UplinkSettings: Hashable, Sendable {
     package var batch: BatchLength
     /// Memory limit while the collector is unavailable, without a spool or after its failure.
     package var memoryLimitBytes: Int
-    /// How the connections are protected.
+    /// Security of the connections.
     package var security = SocketSecurity.plain
     /// The same for endpoints whose collectors have other keys.
     package var otherSecurities: [String: SocketSecurity] = [:]
-    /// Where samples are kept on disk until the collector has them there; nil: in memory alone.
+    /// Storage of samples until the collector has them on disk; nil: memory only.
     package var spool: SpoolSettings?
     /// The Unix socket for commands on the box; nil: none.
     package var controlPath: String?
@@ -29,7 +29,7 @@ package struct UplinkSettings: Hashable, Sendable {
     /// Shorter than the service manager's timeout (`TimeoutStopSec=30`).
     package static let defaultLinger = Duration.seconds(10)
 
-    /// How the connections to one of the collectors are protected.
+    /// Security of the connections to one of the collectors.
     package func security(of endpoint: String) -> SocketSecurity {
         otherSecurities[endpoint] ?? security
     }
@@ -59,7 +59,7 @@ package struct UplinkSettings: Hashable, Sendable {
     }
 }
 
-/// How long samples are gathered into a record, and records into a message.
+/// Batching of samples into records, and of records into messages.
 package enum BatchLength: Hashable, Sendable {
     /// Records of 100 ms, batched for half a second while there are no viewers. With viewers, records have the requested length and
     /// are sent immediately. Records in memory only are not batched.
@@ -85,7 +85,7 @@ package enum BatchLength: Hashable, Sendable {
 
 /// A source's storage on disk, and its limits.
 package struct SpoolSettings: Hashable, Sendable {
-    /// A directory of the source's own.
+    /// The source's directory.
     package var path: String
     package var limitBytes: Int
 
@@ -95,7 +95,7 @@ package struct SpoolSettings: Hashable, Sendable {
     }
 }
 
-/// How an uplink's work ended.
+/// The end of an uplink's work.
 package enum UplinkOutcome: Hashable, Sendable {
     /// Everything is durable at the collector.
     case complete
@@ -103,24 +103,24 @@ package enum UplinkOutcome: Hashable, Sendable {
     case kept(String)
     /// Stopped while the collector refused this box's key. One line with that, and with the amount that is kept or lost.
     case refused(String, isKept: Bool)
-    /// One line with the reason, or with the amount that was given up.
+    /// One line with the reason, or with the amount of discarded data.
     case failed(String)
 }
 
-/// How an uplink does at this moment.
+/// An uplink's state at one moment.
 package struct UplinkStatus: Hashable, Sendable {
     package var isConnected = false
-    /// The endpoint of the collector that it is sent to.
+    /// The endpoint of the source's collector.
     package var collector = ""
-    /// Why it is not sent to the one before; nil: there was none, or it was before this start.
+    /// The reason for leaving the previous one; nil: there was none since the start.
     package var moved: String?
-    /// How often it has changed collectors, over the spool's life.
+    /// Changes of collector over the spool's life.
     package var term: UInt64 = 0
     /// Records that other collectors hold, by their names.
     package var held: [String: UInt64] = [:]
     /// Records that each collector lacks; empty with one collector.
     package var owed: [OwedRecords] = []
-    /// How long the spool can store the capture at the present rate; nil if unknown, or with one collector.
+    /// Time for which the spool can store the capture at the present rate; nil if unknown, or with one collector.
     package var lasts: Duration?
     /// State of the second collector; nil without mirroring.
     package var mirror: MirrorStatus?
@@ -130,11 +130,11 @@ package struct UplinkStatus: Hashable, Sendable {
     package var lostSamples: UInt64 = 0
     /// Of the last clock exchange.
     package var roundTripNanoseconds: Int64?
-    /// Why nothing can be sent, on one line; nil if it can, or the reason is unknown.
+    /// The reason why records cannot be sent, on one line; nil if they can, or if unknown.
     package var trouble: String?
-    /// Why samples are not kept on disk, although they should be.
+    /// The reason why samples are not on disk although configured.
     package var spoolTrouble: String?
-    /// How often the uplink's thread has come round.
+    /// Iterations of the uplink's thread.
     package var turns: UInt64 = 0
 
     package init() {}

@@ -12,7 +12,7 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
     let formats: [TrackFormat]
     let descriptions: [String]
 
-    /// How long a read waits before the thread looks whether it should stop.
+    /// Timeout of a read, after which the thread checks for a stop.
     private static let readMilliseconds = 100
     /// A device without data for this long has stopped.
     private static let silentNanoseconds: Int64 = 2_000_000_000
@@ -34,7 +34,7 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
     private var encoder: AudioEncoder
     private var sound: DeviceAudio
     private var isDone = false
-    /// Of the device, as far as it is known.
+    /// Of the device, if known.
     private var skewPPM: Double?
     /// The last logged reason for which the device cannot be reopened.
     private var obstacle: DeviceError?
@@ -91,7 +91,7 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
         let outlet = DeviceAudio.Outlet(
             sound: { [unowned self] (sound) throws(EncodingError) in try encode(sound, output) },
             lost: output.lost)
-        // The device has another owner from then on.
+        // The device's ownership is transferred.
         defer { state = .searching }
         do throws(EncodingError) {
             let end = try capture(output, outlet)
@@ -160,7 +160,7 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
         }
     }
 
-    /// The device is gone: silence from here on, until it is back.
+    /// The device is missing: silence from here on, until it is back.
     private func lose(
         _ reason: String, _ output: CaptureOutput, _ outlet: DeviceAudio.Outlet
     ) throws(EncodingError) {

@@ -32,15 +32,15 @@ struct DeviceAudio: ~Copyable {
     private var lock: AudioLock
     /// Audio before this time is discarded.
     private let startNanoseconds: Int64
-    /// Nothing is missing past this.
+    /// End of the capture, past which no sound is missing.
     private let endNanoseconds: Int64
-    /// Came before the device's clock was known.
+    /// Data from before the device's clock was known.
     private var held: [AudioChunk] = []
     /// Number of the frame that should come next; nil after a break.
     private var nextFrame: Int64?
     private var gap: Gap?
 
-    /// Sound at `sampleRate` with that many channels comes out, until that long after the start if it is to end.
+    /// Outputs sound at `sampleRate` with that many channels, for the duration if there is one.
     init(
         sampleRate: Int, channels: Int, deviceRate: Int, startNanoseconds: Int64,
         durationNanoseconds: Int64? = nil
@@ -51,7 +51,7 @@ struct DeviceAudio: ~Copyable {
         endNanoseconds = durationNanoseconds.map { startNanoseconds + $0 } ?? .max
     }
 
-    /// How much faster the device is than it says, ppm; nil until it is known.
+    /// Deviation of the device's rate, ppm, positive if it is fast; nil until it is known.
     var skewPPM: Double? { clock.isSettled ? clock.skewPPM : nil }
 
     /// Deviation of the output from the device's clock, nanoseconds.
@@ -161,17 +161,17 @@ struct DeviceAudio: ~Copyable {
         }
     }
 
-    /// From where sound has come to, something is missing.
+    /// Sound is missing from the present end on.
     private mutating func open(
         _ cause: CaptureLossCause, text: String, _ outlet: Outlet
     ) throws(EncodingError) {
         try lock.interrupt(emit: outlet.sound)
         guard let end = lock.endNanoseconds else { return }
-        // One gap may have several reasons: a count that jumps says more than times that do not fit.
+        // One gap may have several reasons: a jump of the count is more specific than contradictory times.
         gap = Gap(startNanoseconds: gap?.startNanoseconds ?? end, cause: cause, text: text)
     }
 
-    /// The gap reaches to where silence has.
+    /// The gap extends to the end of the silence.
     private func tell(_ gap: Gap, _ outlet: Outlet) {
         let duration = (lock.endNanoseconds ?? gap.startNanoseconds) - gap.startNanoseconds
         if duration <= 0 { return }

@@ -1,7 +1,7 @@
 import Devices
 import Wire
 
-/// A camera's controls, in the types of the protocol.
+/// A camera's controls in the protocol's types.
 ///
 /// The camera is opened for each request, which works during a capture, and after it was plugged in elsewhere.
 struct CameraControls: ControlledDevice {
@@ -35,7 +35,7 @@ struct CameraControls: ControlledDevice {
             try desk.set(
                 settings.filter { !SensorArea.has($0.name) }.map { ($0.name, $0.value) })
             guard let wanted, let before = desk.crop(), before != wanted else { return }
-            // Drivers round; one that does nothing has refused.
+            // Drivers round; an unchanged value is a refusal.
             if try desk.setCrop(wanted) == before {
                 throw .controlRefused(
                     place.address.name, control: area[0].name,

@@ -1,7 +1,7 @@
 import Devices
 import Synchronization
 
-/// How a pipeline finds its camera, which is known better once it was open: then it is that camera and no other. Any thread.
+/// Finds a pipeline's camera. Once it was open, only that same camera is accepted. Any thread.
 final class CameraLocator: Sendable {
     private let current: Mutex<CameraAddress>
 

@@ -52,7 +52,7 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
     /// Filters queued pictures when the capture is stopped.
     private var lastGate: LatePictureFilter?
     private var heardNanoseconds: Int64 = 0
-    /// How often it was lost since it gave a picture.
+    /// Losses since its last picture.
     private var fruitlessOpenings = 0
     private var searchAtNanoseconds: Int64 = 0
     /// The last logged reason for which the camera cannot be reopened.
@@ -128,7 +128,7 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
         } catch {
             end = .failed(error.description)
         }
-        // The camera has another owner from here on.
+        // The camera's ownership is transferred.
         state = .searching
         return end
     }
@@ -244,7 +244,7 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
         lastGate?.flush(output.lost)
     }
 
-    /// The camera is gone: nothing from here on, until it is back.
+    /// The camera is missing: no pictures from here on, until it is back.
     private func lose(_ reason: String, _ output: CaptureOutput) {
         output.noted("\(reason); waiting for it")
         timeline.interrupt(.deviceLost, text: reason)

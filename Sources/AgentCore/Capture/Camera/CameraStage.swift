@@ -18,7 +18,7 @@ protocol CameraStage: AnyObject {
     func take(
         _ picture: CameraPicture, _ place: PicturePlace, _ output: CaptureOutput
     ) throws(EncodingError)
-    /// From now on, pictures lie otherwise: the camera was opened again.
+    /// The camera was reopened: pictures have another memory layout from now on.
     func restart(_ layout: CameraPictureLayout) throws(EncodingError)
     /// Outputs pending samples.
     func finish(_ output: CaptureOutput) throws(EncodingError)
@@ -30,14 +30,14 @@ extension CameraStage {
     func takeKeyframeWish() -> Bool { false }
 }
 
-/// Where a picture is on the recording's time.
+/// A picture's time in the recording.
 struct PicturePlace: Hashable {
     var captureNanoseconds: Int64
     var durationNanoseconds: Int64
 }
 
 extension CaptureLoss {
-    /// A picture that is not whole.
+    /// An incomplete picture.
     static func incomplete(at place: PicturePlace, _ bytes: Int) -> CaptureLoss {
         CaptureLoss(
             track: .video, cause: .damagedInput, startNanoseconds: place.captureNanoseconds,

@@ -6,7 +6,7 @@ import Media
 struct CameraTimeline {
     /// How a picture is used.
     enum Verdict: Hashable {
-        /// It is recorded as of that time.
+        /// It is recorded with that time.
         case recorded(atNanoseconds: Int64)
         /// It is from before the start, or exceeds the requested rate.
         case leftOut
@@ -122,7 +122,7 @@ struct CameraTimeline {
         if gap != nil { close(atNanoseconds: end, lost) }
     }
 
-    /// How long a picture is expected to last, nanoseconds.
+    /// Expected duration of a picture, nanoseconds.
     var intervalNanoseconds: Int64 { choice.recordedRate.nanoseconds(ofPicture: 1) }
 
     // MARK: Losses
@@ -161,7 +161,7 @@ struct CameraTimeline {
         self.gap = nil
         let duration = time - gap.startNanoseconds
         guard duration > 0 else { return }
-        // A picture that comes half an interval late is no other one.
+        // A picture that is half an interval late is the expected one.
         let count = choice.recordedRate.pictures(inNanoseconds: duration - intervalNanoseconds / 2)
         lost(
             CaptureLoss(

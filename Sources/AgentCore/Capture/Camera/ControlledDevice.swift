@@ -1,6 +1,6 @@
 import Wire
 
-/// A camera with things to set. Any thread, also while another captures from it.
+/// A camera with controls. Any thread, also while another captures from it.
 protocol ControlledDevice: Sendable {
     /// The available controls.
     func controls() throws(CaptureError) -> [DeviceControl]

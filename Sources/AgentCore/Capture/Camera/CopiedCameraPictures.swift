@@ -8,14 +8,14 @@ import Media
 final class CopiedCameraPictures: CameraStage {
     let text: String
     private var copier: VideoCopier
-    /// Parameter sets in a buffer of their own, for the next picture.
+    /// Parameter sets in a separate buffer, for the next picture.
     private var headers: [UInt8] = []
     /// Start of pictures that cannot be decoded, because a keyframe is missing.
     private var undecodable: (count: Int, startNanoseconds: Int64)?
     private var needsKeyframe = true
     private var isKeyframeWanted = false
     private var orientation: PictureOrientation
-    /// Another orientation holds from the next keyframe on.
+    /// The orientation changes with the next keyframe.
     private var isTurned = false
 
     /// Time limit for the first keyframe.

@@ -3,8 +3,8 @@ import Encoding
 import Media
 import Synchronization
 
-/// A camera's raw or JPEG pictures, encoded: raw ones where they lie in the driver's buffer, if the encoder can take them
-/// so.
+/// A camera's raw or JPEG pictures, encoded: raw ones directly from the driver's buffer, if the encoder supports
+/// that.
 final class EncodedCameraPictures: CameraStage {
     private let pictures: LivePictures
     private var source: Source

@@ -8,7 +8,7 @@ import Media
 struct PictureQueue {
     enum Item {
         case picture(CameraPicture)
-        /// The camera has failed: nothing follows.
+        /// The camera has failed: no pictures follow.
         case failure(DeviceError)
     }
 

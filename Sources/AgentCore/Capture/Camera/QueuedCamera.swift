@@ -94,7 +94,7 @@ private final class Reader: @unchecked Sendable {
     }
 }
 
-/// Where the camera's thread and the encoder's meet.
+/// The hand-off between the camera's thread and the encoder's.
 private final class WaitingRoom: Sendable {
     private struct State {
         var queue: PictureQueue
@@ -103,7 +103,7 @@ private final class WaitingRoom: Sendable {
     }
 
     private let state: Mutex<State>
-    /// Signalled once for everything that is put in.
+    /// Signalled once for each picture added.
     private let isThere = DispatchSemaphore(value: 0)
     private let hasRoom = DispatchSemaphore(value: 0)
     private let hasEnded = DispatchSemaphore(value: 0)
@@ -151,7 +151,7 @@ private final class WaitingRoom: Sendable {
         return item
     }
 
-    /// Blocks until the camera's thread has let go of it.
+    /// Blocks until the camera's thread has released it.
     func close() {
         let isToWake = state.withLock { state in
             state.isClosed = true

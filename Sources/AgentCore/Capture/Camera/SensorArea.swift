@@ -54,7 +54,7 @@ struct SensorArea {
         }
     }
 
-    /// The same with other values, which are judged together.
+    /// The same with other values, which are validated together.
     func with(_ settings: [CaptureChange.Setting]) throws(CaptureError) -> CameraArea {
         var wanted = area
         for side in Side.allCases {

@@ -2,10 +2,10 @@ import Devices
 import Encoding
 import Media
 
-/// How a file's pictures are encoded again.
+/// Parameters for encoding a file's pictures.
 struct FilePicturePlan {
     var encoder: VideoEncoderSettings
-    /// Pictures are left out to reach a lower rate.
+    /// Pictures are dropped to reach a lower rate.
     var isThinned: Bool
 }
 
@@ -21,7 +21,7 @@ extension CaptureSettings {
     /// libx264's own limit.
     private static let mostBFrames = 16
 
-    /// How large the test pattern is painted.
+    /// Size of the test pattern.
     var testPictureSize: PictureSize { size ?? Self.defaultSize }
 
     /// The test pattern's encoder.

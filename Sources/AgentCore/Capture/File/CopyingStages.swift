@@ -63,7 +63,7 @@ private struct UndecodablePictures {
         count += 1
     }
 
-    /// Reports them once.
+    /// Reports these pictures once.
     mutating func tell(_ output: CaptureOutput) {
         guard count > 0 else { return }
         output.lost(

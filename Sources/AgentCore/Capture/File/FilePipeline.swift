@@ -4,8 +4,8 @@ import Media
 
 /// Plays one file at its own pace, as a camera would, and copies or encodes its tracks.
 ///
-/// A file can wait: when encoding is slower than the file, its pictures come late, with their own times, and none is
-/// left out.
+/// A file can wait: with a slow encoder, its pictures are late, with their own times, and none is
+/// dropped.
 // @unchecked: see CapturePipeline.
 final class FilePipeline: CapturePipeline, @unchecked Sendable {
     let name: String

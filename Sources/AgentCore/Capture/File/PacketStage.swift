@@ -13,7 +13,7 @@ protocol PacketStage: AnyObject {
     var note: String? { get }
     /// The wanted duration is over: no more packets are needed.
     var isDone: Bool { get }
-    /// Tells the time at which the file's zero lies.
+    /// Sets the time of the file's zero.
     func begin(startNanoseconds: Int64)
     /// Processes the next packet of the track.
     func take(_ packet: CodedPacket, _ output: CaptureOutput) throws(EncodingError)
@@ -52,7 +52,7 @@ struct CaptureLimit {
     }
 }
 
-/// A damaged packet is a loss, not an end: the ones after it may be whole.
+/// A damaged packet is a loss, not the end: later ones may be intact.
 extension CaptureOutput {
     func lostDamaged(_ packet: CodedPacket, _ error: EncodingError) {
         lost(

@@ -11,7 +11,7 @@ final class TestAudioPipeline: CapturePipeline, @unchecked Sendable {
     let formats: [TrackFormat]
     let descriptions: [String]
 
-    /// As a sound card's periods: one AAC packet each.
+    /// Like a sound card's periods: one AAC packet each.
     private static let periodFrames: Int64 = 1024
 
     private let totalFrames: Int64?
