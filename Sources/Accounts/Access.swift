@@ -6,7 +6,7 @@ package import Threads
 ///
 /// The file is reloaded when it changes. While it is invalid, the last accounts remain valid.
 package final class Access: Sendable {
-    /// Why a request is refused.
+    /// The reason for refusing a request.
     package enum Refusal: Hashable, Sendable, CustomStringConvertible {
         case notLoggedIn
         case wrongToken
@@ -53,7 +53,7 @@ package final class Access: Sendable {
 
     /// Minimum interval of checks of the file of accounts.
     private static let lookNanoseconds: Int64 = 1_000_000_000
-    /// `Bearer` and a token, with room for blanks.
+    /// Maximum length: `Bearer`, a token and blanks.
     private static let maximumAuthorizationBytes = 256
     /// `Link` and an address.
     private static let maximumLinkBytes = 1_280
@@ -66,7 +66,7 @@ package final class Access: Sendable {
 
     private struct State {
         var index: AccountIndex
-        /// Of the file that ``index`` is from; nil: it has to be read again.
+        /// State of the file of ``index``; nil: it has to be read again.
         var mark: SmallFile.Mark?
         /// Monotonic, nanoseconds.
         var nextLook: Int64
@@ -214,7 +214,7 @@ package final class Access: Sendable {
         return .allowed(.user(account.name), account.rights, renewedCookie: renewed)
     }
 
-    /// The account of a log-in that has not been ended; how old it is does not matter here.
+    /// The account of a log-in that has not been ended, of any age.
     private func account(of session: LogInSession, _ key: AccessKey) -> UserAccount? {
         let found = state.withLock { state -> UserAccount? in
             state.revoked.contains(session) ? nil : state.index.account(named: session.name)
@@ -223,7 +223,7 @@ package final class Access: Sendable {
         return found
     }
 
-    // MARK: Answers that do not end
+    // MARK: Endless answers
 
     /// A pass for a streaming response, which is checked again while it is sent.
     /// - Parameters:

@@ -5,9 +5,9 @@ import Glibc
 package enum AccessError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A name that cannot be an account's.
     case notAUserName(String)
-    /// Text that is no list of sources.
+    /// An invalid list of sources.
     case notSources(String)
-    /// Text that is no name or address of a host.
+    /// An invalid name or address of a host.
     case notAHostName(String)
     case passwordTooShort(minimumCharacters: Int)
     case passwordTooLong(maximumBytes: Int)
@@ -23,13 +23,13 @@ package enum AccessError: Error, Hashable, Sendable, CustomStringConvertible {
     case malformed(path: String, line: Int, reason: String)
     /// Not a regular file.
     case notAFile(path: String)
-    /// A file that does not hold the key for cookies and links.
+    /// A file without the key for cookies and links.
     case notAKey(path: String)
     case tooLarge(path: String, limitBytes: Int)
     case tooManyUsers(path: String, limit: Int)
     /// A link that would be valid for too long.
     case linkTooLong(maximumDays: Int64)
-    /// An address that no link can be made for.
+    /// An address that cannot be linked.
     case notLinkable(reason: String)
     /// scrypt failed.
     case hashing(reason: String)

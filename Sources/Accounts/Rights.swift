@@ -2,13 +2,13 @@ import Media
 
 /// The role of an account.
 package enum Role: String, Hashable, Sendable, CaseIterable {
-    /// Watches, downloads, and has exports made.
+    /// May watch, download, and export.
     case viewer
     /// May also change: add marks, remove sessions, cancel exports of others.
     case `operator`
 }
 
-/// Which sources an account may see.
+/// The sources that an account may see.
 package enum SourceScope: Hashable, Sendable {
     case all
     case named(Set<String>)
@@ -63,7 +63,7 @@ package struct Rights: Hashable, Sendable {
     /// Whether recordings of a source may be seen.
     package func mayRead(_ source: String) -> Bool { sources.contains(source) }
 
-    /// Whether those of every source may be seen, also of sources to come.
+    /// Whether those of every source may be seen, including future sources.
     package var mayReadEverything: Bool { sources == .all }
 
     /// Whether recordings of a source may be changed.

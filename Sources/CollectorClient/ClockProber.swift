@@ -16,7 +16,7 @@ package struct ClockProber: Sendable {
     static let burst = 8
     /// Minimum duration of the burst where round trips are slow.
     static let burstNanoseconds: Int64 = 300_000_000
-    /// How long the source waits for a better first estimate before it begins with the available one.
+    /// Maximum wait of the source for a better first estimate.
     static let searchBurstNanoseconds: Int64 = 3_000_000_000
     /// The search ends when the bound has not decreased for this long: the link is slow, but steady.
     static let gainNanoseconds: Int64 = 1_000_000_000
@@ -45,10 +45,10 @@ package struct ClockProber: Sendable {
     /// Later answers are ignored.
     private static let patienceNanoseconds: Int64 = 5_000_000_000
 
-    /// How long probes may stay unanswered before their connection is replaced; twice as long after each replacement.
+    /// Time without answers after which the probes' connection is replaced; doubled after each replacement.
     private static let silenceNanoseconds: Int64 = 2_500_000_000
     private static let silenceMaximumNanoseconds: Int64 = 60_000_000_000
-    /// Probes that have to stay unanswered before that.
+    /// Minimum number of unanswered probes for that.
     private static let silentProbes = 3
 
     private let epoch: UInt32
@@ -117,7 +117,7 @@ package struct ClockProber: Sendable {
         quickestNanoseconds.map { $0 <= Self.quickNanoseconds } ?? false
     }
 
-    /// Whether exchanges now determine the places of the first samples, and should not wait for a heartbeat.
+    /// Whether exchanges now determine the times of the first samples, and should not wait for a heartbeat.
     package func isLearning(now: Int64) -> Bool {
         let length = isQuick ? Self.learningNanoseconds : Self.settlingNanoseconds
         return now - startedNanoseconds < length

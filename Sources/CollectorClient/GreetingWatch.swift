@@ -40,7 +40,7 @@ package struct GreetingWatch: Hashable, Sendable {
         return false
     }
 
-    /// Why the collector does not respond, if this is the reason.
+    /// The reason why the collector does not respond, if it is this one.
     package func trouble(of endpoint: String, now: Int64) -> String? {
         wasUnanswered || isOverdue(now: now)
             ? "the collector at \(endpoint) accepts connections but does not answer" : nil

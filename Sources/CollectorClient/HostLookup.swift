@@ -49,7 +49,7 @@ package final class HostLookup: Sendable {
         return trouble
     }
 
-    /// Why a name cannot be resolved, in one line; nil: it can be. Blocks.
+    /// The error of resolving a name, in one line; nil if it can be resolved. Blocks.
     package static func trouble(of endpoint: String) -> String? {
         host(of: endpoint).flatMap(look(up:))
     }

@@ -102,7 +102,7 @@ package struct LinkConnection: ~Copyable {
         return descriptors
     }
 
-    /// Blocks until there is a message or an event, or the time is over.
+    /// Blocks until there is a message or an event, or until the timeout.
     package mutating func wait(milliseconds: Int) throws(MessagingError) {
         _ = try poller.wait(milliseconds: milliseconds)
     }

@@ -41,7 +41,7 @@ package enum SpoolCoding {
         do throws(WireError) {
             return try record(body)
         } catch {
-            // Its checksum was right.
+            // Its checksum was correct.
             return nil
         }
     }

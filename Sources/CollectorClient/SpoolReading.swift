@@ -74,7 +74,7 @@ package struct SpoolReading<Payload: SpooledPayload> {
                     text: "the spool is damaged")))
     }
 
-    /// Sets the duration of each loss, where the next record is known.
+    /// Sets the duration of each loss if the next record is known.
     private mutating func measureLosses() {
         for place in records.indices {
             guard var gap = records[place].gap, gap.cause == .corruptRecord,

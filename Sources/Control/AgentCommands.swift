@@ -36,7 +36,7 @@ package enum AgentCommands {
         return words
     }
 
-    /// Why these words contain no command, in one line; nil if there is one, no word, or a request for help.
+    /// The error for words without a command, in one line; nil if there is one, no word, or a request for help.
     ///
     /// - Parameters:
     ///   - words: as for ``arranged(_:valueOptions:)``.

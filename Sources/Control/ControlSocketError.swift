@@ -1,4 +1,4 @@
-/// Why a control socket cannot be used: one line.
+/// The reason why a control socket cannot be used: one line.
 package struct ControlSocketError: Error, Hashable, CustomStringConvertible {
     package let description: String
     /// Whether the path is too long for a Unix socket.

@@ -27,7 +27,7 @@ enum OutputFile {
             }
             return
         }
-        // Checked again, because the picture may have taken time.
+        // Checked again, because the picture may have been slow.
         try check(path, overwrites: overwrites)
         do throws(FileError) { try SmallFile.write(bytes, to: path, mode: 0o644) } catch {
             throw Failure("\(error)")

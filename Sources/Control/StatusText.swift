@@ -40,7 +40,7 @@ enum StatusText {
 
     /// The source's collectors, the reason of its move, and the data kept for each.
     static func placement(_ status: CaptureStatus) -> [String] {
-        // An agent of an earlier version does not say.
+        // An agent of an earlier version does not report it.
         guard !status.collector.isEmpty else { return [] }
         var line = "sent to \(oneLine(status.collector))"
         if let second = status.second {

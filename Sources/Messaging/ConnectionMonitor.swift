@@ -19,7 +19,7 @@ package enum ConnectionEvent: Hashable, Sendable {
     case other(UInt16, endpoint: String)
 }
 
-/// Why the ZMTP handshake failed.
+/// The reason of a failed ZMTP handshake.
 package enum HandshakeFailure: Hashable, Sendable {
     /// The listening end does not admit our key (ZAP's status).
     case refused(status: Int32)

@@ -2,7 +2,7 @@ import CZeroMQ
 
 /// The settings of a socket before it binds or connects. Durations are in milliseconds, as in libzmq.
 package struct SocketOptions: Hashable, Sendable {
-    /// How long unsent messages are kept after the socket is closed; 0: they are dropped immediately.
+    /// Time for which unsent messages are kept after the socket is closed; 0: they are dropped immediately.
     package var lingerMilliseconds: Int32 = 0
     /// A larger part closes its connection; -1: no limit.
     package var maximumPartBytes: Int64 = -1

@@ -43,7 +43,7 @@ package struct CollectorStatus: Hashable, Sendable {
     }
 }
 
-/// How the archive's disk does.
+/// State of the archive's disk.
 package struct DiskStatus: Hashable, Sendable {
     /// Nil while it cannot be determined.
     package var freeBytes: UInt64?
@@ -72,8 +72,8 @@ package struct DiskStatus: Hashable, Sendable {
     /// The same as ``secondsLeft``, in days.
     package var daysLeft: Double? { secondsLeft.map { $0 / Self.secondsPerDay } }
 
-    /// When the disk is full down to its reserve, were nothing removed and all went on as in the last minutes; nil where nothing
-    /// is written, and while the rate is not known.
+    /// Time until the disk is full down to its reserve, without removals and at the rate of the last minutes; nil without
+    /// writes, and while the rate is unknown.
     package var secondsLeft: Double? {
         guard let freeBytes, let reserveBytes, let rate = writtenBytesPerSecond, rate > 0 else {
             return nil

@@ -1,6 +1,6 @@
 import Media
 
-/// Why a connection was refused or closed. The raw value is its name in metrics and in the status.
+/// The reason for refusing or closing a connection. The raw value is its name in metrics and in the status.
 package enum ConnectionRefusal: String, CaseIterable, Hashable, Sendable {
     /// Its key is not authorised.
     case unknownKey = "unknown_key"
@@ -9,13 +9,13 @@ package enum ConnectionRefusal: String, CaseIterable, Hashable, Sendable {
     case expiredKey = "expired_key"
     /// Its key is authorised for something else: another source, watching, or writing.
     case notAllowed = "not_allowed"
-    /// It came without keys, or with keys where none are used.
+    /// It has no keys, or has keys where none are used.
     case securityMismatch = "security_mismatch"
     /// It expects another collector's key.
     case wrongCollectorKey = "wrong_collector_key"
     /// It speaks another major version of the protocol.
     case version
-    /// A source name that is not allowed, or twice the same.
+    /// An invalid source name, or the same one twice.
     case sourceName = "source_name"
     /// Another connected agent sends the source.
     case sourceInUse = "source_in_use"
@@ -23,7 +23,7 @@ package enum ConnectionRefusal: String, CaseIterable, Hashable, Sendable {
     case limit
     /// It has exceeded a budget, or a limit of agents or sources is reached: it retries later.
     case throttled
-    /// What it sent is not a message of the protocol, or not in its order.
+    /// It sent an invalid message, or one out of order.
     case malformed
     /// It cannot be enrolled.
     case enrolment
@@ -33,7 +33,7 @@ package enum ConnectionRefusal: String, CaseIterable, Hashable, Sendable {
     case tooMany = "too_many"
     /// It was closed before a valid message of an agent.
     case brokenOff = "broken_off"
-    /// It sent more than it may: parts of a message without end, or clock probes.
+    /// It sent too much: an endless message, or clock probes.
     case flood
 }
 

@@ -15,7 +15,7 @@ package struct HealthAnswer: Hashable, Sendable {
     package static let diskPatienceSeconds = 30.0
 
     /// Liveness: a collector that is not alive should be restarted.
-    /// - Parameter ageSeconds: age of the last status; nil: it has not begun to receive. That takes as long as recovery
+    /// - Parameter ageSeconds: age of the last status; nil: it has not begun to receive. That lasts as long as recovery
     ///   does, which a restart would not shorten.
     static func liveness(ageSeconds: Double?, isStopping: Bool) -> HealthAnswer {
         if isStopping { return HealthAnswer(isWell: true, text: "finishing files") }
@@ -29,7 +29,7 @@ package struct HealthAnswer: Hashable, Sendable {
     }
 
     /// Readiness: whether it receives samples.
-    /// - Parameter obstacle: why it does not listen yet; nil: unknown.
+    /// - Parameter obstacle: the reason why it does not listen yet; nil: unknown.
     static func readiness(
         _ status: CollectorStatus?, ageSeconds: Double?, isStopping: Bool, obstacle: String? = nil
     ) -> HealthAnswer {

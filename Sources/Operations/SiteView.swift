@@ -39,7 +39,7 @@ package struct SiteView: Hashable, Sendable, Codable {
 
     /// Connections that were refused for one reason.
     package struct Refusal: Hashable, Sendable, Codable {
-        /// As metrics name it: `revoked_key`.
+        /// Its name in metrics: `revoked_key`.
         package var reason: String
         package var count: Double
     }
@@ -69,9 +69,9 @@ package struct SiteView: Hashable, Sendable, Codable {
         /// a store.
         package var unreleasedAgeSeconds: Double?
         package var unreleasedBytes: Double?
-        /// The collector that its agent has left for this one, and why; nil: none since the agent's start.
+        /// The agent's previous collector, and the reason of the move; nil: none since the agent's start.
         package var moved: String?
-        /// What its box keeps for each of two collectors; nil: one copy is enough.
+        /// Data that its box keeps for each of two collectors; nil: one copy is enough.
         package var owed: [SourceStatus.Owed]?
         package var lostSamples: Double
         /// Gaps by cause, the largest first.

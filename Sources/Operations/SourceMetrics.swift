@@ -69,7 +69,7 @@ enum SourceMetrics {
         for (name, help, value) in metrics {
             text.begin(name, .gauge, help)
             for source in sources {
-                // A label's values are to differ.
+                // A label's values must differ.
                 var told: Set<String> = []
                 for owed in source.report?.owed ?? [] where told.insert(owed.collector).inserted {
                     text.add(

@@ -45,7 +45,7 @@ package struct SourceStatus: Hashable, Sendable {
     /// Gaps of one cause.
     package struct Gaps: Hashable, Sendable {
         package var count: UInt64 = 0
-        /// As far as their number is known.
+        /// The known number of them.
         package var samples: UInt64 = 0
 
         package init(count: UInt64 = 0, samples: UInt64 = 0) {
@@ -77,7 +77,7 @@ package struct SourceStatus: Hashable, Sendable {
         package var ageSeconds: Double
         /// Peak level per channel since the previous report, dBFS.
         package var soundPeaks: [Double]
-        /// The collector that it has left for this one, and why; empty: none since its start.
+        /// The previous collector, and the reason of the move; empty: none since its start.
         package var moved = ""
         /// What the box keeps for each of two collectors; empty: one copy is enough.
         package var owed: [Owed] = []

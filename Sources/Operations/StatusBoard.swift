@@ -7,7 +7,7 @@ package final class StatusBoard: Sendable {
         var status: CollectorStatus?
         var publishedNanoseconds: Int64 = 0
         var isStopping = false
-        /// Why the collector does not receive yet.
+        /// The reason why the collector does not receive yet.
         var obstacle: String?
     }
 

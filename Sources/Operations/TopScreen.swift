@@ -85,7 +85,7 @@ package struct TopScreen {
         return lines
     }
 
-    /// Joins parts on as few lines as they fit; a part that fits a line is not cut.
+    /// Joins parts on as few lines as possible; a part that fits on a line is not cut.
     private static func folded(_ parts: [String], to columns: Int?) -> [String] {
         guard let columns else { return [parts.joined(separator: separator)] }
         var lines: [String] = []
@@ -99,7 +99,7 @@ package struct TopScreen {
         return lines
     }
 
-    /// Reasons of refusals that have room on a line; metrics and the status have all.
+    /// Maximum reasons of refusals on a line; metrics and the status have all.
     private static let shownReasons = 3
     private static let separator = " · "
     private static let indent = "  "

@@ -14,7 +14,7 @@ struct DirectoryReading: Sendable {
         return names
     }
 
-    /// At most `limit` bytes from `offset` on; fewer where the file ends.
+    /// At most `limit` bytes from `offset` on; fewer at the file's end.
     func read(_ name: String, at offset: Int, limit: Int) throws(SpoolError) -> [UInt8] {
         let file = CLinux_open("\(path)/\(name)", O_RDONLY | O_CLOEXEC, 0)
         guard file >= 0 else { throw error("open", name) }

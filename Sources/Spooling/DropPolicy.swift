@@ -7,7 +7,7 @@
 package struct DropPolicy: Hashable, Sendable {
     /// Limit of stored bytes.
     package let limitBytes: Int
-    /// Dropping was reported, and there has not been plenty of room since.
+    /// Dropping was reported, and the amount has not been well below the limit since.
     private var isReported = false
 
     package init(limitBytes: Int) { self.limitBytes = limitBytes }
@@ -15,10 +15,10 @@ package struct DropPolicy: Hashable, Sendable {
     /// Whether this amount exceeds the limit.
     package func isExceeded(by keptBytes: Int) -> Bool { keptBytes > limitBytes }
 
-    /// Whether so much leaves room for a while.
+    /// Whether this amount is well below the limit.
     package func hasPlentyOfRoom(keptBytes: Int) -> Bool { keptBytes < limitBytes / 2 }
 
-    /// Records that something was dropped.
+    /// Records a drop.
     /// - Returns: whether it has to be reported.
     package mutating func reportsDrop() -> Bool {
         defer { isReported = true }

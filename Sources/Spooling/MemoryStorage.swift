@@ -1,6 +1,6 @@
 import Synchronization
 
-/// A spool's files in memory, where there is no disk or it has failed. They are lost with the process.
+/// A spool's files in memory, without a usable disk. They are lost with the process.
 package final class MemoryStorage: SpoolStorage {
     /// The pieces of each file: a file that grew as one array would reserve up to twice its size.
     private let files = Mutex<[String: [[UInt8]]]>([:])

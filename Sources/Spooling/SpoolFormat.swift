@@ -7,7 +7,7 @@ package enum SpoolFormat {
     static let fileHeaderBytes = 72
     /// Size of a record's header.
     static let recordHeaderBytes = 32
-    /// Records begin at multiples of this: where a reader that lost synchronisation looks for the next one.
+    /// Alignment of records, by which a reader that lost synchronisation searches for the next one.
     static let alignment = 8
     /// Size of the identities of spools and of their origins.
     package static let identityBytes = 16

@@ -12,7 +12,7 @@ extension SpoolSet {
     /// Deletes them.
     package func removeNote() throws(SpoolError) { try storage.delete(Self.noteName) }
 
-    /// Replaces them. They are durable when it returns, and a power cut in between leaves the former ones. Blocks.
+    /// Replaces them atomically and durably. Blocks.
     package func writeNote(_ bytes: [UInt8]) throws(SpoolError) {
         try storage.delete(Self.newNoteName)
         try bytes.withBytes { bytes throws(SpoolError) in

@@ -19,7 +19,7 @@ package struct SpoolContents: Sendable {
 }
 
 extension SpoolSet {
-    /// The content of the file, or the substitutes, that contain a number: complete, so some items may be before it.
+    /// The complete content of the file, or the substitutes, that contain a number: some items may be before it.
     /// - Returns: nil when the spool has no such record.
     /// - Throws: when the file cannot be read. Its content then counts as damaged.
     package func contents(
@@ -28,7 +28,7 @@ extension SpoolSet {
         guard let spool = spool(generation), number < spool.nextNumber else { return nil }
         if spool.substitutes.contains(where: { $0.numbers.contains(number) }) {
             let items = contiguous(spool.substitutes.filter { $0.numbers.upperBound >= number })
-            // What applies behind them applies to them: they have no content that depends on it.
+            // The preamble after them applies to them, too: their content does not depend on it.
             let next = spool.files.first { $0.numbers.lowerBound > number }
             return SpoolContents(
                 items: items.map {

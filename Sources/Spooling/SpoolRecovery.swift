@@ -69,7 +69,7 @@ extension SpoolSet {
                 ?? Spool(
                     generation: generation, identity: header.identity, origin: header.origin)
             if let last = current.files.indices.last {
-                // Begun, and left without a record.
+                // Begun, without a record.
                 if current.files[last].numbers.lowerBound == header.firstNumber {
                     try storage.delete(SpoolName.file(generation, current.files[last].number))
                     current.files.removeLast()

@@ -36,7 +36,7 @@ package struct SpoolScan: Sendable {
     package var preamble: [UInt8] { header.preamble }
     package private(set) var items: [Item] = []
     package private(set) var tail = Tail.whole
-    /// Up to here the file consists of complete records (valid or not).
+    /// End of the complete records (valid or not).
     package private(set) var endBytes: Int
     /// The number after the last known one in the file.
     package private(set) var nextNumber: UInt64

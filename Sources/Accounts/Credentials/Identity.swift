@@ -56,7 +56,7 @@ package struct AccessPass: Hashable, Sendable {
         case logIn(LogInSession)
         /// Path and query of a link to `/embed/SOURCE`, and the path of the request.
         case link(String, path: String)
-        /// Opens no answer without an end: a link.
+        /// A link does not open endless answers.
         case other
     }
 

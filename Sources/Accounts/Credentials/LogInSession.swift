@@ -11,9 +11,9 @@ import Hashing
 ///     fingerprint   16 bytes, of the account's line
 ///     name           1–64 bytes, to the end
 package struct LogInSession: Hashable, Sendable {
-    /// How long it is valid without a request: a day's work.
+    /// Validity without a request: a day's work.
     package static let lifeSeconds: Int64 = 43_200
-    /// How far the clock may have been set back since it was issued.
+    /// Tolerance for a clock that was set back since it was issued.
     private static let clockToleranceSeconds: Int64 = 60
 
     private static let version: UInt8 = 1

@@ -1,6 +1,6 @@
 import Hashing
 
-/// A password as it is kept: scrypt (RFC 7914) over it and a salt.
+/// A stored password: scrypt (RFC 7914) over it and a salt.
 ///
 /// As text: `scrypt$15$8$3$SALT$HASH`, with the logarithm of N to base 2, r, p, and base64url.
 package struct PasswordHash: Hashable, Sendable {
@@ -19,7 +19,7 @@ package struct PasswordHash: Hashable, Sendable {
 
         /// 32 MiB, and a quarter of a second of an ordinary processor.
         package static let standard = Cost(unchecked: 15, 8, 3)
-        /// The least that is accepted: 128 KiB.
+        /// Minimum: 128 KiB.
         package static let least = Cost(unchecked: 10, 1, 1)
 
         private init(unchecked log2Rounds: Int, _ blockSize: Int, _ parallelism: Int) {
@@ -101,7 +101,7 @@ package struct PasswordHash: Hashable, Sendable {
         self.init(cost: cost, salt: salt, hash: hash)
     }
 
-    /// Without signs, and without zeros in front.
+    /// Without signs and leading zeros.
     private static func number(_ text: String) -> Int? {
         guard let number = Int(text), "\(number)" == text else { return nil }
         return number
@@ -125,10 +125,10 @@ package struct PasswordHash: Hashable, Sendable {
         return isEqual && stored != nil
     }
 
-    /// Whether a password has a length that any account's could have. The answer is the same for every account, so that it tells
+    /// Whether a password has a valid length. The answer is the same for every account, so that it reveals
     /// nothing.
     package static func isVerifiable(_ password: [UInt8]) -> Bool {
-        // HMAC fills a key up with zeros (RFC 2104 §2): a password that ends with them would be the one without.
+        // HMAC pads a key with zeros (RFC 2104 §2): a password that ends with them would equal the one without.
         (1...maximumBytes).contains(password.count) && !password.contains(0)
     }
 

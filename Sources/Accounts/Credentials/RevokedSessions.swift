@@ -6,7 +6,7 @@ package struct RevokedSessions: Sendable {
         var until: Int64
     }
 
-    /// Log-ins that are remembered one by one: more log-outs than a site has in half a day.
+    /// Maximum number of single entries: more log-outs than a site has in half a day.
     package static let maximumEntries = 10_000
 
     private let capacity: Int

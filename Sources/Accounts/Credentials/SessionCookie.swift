@@ -1,4 +1,4 @@
-/// The cookie that a browser keeps a log-in in (RFC 6265).
+/// The cookie of a log-in (RFC 6265).
 package struct SessionCookie: Hashable, Sendable {
     /// Longer headers are not read.
     private static let maximumHeaderBytes = 16_384
@@ -8,7 +8,7 @@ package struct SessionCookie: Hashable, Sendable {
 
     package var name: String { isSecure ? "__Host-tributary" : "tributary" }
 
-    /// A value for `Set-Cookie` that keeps a log-in.
+    /// A value for `Set-Cookie` that stores a log-in.
     /// - Parameter now: seconds since 1970.
     package func setting(_ session: LogInSession, key: AccessKey, now: Int64) -> String {
         text(session.text(key: key), lifeSeconds: max(0, session.expires - now))

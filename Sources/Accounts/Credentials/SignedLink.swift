@@ -10,15 +10,15 @@ import Media
 /// The signature covers all bytes before it: a link is valid only unchanged, without added, removed, repeated or reordered query
 /// items.
 package struct SignedLink: Hashable, Sendable {
-    /// How long a link may be valid: 30 days.
+    /// Maximum validity of a link: 30 days.
     package static let maximumLifeSeconds: Int64 = 30 * 86_400
-    /// How far the clock may have been set back since a link was made.
+    /// Tolerance for a clock that was set back since a link was made.
     private static let clockToleranceSeconds: Int64 = 60
-    /// Files that links can be made for.
+    /// Files that can be linked.
     private static let files: Set = ["media.mp4", "picture.jpg"]
     /// Longer addresses have no link.
     private static let maximumBytes = 1_024
-    /// Length limit: the items of the signature take at most 113 bytes.
+    /// Length limit: the items of the signature have at most 113 bytes.
     private static let maximumSignedBytes = maximumBytes + 128
     /// Items in front of those that a link adds.
     private static let maximumItems = 8
@@ -108,8 +108,8 @@ extension SignedLink {
 
     /// Whether an address is a link that opens it. The answer ``Verdict/expired`` is for links that were valid.
     /// - Parameters:
-    ///   - path: as it came, not decoded.
-    ///   - query: as it came, not decoded.
+    ///   - path: as received, not decoded.
+    ///   - query: as received, not decoded.
     ///   - now: seconds since 1970.
     package static func verify(path: String, query: String, key: AccessKey, now: Int64) -> Verdict {
         guard path.utf8.count + query.utf8.count <= maximumSignedBytes else { return .invalid }
@@ -146,7 +146,7 @@ extension SignedLink {
     /// The name, in addresses, of the newest session that an account may see.
     package static let newestSession = "latest"
 
-    /// Session and source, if this is the canonical path of a file that links are made for.
+    /// Session and source, if this is the canonical path of a file that can be linked.
     private static func names(in path: String) -> (session: String?, source: String)? {
         let parts = path.split(separator: "/", omittingEmptySubsequences: false).map { String($0) }
         if parts.count == 3, parts[0].isEmpty, parts[1] == "embed", DirectoryName.isValid(parts[2])
@@ -162,7 +162,7 @@ extension SignedLink {
         return (parts[4], parts[6])
     }
 
-    /// Whether a query has small letters as names, each once and none of ours, and values that need no more encoding.
+    /// Whether a query's names are lower-case, unique and none of the signature's, and its values are fully encoded.
     private static func isCanonical(_ query: String) -> Bool {
         if query.isEmpty { return true }
         let items = query.split(separator: "&", omittingEmptySubsequences: false)

@@ -10,8 +10,8 @@ package struct AccountIndex: Sendable {
     package init() {}
 
     /// - Parameters:
-    ///   - accounts: as ``UserTable`` has them: no name and no token twice.
-    ///   - key: that their links are signed with.
+    ///   - accounts: from ``UserTable``, with unique names and tokens.
+    ///   - key: signs their links.
     package init(_ accounts: [UserAccount], key: AccessKey) {
         for account in accounts {
             byName[account.name] = account
@@ -29,7 +29,7 @@ package struct AccountIndex: Sendable {
     /// does not choose the digest.
     package func account(token digest: TokenDigest) -> UserAccount? { byToken[digest] }
 
-    /// The account that made a link, if it is as it was then.
+    /// The account that made a link, if it is unchanged since.
     package func account(of maker: LinkMaker) -> UserAccount? { byLinkMaker[maker] }
 
     /// The account of a log-in or a token.

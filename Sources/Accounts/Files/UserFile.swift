@@ -1,6 +1,6 @@
 package import Files
 
-/// The file of accounts (`--users FILE`): readable by its owner alone. Beside it, `FILE.key` has the key for cookies and links.
+/// The file of accounts (`--users FILE`), readable by its owner only. Beside it, `FILE.key` has the key for cookies and links.
 package struct UserFile: Hashable, Sendable {
     /// Minimum length of a password for ``add(_:password:role:sources:replacing:)``, characters.
     package static var minimumPasswordCharacters: Int { PasswordHash.minimumCharacters }
@@ -27,7 +27,7 @@ package struct UserFile: Hashable, Sendable {
     /// - Parameters:
     ///   - role: nil: as before, or else viewer.
     ///   - sources: nil: as before, or else all.
-    ///   - replacing: whether there may be such an account, which gets the new password.
+    ///   - replacing: whether an existing account gets the new password.
     package func add(
         _ name: String, password: String, role: Role? = nil, sources: SourceScope? = nil,
         replacing: Bool = false
@@ -49,7 +49,7 @@ package struct UserFile: Hashable, Sendable {
     }
 
     /// Adds a script's account, as ``add(_:password:role:sources:replacing:)`` does a person's.
-    /// - Returns: its token, which is kept nowhere else.
+    /// - Returns: its token, which is not stored.
     package func addScript(
         _ name: String, role: Role? = nil, sources: SourceScope? = nil, replacing: Bool = false
     ) throws(AccessError) -> String {
@@ -66,7 +66,7 @@ package struct UserFile: Hashable, Sendable {
         }
     }
 
-    /// The accounts, and the state of the file that they are from.
+    /// The accounts, and the state of their file.
     package func read() throws(AccessError) -> Content {
         guard let content = try SecretFile.read(path, limit: UserTable.maximumBytes) else {
             throw .noUserFile(path: path)

@@ -1,4 +1,4 @@
-/// The content of a file of accounts. Comments and empty lines stay where they are when accounts change.
+/// The content of a file of accounts. Comments and empty lines are kept when accounts change.
 package struct UserTable: Hashable, Sendable {
     /// Maximum size of the file, bytes: an account with a password has about a hundred.
     package static let maximumBytes = 1 << 20
@@ -81,7 +81,7 @@ package struct UserTable: Hashable, Sendable {
         lines.first { $0.account?.name == name }?.account
     }
 
-    /// Appends an account, or replaces the one of its name where that is.
+    /// Appends an account, or replaces the one with its name in place.
     package mutating func add(
         _ account: UserAccount, replacing: Bool, path: String
     ) throws(AccessError) {

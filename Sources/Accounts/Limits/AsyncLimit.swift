@@ -34,7 +34,7 @@ package final class AsyncLimit: Sendable {
         /// Work running without a slot.
         var long = 0
         var last = 0
-        /// The oldest first. While there are any, nothing is free.
+        /// Oldest first; empty while a slot is free.
         var waiting: [Waiter] = []
         var turns = Turns<WorkOwner>()
     }
@@ -64,7 +64,7 @@ package final class AsyncLimit: Sendable {
         self.longDuration = longDuration
     }
 
-    /// How much waits at this moment.
+    /// Number of queued work items.
     package var waitingCount: Int { state.withLock { $0.waiting.count } }
 
     /// - Throws: ``LimitError`` if the queue is full, in total or for this owner; errors of the work; or `CancellationError`.
@@ -141,7 +141,7 @@ package final class AsyncLimit: Sendable {
         } onCancel: {
             giveUp(number)
         }
-        // Its turn may have come at the moment at which it was cancelled.
+        // It may have been started at the moment of its cancellation.
         guard !Task.isCancelled else {
             leave()
             throw CancellationError()

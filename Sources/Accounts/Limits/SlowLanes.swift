@@ -6,7 +6,7 @@ import Synchronization
 /// queue is full, it replaces one that had a turn. A lane exists while attempts are in it; each holds a request, so connections bound
 /// their number.
 package final class SlowLanes: Sendable {
-    /// Attempts of one name that wait: as long as a person waits, at ``usualPause`` each.
+    /// Maximum queued attempts of one name, at ``usualPause`` each: about the time that a person waits.
     package static let maximumWaiting = 10
     /// Pause after a wrong password: at most 43,200 attempts a day per name, from any number of addresses.
     package static let usualPause = Duration.seconds(2)
@@ -22,7 +22,7 @@ package final class SlowLanes: Sendable {
 
     package init(pause: Duration = SlowLanes.usualPause) { self.pause = pause }
 
-    /// How many names have a lane at this moment.
+    /// Number of names with a lane.
     package var count: Int { lanes.withLock { $0.count } }
 
     /// Makes an attempt when its turn has come.

@@ -1,4 +1,4 @@
-/// Fair scheduling: serves the owner served least recently. An owner with much work waits for its own work, and not the
+/// Fair scheduling: serves the owner served least recently. An owner with much work delays only its own work, not that of
 /// others.
 package struct Turns<Owner: Hashable & Sendable>: Sendable {
     /// Maximum number of remembered owners. Past it, the one served least recently is forgotten, and counts as never served.
@@ -34,6 +34,6 @@ package struct Turns<Owner: Hashable & Sendable>: Sendable {
         last.removeValue(forKey: oldest.key)
     }
 
-    /// 0: it has had none.
+    /// 0: never served.
     private func turn(_ owner: Owner) -> Int { last[owner] ?? 0 }
 }

@@ -1,4 +1,4 @@
-/// The name or the numeric address of a host, in a form that can be compared.
+/// A host's name or numeric address in normalised form.
 package enum HostName: Hashable, Sendable {
     /// Small letters, without a dot at the end.
     case name(String)

@@ -34,7 +34,7 @@ package enum IPAddress {
     }
 }
 
-/// Whose log-ins are counted together: an IPv4 address, or an IPv6 network of 64 bits, which one subscriber has.
+/// The unit for counting log-ins: an IPv4 address, or an IPv6 network of 64 bits, which one subscriber has.
 package struct RemoteNetwork: Hashable, Sendable {
     private static let networkBytes = 8
     /// RFC 4291 §2.5.5.2: `::ffff:0:0/96`, an IPv4 address in an IPv6 socket.
