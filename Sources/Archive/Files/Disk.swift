@@ -74,13 +74,7 @@ package struct SystemDisk: Disk {
     }
 
     package func synchronizeFileSystem(of directory: String) -> Int32 {
-        let descriptor = PlainPath.openDirectory(directory, flags: O_RDONLY)
-        guard descriptor >= 0 else { return -1 }
-        let result = CLinux_synchronize_file_system(descriptor)
-        let code = errno
-        _ = Glibc.close(descriptor)
-        errno = code
-        return result
+        Self.synchronize(directory, CLinux_synchronize_file_system)
     }
 
     package func forget(_ descriptor: Int32, from offset: Int64) {
@@ -89,10 +83,12 @@ package struct SystemDisk: Disk {
         _ = posix_fadvise(descriptor, off_t(offset / page * page), 0, POSIX_FADV_DONTNEED)
     }
 
-    package func synchronizeDirectory(_ path: String) -> Int32 {
-        let descriptor = PlainPath.openDirectory(path, flags: O_RDONLY)
+    package func synchronizeDirectory(_ path: String) -> Int32 { Self.synchronize(path, fsync) }
+
+    private static func synchronize(_ directory: String, _ call: (Int32) -> Int32) -> Int32 {
+        let descriptor = PlainPath.openDirectory(directory, flags: O_RDONLY)
         guard descriptor >= 0 else { return -1 }
-        let result = fsync(descriptor)
+        let result = call(descriptor)
         let code = errno
         _ = Glibc.close(descriptor)
         errno = code
