@@ -92,8 +92,11 @@ import Testing
     }
 
     private func wait(_ isSo: () -> Bool) -> Bool {
-        for _ in 0..<2_000 where !isSo() { usleep(5_000) }
-        return isSo()
+        for _ in 0..<12_000 {
+            if isSo() { return true }
+            usleep(5_000)
+        }
+        return false
     }
 
     @Test func `nothing is reported before anything is known, and the end is`() {
