@@ -211,6 +211,22 @@ import Testing
         }
     }
 
+    @Test func `the answer to a clock probe says whose clock it is`() throws {
+        let probe = WireMessage.clockProbe(ClockProbe(t1: 42)).encoded()
+        let clock = EpochID(high: 0x8182_8384_8586_8788, low: 1)
+        for seconds in [0, 300] as [UInt32] {
+            let bytes = probe.withUnsafeBytes {
+                ClockReply.bytes(
+                    answering: $0, receivedAt: .max, releaseSeconds: seconds, clock: clock
+                ) { .min }
+            }
+            let wanted = WireMessage.clockReply(
+                ClockReply(t1: 42, t2: .max, t3: .min, releaseSeconds: seconds, clock: clock))
+            #expect(bytes == wanted.encoded())
+            #expect(try WireMessage(decoding: #require(bytes)) == wanted)
+        }
+    }
+
     @Test func `a watermark above the one before it is refused`() throws {
         let state = SourceState(
             source: 0, received: 3, persisted: 2, creditLimitBytes: 0, released: 3)

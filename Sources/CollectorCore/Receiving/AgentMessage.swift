@@ -34,11 +34,14 @@ struct AgentMessage {
     }
 
     /// The answer, if this is a clock probe.
-    /// - Parameter releaseSeconds: ``ClockReply/releaseSeconds``.
-    func clockReply(releaseSeconds: UInt32) -> [UInt8]? {
+    /// - Parameters:
+    ///   - releaseSeconds: ``ClockReply/releaseSeconds``.
+    ///   - clock: ``ClockReply/clock``.
+    func clockReply(releaseSeconds: UInt32, clock: EpochID?) -> [UInt8]? {
         header.withUnsafeBytes { bytes in
             ClockReply.bytes(
-                answering: bytes, receivedAt: arrivedNanoseconds, releaseSeconds: releaseSeconds
+                answering: bytes, receivedAt: arrivedNanoseconds, releaseSeconds: releaseSeconds,
+                clock: clock
             ) { SystemClock.monotonic.nowNanoseconds }
         }
     }

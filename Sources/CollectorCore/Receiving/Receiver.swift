@@ -1,3 +1,4 @@
+import CollectorClient
 import Glibc
 import Logging
 import Media
@@ -36,6 +37,8 @@ struct Receiver: ~Copyable {
     private var peers = Peers()
     /// Sent in clock replies: see ``ClockReply/releaseSeconds``.
     var releaseSeconds: UInt32 = 0
+    /// Sent in clock replies: see ``ClockReply/clock``.
+    private let clock = BootEpoch.known()
     /// The endpoint with the actual port.
     let endpoint: String
 
@@ -97,7 +100,9 @@ struct Receiver: ~Copyable {
                 return
             }
             guard let message = try message(received, &inbox) else { continue }
-            if let reply = message.clockReply(releaseSeconds: releaseSeconds) {
+            if let reply = message.clockReply(
+                releaseSeconds: releaseSeconds, clock: clock)
+            {
                 wireRecorder?.take(message)
                 try answer(message, reply)
                 continue

@@ -1,3 +1,5 @@
+import FoundationEssentials
+package import Media
 import SwiftProtobuf
 
 extension ClockProbe {
@@ -19,6 +21,7 @@ extension ClockReply {
         message.t2 = t2
         message.t3 = t3
         message.releaseSeconds = releaseSeconds
+        if let clock { message.clock = Data(clock.bytes) }
         return message
     }
 
@@ -27,6 +30,7 @@ extension ClockReply {
         t2 = message.t2
         t3 = message.t3
         releaseSeconds = message.releaseSeconds
+        clock = EpochID(message.clock)
     }
 
     /// The answer to a header part, if that is a clock probe: used by the receiving thread before it processes the
@@ -36,17 +40,18 @@ extension ClockReply {
     ///   - header: the header part of any message.
     ///   - receivedAt: the collector's clock when the message was received, nanoseconds.
     ///   - releaseSeconds: ``releaseSeconds`` of the reply.
+    ///   - clock: ``clock`` of the reply.
     ///   - now: reads the same clock; called last of all.
     /// - Returns: the header part to send back; nil for any other message.
     package static func bytes(
         answering header: UnsafeRawBufferPointer, receivedAt: Int64, releaseSeconds: UInt32 = 0,
-        now: () -> Int64
+        clock: EpochID? = nil, now: () -> Int64
     ) -> [UInt8]? {
         guard header.first == EnvelopeTag.clockProbe, header.count <= maximumProbeBytes,
             let probe = ClockProbe(header: Array(header))
         else { return nil }
         return ClockReply(
-            t1: probe.t1, t2: receivedAt, t3: now(), releaseSeconds: releaseSeconds
+            t1: probe.t1, t2: receivedAt, t3: now(), releaseSeconds: releaseSeconds, clock: clock
         ).header
     }
 
@@ -56,7 +61,7 @@ extension ClockReply {
     /// The header part as the general encoder would write it, in much less time: the time after `t3` counts as network delay.
     private var header: [UInt8] {
         var content: [UInt8] = []
-        content.reserveCapacity(48)
+        content.reserveCapacity(64)
         // Seven bits a byte (protobuf.dev, "Encoding").
         func append(_ tag: UInt8, _ value: UInt64) {
             content.append(tag)
@@ -72,6 +77,11 @@ extension ClockReply {
             append(tag, UInt64(bitPattern: value << 1 ^ value >> 63))
         }
         if releaseSeconds > 0 { append(4 << 3, UInt64(releaseSeconds)) }
+        if let clock {
+            // Length-delimited.
+            append(5 << 3 | 2, UInt64(EpochID.byteCount))
+            content += clock.bytes
+        }
         return EnvelopeTag.clockReply + [UInt8(content.count)] + content
     }
 }

@@ -1,3 +1,5 @@
+package import Media
+
 /// Requests the collector's time. Sent on a separate connection.
 package struct ClockProbe: Hashable, Sendable {
     /// Agent's clock when sent, nanoseconds.
@@ -18,9 +20,14 @@ package struct ClockReply: Hashable, Sendable {
     package var t3: Int64
     /// Expected time from a sample's capture to its release, seconds; 0: released when persisted.
     package var releaseSeconds: UInt32
+    /// The identity of the collector's clock, for other collectors; nil if unknown, or of a version before minor 12.
+    package var clock: EpochID?
 
-    package init(t1: Int64, t2: Int64, t3: Int64, releaseSeconds: UInt32 = 0) {
+    package init(
+        t1: Int64, t2: Int64, t3: Int64, releaseSeconds: UInt32 = 0, clock: EpochID? = nil
+    ) {
         self.releaseSeconds = releaseSeconds
+        self.clock = clock
         self.t1 = t1
         self.t2 = t2
         self.t3 = t3

@@ -1268,6 +1268,9 @@ nonisolated struct Tributary_V1_ClockReply: Sendable {
   /// persisted. In this message, so that `doctor` gets it without a Hello. Since minor 6.
   var releaseSeconds: UInt32 = 0
 
+  /// Identity of the collector's clock, as that of an epoch: 16 bytes, or empty where it is unknown. Since minor 12.
+  var clock: Data = Data()
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -3116,7 +3119,7 @@ nonisolated extension Tributary_V1_ClockProbe: SwiftProtobuf.Message, SwiftProto
 
 nonisolated extension Tributary_V1_ClockReply: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".ClockReply"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}t1\0\u{1}t2\0\u{1}t3\0\u{3}release_seconds\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}t1\0\u{1}t2\0\u{1}t3\0\u{3}release_seconds\0\u{1}clock\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -3128,6 +3131,7 @@ nonisolated extension Tributary_V1_ClockReply: SwiftProtobuf.Message, SwiftProto
       case 2: try { try decoder.decodeSingularSInt64Field(value: &self.t2) }()
       case 3: try { try decoder.decodeSingularSInt64Field(value: &self.t3) }()
       case 4: try { try decoder.decodeSingularUInt32Field(value: &self.releaseSeconds) }()
+      case 5: try { try decoder.decodeSingularBytesField(value: &self.clock) }()
       default: break
       }
     }
@@ -3146,6 +3150,9 @@ nonisolated extension Tributary_V1_ClockReply: SwiftProtobuf.Message, SwiftProto
     if self.releaseSeconds != 0 {
       try visitor.visitSingularUInt32Field(value: self.releaseSeconds, fieldNumber: 4)
     }
+    if !self.clock.isEmpty {
+      try visitor.visitSingularBytesField(value: self.clock, fieldNumber: 5)
+    }
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -3154,6 +3161,7 @@ nonisolated extension Tributary_V1_ClockReply: SwiftProtobuf.Message, SwiftProto
     if lhs.t2 != rhs.t2 {return false}
     if lhs.t3 != rhs.t3 {return false}
     if lhs.releaseSeconds != rhs.releaseSeconds {return false}
+    if lhs.clock != rhs.clock {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }
