@@ -22,7 +22,7 @@ package struct LinkConnection: ~Copyable {
         wakeUp: WakeUp
     ) throws(MessagingError) {
         // All sockets are created first: a value that owns handles cannot be half initialised.
-        var dataOptions = Self.dataOptions
+        var dataOptions = SocketOptions.toCollector
         dataOptions.security = security
         let data = try Socket(.dealer, in: context, options: dataOptions)
         let monitor = try ConnectionMonitor(of: data, in: context)
@@ -54,27 +54,11 @@ package struct LinkConnection: ~Copyable {
         self.poller = poller
     }
 
-    private static var dataOptions: SocketOptions {
-        var options = SocketOptions()
-        // Credit bounds the bytes in flight, not a number of messages.
-        options.sendQueue = 0
-        options.reconnectMilliseconds = 200
-        options.reconnectMaximumMilliseconds = 2_000
-        options.probesIdleConnections = true
-        options.maximumPartBytes = Int64(WireLimits.headerBytes)
-        return options
-    }
-
     private static func clock(
         of endpoint: String, _ security: SocketSecurity, in context: Context
     ) throws(MessagingError) -> Socket {
-        var options = dataOptions
+        var options = SocketOptions.ofClockProbes
         options.security = security
-        // A probe that could not be sent at once would measure the queue.
-        options.sendsOnlyWhenConnected = true
-        // After a collector's return, its time is queried before it receives the backlog.
-        options.reconnectMaximumMilliseconds = 0
-        options.sendQueue = 4
         let clock = try Socket(.dealer, in: context, options: options)
         try clock.connect(endpoint)
         return clock

@@ -224,6 +224,12 @@ extension CollectorLoop {
 
     /// Updates the facts of the next site report.
     private func reportToSite() {
+        services.peerClocks?.note(
+            engine.recorder.sessionName.flatMap { name in
+                engine.recorder.sessionZero.map {
+                    PeerClockRecord.Session(name: name, zeroNanoseconds: $0)
+                }
+            })
         services.site?.note(
             SitePublisher.Facts(
                 held: engine.recorder.durable.held, isDraining: engine.isDraining,
@@ -268,6 +274,7 @@ extension CollectorLoop {
                 isEntranceShut: environment.refusals.shutReason != nil), now: now.monotonic)
         status.cost = cost
         status.store = uploads?.status
+        status.peers = services.peerClocks?.statuses.map(\.clock) ?? []
         // Before a session begins, no write can have failed yet, so the free space is checked here.
         if status.trouble == nil, status.session == nil {
             status.trouble = services.space.trouble()

@@ -11,6 +11,8 @@ package struct CollectorSettings: Sendable {
     package var name = ""
     /// Address of the program's HTTP server, for the other collectors of a site; nil: none.
     package var http: String?
+    /// Where the other collectors of a site reach it, such as `tcp://server-a:5550`; nil: at ``endpoint``.
+    package var address: String?
     /// The archive's directory; created if it does not exist.
     package var archive: String
     /// Length of a segment, nanoseconds.

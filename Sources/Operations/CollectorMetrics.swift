@@ -32,6 +32,7 @@ package enum CollectorMetrics {
             status.captureToDurable)
         status.cost.add(to: &text)
         status.store?.add(to: &text)
+        if !status.peers.isEmpty { PeerClockStatus.add(status.peers, to: &text) }
         SourceMetrics.add(status.sources, to: &text)
         return text.text
     }

@@ -30,6 +30,8 @@ package struct CollectorStatus: Hashable, Sendable {
     package var cost = RecordingCost()
     /// `nil` without an object store.
     package var store: StoreStatus?
+    /// The clocks of the site's other collectors, by name.
+    package var peers: [PeerClockStatus] = []
 
     package init(session: String? = nil, sources: [SourceStatus] = [], trouble: String? = nil) {
         self.session = session

@@ -90,6 +90,8 @@ package struct SiteView: Hashable, Sendable, Codable {
     package var disk: Disk
     /// `nil` without an object store.
     package var store: Store?
+    /// The clocks of the site's other collectors. Nil: it has none, or the collector is of a version that does not measure them.
+    package var clocks: [PeerClockView]?
     package var sources: [Source]
     /// Number of sources without a status, because there are too many.
     package var omittedSources: Double
@@ -115,6 +117,8 @@ package struct SiteView: Hashable, Sendable, Codable {
             .sorted { ($0.count, $1.reason) > ($1.count, $0.reason) }
         disk = Disk(status?.disk ?? DiskStatus())
         store = status?.store.map(Store.init)
+        let peers = status?.peers ?? []
+        clocks = peers.isEmpty ? nil : peers.map(PeerClockView.init)
         omittedSources = Double(status?.omittedSources ?? 0)
         sources = (status?.sources ?? []).sorted { $0.name < $1.name }.map(Source.init)
     }

@@ -76,6 +76,10 @@ package struct TopScreen {
                 lines.append(Line(text: "NOT UPLOADING: \(oneLine(trouble))", emphasis: .alarming))
             }
         }
+        for clock in view.clocks ?? [] {
+            lines.append(
+                Line(text: clock.line, emphasis: clock.trouble == nil ? .plain : .alarming))
+        }
         if let complaint {
             lines.append(Line(text: "no answer: \(oneLine(complaint))", emphasis: .alarming))
         }

@@ -25,6 +25,13 @@ package struct AgentRegister: Hashable, Sendable {
         byKey[authorization.key] = authorization
     }
 
+    /// The same, with others that have keys which are unknown here.
+    package func admitting(_ others: [Authorization]) -> AgentRegister {
+        var register = self
+        for other in others where byKey[other.key] == nil { register.byKey[other.key] = other }
+        return register
+    }
+
     /// - Parameter now: seconds since 1970.
     package func standing(of key: PublicKey, now: Int64) -> Standing {
         guard let found = byKey[key] else { return .unknown }

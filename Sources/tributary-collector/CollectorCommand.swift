@@ -49,6 +49,14 @@ struct CollectorCommand: ParsableCommand {
             """, valueName: "name"))
     var name: String?
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            Endpoint at which the other collectors of a site reach this one to compare clocks, when it is neither --listen nor, \
+            for all addresses, that port of this machine's name.
+            """, valueName: "endpoint"))
+    var advertise: String?
+
     @Option(help: ArgumentHelp("Directory of the recordings.", valueName: "dir"))
     var archive = "./recordings"
 
@@ -151,6 +159,9 @@ struct CollectorCommand: ParsableCommand {
             )
         }
         if let flaw = Endpoint.flaw(listen) { throw ValidationError("--listen: \(flaw)") }
+        if let flaw = advertise.flatMap(Endpoint.flaw) {
+            throw ValidationError("--advertise: \(flaw)")
+        }
         if let feed {
             if let flaw = Endpoint.flaw(feed) { throw ValidationError("--feed: \(flaw)") }
             guard feed.hasPrefix("tcp://") else {
@@ -183,6 +194,7 @@ struct CollectorCommand: ParsableCommand {
                 endpoint: $0, keys: try chooseKeys(for: $0, option: "feed"))
         }
         settings.store = try upload.settings()
+        settings.address = advertise
         settings.storeEndpoint = upload.place.storeEndpoint
         settings.release = upload.release
         settings.wireRecording = recordWire

@@ -64,6 +64,16 @@ import Testing
             return SiteRegister.Echo(
                 namesakes: others, isAgreed: recording?.session != "lost")
         }
+
+        func peers() throws(ArchiveError) -> [SiteCollector] {
+            let (error, others) = state.withLock { ($0.error, $0.others) }
+            if let error { throw error }
+            return others.map {
+                SiteCollector(
+                    archive: "id-\($0.name)", name: $0.name, heardSeconds: 1, runningSeconds: 1,
+                    report: $0)
+            }
+        }
     }
 
     private func proposal(_ session: String) -> SiteProposal {
@@ -215,6 +225,34 @@ import Testing
         #expect(wait { place.reports.count >= 5 })
         #expect(lines.count == 1)
         publisher.stop(until: .now() + .seconds(10))
+    }
+
+    @Test func `the others are found, and asked for the time`() throws {
+        let place = Place()
+        var west = Self.template
+        west.name = "west"
+        west.machine = "west.example"
+        west.clock = String(repeating: "b", count: 32)
+        place.name([west])
+        let clocks = try PeerClocks(
+            clock: EpochID(high: 1, low: 1), layout: ArchiveLayout(root: "/nonexistent"), key: nil,
+            logger: Logger(label: "") { _ in LineCount() })
+        clocks.start()
+        let found = Mutex<[PeerPlace]>([])
+        let publisher = SitePublisher(
+            place, Self.template, board: StatusBoard(version: ""),
+            logger: Logger(label: "") { _ in LineCount() }, clocks: clocks, intervalSeconds: 0.01
+        ) { places in
+            found.withLock { $0 = places }
+        }
+        publisher.start()
+        publisher.note(facts())
+        #expect(wait { place.reports.last?.clocks?.map(\.collector) == ["west"] })
+        #expect(
+            found.withLock { $0 }.map(\.way)
+                == [.connect(endpoint: "tcp://west.example:5550", key: nil)])
+        publisher.stop(until: .now() + .seconds(10))
+        clocks.stop(until: .now() + .seconds(10))
     }
 
     @Test func `a report has a limit, and says how many spools it leaves out`() {

@@ -40,6 +40,40 @@ import Testing
         #expect(overview.collectors.map(\.state) == [.recording, .recording, .recording])
     }
 
+    @Test func `the clocks between collectors are shown, and which are not compared`() {
+        func clock(_ name: String, _ bound: Int64?, _ trouble: String? = nil) -> SiteClock {
+            var clock = SiteClock(collector: name, archive: "id-\(name)")
+            clock.boundNanoseconds = bound
+            clock.trouble = trouble
+            return clock
+        }
+        let overview = SiteOverview(
+            [
+                collector("east") {
+                    $0.clocks = [clock("west", 120_000), clock("yard", nil, "no answer from x")]
+                },
+                collector("west") { $0.clocks = [clock("east", 90_000)] },
+                collector("yard") { $0.clocks = [] },
+                collector("old"),
+            ], catalog: "db1/tributary")
+        #expect(
+            overview.problems == [
+                "the clocks of east and yard are not compared, so their sources are not called synchronous: no answer from x",
+                "the clocks of west and yard are not compared, so their sources are not called synchronous: no answer yet",
+            ])
+        #expect(overview.collectors[0].bound(to: overview.collectors[1]) == 90e-6)
+        let two = SiteOverview(
+            [
+                collector("east") { $0.clocks = [clock("west", 120_000)] },
+                collector("west") { $0.clocks = [clock("east", nil)] },
+            ], catalog: "db1/tributary")
+        #expect(two.problems == [])
+        let lines = SiteScreen(two).lines().map(\.text)
+        #expect(lines[1].contains("CLOCK ±"))
+        #expect(lines[2].contains("0.120 ms") && lines[3].contains("0.120 ms"))
+        #expect(SiteScreen(overview).lines().last?.text.contains(" ? ") == true)
+    }
+
     @Test func `numbers that no collector can have do not overflow`() {
         let overview = SiteOverview(
             [collector("east", holds: ["door": [1 ... .max], "hall": [1 ... .max]])], catalog: "")

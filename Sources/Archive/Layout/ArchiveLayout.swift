@@ -63,8 +63,12 @@ package struct ArchiveLayout: Sendable {
     /// Ledger lines added by `tributary lost`: only the collector writes the ledger itself.
     package static let declaredLossesName = "lost.jsonl"
     static let checkpointName = "checkpoint"
-    /// A session's metadata by users, beside its description: labels, marks, protection.
-    package static let labelNames = [SessionNotes.fileName, SessionMarks.fileName, protectionName]
+    /// Clock exchanges with the other collectors of a site during a session: lines as in a ledger.
+    package static let clocksName = "clocks.jsonl"
+    /// A session's files beside its description: its metadata by users (labels, marks, protection), and the clocks of its site.
+    package static let documentNames = [
+        SessionNotes.fileName, SessionMarks.fileName, protectionName, clocksName,
+    ]
     package static let segmentSuffix = ".mp4"
 
     /// Whether a name in a source's directory is that of a segment, also of one that another program has put there.
@@ -97,6 +101,11 @@ package struct ArchiveLayout: Sendable {
     /// The file that protects a session from removal: no source can have its name.
     package func protection(_ session: String) -> String {
         "\(self.session(session))/\(Self.protectionName)"
+    }
+
+    /// The file of clock exchanges with other collectors.
+    package func clocks(_ session: String) -> String {
+        "\(self.session(session))/\(Self.clocksName)"
     }
 
     package func source(_ session: String, _ source: String) -> String {

@@ -74,6 +74,9 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     package var samples: UInt64?
     /// The clock's epoch, hexadecimal.
     package var epoch: String?
+    /// In a session's ``ArchiveLayout/clocksName``: the other collector's clock, hexadecimal; `epoch` is then this collector's clock,
+    /// which asked.
+    package var peerEpoch: String?
     /// The moment of that clock at which `offsetNanoseconds` applies.
     package var agentNanoseconds: Int64?
     /// Collector − agent; of a discontinuity, the change.

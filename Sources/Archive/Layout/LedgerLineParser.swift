@@ -44,6 +44,7 @@ struct LedgerLineParser: ~Copyable {
         case "track": return read(&entry.track)
         case "cause": return read(&entry.cause)
         case "epoch": return read(&entry.epoch)
+        case "peerEpoch": return read(&entry.peerEpoch)
         case "segment": return read(&entry.segment)
         case "text": return read(&entry.text)
         case "collector": return read(&entry.collector)

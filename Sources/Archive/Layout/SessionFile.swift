@@ -1,6 +1,6 @@
 /// A file of a session, by its path below the directory of sessions: the same path in an archive and in a bucket.
 ///
-///     SESSION/session.json            and labels
+///     SESSION/session.json            and labels, and clocks.jsonl
 ///     SESSION/SOURCE/ledger.jsonl
 ///     SESSION/SOURCE/SEGMENT.mp4
 ///     SESSION/SOURCE/SEGMENT.mp4.json
@@ -18,7 +18,7 @@ package enum SessionFile: Hashable, Sendable {
             parts.dropLast().allSatisfy(ArchiveLayout.isValidName)
         else { return nil }
         guard parts.count == 3 else {
-            guard ([ArchiveLayout.manifestName] + ArchiveLayout.labelNames).contains(name) else {
+            guard ([ArchiveLayout.manifestName] + ArchiveLayout.documentNames).contains(name) else {
                 return nil
             }
             self = .document(session: parts[0], name: name)

@@ -189,6 +189,14 @@ enum PostgreSQLStatements {
         FROM tributary.collector ORDER BY name, archive
         """
 
+    /// $1 identity of the archive that is left out, $2 seconds since they were heard.
+    static let peers = """
+        SELECT archive, name, \(milliseconds(since: "heard")), report
+        FROM tributary.collector WHERE archive <> $1::text
+            AND heard > clock_timestamp() - $2::integer * interval '1 second'
+        ORDER BY name, archive
+        """
+
     // MARK: Sessions of a site
 
     /// Without parameters: the server's clock, microseconds since 1970, and its start.

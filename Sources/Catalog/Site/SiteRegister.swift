@@ -10,6 +10,8 @@ import PostgreSQL
 package struct SiteRegister: Sendable {
     /// Several reports: a collector that has not been heard for longer is not there, or cannot reach the server.
     package static let silenceSeconds = 20.0
+    /// A collector may be cut off from the server and reachable for the others; one that was away for longer is gone.
+    package static let peerSeconds = 3_600.0
 
     /// Several collectors may insert a session's row at once; each then finds that of another one.
     private static let insertions = 16
@@ -178,6 +180,24 @@ package struct SiteRegister: Sendable {
                         holdings: Self.value([SiteHolding].self, try row.text(5)) ?? []))
             }
             return collectors
+        }
+    }
+
+    /// The other collectors that were heard within the last ``peerSeconds``, by name, without what they hold.
+    package func peers(of identity: ArchiveIdentity) throws(ArchiveError) -> [SiteCollector] {
+        try database.use { connection throws(PostgreSQLError) in
+            var peers: [SiteCollector] = []
+            let rows = try connection.run(
+                PostgreSQLStatements.peers, [identity.text, "\(Int(Self.peerSeconds))"]
+            ).rows
+            for row in rows {
+                peers.append(
+                    SiteCollector(
+                        archive: try row.text(0), name: try row.text(1),
+                        heardSeconds: Double(try row.integer(2)) / 1e3, runningSeconds: 0,
+                        report: Self.value(SiteReport.self, try row.text(3))))
+            }
+            return peers
         }
     }
 

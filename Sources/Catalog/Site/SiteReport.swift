@@ -39,6 +39,14 @@ package struct SiteReport: Hashable, Sendable, Codable {
     package var unstoredBytes: UInt64?
     /// Number of spools without a ``SiteHolding``, because there are too many.
     package var omittedHoldings: Int
+    /// Where other collectors reach it, when that is not ``listen``.
+    package var address: String?
+    /// The identity of its clock, 32 hexadecimal digits; nil: it is of a version whose clock is not measured.
+    package var clock: String?
+    /// Its public key as text; nil: it uses no keys.
+    package var key: String?
+    /// The other collectors' clocks as it has measured them; nil: it is of a version that does not.
+    package var clocks: [SiteClock]?
 
     package init(
         name: String, version: String, machine: String, listen: String, http: String? = nil,

@@ -23,6 +23,11 @@ final class KeyAuthenticator: Sendable {
     }
 
     private struct State {
+        /// By the key files.
+        var agents = AgentRegister()
+        /// Collectors of the site, by its catalog: they may ask for the time.
+        var peers: [Authorization] = []
+        /// Both.
         var register = AgentRegister()
         /// Whether the register has changed since it was last fetched.
         var isChanged = false
@@ -92,7 +97,7 @@ final class KeyAuthenticator: Sendable {
 
     /// For the log: the number of keys that the register admits here.
     private var authorised: String {
-        let register = state.withLock { $0.register }
+        let register = state.withLock { $0.agents }
         return switch purpose {
         case .writing: "\(register.authorizedCount) agents are authorised"
         case .watching: "\(register.watchingCount) keys may watch live"
@@ -132,6 +137,19 @@ final class KeyAuthenticator: Sendable {
     /// The current status of a key.
     func standing(of key: PublicKey) -> AgentRegister.Standing {
         state.withLock { $0.register.standing(of: key, now: Self.now()) }
+    }
+
+    /// Admits the site's other collectors, which ask for the time and may write nothing. The key files decide about the keys that
+    /// they have.
+    func admit(_ peers: [Authorization]) {
+        let isNew = state.withLock { state in
+            guard state.peers != peers else { return false }
+            state.peers = peers
+            state.register = state.agents.admitting(peers)
+            state.isChanged = true
+            return true
+        }
+        if isNew { changed() }
     }
 
     /// Whether the register has changed since the last call.
@@ -294,7 +312,8 @@ final class KeyAuthenticator: Sendable {
     private func use(_ agents: KeyDirectory.Agents) {
         for flaw in agents.flaws { logger.error("\(flaw); this key is not admitted") }
         state.withLock { state in
-            state.register = agents.register
+            state.agents = agents.register
+            state.register = agents.register.admitting(state.peers)
             state.isChanged = true
         }
     }

@@ -1,6 +1,7 @@
 import Archive
 import Catalog
 import CLinux
+import CollectorClient
 import Control
 import Dispatch
 import Glibc
@@ -29,6 +30,8 @@ struct CollectorServices {
     let retention: Retention
     /// nil: the catalog is not shared.
     let site: SitePublisher?
+    /// nil: the catalog is not shared, or the kernel does not say which clock this is.
+    let peerClocks: PeerClocks?
 }
 
 extension ReceivingThread {
@@ -45,6 +48,7 @@ extension ReceivingThread {
     /// | catalog, disk | `catalog`, `disk` | catalog first, because it follows the disk's events | by ``run()``, disk first |
     /// | uploads | `uploads`, `upload` | after the disk, which removes local copies | |
     /// | retention | `retention` | after the uploads, which remove stored copies | after the site |
+    /// | peer clocks | `peer clocks` | before the site, which finds the peers | after it |
     /// | site | `site` | when the collector can tell about itself | first; it reports the end |
     init(
         _ environment: CollectorEnvironment, _ archive: PreparedArchive, running: ServiceStack
@@ -119,14 +123,19 @@ extension ReceivingThread {
         retention.start()
         running.append { retention.stop(until: $0) }
 
-        let site = environment.makeSitePublisher()
+        let peerClocks = try environment.makePeerClocks { uploads?.documentsChanged(of: $0) }
+        peerClocks?.start()
+        running.append { peerClocks?.stop(until: $0) }
+        let site = environment.makeSitePublisher(peerClocks) { places in
+            authenticator?.admit(places.compactMap(\.authorization))
+        }
         site?.start()
         running.append { site?.stop(until: $0) }
 
         let services = CollectorServices(
             controls: [control] + (commands.map { [$0] } ?? []), editor: editor, spine: spine,
             space: space, catalog: catalog, disk: disk, uploads: uploads, retention: retention,
-            site: site)
+            site: site, peerClocks: peerClocks)
         self.init(
             environment, services, receiver: receiver,
             feed: Feed(
@@ -235,8 +244,27 @@ extension CollectorEnvironment {
         return (context, authenticator)
     }
 
+    /// Measures the clocks of the other collectors where the catalog is shared, unless this one has no name.
+    /// - Parameter recorded: called when a session has its last lines about them.
+    fileprivate func makePeerClocks(
+        recorded: @escaping @Sendable (String) -> Void
+    ) throws(CollectorError) -> PeerClocks? {
+        guard case .postgreSQL = settings.catalog, !settings.name.isEmpty,
+            let clock = BootEpoch.known()
+        else { return nil }
+        do throws(MessagingError) {
+            return try PeerClocks(
+                clock: clock, layout: layout, key: settings.keys?.key, logger: logger,
+                recorded: recorded)
+        } catch {
+            throw .cannotListen(endpoint: settings.endpoint, reason: "\(error)")
+        }
+    }
+
     /// Reports itself where the catalog is shared, unless it has no name.
-    fileprivate func makeSitePublisher() -> SitePublisher? {
+    fileprivate func makeSitePublisher(
+        _ clocks: PeerClocks?, peersFound: @escaping @Sendable ([PeerPlace]) -> Void
+    ) -> SitePublisher? {
         guard case .postgreSQL(let database) = settings.catalog, !settings.name.isEmpty else {
             return nil
         }
@@ -246,8 +274,12 @@ extension CollectorEnvironment {
             archive: ArchiveIdentity.path(of: layout), store: settings.store?.bucket.name,
             release: settings.release.rawValue)
         report.storeEndpoint = settings.storeEndpoint
+        report.address = settings.address
+        report.clock = clocks?.clock.description
+        report.key = settings.keys?.key.publicKey.text
         return SitePublisher(
-            CatalogSiteReporting(database, layout), report, board: board, logger: logger)
+            CatalogSiteReporting(database, layout), report, board: board, logger: logger,
+            clocks: clocks, peersFound: peersFound)
     }
 
     /// Creates the file for everything received, if one is named.

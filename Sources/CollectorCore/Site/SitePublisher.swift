@@ -57,15 +57,25 @@ final class SitePublisher: Sendable {
     private let board: StatusBoard
     private let logger: Logger
     private let intervalSeconds: Double
+    /// Nil: this collector does not say which clock it has.
+    private let clocks: PeerClocks?
+    /// Receives the others, as often as they are looked up.
+    private let peersFound: @Sendable ([PeerPlace]) -> Void
     private let state = Mutex(State())
     private let work = DispatchSemaphore(value: 0)
     private let thread = JoinableThread()
 
-    /// - Parameter template: what does not change.
+    /// - Parameters:
+    ///   - template: what does not change.
+    ///   - clocks: measures the others' clocks.
+    ///   - peersFound: called on the thread.
     init(
         _ place: any SiteReporting, _ template: SiteReport, board: StatusBoard, logger: Logger,
-        intervalSeconds: Double = SitePublisher.intervalSeconds
+        clocks: PeerClocks? = nil, intervalSeconds: Double = SitePublisher.intervalSeconds,
+        peersFound: @escaping @Sendable ([PeerPlace]) -> Void = { _ in }
     ) {
+        self.clocks = clocks
+        self.peersFound = peersFound
         self.place = place
         self.template = template
         self.board = board
@@ -117,6 +127,7 @@ final class SitePublisher: Sendable {
             if let question, !isStopping { answer(question.proposal, question.ticket) }
             if let facts, isStopping || due <= .now() {
                 let isWritten = publish(facts, isStopped: isStopping)
+                if isWritten, !isStopping { findPeers() }
                 due = .now() + (isWritten ? intervalSeconds : Self.retrySeconds)
             }
             if isStopping { return }
@@ -161,6 +172,20 @@ final class SitePublisher: Sendable {
         }
     }
 
+    /// Looks up the other collectors. While the server is away, the ones that were found last are asked for the time.
+    private func findPeers() {
+        guard let clocks else { return }
+        do throws(ArchiveError) {
+            let places = try place.peers().compactMap {
+                PeerPlace($0, machine: template.machine, hasKeys: template.key != nil)
+            }
+            peersFound(places)
+            clocks.follow(places)
+        } catch {
+            if !error.isForServer { complain("the site's collectors are not known here: \(error)") }
+        }
+    }
+
     /// Logs each problem once.
     private func complain(_ line: String?) {
         let isNew = state.withLock { state in
@@ -188,6 +213,7 @@ final class SitePublisher: Sendable {
         }
         report.unstoredBytes = view.store.map { Self.whole($0.waitingBytes) }
         report.omittedHoldings = max(0, facts.held.count - Self.maximumHoldings)
+        report.clocks = clocks?.statuses.map { SiteClock($0.clock, archive: $0.archive) }
         return report
     }
 
@@ -201,5 +227,16 @@ final class SitePublisher: Sendable {
 
     private static func whole(_ value: Double) -> UInt64 {
         value.isFinite ? UInt64(min(max(value, 0), 9e18)) : 0
+    }
+}
+
+extension SiteClock {
+    fileprivate init(_ status: PeerClockStatus, archive: String) {
+        self.init(collector: status.collector, archive: archive)
+        boundNanoseconds = status.boundNanoseconds
+        skewPPB = status.skewPPB
+        roundTripNanoseconds = status.roundTripNanoseconds
+        ageSeconds = status.ageSeconds
+        trouble = status.trouble
     }
 }

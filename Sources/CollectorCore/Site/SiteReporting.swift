@@ -14,6 +14,9 @@ protocol SiteReporting: Sendable {
 
     /// Blocks until a session is agreed on, for a bounded time.
     func agree(_ proposal: SiteProposal) throws(ArchiveError) -> SiteAgreement
+
+    /// The other collectors, without what they hold. Blocks as well.
+    func peers() throws(ArchiveError) -> [SiteCollector]
 }
 
 /// Reports in the catalog that the collectors of a site share.
@@ -41,6 +44,10 @@ struct CatalogSiteReporting: SiteReporting {
 
     func agree(_ proposal: SiteProposal) throws(ArchiveError) -> SiteAgreement {
         try register.agree(proposal, of: identity())
+    }
+
+    func peers() throws(ArchiveError) -> [SiteCollector] {
+        try register.peers(of: try identity())
     }
 
     private func identity() throws(ArchiveError) -> ArchiveIdentity {

@@ -119,6 +119,9 @@ final class ArchiveUploads: Sendable {
         }
     }
 
+    /// A session's small files have changed without an event.
+    func documentsChanged(of session: String) { uploader.changed(.described(session: session)) }
+
     private func follow(_ heard: SpineListener.Batch) {
         for event in heard.events {
             switch event {

@@ -1,5 +1,6 @@
 import Archive
 package import Catalog
+package import Operations
 
 /// A site's collectors, as of their last reports: the document of `tributary top --site --json`
 /// (`proto/json/schema.json`, "tributary top --site").
@@ -44,6 +45,8 @@ package struct SiteOverview: Hashable, Sendable, Encodable {
         package var machine: String?
         package var archive: String?
         package var store: String?
+        /// The other collectors' clocks as it has measured them. Nil: it is of a version that does not.
+        package var clocks: [PeerClockView]?
     }
 
     /// The catalog's server and database.
@@ -67,6 +70,30 @@ package struct SiteOverview: Hashable, Sendable, Encodable {
             problems.append(
                 "\(others.count) collectors are called \(name): give each its own --name")
         }
+        problems += Self.unmeasured(present)
+    }
+
+    /// A collector that has just begun has not measured the others yet.
+    private static let measuringSeconds = 60.0
+
+    /// Lines about pairs of collectors whose clocks neither has measured.
+    private static func unmeasured(_ present: [Collector]) -> [String] {
+        let measuring = present.filter {
+            $0.clocks != nil && $0.runningSeconds >= measuringSeconds
+        }
+        var lines: [String] = []
+        for (place, one) in measuring.enumerated() {
+            for other in measuring[(place + 1)...] where one.bound(to: other) == nil {
+                let why =
+                    [one.clock(of: other), other.clock(of: one)].lazy.compactMap {
+                        $0?.trouble
+                    }.first ?? "no answer yet"
+                lines.append(
+                    "the clocks of \(one.name) and \(other.name) are not compared, so their sources are not called "
+                        + "synchronous: \(why)")
+            }
+        }
+        return lines
     }
 }
 
@@ -92,6 +119,12 @@ extension SiteOverview.Collector {
         machine = report?.machine
         archive = report?.archive
         store = report?.store
+        clocks = report?.clocks?.map { clock in
+            PeerClockView(
+                collector: clock.collector, boundNanoseconds: clock.boundNanoseconds,
+                skewPPB: clock.skewPPB, roundTripNanoseconds: clock.roundTripNanoseconds,
+                ageSeconds: clock.ageSeconds, trouble: clock.trouble)
+        }
         state = Self.state(row)
     }
 
@@ -104,6 +137,16 @@ extension SiteOverview.Collector {
         if report.trouble != nil { return .troubled }
         if report.isDraining { return .draining }
         return report.session == nil ? .idle : .recording
+    }
+
+    fileprivate func clock(of other: SiteOverview.Collector) -> PeerClockView? {
+        clocks?.first { $0.collector == other.name }
+    }
+
+    /// Maximum error of the difference of two collectors' clocks, by the better of both measurements; nil: there is none.
+    package func bound(to other: SiteOverview.Collector) -> Double? {
+        [clock(of: other)?.boundSeconds, other.clock(of: self)?.boundSeconds].lazy
+            .compactMap { $0 }.min()
     }
 
     /// Whether its archive can be reached by agents and viewers only when it is back.

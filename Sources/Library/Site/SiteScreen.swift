@@ -61,8 +61,8 @@ package struct SiteScreen {
         var table = Table(
             [
                 "COLLECTOR", "STATE", "HEARD", "SOURCES", "BITRATE", "FREE", "ALONE", "UNSTORED",
-                "OWED", "SESSION", "VERSION", "LISTENS",
-            ], rightAligned: [2, 3, 4, 5, 6, 7, 8])
+                "OWED", "CLOCK ±", "SESSION", "VERSION", "LISTENS",
+            ], rightAligned: [2, 3, 4, 5, 6, 7, 8, 9])
         for collector in overview.collectors {
             let isAway = collector.isAway
             table.add([
@@ -74,12 +74,24 @@ package struct SiteScreen {
                     : "\(Bitrate(bitsPerSecond: Int64(min(max(collector.bitsPerSecond, 0), 9e18))))",
                 Self.bytes(collector.freeBytes), "\(collector.aloneRecords)",
                 Self.bytes(collector.unstoredBytes), Self.bytes(collector.owedBytes),
+                clock(of: collector),
                 collector.session.map { oneLine($0) } ?? "-",
                 collector.version.map { oneLine($0) } ?? "-",
                 collector.listen.map { oneLine("\($0) on \(collector.machine ?? "?")") } ?? "-",
             ])
         }
         return table.lines()
+    }
+
+    /// The largest error between its clock and that of another collector that is there: `?` if one of them is unknown.
+    private func clock(of collector: SiteOverview.Collector) -> String {
+        let others = overview.collectors.filter { $0.name != collector.name && !$0.isAway }
+        guard !collector.isAway, !others.isEmpty else { return "-" }
+        let bounds = others.map { collector.bound(to: $0) }
+        guard !bounds.contains(nil), let worst = bounds.lazy.compactMap({ $0 }).max() else {
+            return "?"
+        }
+        return PeerClockView.milliseconds(worst)
     }
 
     private static func bytes(_ bytes: UInt64?) -> String {

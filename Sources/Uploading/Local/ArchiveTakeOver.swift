@@ -231,7 +231,7 @@ package struct ArchiveTakeOver {
     private mutating func fetchLabels(
         of session: String, _ objects: [ObjectPage.Entry], _ record: inout StoredDocuments
     ) throws(UploadError) {
-        for name in ArchiveLayout.labelNames {
+        for name in ArchiveLayout.documentNames {
             guard let object = objects.first(where: { $0.key == "\(session)/\(name)" }),
                 let bytes = try readUnlessWrong(object)
             else { continue }

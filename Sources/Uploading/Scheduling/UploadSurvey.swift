@@ -60,7 +60,7 @@ struct UploadSurvey {
         guard FileSystem.exists(layout.manifest(session)) else { return }
         do throws(ArchiveError) {
             let record = try StoredDocuments.read(layout.stored(session), store: store)
-            var names = [ArchiveLayout.manifestName] + ArchiveLayout.labelNames
+            var names = [ArchiveLayout.manifestName] + ArchiveLayout.documentNames
             let known = segments.count
             for source in try layout.sourceNames(session) {
                 let ledger = "\(source)/\(ArchiveLayout.ledgerName)"

@@ -61,7 +61,7 @@ struct SessionDocuments {
     /// Names of the session's documents, in its folder: first the description, so that the others are a session's.
     private func documents() throws(UploadError) -> [String] {
         var names = [ArchiveLayout.manifestName]
-        for name in ArchiveLayout.labelNames
+        for name in ArchiveLayout.documentNames
         where FileSystem.exists("\(layout.session(session))/\(name)") {
             names.append(name)
         }

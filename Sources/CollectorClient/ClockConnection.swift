@@ -1,0 +1,67 @@
+package import Messaging
+package import Wire
+
+/// A connection for clock probes alone, to a collector that receives no records: as between collectors of a site.
+package struct ClockConnection: ~Copyable {
+    private let socket: Socket
+    private let monitor: ConnectionMonitor
+
+    package init(
+        to endpoint: String, security: SocketSecurity, in context: Context
+    ) throws(MessagingError) {
+        var options = SocketOptions.ofClockProbes
+        options.security = security
+        // It may be away for hours, and no backlog waits for its time.
+        options.reconnectMilliseconds = 1_000
+        // Both are created first: a value that owns handles cannot be half initialised.
+        let socket = try Socket(.dealer, in: context, options: options)
+        let monitor = try ConnectionMonitor(of: socket, in: context)
+        try socket.connect(endpoint)
+        self.socket = socket
+        self.monitor = monitor
+    }
+
+    /// Adds this connection to a poller, which must not outlive it.
+    package func watch(in poller: inout Poller) {
+        _ = poller.add(socket)
+        _ = poller.add(monitor)
+    }
+
+    /// The next event of the connection.
+    package func nextEvent() throws(MessagingError) -> ConnectionEvent? { try monitor.nextEvent() }
+
+    /// The next answer.
+    package func nextMessage() throws(MessagingError) -> [UInt8]? {
+        try socket.receive(maximumParts: 1)?.parts.first?.bytes
+    }
+
+    /// Sends a probe, if that is possible now.
+    package func send(_ probe: ClockProbe) throws(MessagingError) {
+        _ = try socket.send(.bytes(WireMessage.clockProbe(probe).encoded()))
+    }
+}
+
+extension SocketOptions {
+    /// Options of a socket to a collector.
+    static var toCollector: SocketOptions {
+        var options = SocketOptions()
+        // Credit bounds the bytes in flight, not a number of messages.
+        options.sendQueue = 0
+        options.reconnectMilliseconds = 200
+        options.reconnectMaximumMilliseconds = 2_000
+        options.probesIdleConnections = true
+        options.maximumPartBytes = Int64(WireLimits.headerBytes)
+        return options
+    }
+
+    /// Options of a socket for clock probes.
+    static var ofClockProbes: SocketOptions {
+        var options = toCollector
+        // A probe that could not be sent at once would measure the queue.
+        options.sendsOnlyWhenConnected = true
+        // After a collector's return, its time is queried before it receives the backlog.
+        options.reconnectMaximumMilliseconds = 0
+        options.sendQueue = 4
+        return options
+    }
+}
