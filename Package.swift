@@ -168,7 +168,8 @@ let package = Package(
             "Uploading", "Files", "Hashing", "Archive", "CLinux", "Media", "ObjectStore", "Threads"),
 
         library(
-            "Recordings", "Archive", "CLinux", "Files", "Media", "MP4", "ObjectStore", "Threads"),
+            "Recordings", "Archive", "CLinux", "Files", "Media", "MP4", "ObjectStore", "Threads",
+            "Timing"),
 
         // Level 4: what is asked of an archive and its catalog.
         library(

@@ -23,6 +23,16 @@ package struct Observations: Sendable {
     package var damagedPackets = 0
 
     package init() {}
+
+    /// Moves all times.
+    /// - Parameter shift: of a time, nanoseconds.
+    package mutating func move(by shift: (Int64) -> Int64) {
+        for index in pictures.indices {
+            pictures[index].presentationNanoseconds += shift(
+                pictures[index].presentationNanoseconds)
+        }
+        for index in beeps.indices { beeps[index] += shift(beeps[index]) }
+    }
 }
 
 /// A source to be compared with others.

@@ -100,6 +100,22 @@ package struct RecordedBounds: Sendable {
         return moved
     }
 
+    /// Moves all times, and adds the error of that to the bounds of times that a clock has measured.
+    /// - Parameter shift: of a time, and its maximum error, nanoseconds.
+    package mutating func move(by shift: (Int64) -> (Int64, UInt64)) {
+        let moved = entries.indices.map { index in
+            let (move, bound) = shift(entries[index].startNanoseconds)
+            // A bound holds until the next entry.
+            let next = index + 1 < entries.count ? shift(entries[index + 1].startNanoseconds).1 : 0
+            let own = entries[index].boundNanoseconds
+            let sum = own.addingReportingOverflow(Int64(clamping: max(bound, next)))
+            return Entry(
+                startNanoseconds: entries[index].startNanoseconds + move,
+                boundNanoseconds: own == 0 ? 0 : sum.overflow ? .max : sum.partialValue)
+        }
+        entries = moved
+    }
+
     /// Adds the bounds of another file of the same source, at another position on the timeline.
     package mutating func add(_ other: RecordedBounds) {
         entries.append(contentsOf: other.entries)

@@ -32,20 +32,44 @@ package struct RetimingRecord: Hashable, Sendable {
         package var shiftNanoseconds: Int64
         /// Maximum error of times from here to the next knot.
         package var boundNanoseconds: UInt64
+
+        package init(ticks: Int64, shiftNanoseconds: Int64, boundNanoseconds: UInt64) {
+            self.ticks = ticks
+            self.shiftNanoseconds = shiftNanoseconds
+            self.boundNanoseconds = boundNanoseconds
+        }
     }
 
     /// A track's mapping.
     package struct Track: Hashable, Sendable {
+        /// In place of ``startTicks``: the mapping applies to the first sample, too. It is in no file.
+        package static let startsByMapping = Int64.min
+
         package var kind: TrackKind
         /// Decoding time of the first sample after retiming, ticks of the file's media timeline.
         package var startTicks: Int64
         /// At least one, in the order of time.
         package var knots: [Knot]
 
+        package init(kind: TrackKind, startTicks: Int64, knots: [Knot]) {
+            self.kind = kind
+            self.startTicks = startTicks
+            self.knots = knots
+        }
+
         /// Maximum error of a time, nanoseconds; of one before the first knot, that knot's.
         /// - Parameter ticks: decoding time as recorded, of the file's media timeline.
         package func boundNanoseconds(at ticks: Int64) -> UInt64 {
             (knots.last { $0.ticks <= ticks } ?? knots[0]).boundNanoseconds
+        }
+
+        /// The shift of a time, nanoseconds.
+        /// - Parameter ticks: decoding time as recorded, of the file's media timeline.
+        package func shiftNanoseconds(at ticks: Int64) -> Int64 {
+            let next = knots.firstIndex { $0.ticks > ticks } ?? knots.count
+            guard next > 0 else { return knots[0].shiftNanoseconds }
+            guard next < knots.count else { return knots[next - 1].shiftNanoseconds }
+            return Knot.shift(between: knots[next - 1], and: knots[next], at: ticks)
         }
     }
 
@@ -70,6 +94,9 @@ package struct RetimingRecord: Hashable, Sendable {
     package var before: Bounds
     package var after: Bounds
     package var tracks: [Track]
+    /// Whether the bounds of knots are in addition to those of the fragments: of a mapping that is in no file, but follows from where
+    /// the file lies in a session of several archives.
+    package var addsBounds = false
 
     package init(before: Bounds, after: Bounds, tracks: [Track]) {
         precondition(tracks.allSatisfy { !$0.knots.isEmpty }, "a mapping has a knot")

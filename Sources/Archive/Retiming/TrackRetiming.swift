@@ -75,8 +75,11 @@ struct TrackRetiming: Sendable {
         _ dts: Int64, compositionOffset: Int32, isFirstPresented: Bool
     ) -> Int64 {
         let target = Self.target(dts, shiftNanoseconds: shift(at: dts), timescale: timescale)
-        var undisplaced = mapping.startTicks
-        var place = mapping.startTicks
+        let start =
+            mapping.startTicks == RetimingRecord.Track.startsByMapping
+            ? target : mapping.startTicks
+        var undisplaced = start
+        var place = start
         if last == nil { startDelayTicks = max(0, place &- target) }
         if let last {
             let elapsed = dts &- last.recordedTicks

@@ -27,7 +27,7 @@ package struct ClockSummary: Codable, Hashable, Sendable {
         package var offsetNanoseconds: Spread
         /// The growth of the offset, parts per billion of the agent's time.
         package var skewPartsPerBillion: Spread
-        /// Maximum error of the offset.
+        /// Maximum error of the offset; with several archives, of times on the first one's timeline.
         package var boundNanoseconds: Spread
     }
 
@@ -38,6 +38,16 @@ package struct ClockSummary: Codable, Hashable, Sendable {
     /// Number of rejected clock exchanges, according to the ledger.
     package var rejectedExchanges: UInt64 = 0
     package var outlyingExchanges: UInt64 = 0
+
+    /// Adds the error with which an archive's times are moved to another timeline, nanoseconds, to the bounds of clocks that were
+    /// measured.
+    package mutating func widen(by nanoseconds: Int64) {
+        for index in epochs.indices where epochs[index].boundNanoseconds.greatest > 0 {
+            epochs[index].boundNanoseconds.least.addClamped(nanoseconds)
+            epochs[index].boundNanoseconds.median.addClamped(nanoseconds)
+            epochs[index].boundNanoseconds.greatest.addClamped(nanoseconds)
+        }
+    }
 
     /// The clock data of one fragment.
     package struct Reading: Sendable {

@@ -76,7 +76,8 @@ package struct FileReport: Codable, Hashable, Sendable {
         }
     }
     package var retiming: Retiming?
-    /// The bounds of the agent's clock when the first and the last fragment were written, milliseconds.
+    /// The bounds of the agent's clock when the first and the last fragment were written, milliseconds; with several archives, with the
+    /// error of the collectors' clocks.
     package var clockBoundMilliseconds: [Double] = []
 
     package init(path: String, state: State) {
@@ -125,11 +126,14 @@ package struct SessionReport: Codable, Hashable, Sendable {
         package var name: String
         /// Path or address of the archive.
         package var place: String
-        /// Added to its times to get those of the first archive.
+        /// Added to its times to get those of the first archive; where it changes, to the first of them.
         package var shiftNanoseconds: Int64
-        /// Maximum error of that: the sum of both archives' bounds.
+        /// The growth of that, parts per billion of the time: the rates of the two collectors' clocks differ. Nil: it is constant.
+        package var skewPartsPerBillion: Int64?
+        /// Maximum error of it: the sum of the bounds on the way from one clock to the other.
         package var boundNanoseconds: UInt64
-        /// Whether both have measured one agent's clock; false: their zeros were compared.
+        /// Whether both collectors have measured one agent's clock, or each other's; false: their zeros were compared, and their sources
+        /// are not called synchronous.
         package var isMeasured: Bool
         /// Records in its files.
         package var recordedSamples: UInt64

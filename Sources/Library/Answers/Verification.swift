@@ -1,4 +1,5 @@
 package import Archive
+import Media
 import MP4
 import Recordings
 
@@ -24,6 +25,7 @@ extension MergedStore {
     fileprivate func verification(of name: String) throws(ArchiveError) -> SessionReport {
         let session = try session(name)
         var reports: [SessionReport] = []
+        var parts: [SessionReport.Part] = []
         var lines: [String: [LedgerEntry]] = [:]
         var ledgers: [String: [LedgerEntry]] = [:]
         for copy in session.copies {
@@ -35,8 +37,9 @@ extension MergedStore {
                     StoredSession(
                         store: member.store, session: copy.manifest.session, layout: member.layout)
                 }
-            let report = try SessionVerifier.verify(
+            var report = try SessionVerifier.verify(
                 copy.manifest.session, files, hasOthers: session.copies.count > 1)
+            parts.append(report.place(copy, in: members[copy.member].name, of: name))
             reports.append(report)
             for source in report.sources {
                 let key = SourceKey(session: name, source: source.name)
@@ -48,17 +51,63 @@ extension MergedStore {
         }
         guard session.copies.count > 1 else { return reports[0] }
         return SessionReport.joined(
-            reports,
-            session.copies.map { copy in
-                SessionReport.Part(
-                    name: copy.archive, place: members[copy.member].name,
-                    shiftNanoseconds: copy.shift.nanoseconds,
-                    boundNanoseconds: copy.shift.boundNanoseconds,
-                    isMeasured: copy.shift.isMeasured, recordedSamples: 0,
-                    session: copy.manifest.session == session.name
-                        ? nil : copy.manifest.session)
-            }, session.manifest, path: path(.session(name)), ledgers: ledgers, lines: lines,
+            reports, parts, session.manifest, path: path(.session(name)), ledgers: ledgers,
+            lines: lines,
             collectors: Set(session.copies.compactMap(\.manifest.collector)))
+    }
+}
+
+extension SessionReport {
+    /// Moves the times of one archive's report to the session's timeline, and adds the error of that to its bounds.
+    /// - Returns: the archive's line.
+    fileprivate mutating func place(
+        _ copy: MergedSession.Copy, in place: String, of session: String
+    ) -> Part {
+        var part = Part(
+            name: copy.archive, place: place, shiftNanoseconds: copy.shift.nanoseconds,
+            boundNanoseconds: copy.shift.boundNanoseconds, isMeasured: copy.shift.isMeasured,
+            recordedSamples: 0,
+            session: copy.manifest.session == session ? nil : copy.manifest.session)
+        guard copy.shift.isByCollectors else { return part }
+        var greatest: UInt64?
+        var ends: (first: Int64, last: Int64)?
+        for source in sources.indices {
+            var own: UInt64 = 0
+            for file in sources[source].files.indices {
+                guard let seconds = sources[source].files[file].originSeconds,
+                    seconds.magnitude < 9e9
+                else { continue }
+                let origin = Int64((seconds * 1e9).rounded())
+                let length = max(1, copy.manifest.segmentNanoseconds)
+                let correction = TimeCorrection(copy.shift, from: origin, length: length)
+                let bound = correction.boundNanoseconds
+                sources[source].files[file].move(
+                    byNanoseconds: correction.shiftNanoseconds, boundNanoseconds: bound)
+                own = max(own, bound)
+                let end = origin.clampedAdding(length)
+                ends = (min(ends?.first ?? origin, origin), max(ends?.last ?? end, end))
+            }
+            sources[source].clock.widen(by: Int64(clamping: own))
+            greatest = max(greatest ?? own, own)
+        }
+        guard let ends, let greatest else { return part }
+        let (from, to) = (copy.shift.at(ends.first), copy.shift.at(ends.last))
+        part.shiftNanoseconds = from.nanoseconds
+        part.boundNanoseconds = greatest
+        let change = Double(to.nanoseconds.clampedSubtracting(from.nanoseconds))
+        part.skewPartsPerBillion = Int64(
+            (change / Double(ends.last.clampedSubtracting(ends.first)) * 1e9).rounded())
+        return part
+    }
+}
+
+extension FileReport {
+    /// - Parameter boundNanoseconds: maximum error of the move.
+    fileprivate mutating func move(byNanoseconds shift: Int64, boundNanoseconds: UInt64) {
+        originSeconds = originSeconds.map { $0 + Double(shift) / 1e9 }
+        clockBoundMilliseconds = clockBoundMilliseconds.map {
+            $0 > 0 ? $0 + Double(boundNanoseconds) / 1e6 : $0
+        }
     }
 }
 

@@ -63,7 +63,7 @@ package struct FileCursor: Sendable {
     ///   - from: session time, nanoseconds.
     ///   - margin: additional fragments before the one at which decoding starts.
     package mutating func skip(to from: Int64, margin: Int) {
-        guard file.isFinished, file.retiming == nil else { return }
+        guard file.isFinished, !file.isRetimed else { return }
         do throws(ArchiveError) {
             var probe = self
             // If there is video, decoding starts with a picture.
@@ -74,8 +74,10 @@ package struct FileCursor: Sendable {
                 first = try probe.next()?.samples.first { $0.track == track }
             }
             guard let anchor = first,
+                // The index knows of no move within the file.
                 let offset = try SeekIndex(file).fragment(
-                    before: from, anchor: anchor, margin: margin),
+                    before: from.clampedSubtracting(file.greatestCorrectionNanoseconds),
+                    anchor: anchor, margin: margin),
                 offset >= scanner.validEnd, file.layout.fragments.contains(offset)
             else { return }
             var entered = self

@@ -19,8 +19,10 @@ package final class RecordedFile: Sendable {
 
     /// Layout of the boxes before the first fragment.
     package let layout: RecordingLayout
-    /// The retiming that was applied to the file; nil if none was.
+    /// The retiming that was applied to the file, and what its place in a session of several archives adds; nil: neither.
     package let retiming: RetimingRecord?
+    /// Whether its index has other times than its fragments.
+    let isRetimed: Bool
     private let stored: any StoredFile
     private let open: @Sendable () throws(ArchiveError) -> any StoredFile
 
@@ -43,10 +45,44 @@ package final class RecordedFile: Sendable {
         layout = beginning.layout
         isFinished = beginning.layout.isFinished
         formats = beginning.layout.initialMovie.tracks.compactMap(\.format)
-        retiming = beginning.retiming
+        isRetimed = beginning.retiming != nil
+        if let correction = stored.placement.correction, let record = beginning.record {
+            retiming = correction.retiming(
+                after: beginning.retiming, beginning.layout.initialMovie,
+                origin: record.segmentOriginNanoseconds)
+        } else {
+            retiming = beginning.retiming
+        }
         originNanoseconds = beginning.record.map(stored.placement.origin)
         sessionZero = beginning.record.map { stored.placement.sessionZero ?? $0.sessionZero }
     }
+
+    /// Moves a time that was taken from the file's index, and placed by the file's start.
+    /// - Parameter time: session time, nanoseconds.
+    func corrected(_ time: Int64) -> Int64 {
+        let placement = stored.placement
+        guard let correction = placement.correction else { return time }
+        return time.clampedAdding(
+            correction.shift(at: time.clampedSubtracting(placement.shiftNanoseconds)))
+    }
+
+    /// The greatest distance of a time that was placed by the file's start.
+    var greatestCorrectionNanoseconds: Int64 {
+        stored.placement.correction?.greatestShiftNanoseconds ?? 0
+    }
+
+    /// About where a sample's decoding time is on the file's media timeline; nil: the file has no such track.
+    func recordedTicks(of sample: RecordedSample) -> Int64? {
+        guard let track = layout.initialMovie.tracks.first(where: { $0.kind == sample.track }),
+            let format = track.format
+        else { return nil }
+        let origin = saturatingRescale(
+            originNanoseconds ?? 0, from: .nanoseconds, to: format.timescale)
+        return sample.dtsTicks.clampedSubtracting(origin).clampedAdding(track.mediaTimeShift)
+    }
+
+    /// The shift of its start in a session of several archives.
+    var shiftNanoseconds: Int64 { stored.placement.shiftNanoseconds }
 
     /// The format of a track; nil if the file has no such track.
     package func format(_ kind: TrackKind) -> TrackFormat? { formats.first { $0.kind == kind } }

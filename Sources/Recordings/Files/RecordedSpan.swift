@@ -18,7 +18,7 @@ package struct RecordedSpan: Hashable, Sendable {
         var end: Int64?
         if file.isFinished {
             end = FinishedFile(reading: try file.source()).map {
-                origin.clampedAdding($0.lengthNanoseconds)
+                file.corrected(origin.clampedAdding($0.lengthNanoseconds))
             }
         }
         let isEndKnown = end != nil

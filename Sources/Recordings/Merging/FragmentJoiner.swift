@@ -19,6 +19,20 @@ struct MergedPart: Sendable {
     /// Decoding time of its first sample, session time in nanoseconds.
     var timeNanoseconds: Int64
 
+    /// Maximum error of its times: in its record, or where they were moved, by that.
+    /// - Parameter recorded: the bound in its record; 0 stands for times that no clock has measured.
+    func boundNanoseconds(recorded: UInt64) -> UInt64 {
+        guard let retiming = file.retiming, recorded > 0 else { return recorded }
+        let bound = pieces.lazy.flatMap(\.runs).compactMap { run -> UInt64? in
+            guard let first = run.samples.first, let ticks = file.recordedTicks(of: first) else {
+                return nil
+            }
+            return retiming.track(run.track)?.boundNanoseconds(at: ticks)
+        }.max()
+        guard let bound else { return recorded }
+        return retiming.addsBounds ? recorded.clampedAdding(bound) : bound
+    }
+
     /// Order of reading: by number within a spool, otherwise by time.
     func precedes(_ other: MergedPart) -> Bool {
         if let record, let spool = other.record?.spool, spool == record.spool,

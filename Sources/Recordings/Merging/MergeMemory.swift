@@ -34,6 +34,7 @@ package final class MergeMemory: Sendable {
         var shifts: [String: [SessionShift?]] = [:]
         /// By archive and session.
         var attachments: [String: [SessionManifest.Attachment]] = [:]
+        var corrections: [String: TimeCorrection] = [:]
         var complaints: [String: ComplaintInterval] = [:]
         var clock: UInt64 = 0
     }
@@ -121,6 +122,22 @@ package final class MergeMemory: Sendable {
                 state.attachments.removeAll()
             }
             state.attachments["\(archive)/\(manifest.session)"] = manifest.attached ?? []
+        }
+    }
+
+    /// How the times of a file are moved. While its session is recorded, a file keeps what was computed when it was first read, so
+    /// that playlists need not begin anew.
+    func correction(
+        _ path: String, isOver: Bool, compute: () -> TimeCorrection
+    ) -> TimeCorrection {
+        let key = "\(path)\n\(isOver)"
+        if let known = state.withLock({ $0.corrections[key] }) { return known }
+        let correction = compute()
+        return state.withLock { state in
+            if let known = state.corrections[key] { return known }
+            if state.corrections.count >= Self.maximumFiles { state.corrections.removeAll() }
+            state.corrections[key] = correction
+            return correction
         }
     }
 

@@ -8,6 +8,8 @@ package struct FilePlacement: Hashable, Sendable {
     package var shiftNanoseconds: Int64 = 0
     /// Zero of the merged session; nil: the file's own.
     package var sessionZero: UTCTime?
+    /// Moves of its times in addition, which change within the file; nil: none.
+    package var correction: TimeCorrection?
     /// Identifies merged bytes in addition to ``SegmentKey/revision``: the first bytes of a digest of the merged parts, or 0.
     package var revision: UInt32 = 0
 

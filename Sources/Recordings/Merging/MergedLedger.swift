@@ -6,7 +6,7 @@ struct MergedLedger {
     /// Lines of one archive.
     struct Lines {
         var entries: [LedgerEntry]
-        var shiftNanoseconds: Int64
+        var shift: SessionShift
     }
 
     /// Identifies equal lines: a gap reported by an agent has a sequence number, and is in every archive that has this number.
@@ -45,8 +45,9 @@ struct MergedLedger {
                     seen.insert(identity)
                     if line.kind == .gap, try isRecorded(line, archive) { continue }
                 }
-                line.startNanoseconds = line.startNanoseconds?.clampedAdding(
-                    lines.shiftNanoseconds)
+                line.startNanoseconds = line.startNanoseconds.map {
+                    $0.clampedAdding(lines.shift.at($0).nanoseconds)
+                }
                 all.append(line)
             }
         }
@@ -66,8 +67,7 @@ extension MergedStore {
             let own = try ledger(of: source, in: copy)
             if session.copies.count == 1 { return own }
             archives.append(
-                MergedLedger.Lines(
-                    entries: own.entries, shiftNanoseconds: copy.shift.nanoseconds))
+                MergedLedger.Lines(entries: own.entries, shift: copy.shift))
             if let name = copy.manifest.collector { collectors.insert(name) }
         }
         var merged = Ledger.Contents.empty
@@ -99,7 +99,7 @@ extension MergedStore {
         // A line about other collectors' records does not tell which archive has them.
         if !line.isDeclaredLost {
             guard let own = line.startNanoseconds else { return false }
-            let start = own.clampedAdding(session.copies[archive].shift.nanoseconds)
+            let start = own.clampedAdding(session.copies[archive].shift.at(own).nanoseconds)
             let length = session.manifest.segmentNanoseconds
                 .clampedAdding(RecordedSession.overlapNanoseconds)
             let end = start.clampedAdding(Int64(clamping: line.durationNanoseconds ?? 0))

@@ -215,6 +215,8 @@ struct MergedSection: Sendable {
         record.segmentOriginNanoseconds = originNanoseconds.clampedSubtracting(shiftNanoseconds)
         record.collectorZeroNanoseconds = record.collectorZeroNanoseconds ?? 0
         if !part.isWhole { record.exchanges = [] }
+        record.clock.boundNanoseconds = part.boundNanoseconds(
+            recorded: record.clock.boundNanoseconds)
         var pieces: [FragmentRecord.Piece] = []
         for piece in part.pieces {
             let digest: Digest

@@ -133,6 +133,8 @@ struct CopiedFile: Sendable {
     var name: String
     /// Start according to its name, session time in nanoseconds.
     var originNanoseconds: Int64
+    /// The same on its own archive's timeline.
+    var ownNanoseconds: Int64
     /// Segment number; nil if its archive has another segment grid, so that the file is not merged.
     var slot: Int64?
 }
@@ -156,17 +158,18 @@ extension CopiedFile {
         let length = max(1, session.manifest.segmentNanoseconds)
         let limit = UInt64(min(alignmentNanoseconds, length / 4))
         let zero = copy.manifest.zeroTime.nanoseconds
-        let isAligned =
-            copy.manifest.segmentNanoseconds == session.manifest.segmentNanoseconds
-            && session.zero.nanoseconds.clampedSubtracting(zero)
-                .clampedAdding(copy.shift.nanoseconds).magnitude <= limit
-            && copy.shift.nanoseconds.magnitude <= limit
+        let isSameGrid = copy.manifest.segmentNanoseconds == session.manifest.segmentNanoseconds
         return listed.compactMap { entry in
             guard !entry.isFolder, let key = SegmentKey(source, fileName: entry.name) else {
                 return nil
             }
             let own = key.origin.nanoseconds.clampedSubtracting(zero)
-            let origin = own.clampedAdding(copy.shift.nanoseconds)
+            let shift = copy.shift.at(own).nanoseconds
+            let isAligned =
+                isSameGrid && shift.magnitude <= limit
+                && session.zero.nanoseconds.clampedSubtracting(zero).clampedAdding(shift).magnitude
+                    <= limit
+            let origin = own.clampedAdding(shift)
             let settled = own.clampedAdding(roundingNanoseconds)
             let slot = settled >= 0 ? settled / length : (settled - length + 1) / length
             let file = StoredPath.source(source) / entry.name
@@ -178,7 +181,8 @@ extension CopiedFile {
                 name: isAligned
                     ? entry.name
                     : session.zero.advanced(by: origin).fileName + ArchiveLayout.segmentSuffix,
-                originNanoseconds: isAligned ? own : origin, slot: isAligned ? slot : nil)
+                originNanoseconds: isAligned ? own : origin, ownNanoseconds: own,
+                slot: isAligned ? slot : nil)
         }
     }
 }

@@ -31,7 +31,7 @@ package final class MergedStore: SegmentStore {
     }
 
     package let members: [Member]
-    private let memory: MergeMemory
+    let memory: MergeMemory
     private let waiting: StoreWaiting
     private let complain: @Sendable (String) -> Void
     private let leftOut = Atomic(false)
@@ -182,8 +182,7 @@ package final class MergedStore: SegmentStore {
     private func placed(
         _ copies: [MergedSession.Copy], of name: String
     ) throws(ArchiveError) -> [MergedSession.Copy] {
-        let key = ([name] + copies.map { "\(members[$0.member].name)/\($0.manifest.session)" })
-            .joined(separator: "\n")
+        let key = try shiftsKey(copies, of: name)
         let shifts = try memory.shifts(of: key) { () throws(ArchiveError) in
             try measuredShifts(copies, of: name)
         }
@@ -206,31 +205,6 @@ package final class MergedStore: SegmentStore {
             placed.append(copy)
         }
         return placed
-    }
-
-    /// The shift from each copy's timeline to the first one's; nil for another session.
-    private func measuredShifts(
-        _ copies: [MergedSession.Copy], of name: String
-    ) throws(ArchiveError) -> [SessionShift?] {
-        var clocks: [SessionClocks] = []
-        for copy in copies {
-            var own = SessionClocks()
-            let sources =
-                try asked(copy.member) { store throws(ArchiveError) in
-                    try store.list(.session(copy.manifest.session))
-                } ?? []
-            for entry in sources where entry.isFolder && ArchiveLayout.isValidName(entry.name) {
-                let source = SourceKey(session: copy.manifest.session, source: entry.name)
-                let lines = try asked(copy.member) { store throws(ArchiveError) in
-                    try store.ledger(of: source)
-                }
-                own.add(lines?.entries ?? [])
-            }
-            clocks.append(own)
-        }
-        return SessionShift.all(
-            copies.map(\.manifest), clocks,
-            stated: copies.map { $0.manifest.session == name ? nil : $0.shift })
     }
 
     package func path(_ file: StoredPath) -> String {
@@ -483,22 +457,6 @@ package final class MergedStore: SegmentStore {
         }
     }
 
-    /// A file of one archive on the merged timeline.
-    private func placed(
-        _ file: CopiedFile, in session: MergedSession
-    ) throws(ArchiveError) -> any StoredFile {
-        let copy = session.copies[file.copy]
-        let base = try members[copy.member].store.open(file.path)
-        let isPlaced =
-            copy.shift.nanoseconds == 0
-            && copy.manifest.zeroUTCNanoseconds == session.manifest.zeroUTCNanoseconds
-        guard !isPlaced else { return base }
-        return PlacedFile(
-            base: base,
-            placement: FilePlacement(
-                shiftNanoseconds: copy.shift.nanoseconds, sessionZero: session.zero))
-    }
-
     private func recorded(
         _ file: CopiedFile, in session: MergedSession
     ) throws(ArchiveError) -> RecordedFile {
@@ -600,11 +558,10 @@ package final class MergedStore: SegmentStore {
             do throws(ArchiveError) {
                 let opened = try recorded(file, in: session)
                 guard opened.originNanoseconds != nil else { continue }
-                let copy = session.copies[file.copy]
                 inputs.append(
                     FragmentJoiner.Input(
-                        copy: file.copy, archive: copy.archive, name: file.name,
-                        shiftNanoseconds: copy.shift.nanoseconds, file: opened))
+                        copy: file.copy, archive: session.copies[file.copy].archive,
+                        name: file.name, shiftNanoseconds: opened.shiftNanoseconds, file: opened))
             } catch {
                 try leaveOut(error, file, session)
             }

@@ -2,13 +2,50 @@ import Archive
 import Media
 
 /// The offset between the timelines of two archives' copies of a session.
-package struct SessionShift: Hashable, Sendable {
-    /// Added to the archive's session times to get those of the first archive.
+///
+/// Where the collectors have measured each other's clocks, it changes with time, as the clocks' rates differ.
+package struct SessionShift: Equatable, Sendable {
+    /// Added to the archive's session times to get those of the first archive; where it changes, at a time at which it is well
+    /// known.
     package var nanoseconds: Int64
-    /// Maximum error: the sum of both clocks' bounds.
+    /// Maximum error of that: the sum of both clocks' bounds.
     package var boundNanoseconds: UInt64
-    /// Both collectors measured a common agent clock; if not, the stored zeros were compared.
+    /// Both collectors measured a common agent clock, or each other's; if not, the stored zeros were compared.
     package var isMeasured: Bool
+    /// What it is made of, in order; empty: it is constant.
+    private var steps: [Step] = []
+
+    private enum Step: Sendable {
+        case constant(SessionShift)
+        case course(ShiftCourse)
+    }
+
+    package init(nanoseconds: Int64, boundNanoseconds: UInt64, isMeasured: Bool) {
+        self.nanoseconds = nanoseconds
+        self.boundNanoseconds = boundNanoseconds
+        self.isMeasured = isMeasured
+    }
+
+    /// By the collectors' clocks.
+    init(_ course: ShiftCourse) {
+        let here = course.shift(at: course.middleNanoseconds)
+        self.init(
+            nanoseconds: here.nanoseconds, boundNanoseconds: here.boundNanoseconds,
+            isMeasured: true)
+        steps = [.course(course)]
+    }
+
+    package static func == (one: SessionShift, other: SessionShift) -> Bool {
+        one.nanoseconds == other.nanoseconds && one.boundNanoseconds == other.boundNanoseconds
+            && one.isMeasured == other.isMeasured
+            && one.courses.elementsEqual(other.courses, by: ===)
+    }
+
+    private var courses: [ShiftCourse] {
+        steps.compactMap { step in
+            if case .course(let course) = step { course } else { nil }
+        }
+    }
 
     /// For the first archive.
     package static let none = SessionShift(nanoseconds: 0, boundNanoseconds: 0, isMeasured: true)
@@ -20,22 +57,44 @@ package struct SessionShift: Hashable, Sendable {
             isMeasured: false)
     }
 
-    init(nanoseconds: Int64, boundNanoseconds: UInt64, isMeasured: Bool) {
-        self.nanoseconds = nanoseconds
-        self.boundNanoseconds = boundNanoseconds
-        self.isMeasured = isMeasured
+    /// Whether it changes with time.
+    package var isByCollectors: Bool { !steps.isEmpty }
+
+    /// The shift of one of the archive's session times, and its maximum error.
+    package func at(_ session: Int64) -> (nanoseconds: Int64, boundNanoseconds: UInt64) {
+        guard !steps.isEmpty else { return (nanoseconds, boundNanoseconds) }
+        var time = session
+        var bound: UInt64 = 0
+        for step in steps {
+            let move =
+                switch step {
+                case .constant(let shift): (shift.nanoseconds, shift.boundNanoseconds)
+                case .course(let course): course.shift(at: time)
+                }
+            time.addClamped(move.0)
+            bound.addClamped(move.1)
+        }
+        return (time.clampedSubtracting(session), bound)
     }
 
     /// The shift via another archive.
     func advanced(by other: SessionShift) -> SessionShift {
-        SessionShift(
+        var sum = SessionShift(
             nanoseconds: nanoseconds.clampedAdding(other.nanoseconds),
             boundNanoseconds: boundNanoseconds.clampedAdding(other.boundNanoseconds),
             isMeasured: isMeasured && other.isMeasured)
+        guard isByCollectors || other.isByCollectors else { return sum }
+        for part in [self, other] {
+            sum.steps += part.isByCollectors ? part.steps : [.constant(part)]
+        }
+        return sum
     }
 }
 
 extension SessionShift {
+    /// A shift with a larger error, by the collectors' clocks, is not better than one by an agent's clock.
+    private static let usefulNanoseconds: UInt64 = 1_000_000_000
+
     /// The shift of each archive's session to the first one's timeline; nil for another session.
     ///
     /// Clocks are compared directly or via other archives, along the path with the smallest error; without a common clock, the zeros
@@ -43,16 +102,22 @@ extension SessionShift {
     /// - Parameters:
     ///   - manifests: the archives' descriptions of the session, in the order of the archives' names.
     ///   - clocks: agents' clock models from their ledgers.
+    ///   - sites: the collectors' clocks.
     ///   - stated: of parts, from their descriptions; empty: there are none.
     static func all(
-        _ manifests: [SessionManifest], _ clocks: [SessionClocks], stated: [SessionShift?] = []
+        _ manifests: [SessionManifest], _ clocks: [SessionClocks], _ sites: [SiteClocks],
+        stated: [SessionShift?] = []
     ) -> [SessionShift?] {
         var found: [SessionShift?] = manifests.indices.map { $0 == 0 ? SessionShift.none : nil }
+        var steps: [[Int]: SessionShift?] = [:]
         for _ in manifests {
             for from in manifests.indices {
                 guard let base = found[from] else { continue }
                 for to in manifests.indices where to != from && to > 0 {
-                    guard let step = clocks[from].shift(of: clocks[to]) else { continue }
+                    let known = steps[[from, to]]
+                    let step = known ?? self.step(from, to, clocks, sites)
+                    if known == nil { steps[[from, to]] = step }
+                    guard let step else { continue }
                     let way = step.advanced(by: base)
                     if found[to].map({ way.boundNanoseconds < $0.boundNanoseconds }) ?? true {
                         found[to] = way
@@ -61,10 +126,28 @@ extension SessionShift {
             }
         }
         return manifests.indices.map { index in
+            if let way = found[index], way.isByCollectors,
+                way.boundNanoseconds < usefulNanoseconds
+            {
+                return way
+            }
             let known = [found[index], stated.isEmpty ? nil : stated[index]].compactMap(\.self)
             return known.min { $0.boundNanoseconds < $1.boundNanoseconds }
                 ?? byZero(manifests[0], manifests[index])
         }
+    }
+
+    /// The shift of one archive's times to those of another one. A shift by agents' clocks is constant: it is right where they were
+    /// measured, and later only as far as the collectors' clocks have the same rate. So the collectors' own exchanges come first.
+    private static func step(
+        _ from: Int, _ to: Int, _ clocks: [SessionClocks], _ sites: [SiteClocks]
+    ) -> SessionShift? {
+        let byAgents = clocks[from].shift(of: clocks[to])
+        guard let byCollectors = sites[from].course(of: sites[to]).map(SessionShift.init) else {
+            return byAgents
+        }
+        let isUseful = byCollectors.boundNanoseconds < usefulNanoseconds
+        return isUseful ? byCollectors : byAgents ?? byCollectors
     }
 
     /// Zeros at a larger distance belong to different sessions, without a common clock.

@@ -210,10 +210,10 @@ extension Ledger.Contents {
     /// Block size for reading a ledger.
     private static let blockBytes: Int64 = 256 << 10
 
-    /// The ledger of a source of a store; a source without one has an empty ledger.
-    package init(of source: SourceKey, in store: any SegmentStore) throws(ArchiveError) {
+    /// A ledger of a store; one that does not exist is empty.
+    fileprivate init(at path: StoredPath, in store: any SegmentStore) throws(ArchiveError) {
         do throws(ArchiveError) {
-            let file = try store.open(.ledger(source))
+            let file = try store.open(path)
             let size = try file.sizeBytes()
             guard size <= Ledger.maximumBytes else {
                 throw .malformed(
@@ -229,6 +229,11 @@ extension Ledger.Contents {
             guard error.isForAbsence else { throw error }
             self = .empty
         }
+    }
+
+    /// The ledger of a source of a store; a source without one has an empty ledger.
+    package init(of source: SourceKey, in store: any SegmentStore) throws(ArchiveError) {
+        try self.init(at: .ledger(source), in: store)
         // Only a ledger with held records can have declared losses.
         guard entries.contains(where: { $0.kind == .held }) else { return }
         let declared = StoredPath.source(source) / ArchiveLayout.declaredLossesName
@@ -244,4 +249,21 @@ extension Ledger.Contents {
 
     /// Size limit of the file, which has a line for each range of declared losses.
     private static let maximumDeclaredBytes = 1 << 20
+}
+
+extension SegmentStore {
+    /// The session's lines about clock exchanges with other collectors; empty if there are none.
+    func clocks(of session: String) throws(ArchiveError) -> [LedgerEntry] {
+        try Ledger.Contents(at: .session(session) / ArchiveLayout.clocksName, in: self).entries
+    }
+
+    /// The size of these lines.
+    func clocksBytes(of session: String) throws(ArchiveError) -> Int64 {
+        do throws(ArchiveError) {
+            return try open(.session(session) / ArchiveLayout.clocksName).sizeBytes()
+        } catch {
+            guard error.isForAbsence else { throw error }
+            return 0
+        }
+    }
 }

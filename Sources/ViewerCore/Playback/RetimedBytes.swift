@@ -38,7 +38,14 @@ final class RetimedBytes: VirtualFile {
             let moof = try source.read(
                 at: fragment.moof.lowerBound,
                 count: Int(fragment.moof.upperBound - fragment.moof.lowerBound))
-            if let bound, let place = try Self.boundPlace(in: moof) {
+            if var bound, let place = try Self.boundPlace(in: moof) {
+                if retiming.addsBounds {
+                    let own = moof[Int(place)..<Int(place) + 8].reduce(UInt64(0)) {
+                        $0 << 8 | UInt64($1)
+                    }
+                    // 0 stands for times that no clock has measured.
+                    bound = own == 0 ? 0 : own.clampedAdding(bound)
+                }
                 patches.append(
                     Patch(
                         offset: fragment.moof.lowerBound + place,

@@ -63,6 +63,9 @@ struct SyncVerification {
     /// A session's sources lie on its timeline: a file's zero is where its segment begins.
     private func measure(_ place: SessionPlace) throws -> Measured {
         let session = place.name
+        if let copies = try place.library.copies(of: session) {
+            return try measure(session, copies)
+        }
         let layout = try place.library.files(of: session, to: "measure time")
         let zero = try place.library.manifest(session).zeroTime
         var sources: [ObservedSource] = []
@@ -71,6 +74,44 @@ struct SyncVerification {
                 try file(path, sessionZero: zero)
             }
             sources.append(try observe(name, files))
+        }
+        guard !sources.isEmpty else { throw Failure("session \(session) has no recording yet") }
+        return Measured(subject: "session \(session)", report: measured(sources))
+    }
+
+    /// The same of several archives: on the first one's timeline, with the sum of all bounds on the way there.
+    private func measure(_ session: String, _ copies: [SessionCopy]) throws -> Measured {
+        if let apart = copies.first(where: { !$0.shift.isMeasured }) {
+            throw Failure(
+                "session \(session): the clocks of \(copies[0].archive) and \(apart.archive) were not compared, so their "
+                    + "sources are not synchronous: measure each archive alone")
+        }
+        var sources: [ObservedSource] = []
+        for copy in copies {
+            guard let layout = copy.layout else {
+                throw Failure(
+                    "session \(session): \(copy.archive) is not read from a directory alone, and measuring time needs "
+                        + "all its files in one: 'tributary store fetch \(session)' brings them there"
+                )
+            }
+            for name in try layout.sourceNames(session) {
+                let files = try layout.segmentPaths(session, name).map { path in
+                    try file(path, sessionZero: copy.zero)
+                }
+                guard !files.isEmpty else { continue }
+                let isOnce =
+                    try copies.count { other in
+                        try other.layout?.sourceNames(session).contains(name) == true
+                    } == 1
+                var source = try observe(
+                    name, files, as: isOnce ? name : "\(name) (\(copy.archive))")
+                source.observations.move { copy.shift.at($0).nanoseconds }
+                source.bounds.move { time in
+                    let shift = copy.shift.at(time)
+                    return (shift.nanoseconds, shift.boundNanoseconds)
+                }
+                sources.append(source)
+            }
         }
         guard !sources.isEmpty else { throw Failure("session \(session) has no recording yet") }
         return Measured(subject: "session \(session)", report: measured(sources))
@@ -112,9 +153,12 @@ struct SyncVerification {
         }
     }
 
-    private func observe(_ name: String, _ files: [File]) throws -> ObservedSource {
+    /// - Parameter title: its name in the report; nil: the same.
+    private func observe(
+        _ name: String, _ files: [File], as title: String? = nil
+    ) throws -> ObservedSource {
         var source = ObservedSource(
-            name: name, files: files.map(\.path), observations: Observations())
+            name: title ?? name, files: files.map(\.path), observations: Observations())
         for file in files {
             do throws(SyncCheckError) {
                 try RecordingReader.read(

@@ -28,7 +28,11 @@ enum HeldText {
                 ? "its zero is the session's"
                 : "times moved by \(ClockText.duration(archive.shiftNanoseconds)) ± "
                     + ClockText.duration(Int64(clamping: archive.boundNanoseconds))
-                    + (archive.isMeasured ? "" : ", by the stored zeros")
+                    + (archive.skewPartsPerBillion.map { ", growing by \(ClockText.skew($0))" }
+                        ?? "")
+                    + (archive.isMeasured
+                        ? ""
+                        : ", by the stored zeros: not synchronous, because the collectors' clocks were not compared")
             let part = archive.session.map { ", its session \(oneLine($0))" } ?? ""
             return "\(name)\(place)\(part): \(archive.recordedSamples) records, \(time)"
         }
