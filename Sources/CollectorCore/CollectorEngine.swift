@@ -63,6 +63,8 @@ struct CollectorEngine {
     private static var drained: String { "this collector is being drained" }
     /// For monitoring.
     private(set) var sourceCounters: SourceCounters
+    /// Where sources are that are not connected here.
+    private(set) var places = SourcePlaces()
     private(set) var counts = Counts()
     /// Older samples are replayed, follow a long outage, or have wrong stamps.
     private static var longestCountedNanoseconds: Int64 { 3_600_000_000_000 }
@@ -321,6 +323,18 @@ extension CollectorEngine {
     mutating func siteDenied(_ session: String, at now: Instant) {
         recorder.siteDenied(session, at: now)
     }
+
+    /// Sources of the session that have not ended and are not connected.
+    var absentSources: [String] {
+        recorder.sources.compactMap { name, recorder in
+            let isOpen = recorder.value.hasJoined && !recorder.value.progress.isComplete
+            let isHere = sourceCounters[name]?.isConnected ?? recorder.value.isConnected
+            return isOpen && !isHere ? name : nil
+        }
+    }
+
+    /// The site's answer about ``absentSources``.
+    mutating func hear(_ answer: SourcePlaces.Answer) { places.hear(answer, at: latest) }
 
     /// Returns credit to agents, where it is much.
     mutating func returnCredit(at now: Instant) {
@@ -591,6 +605,8 @@ extension CollectorEngine {
                 notices.append(.enrol(peer, enrol))
             case .closed(let source, let reason):
                 close(source, reason, at: now)
+            case .turnedAway(let sources):
+                places.turnedAway(sources)
             case .log(let line):
                 log(line)
             }
@@ -599,6 +615,7 @@ extension CollectorEngine {
 
     private mutating func open(_ source: OpenedSource, at now: Instant) {
         sourceCounters.opened(source, at: latest)
+        places.opened(source.name, at: latest)
         shutOut[source.name] = nil
         log(
             LinkLog(
@@ -650,6 +667,7 @@ extension CollectorEngine {
 
     private mutating func close(_ source: String, _ reason: CloseReason, at now: Instant) {
         sourceCounters.closed(source, isComplete: reason == .complete, at: latest)
+        if reason == .moved { places.sentAway(source, at: latest) }
         switch reason {
         case .complete, .replaced, .stopping, .rewound:
             break

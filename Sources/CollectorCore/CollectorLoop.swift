@@ -212,6 +212,7 @@ extension CollectorLoop {
         if engine.hasUrgentJobs || isSubmitDue { submit() }
         if now.monotonic >= nextReport {
             nextReport = now.monotonic + Self.reportNanoseconds
+            if let answer = services.site?.takeAnswer() { engine.hear(answer) }
             let status = status(at: now)
             environment.board.publish(status)
             reportToSite()
@@ -230,10 +231,12 @@ extension CollectorLoop {
                     PeerClockRecord.Session(name: name, zeroNanoseconds: $0)
                 }
             })
-        services.site?.note(
-            SitePublisher.Facts(
-                held: engine.recorder.durable.held, isDraining: engine.isDraining,
-                recording: engine.recorder.siteProposal))
+        guard let site = services.site else { return }
+        var facts = SitePublisher.Facts(
+            held: engine.recorder.durable.held, isDraining: engine.isDraining,
+            recording: engine.recorder.siteProposal)
+        facts.absent = Set(engine.absentSources)
+        site.note(facts)
     }
 
     /// Passes on the site's answers.

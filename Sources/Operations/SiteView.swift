@@ -57,6 +57,9 @@ package struct SiteView: Hashable, Sendable, Codable {
         package var isRecorded: Bool
         /// Whether capture was stopped deliberately.
         package var isStopped: Bool
+        /// The collector that has it instead, by name as far as that is known; nil: it is here, or not known to be
+        /// anywhere.
+        package var elsewhere: String?
         package var picturesPerSecond: Double
         package var bitsPerSecond: Double
         package var lagSeconds: Double?
@@ -173,6 +176,7 @@ extension SiteView.Source {
         isConnected = source.isConnected
         isRecorded = source.isRecorded
         isStopped = source.isStopped
+        elsewhere = source.elsewhere
         picturesPerSecond = source.picturesPerSecond
         bitsPerSecond = source.bitsPerSecond
         lagSeconds = source.lagSeconds.finite
@@ -222,7 +226,7 @@ extension SiteView.Source {
         case (true, _) where isStopped: return "stopped"
         case (true, true): return "live"
         case (true, false): return "idle"
-        case (false, true): return "away"
+        case (false, true): return elsewhere == nil ? "away" : "elsewhere"
         case (false, false): return "gone"
         }
     }
@@ -230,9 +234,10 @@ extension SiteView.Source {
     /// Less than that is in flight, not owed.
     private static let owedBytes = 10_000_000.0
 
-    /// The reason of its move, and the data that its box keeps for each collector; nil without either.
+    /// Where it is instead, why it was moved here, and what its box keeps for whom; nil: there is nothing to say.
     package var placement: String? {
-        var parts = moved.map { ["left \(oneLine($0))"] } ?? []
+        var parts = elsewhere.map { ["recorded by \(oneLine($0))"] } ?? []
+        if let moved { parts.append("left \(oneLine(moved))") }
         for owed in owed ?? [] where owed.bytes >= Self.owedBytes {
             let bytes = Int64(min(owed.bytes, 9e18))
             parts.append("\(ByteCount(bytes)) kept for \(oneLine(owed.collector))")

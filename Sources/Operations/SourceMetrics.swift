@@ -108,6 +108,10 @@ enum SourceMetrics {
                 "Whether the capture was stopped by a command; no samples are expected then."
             ) { $0.isStopped ? 1 : 0 },
             gauge(
+                "tributary_source_elsewhere",
+                "Whether another collector has the source of the session that is not connected here."
+            ) { $0.elsewhere == nil ? 0 : 1 },
+            gauge(
                 "tributary_source_moved",
                 "Whether the agent has left another collector for this one since it started."
             ) { $0.report.map { $0.moved.isEmpty ? 0 : 1 } },

@@ -97,6 +97,39 @@ struct SiteRegisterTests {
         #expect(new.runningSeconds < 5)
     }
 
+    @Test func `a source is where another collector has reported it lately`() throws {
+        let site = try Site()
+        let register = try site.register()
+        let (east, west) = (try identity(), try identity())
+        func publish(
+            _ name: String, _ identity: ArchiveIdentity, _ change: (inout SiteReport) -> Void
+        ) throws {
+            var report = report(name)
+            change(&report)
+            _ = try register.publish(report, holdings, of: identity, run: "1")
+        }
+        try publish("east", east) { $0.connected = ["door"] }
+        try publish("west", west) { $0.connected = ["hall", "stage"] }
+        func places() throws -> [String: String] {
+            try register.places(of: ["door", "hall", "yard"], besides: east)
+        }
+        #expect(try places() == ["hall": "west"])
+        #expect(try register.places(of: ["door"], besides: west) == ["door": "east"])
+        // A version that does not tell, one that was stopped, and one that is not heard.
+        try publish("west", west) { _ in }
+        #expect(try places() == [:])
+        try publish("west", west) {
+            $0.connected = ["hall"]
+            $0.isStopped = true
+        }
+        #expect(try places() == [:])
+        try publish("west", west) { $0.connected = ["hall"] }
+        try site.server.execute(
+            "UPDATE tributary.collector SET heard = heard - interval '21 seconds' WHERE name = 'west'",
+            database: site.name)
+        #expect(try places() == [:])
+    }
+
     @Test func `another collector of the same name is told while it is there`() throws {
         let site = try Site()
         let register = try site.register()

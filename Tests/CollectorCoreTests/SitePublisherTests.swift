@@ -19,6 +19,9 @@ import Testing
             var holdings: [SiteHolding] = []
             var error: ArchiveError?
             var others: [SiteReport] = []
+            var places: [String: String] = [:]
+            var asked: [Set<String>] = []
+            var isSilentAboutPlaces = false
         }
 
         private let state = Mutex(State())
@@ -31,6 +34,18 @@ import Testing
         var holdings: [SiteHolding] { state.withLock { $0.holdings } }
         func fail(_ error: ArchiveError?) { state.withLock { $0.error = error } }
         func name(_ others: [SiteReport]) { state.withLock { $0.others = others } }
+        func hidePlaces() { state.withLock { $0.isSilentAboutPlaces = true } }
+        func have(_ places: [String: String]) { state.withLock { $0.places = places } }
+        var asked: [Set<String>] { state.withLock { $0.asked } }
+
+        func places(of sources: Set<String>) throws(ArchiveError) -> [String: String] {
+            let (isSilent, places) = state.withLock { state in
+                state.asked.append(sources)
+                return (state.isSilentAboutPlaces, state.places)
+            }
+            if isSilent { throw .unavailable(place: "db1/tributary", reason: "it is away") }
+            return places
+        }
 
         func isReachable() -> Bool {
             gate?.wait()
@@ -144,10 +159,12 @@ import Testing
         let publisher = publisher(Place(), board: board)
         let report = publisher.report(facts(), isStopped: false)
         #expect(report.session == status.session && report.sources == 1)
+        #expect(report.connected == ["door"])
         #expect(report.bitsPerSecond == 4e6 && report.owedBytes == 5_000)
         #expect(report.freeBytes == 99 && report.unstoredBytes == 12)
         let last = publisher.report(facts(), isStopped: true)
         #expect(last.session == nil && last.sources == 0 && last.trouble == nil)
+        #expect(last.connected == [])
         #expect(last.owedBytes == 5_000)
     }
 
@@ -170,8 +187,8 @@ import Testing
         stuck.start()
         stuck.note(facts())
         let begin = ContinuousClock.now
-        stuck.stop(until: .now() + .seconds(60))
-        #expect(ContinuousClock.now - begin < .seconds(10))
+        stuck.stop(until: .now() + .seconds(600))
+        #expect(ContinuousClock.now - begin < .seconds(300))
         for _ in 0..<4 { silent.gate?.signal() }
     }
 
@@ -212,6 +229,36 @@ import Testing
         let publisher = publisher(place)
         publisher.start()
         #expect(wait { !publisher.takeAnswers().isReachable })
+        publisher.stop(until: .now() + .seconds(10))
+    }
+
+    @Test func `the site is asked where absent sources are, and not about others`() {
+        let place = Place()
+        place.have(["door": "west"])
+        let publisher = publisher(place)
+        publisher.start()
+        publisher.note(facts())
+        #expect(wait { place.reports.count >= 3 })
+        #expect(place.asked.isEmpty && publisher.takeAnswer() == nil)
+        var absent = facts()
+        absent.absent = ["door", "hall"]
+        publisher.note(absent)
+        var answer: SourcePlaces.Answer?
+        #expect(
+            wait {
+                answer = answer ?? publisher.takeAnswer()
+                return answer != nil
+            })
+        #expect(answer?.asked == ["door", "hall"] && answer?.found == ["door": "west"])
+        #expect(answer?.nanoseconds ?? 0 > 0)
+        // Without an answer, nothing is denied.
+        place.hidePlaces()
+        let before = place.asked.count
+        #expect(wait { place.asked.count > before + 1 })
+        _ = publisher.takeAnswer()
+        let later = place.asked.count
+        #expect(wait { place.asked.count > later + 1 })
+        #expect(publisher.takeAnswer() == nil)
         publisher.stop(until: .now() + .seconds(10))
     }
 

@@ -29,11 +29,14 @@ private let second: Int64 = 1_000_000_000
             payload: nil, at: SessionHarness.instant(time))
     }
 
-    private func connect(to engine: inout CollectorEngine) {
-        let hello = Hello(
+    private var hello: Hello {
+        Hello(
             software: "agent", agent: "box", spool: spool,
             epochs: [Epoch(number: 1, identity: .random())],
             sources: [SourceOffer(name: "camera", tracks: [DiskScene.format], firstSequence: 1)])
+    }
+
+    private func connect(to engine: inout CollectorEngine) {
         send(.hello(hello), to: &engine, at: second)
     }
 
@@ -81,6 +84,46 @@ private let second: Int64 = 1_000_000_000
         engine.lost(peer, at: SessionHarness.instant(3 * second))
         let after = try #require(status(engine, at: 4 * second).sources.first?.report)
         #expect(after.moved.isEmpty && after.owed.isEmpty)
+    }
+
+    @Test func `a source that another collector has is not away, and not late`() throws {
+        var engine = engine()
+        var hello = hello
+        hello.hasOthers = true
+        send(.hello(hello), to: &engine, at: second)
+        let payload = TestPayload(count: 100)
+        payload.buffer.storeBytes(of: UInt32(96).bigEndian, as: UInt32.self)
+        payload.buffer[4] = 0x65
+        var camera = SteadyCamera("camera")
+        var picture = camera.picture(at: second)
+        picture.runs[0].sizes = [100]
+        engine.receive(
+            IncomingMessage(
+                peer: peer, address: "10.0.0.1", header: WireMessage.samples(picture).encoded(),
+                payloadSizeBytes: 100), payload: payload, at: SessionHarness.instant(second))
+        for seconds: Int64 in 2...5 {
+            engine.tick(at: SessionHarness.instant(seconds * second), heardUntil: second)
+        }
+        #expect(engine.absentSources == [])
+        // Whoever cuts its connection is away.
+        engine.lost(peer, at: SessionHarness.instant(6 * second))
+        let away = try #require(status(engine, at: 6 * second).sources.first)
+        #expect(away.isRecorded && !away.isConnected && away.elsewhere == nil)
+        #expect(away.lagSeconds ?? 0 >= 4)
+        #expect(engine.absentSources == ["camera"])
+        engine.hear(.init(nanoseconds: 7 * second, asked: ["camera"], found: ["camera": "west"]))
+        let found = try #require(status(engine, at: 7 * second).sources.first)
+        #expect(found.isRecorded && found.elsewhere == "west" && found.lagSeconds == nil)
+        // It comes back, and is sent away.
+        send(.hello(hello), to: &engine, at: 8 * second)
+        #expect(status(engine, at: 8 * second).sources.first?.elsewhere == nil)
+        _ = engine.drain(true, at: SessionHarness.instant(9 * second))
+        let sent = try #require(status(engine, at: 9 * second).sources.first)
+        #expect(!sent.isConnected && sent.elsewhere == SourcePlaces.unnamed)
+        // It has found no other one.
+        send(.hello(hello), to: &engine, at: 10 * second)
+        #expect(status(engine, at: 10 * second).sources.first?.elsewhere == nil)
+        #expect(engine.absentSources == ["camera"])
     }
 
     @Test func `the time until the disk is full is not known for the first two minutes`() {

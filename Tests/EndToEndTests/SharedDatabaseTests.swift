@@ -51,11 +51,13 @@ extension EndToEnd {
                 return collector
             }
 
-            func agent(_ source: String, at name: String) throws -> Running {
+            /// - Parameter others: collectors that it may go to.
+            func agent(_ source: String, at name: String, or others: String...) throws -> Running {
                 try stage.start(
                     .agent,
                     [
-                        "--collector", endpoint(name), "--source", source, "--video", "test",
+                        "--collector", ([name] + others).map(endpoint).joined(separator: ","),
+                        "--source", source, "--video", "test",
                         "--audio", "test", "--size", "320x180", "--fps", "10",
                         "--keyframe-interval", "1s", "--spool", stage.spool, "--linger", "60s",
                     ])
@@ -120,6 +122,55 @@ extension EndToEnd {
                     size += (files?.fileAttributes?[.size] as? Int) ?? 0
                 }
                 return size
+            }
+        }
+
+        /// A source of `tributary top --json`.
+        private struct Status: Decodable {
+            struct Source: Decodable {
+                var name: String
+                var isConnected: Bool
+                var isRecorded: Bool
+                var elsewhere: String?
+            }
+
+            var sources: [Source]
+        }
+
+        @Test(.timeLimit(.minutes(4)))
+        func `a collector that hung says which one has its source now`() async throws {
+            try await Stage.with { stage in
+                let site = Site(stage: stage, server: try PostgreSQLServer())
+                let collectors = [
+                    "east": try await site.collector("east"),
+                    "west": try await site.collector("west"),
+                ]
+                let agent = try site.agent("door", at: "east", or: "west")
+                let both = try await site.eventually("one of them records") { overview in
+                    overview.collectors.contains { $0.aloneRecords > 0 && $0.sources == 1 }
+                }
+                let first = try #require(both.collectors.first { $0.sources == 1 }).name
+                let second = first == "east" ? "west" : "east"
+                collectors[first]?.signal(SIGSTOP)
+                _ = try await site.eventually("the other one has it") { overview in
+                    overview.collectors.contains { $0.name == second && $0.sources == 1 }
+                }
+                collectors[first]?.signal(SIGCONT)
+                func source() async throws -> Status.Source? {
+                    let outcome = try await stage.start(
+                        .archive, ["top", "--json", "--archive", site.archive(first)]
+                    ).outcome()
+                    return try JSONDecoder().decode(Status.self, from: outcome.outputData)
+                        .sources.first
+                }
+                try await eventually("it knows where its source is") {
+                    try await source()?.elsewhere == second
+                }
+                let found = try #require(try await source())
+                #expect(found.name == "door" && found.isRecorded && !found.isConnected)
+                agent.signal(SIGKILL)
+                for collector in collectors.values { collector.signal(SIGINT) }
+                for collector in collectors.values { try await collector.succeeds() }
             }
         }
 

@@ -194,6 +194,22 @@ import Testing
         #expect(view.sources[0].isTroubled)
     }
 
+    @Test func `a source that another collector has is elsewhere, and in no trouble`() throws {
+        let view = try view { status in
+            status.sources[0].isConnected = false
+            status.sources[0].elsewhere = "west\u{1B}"
+            status.sources[0].report?.moved = ""
+            status.sources[0].report?.owed = []
+        }
+        #expect(view.sources[0].state == "elsewhere" && !view.sources[0].isTroubled)
+        #expect(texts(view)[3].hasPrefix("stage   elsewhere"))
+        #expect(texts(view)[4] == "stage: recorded by west\\u{1b}")
+        let away = try self.view {
+            $0.sources[0].isConnected = false
+        }
+        #expect(away.sources[0].state == "away" && away.sources[0].isTroubled)
+    }
+
     @Test func `times that are given have no bound to show`() throws {
         let view = try view { $0.sources[0].clock?.boundNanoseconds = 0 }
         #expect(

@@ -393,6 +393,7 @@ enum PageSentences {
             health.js: Everything is well.
             health.js: No source is connected.
             health.js: left …
+            health.js: recorded by …
             health.js: never: the oldest is removed
             health.js: not known yet
             health.js: nothing missing

@@ -60,7 +60,7 @@ struct CollectorHarness {
             case .log(let log): logs.append(log)
             case .dismissed(let peer): dismissed.insert(peer)
             case .opened, .samples, .gap, .trackUpdate, .goodbye, .clockExchanges, .health, .closed,
-                .report, .enrol:
+                .turnedAway, .report, .enrol:
                 events.append(action)
             }
         }

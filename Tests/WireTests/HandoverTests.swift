@@ -78,9 +78,25 @@ import Testing
         // It does not come back while that lasts.
         collector.send(.hello(hello()), from: 3)
         #expect(collector.takeRefusal(of: 3)?.reason == .elsewhere)
+        #expect(collector.takeEvents() == [.turnedAway(sources: ["camera1"])])
+        // A second connection is tried again and again, wherever the first one is.
+        var second = hello()
+        second.isMirror = true
+        collector.send(.hello(second), from: 5)
+        #expect(collector.takeRefusal(of: 5)?.reason == .elsewhere)
+        #expect(collector.takeEvents() == [])
         collector.link.elsewhere = nil
         collector.send(.hello(hello()), from: 4)
         #expect(collector.takeRefusal(of: 4) == nil)
+    }
+
+    @Test func `an agent that says its formats again is sent elsewhere, and has not come back`() {
+        var collector = CollectorHarness()
+        collector.send(.hello(hello()))
+        _ = collector.takeEvents()
+        collector.link.elsewhere = "drained"
+        collector.send(.hello(hello()))
+        #expect(collector.takeEvents() == [.closed(source: "camera1", .moved)])
     }
 
     @Test func `only agents with another collector hear of the session's zero, once`() {

@@ -252,7 +252,7 @@ struct LinkSimulation {
             case .log(let log):
                 #expect(
                     !log.text.contains("refused") || log.text.contains("not known"), "seed \(seed)")
-            case .clockExchanges, .health, .closed, .report, .enrol: continue
+            case .clockExchanges, .health, .closed, .turnedAway, .report, .enrol: continue
             }
         }
     }
@@ -342,7 +342,8 @@ struct LinkSimulation {
             #expect(gap.samples == samples, "seed \(seed): a gap says how much is gone")
         case .trackUpdate: #expect(stands.first == .update, "seed \(seed)")
         case .goodbye: #expect(stands.first == .goodbye, "seed \(seed)")
-        case .send, .dismissed, .opened, .clockExchanges, .health, .closed, .report, .enrol, .log:
+        case .send, .dismissed, .opened, .clockExchanges, .health, .closed, .turnedAway, .report,
+            .enrol, .log:
             Issue.record("seed \(seed): not a record")
         }
     }

@@ -179,6 +179,11 @@ enum PostgreSQLStatements {
         SELECT report FROM tributary.collector WHERE name = $1::text AND archive <> $2::text
             AND heard > clock_timestamp() - $3::integer * interval '1 second'
         """
+    /// $1 identity of the archive that is left out, $2 seconds since they were heard.
+    static let presentCollectors = """
+        SELECT report FROM tributary.collector WHERE archive <> $1::text
+            AND heard > clock_timestamp() - $2::integer * interval '1 second' ORDER BY name DESC
+        """
     private static func milliseconds(since column: String) -> String {
         "(extract(epoch FROM greatest(clock_timestamp() - \(column), interval '0')) * 1000)::bigint"
     }

@@ -166,6 +166,31 @@ package struct SiteRegister: Sendable {
         return try SiteSession(row)
     }
 
+    /// The collectors that other collectors' sources are connected to, as far as they have reported lately: of each
+    /// source one.
+    /// - Parameters:
+    ///   - sources: the ones in question.
+    ///   - identity: of the archive whose collector is left out.
+    package func places(
+        of sources: Set<String>, besides identity: ArchiveIdentity
+    ) throws(ArchiveError) -> [String: String] {
+        try database.use { connection throws(PostgreSQLError) in
+            var places: [String: String] = [:]
+            let rows = try connection.run(
+                PostgreSQLStatements.presentCollectors,
+                [identity.text, "\(Int(Self.silenceSeconds))"]
+            ).rows
+            for row in rows {
+                guard let report = Self.value(SiteReport.self, try row.text(0)), !report.isStopped
+                else { continue }
+                for source in report.connected ?? [] where sources.contains(source) {
+                    places[source] = report.name
+                }
+            }
+            return places
+        }
+    }
+
     /// All collectors, by name.
     package func collectors() throws(ArchiveError) -> [SiteCollector] {
         try database.use { connection throws(PostgreSQLError) in

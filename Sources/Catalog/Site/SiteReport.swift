@@ -29,6 +29,8 @@ package struct SiteReport: Hashable, Sendable, Codable {
     package var isStopped: Bool
     /// Number of connected sources.
     package var sources: Int
+    /// Their names; nil: of a version that does not tell.
+    package var connected: [String]?
     package var bitsPerSecond: Double
     /// Nil while unknown.
     package var freeBytes: UInt64?

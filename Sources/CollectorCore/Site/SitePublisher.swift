@@ -28,6 +28,8 @@ final class SitePublisher: Sendable {
         var isDraining: Bool
         /// The site's session that is being recorded; nil: none.
         var recording: SiteProposal?
+        /// Sources of the session that are not connected.
+        var absent: Set<String> = []
     }
 
     /// What the site has said since the last call.
@@ -50,6 +52,7 @@ final class SitePublisher: Sendable {
         var question: (proposal: SiteProposal, ticket: UInt64)?
         /// Until the server was tried, it is taken to be there: the first session would begin without the site otherwise.
         var answers = Answers(isReachable: true)
+        var answer: SourcePlaces.Answer?
     }
 
     private let place: any SiteReporting
@@ -107,6 +110,14 @@ final class SitePublisher: Sendable {
         if isFirst { work.signal() }
     }
 
+    /// Where absent sources are, if the site was asked since the last call.
+    func takeAnswer() -> SourcePlaces.Answer? {
+        state.withLock { state in
+            defer { state.answer = nil }
+            return state.answer
+        }
+    }
+
     /// Writes the last report, and ends the thread.
     /// - Parameter deadline: until when that is waited for.
     func stop(until deadline: DispatchTime) {
@@ -127,7 +138,10 @@ final class SitePublisher: Sendable {
             if let question, !isStopping { answer(question.proposal, question.ticket) }
             if let facts, isStopping || due <= .now() {
                 let isWritten = publish(facts, isStopped: isStopping)
-                if isWritten, !isStopping { findPeers() }
+                if isWritten, !isStopping {
+                    findPeers()
+                    ask(about: facts.absent)
+                }
                 due = .now() + (isWritten ? intervalSeconds : Self.retrySeconds)
             }
             if isStopping { return }
@@ -186,6 +200,20 @@ final class SitePublisher: Sendable {
         }
     }
 
+    private func ask(about sources: Set<String>) {
+        guard !sources.isEmpty else { return }
+        let now = SystemClock.monotonic.nowNanoseconds
+        do throws(ArchiveError) {
+            let found = try place.places(of: sources)
+            state.withLock {
+                $0.answer = SourcePlaces.Answer(nanoseconds: now, asked: sources, found: found)
+            }
+        } catch {
+            // What was known before still holds. The next report meets the same server.
+            logger.debug("the site did not tell where sources are: \(error)")
+        }
+    }
+
     /// Logs each problem once.
     private func complain(_ line: String?) {
         let isNew = state.withLock { state in
@@ -205,6 +233,7 @@ final class SitePublisher: Sendable {
         report.isStopped = isStopped
         let connected = view.sources.filter(\.isConnected)
         report.sources = isStopped ? 0 : connected.count
+        report.connected = isStopped ? [] : connected.prefix(Self.maximumHoldings).map(\.name)
         report.bitsPerSecond = isStopped ? 0 : connected.reduce(0) { $0 + $1.bitsPerSecond }
         report.freeBytes = view.disk.freeBytes.map(Self.whole)
         report.sizeBytes = view.disk.sizeBytes.map(Self.whole)

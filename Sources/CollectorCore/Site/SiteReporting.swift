@@ -17,6 +17,10 @@ protocol SiteReporting: Sendable {
 
     /// The other collectors, without what they hold. Blocks as well.
     func peers() throws(ArchiveError) -> [SiteCollector]
+
+    /// Blocks until the site has answered, for a bounded time.
+    /// - Returns: the other collectors that these sources are connected to.
+    func places(of sources: Set<String>) throws(ArchiveError) -> [String: String]
 }
 
 /// Reports in the catalog that the collectors of a site share.
@@ -48,6 +52,10 @@ struct CatalogSiteReporting: SiteReporting {
 
     func peers() throws(ArchiveError) -> [SiteCollector] {
         try register.peers(of: try identity())
+    }
+
+    func places(of sources: Set<String>) throws(ArchiveError) -> [String: String] {
+        try register.places(of: sources, besides: try identity())
     }
 
     private func identity() throws(ArchiveError) -> ArchiveIdentity {

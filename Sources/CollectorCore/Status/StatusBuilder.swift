@@ -132,8 +132,10 @@ struct StatusBuilder {
                         offsetNanoseconds: $0.offsetNanoseconds,
                         boundNanoseconds: $0.boundNanoseconds, skewPPB: $0.skewPartsPerBillion)
                 }
-                // A source that was stopped deliberately is not late.
-                if let sessionNow, source.isRecorded, !(source.isConnected && source.isStopped),
+                if source.isRecorded, !source.isConnected { source.elsewhere = engine.places[name] }
+                // A source that was stopped deliberately is not late, nor one that another collector has.
+                if let sessionNow, source.isRecorded, source.elsewhere == nil,
+                    !(source.isConnected && source.isStopped),
                     let newest = recorder.progress.newestNanoseconds
                 {
                     source.lagSeconds = Double(sessionNow - newest) / 1e9

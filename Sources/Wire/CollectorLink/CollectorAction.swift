@@ -30,6 +30,9 @@ package enum CollectorAction: Hashable, Sendable {
     case enrol(PeerID, Enrol)
     /// No agent is sending this source at present.
     case closed(source: String, CloseReason)
+    /// An agent came back with these sources while all that can go elsewhere are sent there: it has found no other
+    /// collector, or has left it.
+    case turnedAway(sources: [String])
     /// A line for the log.
     case log(LinkLog)
 }

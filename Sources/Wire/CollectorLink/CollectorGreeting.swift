@@ -16,7 +16,12 @@ extension CollectorLink {
         if isStopping { return refuseIt(.stopping, "the collector is stopping") }
         let names = hello.sources.map(\.name)
         if let flaw = message.right?.flaw(in: names) { return refuseIt(.unauthorized, flaw) }
-        if let elsewhere, hello.hasOthers { return refuseIt(.elsewhere, elsewhere) }
+        if let elsewhere, hello.hasOthers {
+            // It is told for the first time, or this is the second of two connections, which says nothing about the first.
+            let isNoReturn = connections[peer] != nil || hello.isMirror
+            return refuseIt(.elsewhere, elsewhere)
+                + (isNoReturn ? [] : [.turnedAway(sources: names)])
+        }
         // A second Hello while the holder is being pinged changes nothing.
         if claims[peer] != nil { return [] }
         if connections[peer] != nil {

@@ -441,7 +441,7 @@ struct BacklogSimulation {
                 if log.text.contains("refused"), !log.text.contains("not known") {
                     Issue.record("seed \(seed): \(log.text)")
                 }
-            case .clockExchanges, .health, .closed, .report, .enrol: continue
+            case .clockExchanges, .health, .closed, .turnedAway, .report, .enrol: continue
             }
         }
     }

@@ -69,7 +69,7 @@ function ofSource(source, history) {
         if (is) found.push({ alert, text, isCritical, source: name });
     };
     const own = history.sources.get(name);
-    add(source.isRecorded && !source.isConnected, 'TributarySourceAway', `No contact with ${name}, which has not ended.`);
+    add(source.isRecorded && !source.isConnected && !source.elsewhere, 'TributarySourceAway', `No contact with ${name}, which has not ended.`);
     const isSilent = source.isConnected && source.isRecorded && !source.isStopped && source.bitsPerSecond === 0;
     add(isSilent, 'TributarySourceSilent', `${name} is connected and sends nothing.`);
     add(source.persistedAgeSeconds > 30, 'TributarySourceNotDurable', `Nothing of ${name} has become durable for ${duration(source.persistedAgeSeconds)}.`);

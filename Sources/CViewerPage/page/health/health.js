@@ -208,7 +208,7 @@ class HealthPage {
  * @param {import('./health-history.js').SourceStatus} source
  */
 function stateOf(source) {
-    if (!source.isConnected) return source.isRecorded ? 'away' : 'gone';
+    if (!source.isConnected) return !source.isRecorded ? 'gone' : source.elsewhere ? 'elsewhere' : 'away';
     if ((source.lagSeconds ?? 0) > 5) return 'late';
     if (source.persistedAgeSeconds > 10) return 'unsaved';
     if (source.isStopped) return 'stopped';
@@ -216,14 +216,16 @@ function stateOf(source) {
 }
 
 /**
- * Why a source was moved to this collector, and what its box keeps for whom, as `tributary top` has it; empty: there is nothing to say.
+ * Where a source is instead, why it was moved to this collector, and what its box keeps for whom, as `tributary top` has it; empty: there is
+ * nothing to say.
  * @param {import('./health-history.js').SourceStatus} source
  */
 function placementOf(source) {
     const left = source.moved ? [`left ${source.moved}`] : [];
     // Less than that is on its way, and not owed.
     const owed = (source.owed ?? []).filter((owed) => owed.bytes >= 1e7);
-    return [...left, ...owed.map((owed) => `${bytes(owed.bytes)} kept for ${owed.collector}`)].join('; ');
+    const elsewhere = source.elsewhere ? [`recorded by ${source.elsewhere}`] : [];
+    return [...elsewhere, ...left, ...owed.map((owed) => `${bytes(owed.bytes)} kept for ${owed.collector}`)].join('; ');
 }
 
 /**

@@ -40,6 +40,7 @@ const pathWords = {
  * @property {number} [clockBoundSeconds]
  * @property {number} persistedAgeSeconds
  * @property {number} lostSamples
+ * @property {string} [elsewhere] The collector that has it instead, by name as far as that is known.
  * @property {string} [moved] The collector that its agent has left for this one, and why.
  * @property {{ collector: string, records: number, bytes: number }[]} [owed] What its box keeps for each of two collectors.
  * @property {{ cause: string, count: number, samples: number }[]} gaps
