@@ -309,7 +309,7 @@ let package = Package(
             "TestSpools", "Timing"),
         tests(
             "Catalog", "Archive", "Catalog", "Library", "Media", "PostgreSQL", "Recordings",
-            "SQLite", "TestDatabases",
+            "SQLite", "TestDatabases", "TestSpools",
             "TestRecordings"),
         tests(
             "CollectorCore", logging, "Archive", "Catalog", "CollectorCore", "Media", "Messaging",

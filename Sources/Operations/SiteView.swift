@@ -35,6 +35,20 @@ package struct SiteView: Hashable, Sendable, Codable {
         package var evictedSegments: Double
         /// Files that the store rejects.
         package var setAside: Double
+        /// Whether this collector is the one that removes from the store; nil: no other one uses it.
+        package var retention: Retention?
+    }
+
+    /// The lease on removing from the object store.
+    package struct Retention: Hashable, Sendable, Codable {
+        /// `held`, `settling`, `taken`, `unknown`.
+        package var state: String
+        /// In words.
+        package var text: String
+        /// Raised with each change of the holder.
+        package var token: Int64?
+        /// The other collector that has it.
+        package var holder: String?
     }
 
     /// Connections that were refused for one reason.
@@ -166,6 +180,10 @@ extension SiteView.Store {
         oldestSeconds = store.oldestSeconds.isFinite ? store.oldestSeconds : 0
         evictedSegments = Double(store.evictedSegments)
         setAside = Double(store.setAside)
+        retention = store.retention.map {
+            SiteView.Retention(
+                state: $0.state.rawValue, text: $0.text, token: $0.token, holder: $0.holder)
+        }
     }
 }
 

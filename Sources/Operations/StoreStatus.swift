@@ -19,6 +19,8 @@ package struct StoreStatus: Hashable, Sendable {
     package var setAside: UInt64 = 0
     /// Why the store cannot be used, one line; nil: it can.
     package var trouble: String?
+    /// Whether this collector is the one that removes from the store; nil: no other one uses it.
+    package var retention: LeaseStatus?
 
     package init(name: String) { self.name = name }
 
@@ -55,5 +57,14 @@ package struct StoreStatus: Hashable, Sendable {
         text.single(
             "tributary_store_set_aside_files", .gauge,
             "Files that the object store refuses; they are tried again every hour.", setAside)
+        guard let retention else { return }
+        let lease = "tributary_store_retention_lease"
+        text.begin(
+            lease, .gauge,
+            "1 for the state of the lease on removing from the object store, which one collector of a site has."
+        )
+        for state in [LeaseStatus.State.held, .settling, .taken, .unknown] {
+            text.add(lease, [("state", state.rawValue)], retention.state == state ? 1 : 0 as UInt64)
+        }
     }
 }

@@ -170,6 +170,7 @@ package struct TopScreen {
             parts.append("\(whole(store.evictedSegments)) local copies removed")
         }
         if store.setAside > 0 { parts.append("\(whole(store.setAside)) refused") }
+        if let retention = store.retention { parts.append("retention \(oneLine(retention.text))") }
         return parts
     }
 

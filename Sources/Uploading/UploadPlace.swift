@@ -34,6 +34,12 @@ package struct UploadPlace: Sendable {
         }
     }
 
+    /// The same for a step that removes something from the store for good.
+    func passRemoval(_ step: UploadStep) throws(UploadError) {
+        try pass(step)
+        guard surroundings.mayRemove() else { throw .notEntitled }
+    }
+
     private func check(_ step: UploadStep) throws(UploadError) {
         do throws(UploadStop) {
             try surroundings.checkpoint(step)

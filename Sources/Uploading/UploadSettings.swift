@@ -37,6 +37,8 @@ package struct UploadSurroundings: Sendable {
     package var random: @Sendable () -> UInt64
     /// Whether uploads have to give way to recording now.
     package var mustGiveWay: @Sendable () -> Bool = { false }
+    /// Whether expired segments may be removed from the store now: another program may be the one that does so.
+    package var mayRemove: @Sendable () -> Bool = { true }
     /// Called before each step; ends the work there by throwing.
     package var checkpoint: @Sendable (UploadStep) throws(UploadStop) -> Void = { _ in }
 }
@@ -108,6 +110,8 @@ package enum UploadError: Error, Hashable, Sendable {
     case store(ObjectStoreError)
     case archive(ArchiveError)
     case stopped
+    /// Another program may be the one that removes from the store now, or may have become it.
+    case notEntitled
     /// The file has changed since it was read: it was retimed, or is still written. The work restarts.
     case changedMeanwhile
     /// There is nothing to upload: the file is gone, or still grows.

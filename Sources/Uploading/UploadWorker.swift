@@ -174,6 +174,10 @@ struct UploadWorker {
             hooks.evict(segment)
         case .forget(let expired):
             if let segment = expired.segment.key {
+                guard place.surroundings.mayRemove() else {
+                    try makeRoom(for: segment)
+                    throw .nothing
+                }
                 try StoredRemoval(in: place).delete(segment)
             }
             try place.pass(.forget)
@@ -181,6 +185,17 @@ struct UploadWorker {
         case .forgetSession(let session):
             try StoredRemoval(in: place).deleteSession(session)
         }
+    }
+
+    /// Another program may be the one that removes from the store. The disk does not wait for that: the local copy goes if
+    /// the store is proven to have it. The next survey of the archive finds the segment again.
+    private func makeRoom(for segment: SegmentKey) throws(UploadError) {
+        guard FileStamp(place.layout.segment(segment)) != nil,
+            try StoredRemoval(in: place).recheck(segment) == nil
+        else { return }
+        try place.pass(.evict)
+        figures.addEviction()
+        hooks.evict(segment)
     }
 
     private mutating func upload(_ segment: SegmentKey) throws(UploadError) -> SegmentProof {
@@ -235,6 +250,8 @@ struct UploadWorker {
         case .stopped:
             desk.state.withLock { $0.queue.stopped(work, now: now) }
             return .stopped
+        case .notEntitled:
+            desk.state.withLock { $0.queue.postponed(work, now: now) }
         case .nothing:
             desk.state.withLock { $0.queue.dropped(work, now: now) }
         case .changedMeanwhile:

@@ -46,14 +46,17 @@ package final class Uploader: Sendable {
     /// - Parameters:
     ///   - shutdown: ends every wait for the bucket.
     ///   - mustGiveWay: whether recording needs the disk and the network now; called before each step.
+    ///   - mayRemove: whether expired segments may be removed from the store now; asked before each step of that.
     package convenience init(
         _ layout: ArchiveLayout, to bucket: any ObjectBucket, settings: UploadSettings,
         hooks: UploadHooks, shutdown: Shutdown,
-        mustGiveWay: @escaping @Sendable () -> Bool = { false }
+        mustGiveWay: @escaping @Sendable () -> Bool = { false },
+        mayRemove: @escaping @Sendable () -> Bool = { true }
     ) {
         self.init(
             layout, to: bucket, settings: settings, hooks: hooks,
-            surroundings: .system(mustGiveWay: mustGiveWay), shutdown: shutdown)
+            surroundings: .system(mustGiveWay: mustGiveWay, mayRemove: mayRemove),
+            shutdown: shutdown)
     }
 
     /// - Parameter surroundings: their checkpoint is called in addition to ``stop()``.
@@ -165,7 +168,8 @@ package final class Uploader: Sendable {
 extension UploadSurroundings {
     /// The system's clocks.
     package static func system(
-        mustGiveWay: @escaping @Sendable () -> Bool = { false }
+        mustGiveWay: @escaping @Sendable () -> Bool = { false },
+        mayRemove: @escaping @Sendable () -> Bool = { true }
     ) -> UploadSurroundings {
         UploadSurroundings(
             now: { SystemClock.monotonic.nowNanoseconds },
@@ -173,7 +177,8 @@ extension UploadSurroundings {
             sleep: { nanoseconds in
                 _ = DispatchSemaphore(value: 0).wait(
                     timeout: .now() + .nanoseconds(Int(nanoseconds)))
-            }, random: { UInt64.random(in: 0 ... .max) }, mustGiveWay: mustGiveWay)
+            }, random: { UInt64.random(in: 0 ... .max) }, mustGiveWay: mustGiveWay,
+            mayRemove: mayRemove)
     }
 }
 

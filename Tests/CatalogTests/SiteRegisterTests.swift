@@ -172,8 +172,8 @@ struct SiteRegisterTests {
         _ = try place.open()
         try site.server.execute(
             """
-            DROP TABLE tributary.collector;
-            DROP TABLE tributary.site_session;
+            DROP TABLE tributary.collector, tributary.site_session, tributary.lease;
+            ALTER TABLE tributary.schema_version DROP COLUMN oldest;
             DELETE FROM tributary.schema_version WHERE version > 1
             """, database: site.name)
         _ = try site.register().publish(report("east"), holdings, of: identity(), run: "1")

@@ -74,6 +74,24 @@ import Testing
         #expect(SiteScreen(overview).lines().last?.text.contains(" ? ") == true)
     }
 
+    @Test func `work that is done once is shown with the collector that does it`() {
+        let overview = SiteOverview(
+            [collector("east")],
+            leases: [
+                .init(name: "retention in s3://a", holder: "east", token: 3, remainingSeconds: 12),
+                .init(
+                    name: "retention in s3://b", holder: "west\u{1B}", token: 9, remainingSeconds: 0
+                ),
+            ], catalog: "db1/tributary")
+        #expect(overview.work.map(\.holder) == ["east", nil])
+        #expect(overview.work.map(\.token) == [3, 9])
+        let lines = SiteScreen(overview).lines().map(\.text)
+        #expect(
+            lines.suffix(2) == [
+                "retention in s3://a: east", "retention in s3://b: nobody at present",
+            ])
+    }
+
     @Test func `numbers that no collector can have do not overflow`() {
         let overview = SiteOverview(
             [collector("east", holds: ["door": [1 ... .max], "hall": [1 ... .max]])], catalog: "")

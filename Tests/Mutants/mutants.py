@@ -26,6 +26,7 @@ PROOFS = "Sources/Uploading/Local/StoredProofs.swift"
 TAKEOVER = "Sources/Uploading/Local/ArchiveTakeOver.swift"
 RECORD_LOG = "Sources/AgentCore/Uplink/RecordLog.swift"
 CURSOR = "Sources/Wire/AgentLink/Cursor.swift"
+LEASE = "Sources/Catalog/Site/Lease.swift"
 
 COLLECTOR = "CollectorCoreTests|SimulationTests.SystemSimulationTests"
 ARCHIVE = "ArchiveTests"
@@ -187,4 +188,19 @@ MUTANTS = [
            "guard !stoppedSessions.contains(answer.session.session) else { return nil }\n", "", "CollectorCoreTests"),
     Mutant("a part lies on the other side of its whole's zero", "Sources/Recordings/Merging/SessionAttachments.swift",
            "(0 as Int64).clampedSubtracting(edge.offsetNanoseconds)", "edge.offsetNanoseconds", "LibraryTests"),
+    Mutant("a lease is used before another holder has stopped", LEASE,
+           "settlesNanoseconds: now + Self.termNanoseconds,", "settlesNanoseconds: now,", "LeaseTests"),
+    Mutant("a lease's term counts from its answer", LEASE,
+           "let ends = request.sentNanoseconds + Self.termNanoseconds - Self.marginNanoseconds",
+           "let ends = now + Self.termNanoseconds", "LeaseTests"),
+    Mutant("a lease goes on though it has ended meanwhile", LEASE,
+           "if let grant, grant.token == token, now < grant.endsNanoseconds {",
+           "if let grant, grant.token == token {", "LeaseTests"),
+    Mutant("a lease goes on though another process had it meanwhile", LEASE,
+           "if let grant, grant.token == token, now < grant.endsNanoseconds {",
+           "if let grant, now < grant.endsNanoseconds {", "LeaseTests"),
+    Mutant("objects leave the store without the right to remove", "Sources/Uploading/UploadPlace.swift",
+           "        guard surroundings.mayRemove() else { throw .notEntitled }\n", "", UPLOADING),
+    Mutant("an answer of before a source came back says where it is", "Sources/CollectorCore/Status/SourcePlaces.swift",
+           "if let opened = openedNanoseconds[source], answer.nanoseconds <= opened { continue }", "", "CollectorCoreTests"),
 ]

@@ -56,6 +56,7 @@ extension CollectorStatus {
         store.waitingBytes = 900_000_000
         store.oldestSeconds = 754
         store.setAside = 1
+        store.retention = LeaseStatus(state: .held, token: 4)
         status.store = store
         return status
     }

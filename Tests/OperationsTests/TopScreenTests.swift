@@ -127,7 +127,7 @@ import Testing
         #expect(
             well[2]
                 == "store: s3://bucket/archive · 3 segments wait (900 MB), the oldest for 0:12:34 · 120 stored · "
-                + "80 local copies removed · 1 refused")
+                + "80 local copies removed · 1 refused · retention done here")
         let away = try texts(
             view { status in
                 status.store = StoreStatus(name: "s3://bucket/archive")
@@ -135,6 +135,14 @@ import Testing
             })
         #expect(away[2] == "store: s3://bucket/archive · nothing waits · 0 stored")
         #expect(away[3] == "NOT UPLOADING: s3://bucket/archive does not answer")
+        let shared = try texts(
+            view {
+                $0.store = StoreStatus(name: "s3://bucket/archive")
+                $0.store?.retention = LeaseStatus(state: .taken, holder: "west")
+            })
+        #expect(
+            shared[2]
+                == "store: s3://bucket/archive · nothing waits · 0 stored · retention done by west")
     }
 
     @Test func `on a narrow terminal the least important columns go first, and nothing wraps`()

@@ -37,6 +37,8 @@ final class UploadScene: Sendable {
     let log = Mutex(Log())
     let settings: UploadSettings
     private let random: Mutex<SeededGenerator>
+    /// Whether this program is the one that removes from the store.
+    let mayRemove = Mutex<@Sendable (UploadStep?) -> Bool>({ _ in true })
     /// Number of steps that may still begin; nil: any number.
     private let life = Mutex<Int?>(nil)
 
@@ -104,6 +106,7 @@ final class UploadScene: Sendable {
                 UTCTime(nanoseconds: SmallArchive.zero.nanoseconds + clock.now)
             }, sleep: { [clock] in clock.sleep($0) },
             random: { [self] in random.withLock { $0.next() } },
+            mayRemove: { [self] in mayRemove.withLock { $0 }(steps.last) },
             checkpoint: { [self] step throws(UploadStop) in
                 let isOver = life.withLock { left in
                     guard let more = left else { return false }

@@ -167,7 +167,7 @@ package final class PostgreSQLDatabase: Sendable {
 
     private func open() throws(ArchiveError) -> PostgreSQLConnection {
         let connection: PostgreSQLConnection
-        let found: Int
+        let found: PostgreSQLSchema.Found
         var limits = limits
         limits.isEnding = { [self] in isEnding.load(ordering: .acquiring) }
         do throws(PostgreSQLError) {
@@ -176,21 +176,22 @@ package final class PostgreSQLDatabase: Sendable {
                 setup: role == .reading
                     ? "\(Self.setup); SET default_transaction_read_only = on" : Self.setup,
                 limits: limits)
-            found = try PostgreSQLSchema.version(of: connection)
+            found = try PostgreSQLSchema.found(in: connection)
         } catch {
             throw converted(error)
         }
         let known = PostgreSQLSchema.version
-        if found == known { return connection }
-        guard found < known else {
+        if found.suits(known) { return connection }
+        guard found.version < known else {
             throw .unavailable(
                 place: name,
-                reason: "its tables are of version \(found), newer than this program's (\(known)): "
+                reason:
+                    "its tables are of version \(found.version), newer than this program's (\(known)): "
                     + "upgrade this program")
         }
         let lack =
-            found == 0
-            ? "it has no tables yet" : "its tables are of version \(found), not \(known)"
+            found.version == 0
+            ? "it has no tables yet" : "its tables are of version \(found.version), not \(known)"
         let advice = "run 'tributary index --prepare --catalog …' as the role that owns them"
         guard role == .writing else {
             throw .unavailable(place: name, reason: "\(lack): \(advice)")

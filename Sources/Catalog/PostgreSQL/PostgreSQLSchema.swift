@@ -4,14 +4,35 @@ import PostgreSQL
 ///
 /// `tributary.schema_version` is the number of applied ``migrations``. Each is applied once, in one transaction with
 /// the number, under an advisory lock against other programs. A migration never changes: another one follows it.
+///
+/// Servers of a site are upgraded one after the other, so a migration should only add tables and columns with defaults:
+/// it then says that programs of the version before can use the tables (`oldest`), and they go on.
 enum PostgreSQLSchema {
+    /// What a database's tables are.
+    struct Found: Equatable {
+        /// Number of applied migrations; 0: there are no tables.
+        var version: Int
+        /// The oldest programs that can use them, by the version that they know.
+        var oldest: Int
+
+        /// Whether a program can use them.
+        func suits(_ known: Int) -> Bool {
+            version == known || (version > known && oldest <= known)
+        }
+    }
+
+    private struct Migration {
+        var statements: String
+        /// The oldest programs that can use the tables afterwards; nil: none of before.
+        var oldest: Int?
+    }
+
     /// For `pg_advisory_xact_lock`: "TRIBUTAR".
     private static let lock: Int64 = 0x5452_4942_5554_4152
 
     static var version: Int { migrations.count }
 
-    /// The version of a database's tables; 0: there are none.
-    static func version(of connection: PostgreSQLConnection) throws(PostgreSQLError) -> Int {
+    static func found(in connection: PostgreSQLConnection) throws(PostgreSQLError) -> Found {
         // Not to_regclass(): it may use the connection's cache from before the wait for the lock.
         let table = try connection.run(
             """
@@ -19,9 +40,16 @@ enum PostgreSQLSchema {
                 JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
                 WHERE n.nspname = 'tributary' AND c.relname = 'schema_version')
             """)
-        guard try table.rows.first?.boolean(0) == true else { return 0 }
-        let answer = try connection.run("SELECT max(version) FROM tributary.schema_version")
-        return Int(try answer.rows.first?.optionalInteger(0) ?? 0)
+        guard try table.rows.first?.boolean(0) == true else { return Found(version: 0, oldest: 0) }
+        // The column came with the fourth migration.
+        let answer = try connection.run(
+            """
+            SELECT max(version)::bigint, max(coalesce((to_jsonb(v) ->> 'oldest')::bigint, version))
+            FROM tributary.schema_version v
+            """)
+        return Found(
+            version: Int(try answer.rows.first?.optionalInteger(0) ?? 0),
+            oldest: Int(try answer.rows.first?.optionalInteger(1) ?? 0))
     }
 
     /// Migrates the tables to ``version``.
@@ -29,16 +57,24 @@ enum PostgreSQLSchema {
         try connection.transaction { connection throws(PostgreSQLError) in
             try connection.run("SELECT pg_advisory_xact_lock($1::bigint)", ["\(lock)"])
             // Another program may have done it in between.
-            let found = try version(of: connection)
-            for number in found..<max(found, version) {
-                try connection.execute(migrations[number])
+            let present = try found(in: connection).version
+            for number in present..<max(present, version) {
+                try connection.execute(migrations[number].statements)
                 try connection.run(
-                    "INSERT INTO tributary.schema_version VALUES ($1::integer)", ["\(number + 1)"])
+                    "INSERT INTO tributary.schema_version (version) VALUES ($1::integer)",
+                    ["\(number + 1)"])
+                guard let oldest = migrations[number].oldest else { continue }
+                try connection.run(
+                    "UPDATE tributary.schema_version SET oldest = $2::integer WHERE version = $1::integer",
+                    ["\(number + 1)", "\(oldest)"])
             }
         }
     }
 
-    private static let migrations = [first, second, third]
+    private static let migrations = [
+        Migration(statements: first), Migration(statements: second), Migration(statements: third),
+        Migration(statements: fourth, oldest: 3),
+    ]
 
     /// Times are nanoseconds since 1970, UTC. Names are compared byte by byte, as in the file system.
     ///
@@ -142,6 +178,15 @@ enum PostgreSQLSchema {
             collector text NOT NULL, archive text COLLATE "C" NOT NULL,
             server_zero bigint NOT NULL, server_error bigint NOT NULL, measured bigint NOT NULL,
             server bigint NOT NULL, inserted timestamptz NOT NULL
+        );
+        """
+
+    /// Leases of work that is to be done once, and which programs can use the tables.
+    private static let fourth = """
+        ALTER TABLE tributary.schema_version ADD COLUMN oldest integer;
+        CREATE TABLE tributary.lease (
+            name text COLLATE "C" PRIMARY KEY, holder text NOT NULL, label text NOT NULL,
+            token bigint NOT NULL, until timestamptz NOT NULL
         );
         """
 }

@@ -235,6 +235,31 @@ enum PostgreSQLStatements {
         ON CONFLICT DO NOTHING
         """
 
+    // MARK: Leases
+
+    /// $1 name, $2 holder, $3 its label, $4 term in milliseconds. No row: another holder has it.
+    static let leaseTaken = """
+        INSERT INTO tributary.lease AS l (name, holder, label, token, until)
+        VALUES ($1::text, $2::text, $3::text, 1, clock_timestamp() + $4::bigint * interval '1 millisecond')
+        ON CONFLICT (name) DO UPDATE SET holder = excluded.holder, label = excluded.label,
+            token = CASE WHEN l.holder = excluded.holder AND l.until > clock_timestamp()
+                THEN l.token ELSE l.token + 1 END,
+            until = excluded.until
+        WHERE l.holder = excluded.holder OR l.until <= clock_timestamp()
+        RETURNING token
+        """
+    private static let remaining =
+        "(extract(epoch FROM greatest(until - clock_timestamp(), interval '0')) * 1000)::bigint"
+    /// $1 name.
+    static let lease = "SELECT label, \(remaining) FROM tributary.lease WHERE name = $1::text"
+    /// $1 name, $2 holder, $3 token.
+    static let leaseReleased = """
+        UPDATE tributary.lease SET until = clock_timestamp()
+        WHERE name = $1::text AND holder = $2::text AND token = $3::bigint
+        """
+    /// Without parameters.
+    static let leases = "SELECT name, label, token, \(remaining) FROM tributary.lease ORDER BY name"
+
     // MARK: Everything
 
     /// A table's rows of a session ($1 archive, $2 session), in the columns of ``SQLiteCatalog``.

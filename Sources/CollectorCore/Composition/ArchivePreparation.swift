@@ -115,7 +115,8 @@ struct ArchivePreparation {
                     throw .cannotRecord(archive: settings.archive, reason: "\(error)")
                 case .setAside(let text): reason = text
                 case .stopped: return false
-                case .nothing, .changedMeanwhile: reason = "another program is changing the store"
+                case .nothing, .notEntitled, .changedMeanwhile:
+                    reason = "another program is changing the store"
                 }
                 failures += 1
                 if said != reason {

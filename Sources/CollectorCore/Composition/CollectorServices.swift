@@ -46,6 +46,7 @@ extension ReceivingThread {
     /// | wire recorder, intake watch | `wire`, `intake` | before the agents' socket | after it |
     /// | sockets of agents and feeds | this thread | before recording | with this thread |
     /// | catalog, disk | `catalog`, `disk` | catalog first, because it follows the disk's events | by ``run()``, disk first |
+    /// | lease | `lease` | before the uploads, which ask for it | after them |
     /// | uploads | `uploads`, `upload` | after the disk, which removes local copies | |
     /// | retention | `retention` | after the uploads, which remove stored copies | after the site |
     /// | peer clocks | `peer clocks` | before the site, which finds the peers | after it |
@@ -100,10 +101,14 @@ extension ReceivingThread {
         }
         disk.start()
 
+        let lease = environment.makeRetentionLease()
+        lease?.start()
+        running.append { lease?.stop(until: $0) }
+
         let uploads = settings.store.map { store in
             ArchiveUploads(
                 store, layout: layout, countsRecords: settings.release == .stored, spine: spine,
-                meter: environment.disk, logger: logger
+                meter: environment.disk, lease: lease, logger: logger
             ) { disk.submit([.remove($0)]) }
         }
         uploads?.start()
@@ -280,6 +285,18 @@ extension CollectorEnvironment {
         return SitePublisher(
             CatalogSiteReporting(database, layout), report, board: board, logger: logger,
             clocks: clocks, peersFound: peersFound)
+    }
+
+    /// The lease on removing from the object store, where other collectors may use the same one: any that has the
+    /// catalog's address.
+    fileprivate func makeRetentionLease() -> LeaseKeeper? {
+        guard case .postgreSQL(let database) = settings.catalog, let store = settings.store else {
+            return nil
+        }
+        let endpoint = settings.storeEndpoint.map { " at \($0)" } ?? ""
+        return LeaseKeeper(
+            CatalogLeaseTaking(database, label: settings.name),
+            name: "retention in \(store.bucket.name)\(endpoint)", logger: logger)
     }
 
     /// Creates the file for everything received, if one is named.

@@ -28,18 +28,22 @@ final class ArchiveUploads: Sendable {
     private let isStopping = Atomic(false)
     private let name: String
     private let logger: Logger
+    private let lease: LeaseKeeper?
     /// The records in the object store; nil: not tracked.
     let records: StoredRecords?
 
     /// - Parameters:
     ///   - countsRecords: whether to track the records in the object store.
     ///   - meter: measures how long the disk thread has been busy.
+    ///   - lease: on removing from the store; nil: no other collector does so.
     ///   - remove: has the disk thread remove an item; called on an uploading thread.
     init(
         _ settings: StoreSettings, layout: ArchiveLayout, countsRecords: Bool, spine: Spine,
-        meter: DiskStatistics, logger: Logger, remove: @escaping @Sendable (Removal) -> Void
+        meter: DiskStatistics, lease: LeaseKeeper?, logger: Logger,
+        remove: @escaping @Sendable (Removal) -> Void
     ) {
         self.spine = spine
+        self.lease = lease
         self.logger = logger
         name = settings.bucket.name
         let work = DispatchSemaphore(value: 0)
@@ -68,13 +72,17 @@ final class ArchiveUploads: Sendable {
         hooks.records = records
         uploader = Uploader(
             layout, to: settings.bucket, settings: settings.upload, hooks: hooks,
-            shutdown: settings.shutdown
-        ) {
-            meter.busySeconds(now: SystemClock.monotonic.nowNanoseconds) > Self.giveWaySeconds
-        }
+            shutdown: settings.shutdown,
+            mustGiveWay: {
+                meter.busySeconds(now: SystemClock.monotonic.nowNanoseconds) > Self.giveWaySeconds
+            }, mayRemove: { lease?.isHeld ?? true })
     }
 
-    var status: StoreStatus { StoreStatus(uploader.status, name: name) }
+    var status: StoreStatus {
+        var status = StoreStatus(uploader.status, name: name)
+        status.retention = lease?.status
+        return status
+    }
 
     /// Subscribes to the spine, and scans the archive.
     func start() {

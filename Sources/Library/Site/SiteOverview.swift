@@ -49,14 +49,31 @@ package struct SiteOverview: Hashable, Sendable, Encodable {
         package var clocks: [PeerClockView]?
     }
 
+    /// Work that is to be done once, and the collector that does it.
+    package struct Work: Hashable, Sendable, Encodable {
+        package var name: String
+        /// The holder of its lease; nil: nobody has it now.
+        package var holder: String?
+        /// Until the lease ends without renewal.
+        package var remainingSeconds: Double
+        /// Raised with each change of the holder.
+        package var token: Int64
+    }
+
     /// The catalog's server and database.
     package var catalog: String
     package var collectors: [Collector]
+    package var work: [Work]
     /// Lines about what needs attention.
     package var problems: [String]
 
-    package init(_ rows: [SiteCollector], catalog: String) {
+    package init(_ rows: [SiteCollector], leases: [LeaseRegister.Entry] = [], catalog: String) {
         self.catalog = catalog
+        work = leases.map {
+            Work(
+                name: $0.name, holder: $0.remainingSeconds > 0 ? $0.holder : nil,
+                remainingSeconds: $0.remainingSeconds, token: $0.token)
+        }
         let shares = SiteShares(rows)
         collectors = rows.map { row in
             Collector(row, alone: shares.alone(of: row))

@@ -29,6 +29,12 @@ package struct SiteScreen {
         if overview.collectors.isEmpty {
             lines.append(.init(text: "no collectors", emphasis: .faint))
         }
+        lines += overview.work.map { work in
+            .init(
+                text:
+                    "\(oneLine(work.name)): \(work.holder.map { oneLine($0) } ?? "nobody at present")",
+                emphasis: .faint)
+        }
         guard let columns else { return lines }
         let fitting = lines.map { line in
             line.text.count > columns

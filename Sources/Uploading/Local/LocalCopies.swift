@@ -52,7 +52,7 @@ package struct LocalCopies {
                     case .store(let error):
                         outcome.failure = error.message
                         return outcome
-                    case .archive, .stopped, .changedMeanwhile, .setAside: throw error
+                    case .archive, .stopped, .notEntitled, .changedMeanwhile, .setAside: throw error
                     }
                 }
                 let refusal = try place.disk { () throws(ArchiveError) in
@@ -81,6 +81,7 @@ extension UploadError {
         case .store(let error): error.message
         case .archive(let error): "\(error)"
         case .stopped: "interrupted"
+        case .notEntitled: "another program removes from the store"
         case .changedMeanwhile: "a file was changed by another program: repeat the command"
         case .nothing: "there is nothing to do"
         case .setAside(let message): message

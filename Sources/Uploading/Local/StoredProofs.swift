@@ -175,7 +175,7 @@ extension UploadError {
         switch self {
         case .setAside(let problem): problem
         case .store(let error) where error.kind == .refused: error.message
-        case .store, .archive, .stopped, .nothing, .changedMeanwhile: nil
+        case .store, .archive, .stopped, .notEntitled, .nothing, .changedMeanwhile: nil
         }
     }
 }

@@ -46,17 +46,17 @@ struct StoredRemoval {
     /// Deletes the objects of a segment; the proof first, so that it never exists without the media.
     func delete(_ segment: SegmentKey) throws(UploadError) {
         let key = segment.description
-        try place.pass(.deleteProof)
+        try place.passRemoval(.deleteProof)
         try place.store { (bucket) throws(ObjectStoreError) in
             try bucket.delete(key + SegmentProof.suffix)
         }
-        try place.pass(.deleteObject)
+        try place.passRemoval(.deleteObject)
         try place.store { (bucket) throws(ObjectStoreError) in try bucket.delete(key) }
         let note = try place.disk { () throws(ArchiveError) in
             try UploadNote.read(place.layout.upload(segment), store: place.bucket.name)
         }
         if let upload = note?.upload {
-            try place.pass(.abandonUpload)
+            try place.passRemoval(.abandonUpload)
             try place.store { (bucket) throws(ObjectStoreError) in
                 try bucket.abandonUpload(upload, key: key)
             }
@@ -79,12 +79,12 @@ struct StoredRemoval {
             try StoreListing(of: "\(session)/", folders: false, in: place).forEach {
                 entry throws(UploadError) in
                 guard entry.key != description else { return }
-                try place.pass(.deleteObject)
+                try place.passRemoval(.deleteObject)
                 try place.store { (bucket) throws(ObjectStoreError) in
                     try bucket.delete(entry.key)
                 }
             }
-            try place.pass(.deleteDocument)
+            try place.passRemoval(.deleteDocument)
             try place.store { (bucket) throws(ObjectStoreError) in try bucket.delete(description) }
         }
         try place.pass(.forget)

@@ -92,7 +92,7 @@ package struct StoredSessionFetch {
                     // Fetched files are kept.
                     outcome.failure = error.message
                     outcome.missing += 1
-                case .archive, .stopped, .changedMeanwhile, .nothing: throw error
+                case .archive, .stopped, .notEntitled, .changedMeanwhile, .nothing: throw error
                 }
             }
         }

@@ -58,6 +58,8 @@ package struct UploadQueue: Sendable {
     package static let maximumSegments = 4_096
     /// Delay of a session's documents, to combine their changes, nanoseconds.
     private static let gatherNanoseconds: Int64 = 2_000_000_000
+    /// When work that another program may do is looked at again.
+    private static let postponedNanoseconds: Int64 = 5_000_000_000
     /// Failures of one file before they are logged.
     private static let quietFailures = 3
 
@@ -72,6 +74,8 @@ package struct UploadQueue: Sendable {
         var flaw: String?
 
         var isSetAside: Bool { flaw != nil }
+        /// Another program may be the one that does this now.
+        var isPostponed = false
     }
 
     /// Queued work, with the number of its segments.
@@ -135,7 +139,7 @@ package struct UploadQueue: Sendable {
     }
 
     private func isExhausted(_ entry: Entry) -> Bool {
-        entry.isSetAside || entry.failures >= Self.quietFailures
+        entry.isSetAside || entry.isPostponed || entry.failures >= Self.quietFailures
     }
 
     /// Whether nothing of the session can be sent: its documents are set aside.
@@ -310,6 +314,15 @@ package struct UploadQueue: Sendable {
         putBack(work) { $0.due = now }
     }
 
+    /// This program is not the one that does the work now.
+    package mutating func postponed(_ work: UploadWork, now: Int64) {
+        outage?.isTried = false
+        putBack(work) {
+            $0.due = now + Self.postponedNanoseconds
+            $0.isPostponed = true
+        }
+    }
+
     /// The state of a session's documents is unknown again, because another session may use the name.
     package mutating func sessionRemoved(_ session: String) {
         known.remove(session)
@@ -322,6 +335,7 @@ package struct UploadQueue: Sendable {
     private mutating func putBack(_ work: UploadWork, _ change: (inout Entry) -> Void) {
         guard var entry = running.removeValue(forKey: work) else { return }
         again.remove(work)
+        entry.isPostponed = false
         change(&entry)
         // The session was removed in the meantime.
         if work.isSegment, !known.contains(work.session) { return }

@@ -25,7 +25,7 @@ struct TopCommand: ParsableCommand {
             screen is updated until q or Ctrl-C; otherwise it is printed once.
 
             STATE: live; late (more than 5 s behind); unsaved (no data synced to disk for 10 s); stopped (capture paused by a \
-            command); away (agent not connected); idle (connected, no samples); gone (ended). SPOOL: data that the agent keeps until \
+            command); away (agent not connected); elsewhere (at another collector); idle (connected, no samples); gone (ended). SPOOL: data that the agent keeps until \
             the collector has it on disk. OFFSET ± BOUND: collector clock minus box clock, and the error bound of timestamps; empty \
             for a replay. GAPS: missing samples by cause. Lines below the table: which collector a source has left for this one, and \
             why; and, with --release mirrored, what its box keeps for a collector that lacks it (10 MB or more).
@@ -115,7 +115,9 @@ struct TopCommand: ParsableCommand {
         if let register {
             return .site(
                 try withArchiveErrors {
-                    SiteOverview(try register.collectors(), catalog: register.name)
+                    SiteOverview(
+                        try register.collectors(), leases: try register.leases(),
+                        catalog: register.name)
                 })
         }
         let bytes: [UInt8]

@@ -1,0 +1,69 @@
+package import Archive
+import PostgreSQL
+
+/// The leases of a site, in the database that its collectors share: one row each.
+package struct LeaseRegister: Sendable {
+    /// A lease as the database knows it.
+    package struct Entry: Hashable, Sendable {
+        /// The work, and what it is done to.
+        package var name: String
+        /// The holder's name, for people.
+        package var holder: String
+        package var token: Int64
+        /// Until its end, by the server's clock; 0: nobody holds it.
+        package var remainingSeconds: Double
+
+        package init(name: String, holder: String, token: Int64, remainingSeconds: Double) {
+            self.name = name
+            self.holder = holder
+            self.token = token
+            self.remainingSeconds = remainingSeconds
+        }
+    }
+
+    private let database: PostgreSQLDatabase
+
+    package init(_ database: PostgreSQLDatabase) { self.database = database }
+
+    /// Takes a lease that nobody has, or renews it.
+    /// - Parameters:
+    ///   - holder: different for each process.
+    ///   - label: its name, for people.
+    package func take(
+        _ name: String, holder: String, label: String
+    ) throws(ArchiveError) -> Lease.Answer {
+        try database.use { connection throws(PostgreSQLError) in
+            let taken = try connection.run(
+                PostgreSQLStatements.leaseTaken,
+                [name, holder, label, "\(Lease.termNanoseconds / 1_000_000)"])
+            if let row = taken.rows.first { return .granted(token: try row.integer(0)) }
+            let row = try connection.run(PostgreSQLStatements.lease, [name]).rows.first
+            // It may have been removed in between.
+            return .refused(
+                holder: try row?.text(0) ?? "",
+                remainingNanoseconds: (try row?.integer(1) ?? 0) * 1_000_000)
+        }
+    }
+
+    /// Ends a lease before its time, if the process still has it.
+    package func release(_ name: String, holder: String, token: Int64) throws(ArchiveError) {
+        try database.use { connection throws(PostgreSQLError) in
+            _ = try connection.run(
+                PostgreSQLStatements.leaseReleased, [name, holder, "\(token)"])
+        }
+    }
+
+    /// All leases, by name.
+    package func entries() throws(ArchiveError) -> [Entry] {
+        try database.use { connection throws(PostgreSQLError) in
+            var entries: [Entry] = []
+            for row in try connection.run(PostgreSQLStatements.leases).rows {
+                entries.append(
+                    Entry(
+                        name: try row.text(0), holder: try row.text(1), token: try row.integer(2),
+                        remainingSeconds: Double(try row.integer(3)) / 1e3))
+            }
+            return entries
+        }
+    }
+}
