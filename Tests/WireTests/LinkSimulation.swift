@@ -63,6 +63,40 @@ struct LinkSimulation {
     private(set) var crashes = 0
     private(set) var breaks = 0
 
+    /// One side is of an earlier minor version.
+    struct Older {
+        var minor: UInt32
+        var isAgent: Bool
+        var history: ProtocolHistory
+
+        /// A message as the older side sends or understands it.
+        func message(_ bytes: [UInt8]) throws -> [UInt8] {
+            let left = try history.message(bytes, in: minor)
+            switch try WireMessage(decoding: left) {
+            case .hello(var hello) where isAgent:
+                hello.minor = minor
+                return WireMessage.hello(hello).encoded()
+            case .welcome(var welcome) where !isAgent:
+                welcome.minor = minor
+                return WireMessage.welcome(welcome).encoded()
+            default: return left
+            }
+        }
+    }
+
+    /// Nil: both are of the present version.
+    var older: Older?
+
+    private func passed(_ bytes: [UInt8]) -> [UInt8] {
+        guard let older else { return bytes }
+        do {
+            return try older.message(bytes)
+        } catch {
+            Issue.record("seed \(seed): \(error)")
+            return bytes
+        }
+    }
+
     /// What survives the collector.
     private struct Disk {
         var taken: [String: Taken] = [:]
@@ -207,6 +241,7 @@ struct LinkSimulation {
             switch action {
             case .send(let header, let payload):
                 guard let peer = connection?.peer else { continue }
+                let header = passed(header)
                 connection?.toCollector.append(
                     IncomingMessage(
                         peer: peer, address: "box", header: header, payloadSizeBytes: payload))
@@ -228,7 +263,9 @@ struct LinkSimulation {
         for action in actions {
             switch action {
             case .send(let peer, let bytes):
-                if connection?.peer == peer { connection?.toAgent.append(bytes) }
+                guard connection?.peer == peer else { continue }
+                let header = passed(bytes)
+                connection?.toAgent.append(header)
             case .dismissed(let peer):
                 if connection?.peer == peer { connection?.toCollector.removeAll() }
             case .opened(let source):
