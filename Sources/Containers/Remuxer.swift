@@ -237,7 +237,7 @@ package struct Remuxer: ~Copyable {
             })
     }
 
-    /// How often packets of the copied streams are missing in an MPEG transport stream. Reads the file again.
+    /// Number of losses in the copied streams of an MPEG transport stream. Reads the file again.
     package var losses: Int {
         guard var losses = input.transportLosses else { return 0 }
         return routes.indices.reduce(0) { sum, index in

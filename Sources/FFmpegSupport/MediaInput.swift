@@ -1,6 +1,6 @@
 package import CFFmpeg
 
-/// Why a media file cannot be read.
+/// The reason why a media file cannot be read.
 package enum InputFailure: Error, Hashable {
     /// It was cancelled.
     case cancelled

@@ -2,7 +2,7 @@ import Glibc
 
 /// Paths as text, like dirname(3) and basename(3).
 package enum Path {
-    /// The directory of a path's file: `.` for a name alone, `/` for one in the root.
+    /// The directory of a path's file: `.` for a bare name, `/` for one in the root.
     package static func directory(of path: String) -> String {
         guard let slash = path.lastIndex(of: "/") else { return "." }
         return slash == path.startIndex ? "/" : String(path[..<slash])

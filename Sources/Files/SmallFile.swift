@@ -107,7 +107,7 @@ package enum SmallFile {
 
     // MARK: Writing
 
-    /// How a new file gets its permissions and its name.
+    /// Permissions and naming of a new file.
     package enum Replacement: Sendable {
         /// An existing file is replaced.
         case replace

@@ -212,7 +212,7 @@ package final class Forwarder: Sendable {
         return nil
     }
 
-    /// Why a connection ended.
+    /// The reason for the end of a connection.
     private enum Ending {
         case over
         /// The next sample has another session or format.

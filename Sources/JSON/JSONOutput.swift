@@ -57,7 +57,7 @@ enum JSONMember {
         "worstNanoseconds": ("worstSeconds", 1e9),
     ]
 
-    /// A member's printed name, and the divisor of its numbers; nil: they are printed as they are.
+    /// A member's printed name, and the divisor of its numbers; nil: they are printed unchanged.
     static func printed(_ name: String) -> (name: String, divisor: Double?) {
         converted[name].map { ($0.name, $0.divisor) } ?? (name, nil)
     }

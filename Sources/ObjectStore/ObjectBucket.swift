@@ -154,7 +154,7 @@ package struct ObjectPage: Sendable {
     }
 }
 
-/// Why a request failed.
+/// The reason of a failed request.
 package struct ObjectStoreError: Error, Hashable, Sendable, CustomStringConvertible {
     package enum Kind: Hashable, Sendable {
         /// No connection, no response, or a broken one: the operation may or may not have been executed.

@@ -44,7 +44,7 @@ package final class HTTPStatusServer: Sendable {
     }
 }
 
-/// Why HTTP cannot be answered.
+/// The reason why the server cannot start.
 package enum OperationsServerError: Error, Hashable, CustomStringConvertible {
     case cannotListen(address: String, reason: String)
 

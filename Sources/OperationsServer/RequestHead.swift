@@ -6,14 +6,14 @@ struct RequestHead: Hashable, Sendable {
 
     /// As it was sent: `GET`.
     var method: String
-    /// Without its query, as it was sent (not decoded).
+    /// Without its query, as received (not decoded).
     var path: String
     /// Whether a body follows, which is not read here.
     var hasBody: Bool
     /// Whether the connection stays open after the answer (RFC 9112 §9.3).
     var keepsConnection: Bool
 
-    /// Why bytes are no request. The connection cannot be used any more.
+    /// The error of an invalid request, after which the connection is unusable.
     enum Failure: Error, Hashable, Sendable {
         case malformed(String)
         case tooLarge

@@ -6,7 +6,7 @@ import Wire
 
 /// The loop of the replay's thread: reads, paces, and passes due samples to the connections.
 struct CollectorReplayLoop: ~Copyable {
-    /// How long the thread sleeps at most.
+    /// Maximum sleep of the thread.
     private static let tickNanoseconds: Int64 = 50_000_000
     /// Below this, sleeps precisely instead of polling, because poll(2) has a resolution of milliseconds.
     private static let fineNanoseconds: Int64 = 2_000_000
@@ -27,7 +27,7 @@ struct CollectorReplayLoop: ~Copyable {
     /// Requested steps that are still to be made.
     private var steps = 0
     private var outcome: ReplayOutcome?
-    /// Why the recording could not be read on.
+    /// The error that ended reading.
     private var failure: ReplayError?
     private var status = ReplayStatus()
     private var meter = LatenessMeter()

@@ -21,7 +21,7 @@ final class ContainerOutput {
     private var writer: ContainerWriter?
     /// The formats in the present container's header.
     private var described: [TrackFormat] = []
-    /// How they are coded now.
+    /// The present formats.
     private var present: [TrackFormat] = []
     private var parts = 0
     /// Added to recorded times of a part that starts at zero, nanoseconds.
@@ -66,7 +66,7 @@ final class ContainerOutput {
     /// Whether formats can change in its stream.
     private var describesItself: Bool { format == .mpegTS || format == .rtpMPEGTS }
 
-    /// Where the present part goes.
+    /// Destination of the present part.
     private func part() throws -> ContainerDestination {
         guard case .file(let path) = destination else { return destination }
         let name = parts == 1 ? path : Self.name(path, part: parts)

@@ -7,7 +7,7 @@ package import Recordings
 
 /// Plays recordings again into a container: a file, standard output, or a streaming server (module `Containers`).
 package final class ContainerReplay {
-    /// Where to, and how.
+    /// Destination and settings.
     package struct Settings: Sendable {
         package var destination: ContainerDestination
         package var format: ContainerFormat
@@ -32,7 +32,7 @@ package final class ContainerReplay {
         }
     }
 
-    /// How long the thread sleeps at most.
+    /// Maximum sleep of the thread.
     private static let tickNanoseconds: Int64 = 50_000_000
     /// Below this, sleeps precisely instead of polling, because poll(2) has a resolution of milliseconds.
     private static let fineNanoseconds: Int64 = 2_000_000

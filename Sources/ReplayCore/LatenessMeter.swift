@@ -1,4 +1,4 @@
-/// How late things were, in bounded memory: counts by steps of 20 µs, up to ten seconds.
+/// A histogram of lateness in bounded memory: steps of 20 µs, up to ten seconds.
 struct LatenessMeter: Sendable {
     private static let stepNanoseconds: Int64 = 20_000
     private static let steps = 500_000

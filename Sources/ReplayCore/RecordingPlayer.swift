@@ -178,7 +178,7 @@ package struct RecordingPlayer: SourcePlayer {
 }
 
 extension ReadRun {
-    /// Where in the file its bytes are.
+    /// Offset of its bytes in the file.
     fileprivate var range: Range<Int64> {
         let first = samples[0].offset
         return first..<samples.reduce(first) { $0 + Int64($1.sizeBytes) }
@@ -186,7 +186,7 @@ extension ReadRun {
 }
 
 extension SampleRun {
-    /// A run as it is sent: session time in nanoseconds, from which the same ticks follow.
+    /// A run for sending: session time in nanoseconds, from which the same ticks follow.
     fileprivate init(_ run: ReadRun) {
         let samples = run.samples
         let offsets = samples.map { $0.ptsNanoseconds - $0.dtsNanoseconds }

@@ -1,7 +1,7 @@
 import Messaging
 import Synchronization
 
-/// How other threads steer a replay, and see how it does.
+/// Control and progress of a replay for other threads.
 package final class ReplayControl: Sendable {
     /// Pending requests.
     struct Wishes {

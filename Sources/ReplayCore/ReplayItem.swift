@@ -24,7 +24,7 @@ package struct ReplayedSamples: Sendable {
     package var runs: [SampleRun]
     /// The samples' bytes, run after run, as they were recorded.
     package var payload: SharedBytes
-    /// SHA-256 of the payload: the one that came with the recording, where the message is whole.
+    /// SHA-256 of the payload: the recorded one for a complete message.
     package var digest: [UInt8]
 
     /// The first instant at which something of it is presented; nil where it is only priming.
@@ -57,7 +57,7 @@ package protocol SourcePlayer {
     mutating func next() throws(ReplayError) -> ReplayItem?
 }
 
-/// Why a recording cannot be played again: one line.
+/// The reason why a recording cannot be replayed: one line.
 package struct ReplayError: Error, Hashable, CustomStringConvertible {
     package let description: String
     /// The collector does not admit this program's key.

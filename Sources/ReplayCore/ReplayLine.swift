@@ -68,12 +68,12 @@ final class ReplayLine {
         if case .done = phase { true } else { false }
     }
 
-    /// Why it can never be complete, in one line.
+    /// The reason why it can never be complete, in one line.
     var failure: String? {
         if case .failed(let line) = phase { line } else { nil }
     }
 
-    /// Why the collector does not admit the replay; nil: it does, or nothing is known.
+    /// The reason why the collector does not admit the replay; nil: it does, or it is unknown.
     var shutOut: String? { link.shutOut }
 
     // MARK: Samples
@@ -115,7 +115,7 @@ final class ReplayLine {
     }
 
     /// Opens or closes the connection as required.
-    /// - Returns: whether it changed, so that it must be polled anew.
+    /// - Returns: whether it changed, so that it must be polled again.
     func renew(in context: Context, now: Int64) throws(MessagingError) -> Bool {
         switch phase {
         case .pausing(let until):

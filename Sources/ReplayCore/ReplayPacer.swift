@@ -1,8 +1,8 @@
-/// How fast a recording is played again.
+/// Speed of a replay.
 package enum ReplaySpeed: Hashable, Sendable {
-    /// Millionths: 1,000,000 is as fast as it was recorded.
+    /// Millionths: 1,000,000 is real time.
     case millionths(Int64)
-    /// As fast as it is taken.
+    /// As fast as the receiver accepts it.
     case unlimited
 
     package static let normal = ReplaySpeed.millionths(1_000_000)
@@ -13,7 +13,7 @@ package enum ReplaySpeed: Hashable, Sendable {
 
 /// Says when each moment of a recording is due: a value, the clock is the caller's.
 ///
-/// Due times are counted from one anchor, never from the moment before, so that lateness does not add up. A pause moves the anchor.
+/// Due times are counted from one anchor, never from the previous item, so that lateness does not accumulate. A pause moves the anchor.
 package struct ReplayPacer: Hashable, Sendable {
     private enum State: Hashable {
         case running
@@ -39,7 +39,7 @@ package struct ReplayPacer: Hashable, Sendable {
         if case .paused = state { true } else { false }
     }
 
-    /// When a moment of the recording is due, on the caller's clock; nil: not before ``resume(now:)``.
+    /// Due time of a moment of the recording, on the caller's clock; nil: not before ``resume(now:)``.
     package func due(_ media: Int64) -> Int64? {
         if case .paused(_, let limit) = state {
             guard let limit, media <= limit else { return nil }
@@ -48,7 +48,7 @@ package struct ReplayPacer: Hashable, Sendable {
         return time(of: media)
     }
 
-    /// When a moment of the recording would be due were there no pause from now on, on the caller's clock.
+    /// Due time of a moment of the recording without further pauses, on the caller's clock.
     package func time(of media: Int64) -> Int64 {
         guard case .millionths(let factor) = speed else { return .min }
         let elapsed = Int128(media) - Int128(anchorMedia)

@@ -24,7 +24,7 @@ struct ReplaySchedule {
     private(set) var start: Int64
     private var end: Int64
 
-    /// - Parameter makePlayers: the sources, from their beginning, as often as it is played.
+    /// - Parameter makePlayers: the sources from their beginning; called for each round.
     init(
         loops: Bool, _ makePlayers: @escaping () throws(ReplayError) -> [any SourcePlayer]
     ) throws(ReplayError) {
@@ -52,7 +52,7 @@ struct ReplaySchedule {
         players.map { ($0.name, $0.formats) }
     }
 
-    /// When the next item is due, nanoseconds of the recording's timeline, rounds included; nil at the end.
+    /// Due time of the next item, nanoseconds of the recording's timeline, rounds included; nil at the end.
     var nextNanoseconds: Int64? {
         ahead.compactMap { $0?.timeNanoseconds }.min().map { time in
             time == .min ? time : time &+ roundOffset

@@ -1,6 +1,6 @@
 package import Messaging
 
-/// Where a recording is sent when it is played again, and how.
+/// Destination and settings of a replay.
 package struct ReplaySettings: Sendable {
     /// The capture times that are sent to the collector.
     package enum Timeline: Hashable, Sendable {
@@ -38,9 +38,9 @@ package struct ReplaySettings: Sendable {
     }
 }
 
-/// How a replay does at this moment.
+/// A replay's state at one moment.
 package struct ReplayStatus: Hashable, Sendable {
-    /// Where it is on the recording's timeline, nanoseconds; nil before it has begun.
+    /// Position on the recording's timeline, nanoseconds; nil before it has begun.
     package var positionNanoseconds: Int64?
     package var isPaused = false
     /// Whether the collector accepts samples now.
@@ -50,7 +50,7 @@ package struct ReplayStatus: Hashable, Sendable {
     package var rounds = 0
     /// Files that were made, when it is over.
     package var files: [String] = []
-    /// How late messages left, nanoseconds: half of them, 99 of 100, and the latest. Only where there is a speed to keep.
+    /// Lateness of messages, nanoseconds: median, 99th percentile, maximum. Only with a given speed.
     package var lateness: Lateness?
 
     package struct Lateness: Hashable, Sendable {
@@ -62,11 +62,11 @@ package struct ReplayStatus: Hashable, Sendable {
     package init() {}
 }
 
-/// How a replay's work ended.
+/// The end of a replay's work.
 package enum ReplayOutcome: Hashable, Sendable {
     /// The collector has everything on disk.
     case complete
-    /// One line with the reason, or with the amount that was given up.
+    /// One line with the reason, or with the amount of discarded data.
     case failed(String)
     /// Ended because the collector did not admit this key: one line with the reason.
     case refused(String)

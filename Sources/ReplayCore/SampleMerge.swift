@@ -22,7 +22,7 @@ struct SampleMerge {
         var hasKeyframe = false
     }
 
-    /// How each track is coded at this moment, by its number.
+    /// Present format of each track, by its number.
     private(set) var formats: [TrackFormat] = []
     /// The first decoding time, nanoseconds of session time.
     private(set) var startNanoseconds: Int64

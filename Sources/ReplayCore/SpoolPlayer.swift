@@ -17,7 +17,7 @@ package enum SpoolInput {
     }
 }
 
-/// Plays an agent's spool: its records as they would have been sent.
+/// Replays an agent's spool: its records in the order of sending.
 ///
 /// The spool is only read. Records of several boots have different clocks whose relation is unknown: they are played in succession.
 /// Times count from the first sample.

@@ -25,7 +25,7 @@ package final class WireReplay: Sendable {
         package var unsentMessages: UInt64 = 0
         /// Missing in the recording.
         package var missingMessages: UInt64 = 0
-        /// The recording's last entry was not whole.
+        /// The recording's last entry was incomplete.
         package var isTorn = false
         /// Records that the collector did not have on disk at the end.
         package var unpersistedRecords: UInt64 = 0

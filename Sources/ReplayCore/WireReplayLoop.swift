@@ -89,7 +89,7 @@ final class WireReplayLoop {
         arrivedNanoseconds.magnitude <= WireLimits.timeNanoseconds.magnitude
     }
 
-    /// How much sooner the last message comes than it came.
+    /// Reduction of the last message's arrival time.
     private static func lead(_ length: Int64, _ speed: ReplaySpeed) -> Int64 {
         guard case .millionths(let factor) = speed else { return length }
         return max(0, length - Int64(clamping: Int128(length) * 1_000_000 / Int128(factor)))
@@ -199,7 +199,7 @@ extension WireReplayLoop {
         return line
     }
 
-    /// A message with the collector's readings as they would be now.
+    /// A message with the collector's readings shifted to the present.
     private func moved(_ message: WireMessage, _ header: [UInt8]) -> [UInt8] {
         func moved(_ exchanges: [ReportedExchange]) -> [ReportedExchange] {
             exchanges.map { exchange in

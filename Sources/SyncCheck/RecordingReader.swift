@@ -4,7 +4,7 @@ package import Encoding
 import Glibc
 import Media
 
-/// Why a recording could not be measured.
+/// The reason why a recording could not be measured.
 package enum SyncCheckError: Error, Hashable, CustomStringConvertible {
     /// The file cannot be opened or read, or has no usable track.
     case unreadable(DeviceError)

@@ -53,7 +53,7 @@ package struct SyncReport: Codable, Hashable, Sendable {
     package var limitNanoseconds: Int64?
     /// The largest error: between pairs, of a source with a clock of its own, of audio against video.
     package var worstNanoseconds: Int64?
-    /// Why the recordings are not accepted, one line each.
+    /// The reasons for rejecting the recordings, one line each.
     package var failures: [String]
     /// Further notes.
     package var notes: [String]

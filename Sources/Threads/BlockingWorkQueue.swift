@@ -25,7 +25,7 @@ package final class BlockingWorkQueue: Sendable {
         self.maximumWaiting = maximumWaiting
     }
 
-    /// How much work there is at this moment.
+    /// The present amount of work.
     package var load: (running: Int, waiting: Int) {
         state.withLock { ($0.running, $0.waiting.count) }
     }

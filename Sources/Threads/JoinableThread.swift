@@ -15,7 +15,7 @@ package final class JoinableThread: Sendable {
         }
     }
 
-    /// The same, but no longer than until then: a thread that waits for a disk which does not answer never ends.
+    /// The same with a deadline: a thread that waits for a hung disk never ends.
     /// - Returns: whether it has ended.
     @discardableResult
     package func join(until deadline: DispatchTime) -> Bool {

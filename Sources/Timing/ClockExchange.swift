@@ -20,7 +20,7 @@ package struct ClockExchange: Hashable, Sendable {
         self.t4Nanoseconds = t4Nanoseconds
     }
 
-    /// Why an exchange is impossible.
+    /// The reason why an exchange is impossible.
     package enum Rejection: Hashable, Sendable, CaseIterable {
         /// A reading at or past ``ClockLimits/timestampNanoseconds``.
         case outOfRange

@@ -1,4 +1,4 @@
-/// When a sample was captured, on the session's timeline.
+/// A sample's capture time on the session's timeline.
 package struct SampleStamps: Hashable, Sendable {
     package var ptsNanoseconds: Int64
     package var dtsNanoseconds: Int64

@@ -15,7 +15,7 @@ package struct Timeline: Sendable {
     package static let slewHorizonNanoseconds: Int64 = 1_000_000_000
     /// A correction that would take longer than 1000 s to slew is a discontinuity.
     package static let discontinuityNanoseconds: Int64 = 500_000_000
-    /// How far behind the newest sample lines are kept: one track may lag behind the other by this much.
+    /// Time before the newest sample for which lines are kept: one track may lag behind the other by this much.
     package static let historyNanoseconds: Int64 = 240_000_000_000
     /// Maximum number of lines (about 50 KB): an update every half second within the history.
     package static let maximumPieces = 512
@@ -79,7 +79,7 @@ package struct Timeline: Sendable {
         piece(at: agentNanoseconds).slewPPB
     }
 
-    /// The model in force at a moment.
+    /// The model at a moment.
     package func model(at agentNanoseconds: Int64) -> ClockModel {
         piece(at: agentNanoseconds).model
     }
@@ -93,7 +93,7 @@ package struct Timeline: Sendable {
         return .slewing(restNanoseconds: slew(to: model, at: agentNanoseconds))
     }
 
-    /// How far the mapping is from a model (model − applied) where an update would begin.
+    /// Distance of the mapping from a model (model − applied) at the start of an update.
     package mutating func rest(to model: ClockModel, at agentNanoseconds: Int64) -> Int64 {
         let start = startOfUpdate(at: agentNanoseconds)
         return model.offset(at: start).clampedSubtracting(appliedOffsetNanoseconds(at: start))

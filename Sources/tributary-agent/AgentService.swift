@@ -56,7 +56,7 @@ final class AgentService: Sendable {
         return timer
     }
 
-    /// Says how it does; that it is alive only if all of its threads are.
+    /// Reports the state, and a sign of life if all threads make progress.
     private func look(at agent: Agent) {
         guard let progress = agent.progress else { return }
         let now = Int64(clamping: DispatchTime.now().uptimeNanoseconds)

@@ -133,13 +133,13 @@ struct CaptureOptions: ParsableArguments {
         }
     }
 
-    /// Sound from where the pictures come.
+    /// Sound of the source of the pictures.
     private func followingVideo(_ video: VideoChoice) -> AudioChoice {
         switch video {
         case .none: .none
         case .test: .test
         case .file(let path): .fileIfPresent(path: path)
-        // A microphone has to be named.
+        // A microphone must be named.
         case .device: .none
         case .network(let url): .networkIfPresent(url)
         }

@@ -9,7 +9,7 @@ import Wire
 enum ControlSocket {
     /// - Parameters:
     ///   - wish: the value of `--control-socket`.
-    ///   - spool: as `--spool` says.
+    ///   - spool: the value of `--spool`.
     static func path(_ wish: String?, spool: String?, source: String) -> String? {
         if wish == "none" { return nil }
         return wish ?? KeepingOptions.directory(spool).map { "\($0)/\(source).sock" }

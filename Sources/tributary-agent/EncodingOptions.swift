@@ -3,7 +3,7 @@ import ArgumentParser
 import Encoding
 import Terminal
 
-/// How pictures and sound are encoded.
+/// Encoding options.
 struct EncodingOptions: ParsableArguments {
     @Option(
         help: """

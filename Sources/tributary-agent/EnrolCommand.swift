@@ -63,7 +63,7 @@ struct EnrolCommand: ParsableCommand {
     }
 
     /// Enrols with each collector of the line, in order.
-    /// - Returns: the first one's response, and why others could not be reached.
+    /// - Returns: the first response, and the reasons for which others could not be reached.
     /// - Throws: if no collector enrols the box.
     private func enrol(
         _ line: EnrolmentLine, _ key: SecretKey
@@ -107,7 +107,7 @@ struct EnrolCommand: ParsableCommand {
         }
     }
 
-    // MARK: Where things are
+    // MARK: Directories
 
     private func configurationDirectory() throws -> String {
         if geteuid() == 0 { return Self.systemDirectory }
@@ -152,7 +152,7 @@ struct EnrolCommand: ParsableCommand {
     /// Whether a configuration can be changed.
     private func check(_ path: String, _ line: EnrolmentLine, _ keys: KeyDirectory) throws {
         do throws(ConfigurationError) {
-            // As it will be, but for the source's name, which the server says.
+            // The later settings, without the source's name, which the server assigns.
             _ = try Self.text(for: Written(path: path, source: "source"), line, keys)
         } catch {
             throw Failure("cannot add options to \(path): \(error)")

@@ -42,7 +42,7 @@ struct LinkOptions: ParsableArguments {
         return HostLookup.endpoints(of: only, patienceMilliseconds: 2_000).joined(separator: ",")
     }
 
-    /// The source's name, as given or as it is by itself.
+    /// The source's name, given or default.
     var name: String { source ?? SourceNames.ofThisMachine() }
 
     func validate() throws {

@@ -3,7 +3,7 @@ import Wire
 
 /// Names of sources and boxes.
 enum SourceNames {
-    /// The machine's host name, as far as it can be a source's name.
+    /// The machine's host name, reduced to a valid source name.
     static func ofThisMachine() -> String {
         var buffer = [CChar](repeating: 0, count: 256)
         guard gethostname(&buffer, buffer.count - 1) == 0 else { return "agent" }

@@ -207,7 +207,7 @@ struct CollectorCommand: ParsableCommand {
             return
         }
         if let shortage { service.logger.warning("\(shortage)") }
-        // Payloads are megabytes that come and go all day.
+        // Payloads are megabytes that are allocated and freed all day.
         _ = CLinux_keep_freed_memory(256 << 20)
         do {
             let collector = try Collector(
@@ -238,7 +238,7 @@ struct CollectorCommand: ParsableCommand {
         }
     }
 
-    /// Ends the process where a disk that does not answer keeps the collector from ending.
+    /// Ends the process if a hung disk prevents the collector from ending.
     private static func watchEnd(of collector: Collector, _ logger: Logger) {
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(endSeconds)) {
             guard let hindrance = collector.hindrance else {
@@ -252,7 +252,7 @@ struct CollectorCommand: ParsableCommand {
     /// After a signal, time to end as usual.
     private static let endSeconds = 4
 
-    /// Lets programs ask over HTTP, from before the first agent comes.
+    /// Starts the HTTP server before the first agent connects.
     private func startServer(
         of collector: Collector, _ logger: Logger
     ) throws -> HTTPStatusServer? {
@@ -273,7 +273,7 @@ struct CollectorCommand: ParsableCommand {
         }
     }
 
-    /// This machine's name, as far as it is one for a collector.
+    /// This machine's name, reduced to a valid collector name.
     private static var machineName: String {
         var bytes = [CChar](repeating: 0, count: 256)
         gethostname(&bytes, bytes.count - 1)
@@ -289,7 +289,7 @@ struct CollectorCommand: ParsableCommand {
             retention: room.retention, localCache: upload.localCache)
     }
 
-    /// A line for the log, where there is no room for now.
+    /// A log line if there is no space at present.
     private func findShortage() throws -> String? {
         do throws(UsageError) {
             return try room.check(archive: archive)

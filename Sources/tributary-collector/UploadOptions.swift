@@ -69,7 +69,7 @@ struct UploadOptions: ParsableArguments {
     var localCache: LocalCachePolicy { keepLocal?.policy ?? LocalCachePolicy() }
 }
 
-/// How much stays on the disk: by age, or by size.
+/// Limit of local media: by age, or by size.
 struct LocalLimit: HintedArgument {
     let policy: LocalCachePolicy
 

@@ -16,7 +16,7 @@ struct UsersCommand: ParsableCommand {
         subcommands: [AddUserCommand.self, RemoveUserCommand.self, ListUsersCommand.self])
 }
 
-/// Where the accounts are, for every subcommand.
+/// The file of accounts, for every subcommand.
 struct UserFileOptions: ParsableArguments {
     @Option(help: ArgumentHelp("File of the accounts.", valueName: "file"))
     var users = "/var/lib/tributary-viewer/users"

@@ -220,7 +220,7 @@ struct ViewerCommand: RepeatingCommand {
     /// Requested limit of descriptors: each client and each recorded file has one.
     private static let descriptors = 65_536
 
-    /// How long an address of a store can be valid (Amazon S3 User Guide, "Sharing objects with presigned URLs").
+    /// Maximum validity of a store's address (Amazon S3 User Guide, "Sharing objects with presigned URLs").
     private static let redirectSeconds: ClosedRange<Int64> = 1...604_800
 
     /// Kept in memory of files in an object store: half a minute of sixteen sources.
@@ -228,12 +228,12 @@ struct ViewerCommand: RepeatingCommand {
 
     /// Maximum wait of a list for one session's files: users repeat the request.
     private static let patienceNanoseconds: Int64 = 2_000_000_000
-    /// How long it may take to end: a read from a disk that does not answer cannot be ended.
+    /// Maximum time to end: a read from a hung disk cannot be cancelled.
     private static let endSeconds = 4
 
     func run() throws {
         DescriptorLimit.raise(to: Self.descriptors)
-        // Buffers of 256 KiB that come and go with each answer.
+        // Buffers of 256 KiB are allocated and freed with each answer.
         _ = CLinux_keep_freed_memory(32 << 20)
         let console = log.console
         let threshold = LogThreshold(verbose: log.verbose)
@@ -369,7 +369,7 @@ struct ViewerCommand: RepeatingCommand {
         let signals = StopSignals { count in
             if count > 1 { _exit(130) }
             manager.stopping()
-            // What is remote is not waited for.
+            // Remote archives are not waited for.
             end()
             task.cancel()
             DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(Self.endSeconds)) {
@@ -407,7 +407,7 @@ struct ViewerCommand: RepeatingCommand {
     }
 }
 
-/// How the server's task has ended.
+/// The end of the server's task.
 private final class Outcome: Sendable {
     private let error = Mutex<(any Error)?>(nil)
     private let done = DispatchSemaphore(value: 0)

@@ -6,7 +6,7 @@ import ObjectStore
 import Recordings
 import Terminal
 
-/// Where the recordings are, for subcommands that reach a collector or change an archive: a directory.
+/// The archive's directory, for subcommands that reach a collector or change an archive.
 struct DirectoryOptions: ParsableArguments {
     @Option(help: ArgumentHelp("Directory of the recordings.", valueName: "dir"))
     var archive = "./recordings"
@@ -19,13 +19,13 @@ struct DirectoryOptions: ParsableArguments {
         }
     }
 
-    /// Where an archive is, or would be.
+    /// An archive's directory, which need not exist.
     var layout: ArchiveLayout { ArchiveLayout(root: archive) }
 
     /// Resolves arguments to sessions and files.
     var finder: SessionFinder { finder(.sqlite) }
 
-    /// The archive, which has to be there.
+    /// The archive, which must exist.
     func library() throws(LibraryError) -> RecordingLibrary { try finder.library() }
 
     /// With a catalog, for commands that query or change it.
@@ -34,7 +34,7 @@ struct DirectoryOptions: ParsableArguments {
     }
 }
 
-/// Where the recordings are, for subcommands that read them: a directory, an object store, or both; or several of these.
+/// Archives for subcommands that read: a directory, an object store, or both; or several of these.
 struct ArchiveOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
@@ -63,17 +63,17 @@ struct ArchiveOptions: ParsableArguments {
         }
     }
 
-    /// The archives as they were given.
+    /// The archives as given.
     var archives: [String] { archive.isEmpty ? ["./recordings"] : archive }
 
-    /// Where the recordings are.
+    /// The archives.
     private func reference() throws -> ArchiveReference {
         try ArchiveReference(
             archives, store, cacheBytes: Self.cacheBytes, shutdown: LongWork.end
         ) { Program.complain($0) }
     }
 
-    /// All archives of the site, where nothing but its catalog was given; nil: something else was, or there is no site.
+    /// All archives of the site if only its catalog was given; nil otherwise, or without a site.
     private func site(_ catalog: CatalogReference) throws -> ArchiveReference? {
         guard archive.isEmpty, store.store == nil, case .postgreSQL(let database) = catalog else {
             return nil

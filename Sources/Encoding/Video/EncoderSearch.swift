@@ -51,7 +51,7 @@ package enum EncoderSearch {
 }
 
 extension EncodingError {
-    /// Why an encoder is not used, without its name.
+    /// The reason why an encoder is not used, without its name.
     fileprivate var refusal: String {
         switch self {
         case .noEncoder: "not in this libavcodec"

@@ -63,7 +63,7 @@ package struct PictureExtraction {
         return picture
     }
 
-    /// How far back to search for a picture that is still shown: pictures can end before their audio, and a file can
+    /// Maximum distance of a picture that is still shown: pictures can end before their audio, and a file can
     /// begin with audio, or lack its first pictures (``SegmenterSettings/videoPatienceNanoseconds``).
     private static let stepsBackNanoseconds: [Int64] = [1_000_000_000, 10_000_000_000]
 

@@ -13,7 +13,7 @@ package struct StoreAddress: Hashable, Sendable, CustomStringConvertible {
     package let endpoint: StoreEndpoint?
     package let region: String
 
-    /// Why an address is invalid. Each text continues "the address …".
+    /// The error of an address. Each text continues "the address …".
     package enum Flaw: Error, Hashable, CustomStringConvertible {
         /// It does not begin with `s3://`.
         case noAddress

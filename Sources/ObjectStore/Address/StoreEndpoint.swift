@@ -10,7 +10,7 @@ package struct StoreEndpoint: Hashable, Sendable, CustomStringConvertible {
     /// `nil` for the scheme's default.
     package let port: UInt16?
 
-    /// Why an endpoint is invalid. Each text continues "the endpoint …".
+    /// The error of an endpoint. Each text continues "the endpoint …".
     package enum Flaw: Error, Hashable, CustomStringConvertible {
         /// Neither `http://` nor `https://`.
         case scheme

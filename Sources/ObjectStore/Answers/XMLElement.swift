@@ -8,7 +8,7 @@ package struct XMLElement: Hashable, Sendable {
     package private(set) var text: String = ""
     package private(set) var children: [XMLElement] = []
 
-    /// Why bytes are no valid document.
+    /// The error of an invalid document.
     package struct Flaw: Error, Hashable, CustomStringConvertible {
         package let description: String
         /// Byte offset of the flaw.

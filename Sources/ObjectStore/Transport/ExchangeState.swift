@@ -4,7 +4,7 @@ import Glibc
 /// The state of one exchange for libcurl's callbacks, all on the thread that drives the exchange.
 final class ExchangeState {
     private(set) var reader: AnswerReader
-    /// Why a callback has ended the exchange.
+    /// The reason for which a callback has ended the exchange.
     private(set) var failure: TransportFailure?
     /// Whether the request is being sent on a connection.
     private(set) var isRequested = false

@@ -36,7 +36,7 @@ struct StoreAnswer: Sendable {
     var body: [UInt8]
 }
 
-/// Why there is no response: broken, late, too long, or not requested. One phrase.
+/// The reason for a missing response: broken, late, too long, or not requested. One phrase.
 package struct TransportFailure: Error, Hashable, CustomStringConvertible {
     package var description: String
 

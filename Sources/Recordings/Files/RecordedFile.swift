@@ -136,7 +136,7 @@ package final class RecordedFile: Sendable {
         }
     }
 
-    /// Fills a buffer with the bytes from `offset`, as far as they are cached.
+    /// Fills a buffer with the cached bytes from `offset`.
     /// - Returns: the number of bytes.
     package func readCached(at offset: Int64, into buffer: UnsafeMutableRawBufferPointer) -> Int {
         stored.readCached(at: offset, into: buffer)

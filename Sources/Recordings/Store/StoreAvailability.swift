@@ -14,7 +14,7 @@ struct StoreAvailability: Sendable {
 
     private var state = State.present
 
-    /// Why a request must fail now; nil if it may be sent, and its outcome must be reported.
+    /// The reason why a request must fail now; nil if it may be sent, and its outcome must be reported.
     mutating func refusal(nowNanoseconds: Int64) -> ObjectStoreError? {
         guard case .away(let error, let until) = state else { return nil }
         guard nowNanoseconds >= until else { return error }

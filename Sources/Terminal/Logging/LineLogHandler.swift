@@ -4,7 +4,7 @@ import Synchronization
 /// A swift-log handler that writes a line for each event, in the console's format.
 package struct LineLogHandler: LogHandler {
     package var metadata: Logger.Metadata = [:]
-    /// Of this logger alone.
+    /// Of this logger only.
     private var ownLevel: Logger.Level?
     private let threshold: LogThreshold
     private let console: Console

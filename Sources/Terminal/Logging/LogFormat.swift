@@ -1,7 +1,7 @@
 import ArgumentParser
 import Glibc
 
-/// How the lines of a log are written.
+/// The format of log lines.
 package enum LogFormat: String, CaseIterable, ExpressibleByArgument, Sendable {
     /// Plain text.
     case text

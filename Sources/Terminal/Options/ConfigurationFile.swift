@@ -98,7 +98,7 @@ package struct ConfigurationFile: Hashable, Sendable {
     }
 }
 
-/// Why a configuration cannot be used.
+/// An error of a configuration.
 package enum ConfigurationError: Error, Hashable, CustomStringConvertible {
     case unreadable(path: String, errno: Int32)
     case unwritable(path: String, errno: Int32)

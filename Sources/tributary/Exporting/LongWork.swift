@@ -67,7 +67,7 @@ enum LongWork {
         }
     }
 
-    /// Ends all waits, and the process where that does not help.
+    /// Ends all waits, and the process if that does not suffice.
     static func endSoon() {
         end.begin()
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(endSeconds)) {

@@ -1,7 +1,7 @@
 import Archive
 import Files
 
-/// How files of one name are played together where FFmpeg would not begin them together by itself.
+/// Delays with which FFmpeg plays files with the same name together.
 enum SideBySide {
     /// FFmpeg begins a file with its timecode track only where picture or sound follow that soon.
     private static let limitSeconds = 1.0
@@ -20,7 +20,7 @@ enum SideBySide {
         return nil
     }
 
-    /// When a file's first picture or sound is presented, seconds after its origin.
+    /// Presentation time of a file's first picture or sound, seconds after its origin.
     private static func begins(_ file: FileReport) -> Double {
         file.tracks.map(\.startSeconds).min() ?? 0
     }

@@ -4,7 +4,7 @@ import Library
 import Recordings
 import Terminal
 
-/// `tributary protect`: keeps a session whatever the collector's limits say.
+/// `tributary protect`: exempts a session from the collector's limits.
 struct ProtectCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "protect",

@@ -17,7 +17,7 @@ struct AgentCommand: ParsableCommand {
         subcommands: AgentCommands.all(by: CollectorRoute.self))
 
     /// `agent stage status` as `agent status stage`, the order that the parser needs.
-    /// - Throws: where no command is given; the parser would only say that it had not expected a name.
+    /// - Throws: without a command; the parser would only report an unexpected name.
     static func arranged(_ arguments: [String]) throws(UsageError) -> [String] {
         guard arguments.first == "agent" else { return arguments }
         let words = Array(arguments.dropFirst())

@@ -26,7 +26,7 @@ struct KeysCommand: ParsableCommand {
         ])
 }
 
-/// Where the keys are, for every subcommand.
+/// The key directory, for every subcommand.
 struct KeyDirectoryOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(

@@ -9,7 +9,7 @@ import Operations
 import Terminal
 import Wire
 
-/// `tributary top`: how a running collector does, and each of its sources; or all collectors of a site.
+/// `tributary top`: the state of a running collector and its sources, or of all collectors of a site.
 struct TopCommand: ParsableCommand {
     /// The displayed part of the status.
     private enum Subject {

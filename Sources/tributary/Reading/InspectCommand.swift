@@ -58,13 +58,13 @@ struct InspectCommand: ParsableCommand {
     }
 }
 
-/// A tree as it is printed.
+/// A tree for printing.
 private struct InspectedTree: Encodable {
     var boxes: [InspectedBox]
     var damage: String?
 }
 
-/// A box as it is printed.
+/// A box for printing.
 struct InspectedBox: Encodable {
     struct Field: Encodable {
         var name: String

@@ -92,7 +92,7 @@ struct ListCommand: RepeatingCommand {
         } else {
             show(sessions)
         }
-        // The line that says so was printed where it was noticed.
+        // The line about it is already printed.
         if library.isIncomplete { throw ExitCode.failure }
     }
 

@@ -22,7 +22,7 @@ struct SyncVerification {
 
     private struct File {
         var path: String
-        /// Where its zero is on the timeline that sources share, nanoseconds.
+        /// Its zero on the sources' common timeline, nanoseconds.
         var originNanoseconds: Int64
         var bounds: RecordedBounds
     }

@@ -146,7 +146,7 @@ struct ReplayCommand: RepeatingCommand {
         return pace == .normal ? .live : .moved
     }
 
-    /// How fast it is sent to a collector.
+    /// Speed of sending to a collector.
     var pace: ReplaySpeed { speed ?? .normal }
 }
 

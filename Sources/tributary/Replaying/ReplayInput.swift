@@ -12,7 +12,7 @@ struct ReplayInput: Sendable {
     let zeroUTCNanoseconds: Int64?
     /// Names of the sources.
     let sources: [String]
-    /// When the last source ends, nanoseconds of the recording's timeline; nil: not known before.
+    /// End of the last source, nanoseconds of the recording's timeline; nil: unknown.
     let endNanoseconds: Int64?
     /// The session's sources that are played; none of a spool.
     let recorded: [RecordedSource]

@@ -111,7 +111,7 @@ struct ReplayReport: Encodable {
     var payloadBytes: UInt64
     var rounds: Int
     var elapsedSeconds: Double
-    /// How late messages left; none at full speed.
+    /// Lateness of messages; none at maximum speed.
     var lateness: Lateness?
     /// More than one where the recording changes its formats, and its container cannot.
     var files: [String]?

@@ -25,7 +25,7 @@ struct StorePushCommand: ParsableCommand {
 
     @OptionGroup(title: "Log") var log: LogFormatOptions
 
-    /// How often progress is shown.
+    /// Interval of progress lines.
     private static let lookNanoseconds: Int64 = 500_000_000
 
     func run() throws {

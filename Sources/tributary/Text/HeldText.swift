@@ -38,7 +38,7 @@ enum HeldText {
         }
     }
 
-    /// The part of a verdict about copies, and about records that others hold; may be empty.
+    /// The part of a verdict about copies, and about records at other collectors; may be empty.
     static func summary(_ session: SessionReport) -> String {
         var parts: [String] = []
         if session.archives != nil {

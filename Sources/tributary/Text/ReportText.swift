@@ -50,12 +50,12 @@ enum ReportText {
     private static func missing(_ session: SessionReport, _ lost: UInt64) -> String {
         let time = session.sources.map(\.missingNanoseconds).clampedSum
         let seconds = "\(decimal(Double(time) / 1e9)) s"
-        // How many samples were in a crashed box's memory is unknown.
+        // The number of samples in a crashed box's memory is unknown.
         let unknown = session.sources.flatMap(\.gaps).count(where: \.isOfUnknownSize)
         let more =
             unknown == 0
             ? "" : "; \(unknown) \(unknown == 1 ? "loss" : "losses") of unknown size (show)"
-        // A session that is damaged has lost more than its ledger knows.
+        // A damaged session has lost more than its ledger records.
         guard session.hasWholeMedia else {
             return "\(lost) samples are missing and explained\(more)"
         }
