@@ -124,10 +124,11 @@ let package = Package(
         library("PostgreSQL", "CPostgreSQL"),
         library("SQLite", "CSQLite"),
         library("Threads", "CLinux"),
+        library("XML"),
 
         // Level 1: one concern each.
         library("Accounts", "Files", "Hashing", "Media", "Threads"),
-        library("ObjectStore", "Files", "Hashing", "CCurl", "Media", "Threads"),
+        library("ObjectStore", "Files", "Hashing", "CCurl", "Media", "Threads", "XML"),
         library("RTSP", "Hashing", "Media"),
         library("Timing", "Media"),
         library("Wire", protobuf, "Media"),
@@ -295,7 +296,7 @@ let package = Package(
             dependencies: [
                 "Archive", "Catalog", "Library", "Media", "Messaging", "MP4", "ObjectStore",
                 "Recordings", "RTSP", "RTSPServer", "Spooling", "TestRecordings", "TestSpools",
-                "Trust", "Wire",
+                "Trust", "Wire", "XML",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: settings),
         tests("Fuzz", "FuzzTargets"),
@@ -342,7 +343,7 @@ let package = Package(
         tests("MP4", "MP4", "Media"),
         tests(
             "ObjectStore", "Hashing", .product(name: "NIOCore", package: "swift-nio"),
-            .product(name: "NIOPosix", package: "swift-nio"), "ObjectStore", "Threads"),
+            .product(name: "NIOPosix", package: "swift-nio"), "ObjectStore", "Threads", "XML"),
         tests("Operations", "Operations", "TestMetrics"),
         tests(
             "OperationsServer", logging, "Operations", "OperationsServer"),
@@ -385,6 +386,7 @@ let package = Package(
             "TestStores", "Uploading"),
         tests("Wire", protobuf, "Media", "Wire"),
         tests("Timing", "Media", "Timing"),
+        tests("XML", "XML"),
     ],
     swiftLanguageModes: [.v6]
 )

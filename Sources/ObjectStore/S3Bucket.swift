@@ -3,6 +3,7 @@ import Glibc
 import Media
 import Synchronization
 package import Threads
+import XML
 
 /// A bucket of an S3-compatible store, over HTTP.
 ///

@@ -1,4 +1,5 @@
 import Hashing
+import XML
 
 /// Parses a store's XML responses (Amazon S3 API Reference). An unexpected response is nil or an error.
 enum StoreAnswers {

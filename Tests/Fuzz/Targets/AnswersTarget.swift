@@ -1,3 +1,5 @@
+import XML
+
 @testable import ObjectStore
 
 /// An object store's answers and a credentials file: each is refused or parsed within its limits.

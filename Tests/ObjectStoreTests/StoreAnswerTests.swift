@@ -1,63 +1,14 @@
 import Testing
+import XML
 
 @testable import ObjectStore
 
-@Suite struct XMLTests {
+@Suite struct StoreAnswerTests {
     private func parse(_ text: String) -> XMLElement? {
         do throws(XMLElement.Flaw) {
             return try XMLElement.parse(Array(text.utf8))
         } catch {
             return nil
-        }
-    }
-
-    @Test func `elements, text and references are read`() throws {
-        let root = try #require(
-            parse(
-                """
-                <?xml version="1.0" encoding="UTF-8"?>
-                <!-- a comment -->
-                <s3:List xmlns:s3="x>y" a='1'>
-                  <Key>a&amp;b&#60;&#x3E;&quot;</Key><Empty/><Data><![CDATA[<&>]]></Data>
-                </s3:List>
-
-                """))
-        #expect(root.name == "List")
-        #expect(root.children.map(\.name) == ["Key", "Empty", "Data"])
-        #expect(root.text(of: "Key") == "a&b<>\"")
-        #expect(root.text(of: "Empty") == "")
-        #expect(root.text(of: "Data") == "<&>")
-    }
-
-    @Test(arguments: [
-        "", " ", "x", "<a>", "<a></b>", "</a>", "<a/><b/>", "<a>&b;</a>", "<a>&#xD800;</a>",
-        "<a>&", "<a><![CDATA[x</a>", "<!DOCTYPE a [<!ENTITY b \"c\">]><a>&b;</a>", "<a b=\"></a>",
-        "<a", "< a></a>", "<a>x</a>y", "<a><</a>", "<>", "<a></a", "<!-- x",
-    ])
-    func `what is not well formed is refused`(_ text: String) {
-        #expect(parse(text) == nil)
-    }
-
-    @Test func `what is too much is refused`() {
-        let deep = { (levels: Int) in
-            String(repeating: "<a>", count: levels) + String(repeating: "</a>", count: levels)
-        }
-        #expect(parse(deep(XMLElement.maximumDepth)) != nil)
-        #expect(parse(deep(XMLElement.maximumDepth + 1)) == nil)
-        let wide = { (count: Int) in "<a>" + String(repeating: "<b/>", count: count) + "</a>" }
-        #expect(parse(wide(XMLElement.maximumElements - 1)) != nil)
-        #expect(parse(wide(XMLElement.maximumElements)) == nil)
-        let long = { (count: Int) in "<a>" + String(repeating: "x", count: count) + "</a>" }
-        #expect(parse(long(XMLElement.maximumTextBytes)) != nil)
-        #expect(parse(long(XMLElement.maximumTextBytes + 1)) == nil)
-        #expect(parse("<a>" + String(repeating: "&lt;", count: 20_000) + "</a>") == nil)
-    }
-
-    @Test func `every cut of a document is refused, not trapped on`() {
-        let text = Array(
-            "<?xml version='1.0'?><a b=\"c\"><d>&amp;&#x41;</d><![CDATA[e]]><!--f--></a>".utf8)
-        for length in 0..<text.count {
-            #expect(throws: XMLElement.Flaw.self) { try XMLElement.parse(Array(text[..<length])) }
         }
     }
 

@@ -1,10 +1,12 @@
-/// An element of a store's response with its children and text, parsed from untrusted bytes with limits.
+/// An element with its attributes, children and text, parsed from untrusted bytes with limits.
 ///
-/// S3's responses need a small part of XML 1.0: elements, text, the five named entities and character references.
-/// Attributes, comments, processing instructions and CDATA are parsed; only CDATA is kept. Document types are rejected,
-/// and with them all other entities. Namespace prefixes are dropped.
+/// The answers of object stores and cameras need a small part of XML 1.0: elements, attributes, text, the five named
+/// entities and character references. Comments and processing instructions are skipped. Document types are rejected, and
+/// with them all other entities. Namespace prefixes are dropped.
 package struct XMLElement: Hashable, Sendable {
     package let name: String
+    /// Values by name, namespace declarations included.
+    package let attributes: [String: String]
     package private(set) var text: String = ""
     package private(set) var children: [XMLElement] = []
 
@@ -20,21 +22,33 @@ package struct XMLElement: Hashable, Sendable {
         }
     }
 
-    /// Nesting depth: a listing has four levels.
-    package static let maximumDepth = 16
+    /// Nesting depth: a store's listing has four levels, a camera's profile with its analytics a dozen.
+    package static let maximumDepth = 32
     /// Elements of one document: a page of a listing has 1,000 objects of about ten.
     package static let maximumElements = 50_000
     /// Bytes of text of one element: the longest key has 1,024.
     package static let maximumTextBytes = 16_384
+    /// Attributes of one element: an envelope declares two dozen namespaces.
+    package static let maximumAttributes = 128
     private static let maximumNameBytes = 256
 
-    private init(name: String) { self.name = name }
+    private init(name: String, attributes: [String: String]) {
+        self.name = name
+        self.attributes = attributes
+    }
 
     /// The first child with a name.
     package func child(_ name: String) -> XMLElement? { children.first { $0.name == name } }
 
     /// The text of the first child with a name.
     package func text(of name: String) -> String? { child(name)?.text }
+
+    /// The element at the end of a path of names, from the first child on.
+    package func descendant(_ names: String...) -> XMLElement? {
+        var element: XMLElement? = self
+        for name in names { element = element?.child(name) }
+        return element
+    }
 
     /// Parses a whole document.
     package static func parse(_ bytes: [UInt8]) throws(Flaw) -> XMLElement {
@@ -83,7 +97,7 @@ package struct XMLElement: Hashable, Sendable {
                     guard let parent = open.indices.last else { return try finish(element) }
                     open[parent].children.append(element)
                 } else {
-                    let (name, isEmpty) = try startTag()
+                    let (element, isEmpty) = try startTag()
                     elements += 1
                     guard elements <= XMLElement.maximumElements else {
                         throw Flaw("too many elements", at: at)
@@ -93,11 +107,11 @@ package struct XMLElement: Hashable, Sendable {
                         guard open.count < XMLElement.maximumDepth else {
                             throw Flaw("too many levels", at: at)
                         }
-                        open.append(XMLElement(name: name))
+                        open.append(element)
                     } else if let parent = open.indices.last {
-                        open[parent].children.append(XMLElement(name: name))
+                        open[parent].children.append(element)
                     } else {
-                        return try finish(XMLElement(name: name))
+                        return try finish(element)
                     }
                 }
             }
@@ -173,25 +187,61 @@ package struct XMLElement: Hashable, Sendable {
             return scalar
         }
 
-        /// - Returns: its name, and whether it is an empty-element tag.
-        private mutating func startTag() throws(Flaw) -> (name: String, isEmpty: Bool) {
+        /// - Returns: the element, and whether it is an empty-element tag.
+        private mutating func startTag() throws(Flaw) -> (element: XMLElement, isEmpty: Bool) {
             at += 1
             let name = try tagName()
-            var quote: UInt8?
-            while at < bytes.count {
-                let byte = bytes[at]
-                at += 1
-                if let open = quote {
-                    if byte == open { quote = nil }
-                } else if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "'") {
-                    quote = byte
-                } else if byte == UInt8(ascii: ">") {
-                    return (name, bytes[at - 2] == UInt8(ascii: "/"))
-                } else if byte == UInt8(ascii: "<") {
-                    throw Flaw("a tag without an end", at: at)
+            var attributes: [String: String] = [:]
+            while true {
+                while at < bytes.count, isSpace(bytes[at]) { at += 1 }
+                guard at < bytes.count else { throw Flaw("a tag without an end", at: at) }
+                if bytes[at] == UInt8(ascii: ">") {
+                    at += 1
+                    return (XMLElement(name: name, attributes: attributes), false)
                 }
+                if starts(with: "/>") {
+                    at += 2
+                    return (XMLElement(name: name, attributes: attributes), true)
+                }
+                guard attributes.count < XMLElement.maximumAttributes else {
+                    throw Flaw("too many attributes", at: at)
+                }
+                let key = try tagName()
+                attributes[key] = try attributeValue()
             }
-            throw Flaw("a tag without an end", at: at)
+        }
+
+        /// `= "value"`, with references resolved.
+        private mutating func attributeValue() throws(Flaw) -> String {
+            while at < bytes.count, isSpace(bytes[at]) { at += 1 }
+            guard at < bytes.count, bytes[at] == UInt8(ascii: "=") else {
+                throw Flaw("an attribute without a value", at: at)
+            }
+            at += 1
+            while at < bytes.count, isSpace(bytes[at]) { at += 1 }
+            guard at < bytes.count,
+                bytes[at] == UInt8(ascii: "\"") || bytes[at] == UInt8(ascii: "'")
+            else { throw Flaw("an attribute's value without quotes", at: at) }
+            let quote = bytes[at]
+            at += 1
+            var value: [UInt8] = []
+            while at < bytes.count, bytes[at] != quote {
+                guard bytes[at] != UInt8(ascii: "<") else {
+                    throw Flaw("an attribute's value without an end", at: at)
+                }
+                if bytes[at] == UInt8(ascii: "&") {
+                    value += Array(String(try reference()).utf8)
+                } else {
+                    value.append(bytes[at])
+                    at += 1
+                }
+                try checkText(value)
+            }
+            guard at < bytes.count else {
+                throw Flaw("an attribute's value without an end", at: at)
+            }
+            at += 1
+            return String(decoding: value, as: UTF8.self)
         }
 
         private mutating func endTag() throws(Flaw) -> String {
