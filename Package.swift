@@ -138,11 +138,7 @@ let package = Package(
         library("FFmpegSupport", "Files", "CFFmpeg", "Media"),
 
         // Level 2: recordings on disk; who may write them; media of all kinds.
-        library(
-            "Devices", "Files", "CALSA", "CFFmpeg", "CLinux", "CTLS", "CV4L2", "FFmpegSupport",
-            "Media",
-            "RTSP",
-            "Threads"),
+        library("ONVIF", "Hashing", "Media", "RTSP", "XML"),
         library("Encoding", "CFFmpeg", "FFmpegSupport", "Media"),
         library("RTSPServer", "Hashing", "Media", "RTSP"),
         library("Containers", "Files", "CFFmpeg", "FFmpegSupport", "Media"),
@@ -160,7 +156,10 @@ let package = Package(
             "Timing", "Wire"),
         library("Operations", "Files", "JSON", "Media", "Terminal"),
 
-        // Level 3: what is built on recordings.
+        // Level 3: capture; what is built on recordings.
+        library(
+            "Devices", "Files", "CALSA", "CFFmpeg", "CLinux", "CTLS", "CV4L2", "FFmpegSupport",
+            "Media", "ONVIF", "RTSP", "Threads"),
         library(
             "Catalog", argumentParser, "Archive", "CLinux", "Media", "MP4", "PostgreSQL", "SQLite",
             "Terminal"),
@@ -219,7 +218,7 @@ let package = Package(
             "tributary-agent", "AgentCore", "CLinux", "CollectorClient", "Files", "Control", "JSON",
             "Encoding",
             "Devices", "Media",
-            "Messaging", "RTSP", "Trust", "Wire"),
+            "Messaging", "ONVIF", "RTSP", "Trust", "Wire"),
         program(
             "tributary-collector", "CollectorCore", "Archive", "Catalog", "CLinux", "Files",
             "Library", "Media",
@@ -295,8 +294,8 @@ let package = Package(
             name: "FuzzTargets",
             dependencies: [
                 "Archive", "Catalog", "Library", "Media", "Messaging", "MP4", "ObjectStore",
-                "Recordings", "RTSP", "RTSPServer", "Spooling", "TestRecordings", "TestSpools",
-                "Trust", "Wire", "XML",
+                "ONVIF", "Recordings", "RTSP", "RTSPServer", "Spooling", "TestRecordings",
+                "TestSpools", "Trust", "Wire", "XML",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: settings),
         tests("Fuzz", "FuzzTargets"),
@@ -344,6 +343,7 @@ let package = Package(
         tests(
             "ObjectStore", "Hashing", .product(name: "NIOCore", package: "swift-nio"),
             .product(name: "NIOPosix", package: "swift-nio"), "ObjectStore", "Threads", "XML"),
+        tests("ONVIF", "Hashing", "Media", "ONVIF", "RTSP"),
         tests("Operations", "Operations", "TestMetrics"),
         tests(
             "OperationsServer", logging, "Operations", "OperationsServer"),

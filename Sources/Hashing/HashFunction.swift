@@ -6,12 +6,15 @@ package enum HashFunction: Hashable, Sendable {
     case sha256
     /// MD5 (RFC 1321): 16 bytes. Only for entity tags and `Content-MD5` of object stores, never for security.
     case md5
+    /// SHA-1 (FIPS 180-4): 20 bytes. Only where another program's protocol demands it (WS-Security's password digest).
+    case sha1
 
     /// Length of a hash, bytes.
     package var byteCount: Int {
         switch self {
         case .sha256: 32
         case .md5: 16
+        case .sha1: 20
         }
     }
 
@@ -34,6 +37,7 @@ package enum HashFunction: Hashable, Sendable {
         switch self {
         case .sha256: .sha256
         case .md5: .md5
+        case .sha1: .sha1
         }
     }
 }
@@ -45,6 +49,7 @@ private struct Algorithm: @unchecked Sendable {
     static let sha256 = Algorithm("SHA256", properties: nil)
     /// Also available in FIPS mode, which excludes it by default: it has no security function here.
     static let md5 = Algorithm("MD5", properties: "-fips")
+    static let sha1 = Algorithm("SHA1", properties: nil)
 
     let pointer: OpaquePointer
 

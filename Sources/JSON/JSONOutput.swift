@@ -22,6 +22,7 @@ enum JSONMember {
     /// Name in code; printed name, and number of units per printed unit.
     static let converted: [String: (name: String, divisor: Double)] = [
         "agentNanoseconds": ("agentSeconds", 1e9),
+        "aheadNanoseconds": ("aheadSeconds", 1e9),
         "atNanoseconds": ("atSeconds", 1e9),
         "boundNanoseconds": ("boundSeconds", 1e9),
         "clockBoundMilliseconds": ("clockBoundSeconds", 1e3),

@@ -123,6 +123,26 @@ package struct RTSPURL: Hashable, Sendable {
         return scheme + rest[rest.index(after: at)...]
     }
 
+    /// A URL that a camera states for one of its streams, without credentials, at the host that is used for the camera: cameras state
+    /// addresses of other networks.
+    package init(stated text: String, host: String) throws(RTSPError) {
+        guard let whole = Self.requestURI(text) else {
+            throw .invalidURL("the camera states something else than an rtsp:// or rtsps:// URL")
+        }
+        self = try RTSPURL(parsing: whole).at(host: host)
+    }
+
+    private func at(host: String) -> RTSPURL {
+        RTSPURL(isSecure: isSecure, host: host, port: port, path: path)
+    }
+
+    private init(isSecure: Bool, host: String, port: UInt16, path: String) {
+        self.isSecure = isSecure
+        self.host = host
+        self.port = port
+        self.path = path
+    }
+
     /// The URL of a redirect's `Location`.
     package func redirected(to location: String) throws(RTSPError) -> RTSPURL {
         guard let whole = Self.requestURI(location) else {

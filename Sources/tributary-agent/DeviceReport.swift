@@ -6,6 +6,8 @@ import Media
 struct DeviceReport: Encodable {
     var cameras: [Camera]
     var microphones: [Microphone]
+    /// With `--network` or `--camera`.
+    var networkCameras: [NetworkCamera]?
 
     struct Camera: Encodable {
         /// For `--video`.

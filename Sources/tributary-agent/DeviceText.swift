@@ -9,6 +9,13 @@ extension DeviceReport {
         lines.append("")
         lines += microphones.isEmpty ? ["no microphones"] : ["microphones (--audio)"]
         lines += microphones.flatMap(\.lines)
+        if let networkCameras {
+            lines.append("")
+            lines += [
+                networkCameras.isEmpty ? "no cameras on the network" : "cameras on the network"
+            ]
+            lines += networkCameras.flatMap(\.lines)
+        }
         return lines
     }
 }
@@ -64,6 +71,60 @@ extension DeviceReport.Control {
     /// "brightness 128".
     fileprivate var text: String {
         value.map { "\(name) \($0)" } ?? name
+    }
+}
+
+extension DeviceReport.NetworkCamera {
+    fileprivate var lines: [String] {
+        let kind = [manufacturer, model].compactMap { $0 }.joined(separator: " ")
+        let parts = [kind.isEmpty ? nil : kind, name, serial.map { "serial number \($0)" }]
+        var lines = ["  \(host)"]
+        let text = parts.compactMap { $0 }.joined(separator: ", ")
+        if !text.isEmpty { lines.append("      \(text)") }
+        if let clock { lines.append("      \(clock.text)") }
+        for stream in streams { lines += stream.lines }
+        if let obstacle { lines.append("      not usable: \(obstacle)") }
+        return lines
+    }
+}
+
+extension DeviceReport.Clock {
+    fileprivate var text: String {
+        let ntp =
+            isSetByNTP.map { $0 ? ", set by NTP" : ", not set by NTP" } ?? ""
+        let bounds =
+            "\(Self.seconds(aheadNanoseconds.least)) to \(Self.seconds(aheadNanoseconds.greatest)) s"
+        return switch verdict {
+        case "neverSet": "clock: never set, it shows \(stated)\(ntp)"
+        case "right": "clock: right\(ntp)"
+        case "ahead": "clock: ahead by \(bounds)\(ntp)"
+        default: "clock: behind by \(behind) s\(ntp)"
+        }
+    }
+
+    private var behind: String {
+        "\(Self.seconds(-aheadNanoseconds.greatest)) to \(Self.seconds(-aheadNanoseconds.least))"
+    }
+
+    private static func seconds(_ nanoseconds: Int64) -> Int64 { nanoseconds / 1_000_000_000 }
+}
+
+extension DeviceReport.Stream {
+    fileprivate var lines: [String] {
+        var parts = [codec ?? "no video"]
+        if let width, let height { parts.append("\(width)×\(height)") }
+        if let rate { parts.append("to \(decimal(rate)) fps") }
+        if let bitsPerSecond { parts.append("to \(bitsPerSecond / 1_000) kbit/s") }
+        if let keyframeInterval { parts.append("keyframe every \(keyframeInterval) pictures") }
+        if let sound { parts.append("sound \(sound)") }
+        var lines = ["      \(name): \(parts.joined(separator: ", "))"]
+        if let command {
+            lines.append("          \(command)")
+        } else if let url {
+            lines.append("          cannot be recorded; \(url)")
+        }
+        if let obstacle { lines.append("          not usable: \(obstacle)") }
+        return lines
     }
 }
 

@@ -53,6 +53,12 @@ extension EndToEnd {
             Wish(.agent, "--video first --video-format yuyv2", 64, "\"yuyv2\" is not a format"),
             Wish(.agent, "--video first --video-format nv12 --encoder copy", 64, "not NV12"),
             Wish(.agent, "devices --colour", 64, "See 'tributary-agent devices --help'"),
+            Wish(.agent, "devices --interface lo", 64, "--interface is for --network"),
+            Wish(
+                .agent, "devices --network --interface none9", 1,
+                "no network interface 'none9'"),
+            Wish(.agent, "devices --camera http://10.0.0.7/", 64, "HOST or HOST:PORT"),
+            Wish(.agent, "devices --network --wait 2m", 64, "--wait must be from 1s to 60s"),
             Wish(.agent, "doctor --colour", 64, "See 'tributary-agent doctor --help'"),
             Wish(.agent, "control dance", 64, "no command 'dance': use status,"),
             Wish(.agent, "control set --rotate 45", 64, "See 'tributary-agent control set --help'"),

@@ -13,6 +13,7 @@ import Testing
         (.sha256, "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"),
         (.md5, "", "d41d8cd98f00b204e9800998ecf8427e"),
         (.md5, "message digest", "f96b697d7cb7938d525a2f31aaf161d0"),
+        (.sha1, "abc", "a9993e364706816aba3e25717850c26c9cd0d89d"),
     ])
     func `a hash has the value of its standard`(
         function: HashFunction, message: String, value: String

@@ -91,6 +91,24 @@ struct NetworkAddress: Sendable {
         }
     }
 
+    /// The numeric address without the port; nil if the family is unknown.
+    static func text(of storage: sockaddr_storage) -> String? {
+        var storage = storage
+        let length =
+            Int32(storage.ss_family) == AF_INET6
+            ? MemoryLayout<sockaddr_in6>.size : MemoryLayout<sockaddr_in>.size
+        var text = [CChar](repeating: 0, count: Int(NI_MAXHOST))
+        let status = withUnsafePointer(to: &storage) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                getnameinfo(
+                    $0, socklen_t(length), &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
+            }
+        }
+        guard status == 0 else { return nil }
+        return String(
+            decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+
     func withPointer<Result>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> Result) -> Result {
         withUnsafePointer(to: storage) { pointer in
             pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, length) }

@@ -66,6 +66,33 @@ struct NetworkSocket: ~Copyable {
         return own
     }
 
+    /// A socket whose datagrams to multicast groups leave through the interface with an IPv4 address.
+    static func multicast(
+        through address: in_addr, bufferBytes: Int32
+    ) throws(NetworkFailure) -> NetworkSocket {
+        let own = try open(AF_INET, SOCK_DGRAM)
+        var size = bufferBytes
+        setsockopt(
+            own.descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+        var address = address
+        guard
+            setsockopt(
+                own.descriptor, Int32(IPPROTO_IP), IP_MULTICAST_IF, &address,
+                socklen_t(MemoryLayout<in_addr>.size)) == 0
+        else { throw NetworkFailure("no multicast", errno: errno) }
+        // Answers come to the address from which the search is sent.
+        var name = sockaddr_in()
+        name.sin_family = sa_family_t(AF_INET)
+        name.sin_addr = address
+        let status = withUnsafePointer(to: &name) { pointer in
+            pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(own.descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+            }
+        }
+        guard status == 0 else { throw NetworkFailure("no port for datagrams", errno: errno) }
+        return own
+    }
+
     private static func open(
         _ family: Int32, _ type: __socket_type
     ) throws(NetworkFailure) -> NetworkSocket {

@@ -20,6 +20,7 @@ package enum FuzzTargets {
         "camera": { CameraTarget.run($0) },
         "payloads": { PayloadTarget.run($0) },
         "descriptions": { DescriptionTarget.run($0) },
+        "devices": { DeviceTarget.run($0) },
         "rtsp-client": { RTSPClientTarget.run($0) },
         "served-samples": { ServedSampleTarget.run($0) },
     ]

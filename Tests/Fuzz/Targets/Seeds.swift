@@ -85,6 +85,7 @@ enum Seeds {
         save(CameraSeeds.sound, "\(directory)/descriptions/sound")
         save(CameraSeeds.challenge, "\(directory)/descriptions/challenge")
         save(CameraSeeds.address, "\(directory)/descriptions/address")
+        save(DeviceSeeds.session, "\(directory)/devices/session")
         save(RTSPClientSeeds.played, "\(directory)/rtsp-client/session")
         save(RTSPClientSeeds.refused, "\(directory)/rtsp-client/refused")
         save(RTSPClientSeeds.samples, "\(directory)/served-samples/samples")

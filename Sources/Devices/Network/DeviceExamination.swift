@@ -1,0 +1,137 @@
+import Glibc
+import Media
+package import ONVIF
+package import RTSP
+import Synchronization
+import Threads
+
+/// Asks network cameras about themselves over HTTP.
+package enum DeviceExamination {
+    /// Time for a connection, and for an answer.
+    private static let answerNanoseconds: Int64 = 5_000_000_000
+    /// Time for one camera.
+    private static let cameraNanoseconds: Int64 = 30_000_000_000
+    /// Cameras that are asked at a time.
+    private static let mostThreads = 16
+    private static let bufferBytes = 65_536
+
+    /// Asks several cameras side by side. Blocks; a camera costs 30 s at most.
+    /// - Returns: the answers, in order.
+    package static func run(
+        _ services: [DeviceURL], login: CameraLogin?, agent: String
+    ) -> [DeviceFacts] {
+        let work = Work(count: services.count)
+        let threads = (0..<min(mostThreads, services.count)).map { _ in
+            let thread = JoinableThread()
+            thread.start("ask camera") {
+                while let place = work.take() {
+                    work.give(examine(services[place], login: login, agent: agent), at: place)
+                }
+            }
+            return thread
+        }
+        for thread in threads { thread.join() }
+        return work.results
+    }
+
+    private final class Work: Sendable {
+        private struct State {
+            var next = 0
+            var results: [DeviceFacts]
+        }
+
+        private let count: Int
+        private let state: Mutex<State>
+
+        init(count: Int) {
+            self.count = count
+            state = Mutex(State(results: Array(repeating: DeviceFacts(), count: count)))
+        }
+
+        func take() -> Int? {
+            state.withLock { state in
+                guard state.next < count else { return nil }
+                state.next += 1
+                return state.next - 1
+            }
+        }
+
+        func give(_ facts: DeviceFacts, at place: Int) {
+            state.withLock { $0.results[place] = facts }
+        }
+
+        var results: [DeviceFacts] { state.withLock { $0.results } }
+    }
+
+    private static func examine(
+        _ service: DeviceURL, login: CameraLogin?, agent: String
+    ) -> DeviceFacts {
+        var session = DeviceSession(service: service, login: login, agent: agent)
+        let end = SystemClock.monotonic.nowNanoseconds + cameraNanoseconds
+        while let request = session.next(utcNanoseconds: utc, nonce: nonce()) {
+            let sent = utc
+            do throws(NetworkFailure) {
+                let response = try exchange(request, end)
+                session.answered(
+                    response, sentUTCNanoseconds: sent, receivedUTCNanoseconds: utc,
+                    nonce: nonce())
+            } catch {
+                session.failed(error.reason)
+            }
+        }
+        return session.facts
+    }
+
+    private static var utc: Int64 { SystemClock.utc.nowNanoseconds }
+
+    private static func nonce() -> [UInt8] {
+        (0..<DeviceSession.nonceBytes).map { _ in UInt8.random(in: .min ... .max) }
+    }
+
+    /// Sends a request on a connection of its own.
+    private static func exchange(
+        _ request: DeviceRequest, _ end: Int64
+    ) throws(NetworkFailure) -> HTTPResponse {
+        let limit = min(end, SystemClock.monotonic.nowNanoseconds + answerNanoseconds)
+        func isInTime() -> Bool { SystemClock.monotonic.nowNanoseconds < limit }
+        let late = NetworkFailure(
+            "it does not answer within \(answerNanoseconds / 1_000_000_000) s")
+        guard
+            let address = try NetworkAddress.find(
+                request.url.host, port: request.url.port, while: isInTime),
+            let socket = try NetworkSocket.connected(
+                to: address, withinNanoseconds: answerNanoseconds, while: isInTime)
+        else { throw late }
+        var unsent = request.bytes[...]
+        var reader = HTTPResponseReader()
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: bufferBytes, alignment: 16)
+        defer { buffer.deallocate() }
+        while isInTime() {
+            let wanted = unsent.isEmpty ? POLLIN : POLLIN | POLLOUT
+            var wait = pollfd(fd: socket.descriptor, events: Int16(wanted), revents: 0)
+            guard poll(&wait, 1, 100) > 0 else { continue }
+            if !unsent.isEmpty {
+                switch socket.send(unsent) {
+                case .success(let count): unsent = unsent.dropFirst(count)
+                // It may have answered before it read everything.
+                case .failure: unsent = []
+                }
+            }
+            let reading = socket.receive(into: buffer)
+            if case .failed(let number) = reading {
+                throw NetworkFailure("the connection failed", errno: number)
+            }
+            do throws(ONVIFError) {
+                if case .received(let received) = reading,
+                    let response = try reader.add(received.bytes)
+                {
+                    return response
+                }
+                if case .closed = reading { return try reader.close() }
+            } catch {
+                throw NetworkFailure("\(error)")
+            }
+        }
+        throw late
+    }
+}

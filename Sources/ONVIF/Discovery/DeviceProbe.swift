@@ -1,0 +1,135 @@
+import Media
+import XML
+
+/// A search for cameras (OASIS WS-Discovery 1.1 §5, with the namespaces of ONVIF Core Specification §7.3): datagrams to send to the
+/// multicast group, and the answers to them.
+package struct DeviceProbe: Sendable {
+    /// The IPv4 group and port of WS-Discovery.
+    package static let group = "239.255.255.250"
+    package static let port: UInt16 = 3_702
+    /// Devices of a search; more are not listed.
+    package static let maximumDevices = 256
+    /// A datagram of IPv4.
+    static let maximumBytes = 65_507
+    private static let maximumMatches = 16
+    private static let maximumScopes = 64
+
+    private static let addressing = "http://schemas.xmlsoap.org/ws/2004/08/addressing"
+    private static let discovery = "http://schemas.xmlsoap.org/ws/2005/04/discovery"
+    /// Types that cameras answer to: of Profile S, and of all devices. A probe with both finds devices that are both.
+    private static let types = [
+        ("http://www.onvif.org/ver10/network/wsdl", "NetworkVideoTransmitter"),
+        ("http://www.onvif.org/ver10/device/wsdl", "Device"),
+    ]
+
+    private let identifiers: [String]
+    /// Devices in the order of their answers, each once.
+    package private(set) var devices: [DiscoveredDevice] = []
+
+    /// - Parameter random: unpredictable numbers: only an answer that names its probe counts.
+    package init(random: () -> UInt64) {
+        identifiers = Self.types.map { _ in Self.identifier(random(), random()) }
+    }
+
+    /// `urn:uuid:` with a random UUID (RFC 9562 §5.4).
+    private static func identifier(_ high: UInt64, _ low: UInt64) -> String {
+        let bits = [high & ~0xF000 | 0x4000, low & ~(3 << 62) | 2 << 62]
+        let digits = bits.map { word in
+            let text = String(word, radix: 16)
+            return String(repeating: "0", count: 16 - text.count) + text
+        }.joined()
+        var parts: [Substring] = []
+        var rest = digits[...]
+        for count in [8, 4, 4, 4, 12] {
+            parts.append(rest.prefix(count))
+            rest = rest.dropFirst(count)
+        }
+        return "urn:uuid:" + parts.joined(separator: "-")
+    }
+
+    /// The messages to send.
+    package var datagrams: [[UInt8]] {
+        zip(Self.types, identifiers).map { type, identifier in
+            let header = """
+                <a:MessageID xmlns:a="\(Self.addressing)">\(identifier)</a:MessageID>\
+                <a:To xmlns:a="\(Self.addressing)">urn:schemas-xmlsoap-org:ws:2005:04:discovery</a:To>\
+                <a:Action xmlns:a="\(Self.addressing)">\(Self.discovery)/Probe</a:Action>
+                """
+            let body = """
+                <d:Probe xmlns:d="\(Self.discovery)"><d:Types xmlns:n="\(type.0)">n:\(type.1)</d:Types></d:Probe>
+                """
+            return Array(SOAPEnvelope.text(header: header, body: body).utf8)
+        }
+    }
+
+    /// Takes a datagram; one that is no answer to this search is ignored.
+    /// - Parameter host: the numeric address of its sender.
+    package mutating func receive(_ bytes: [UInt8], from host: String) {
+        guard bytes.count <= Self.maximumBytes else { return }
+        let root: XMLElement
+        do throws(XMLElement.Flaw) {
+            root = try XMLElement.parse(bytes)
+        } catch {
+            return
+        }
+        guard root.name == "Envelope", let related = root.descendant("Header", "RelatesTo"),
+            identifiers.contains(String(related.text.filter { !$0.isWhitespace })),
+            let matches = root.descendant("Body", "ProbeMatches")
+        else { return }
+        for match in matches.children.prefix(Self.maximumMatches) where match.name == "ProbeMatch" {
+            take(match, from: host)
+        }
+    }
+
+    private mutating func take(_ match: XMLElement, from host: String) {
+        let endpoint = shownText(match.descendant("EndpointReference", "Address")?.text ?? "")
+        var device = DiscoveredDevice(
+            host: host, endpoint: endpoint, service: Self.service(match, at: host))
+        let scopes = (match.text(of: "Scopes") ?? "").split(whereSeparator: \.isWhitespace)
+        for scope in scopes.prefix(Self.maximumScopes) {
+            device.name = device.name ?? Self.value("name", of: scope)
+            device.hardware = device.hardware ?? Self.value("hardware", of: scope)
+        }
+        if let place = devices.firstIndex(where: { $0.host == host && $0.endpoint == endpoint }) {
+            devices[place].service = devices[place].service ?? device.service
+        } else if devices.count < Self.maximumDevices {
+            devices.append(device)
+        }
+    }
+
+    /// The first of its addresses that can be used, with the host that the answer came from: cameras state addresses of other
+    /// networks.
+    private static func service(_ match: XMLElement, at host: String) -> DeviceURL? {
+        var found: [DeviceURL] = []
+        let texts = (match.text(of: "XAddrs") ?? "").split(whereSeparator: \.isWhitespace)
+        for text in texts.prefix(maximumMatches) {
+            do throws(ONVIFError) {
+                found.append(try DeviceURL(parsing: String(text)))
+            } catch {
+                continue
+            }
+        }
+        return (found.first { $0.host == host } ?? found.first)?.at(host: host)
+    }
+
+    /// The last part of `onvif://www.onvif.org/CATEGORY/VALUE`, decoded.
+    private static func value(_ category: String, of scope: Substring) -> String? {
+        let prefix = "onvif://www.onvif.org/\(category)/"
+        guard scope.lowercased().hasPrefix(prefix) else { return nil }
+        var bytes: [UInt8] = []
+        var rest = Array(scope.utf8.dropFirst(prefix.utf8.count))[...]
+        while let byte = rest.popFirst() {
+            let digits = String(decoding: rest.prefix(2), as: UTF8.self)
+            if byte == UInt8(ascii: "%"), rest.count >= 2,
+                digits.allSatisfy(\.isHexDigit), let value = UInt8(digits, radix: 16)
+            {
+                bytes.append(value)
+                rest = rest.dropFirst(2)
+            } else {
+                bytes.append(byte)
+            }
+        }
+        let text = shownText(String(decoding: bytes, as: UTF8.self))
+        return text.isEmpty ? nil : text
+    }
+}

@@ -1,0 +1,23 @@
+/// A camera that has answered a probe.
+package struct DiscoveredDevice: Hashable, Sendable {
+    /// The numeric address that the answer came from.
+    package var host: String
+    /// The device's lasting identity, usually `urn:uuid:…`.
+    package var endpoint: String
+    /// From its scopes (ONVIF Core Specification §7.3.2.2).
+    package var name: String?
+    package var hardware: String?
+    /// Its device service, at ``host``: a camera can speak for nobody else.
+    package var service: DeviceURL?
+
+    package init(
+        host: String, endpoint: String, name: String? = nil, hardware: String? = nil,
+        service: DeviceURL?
+    ) {
+        self.host = host
+        self.endpoint = endpoint
+        self.name = name
+        self.hardware = hardware
+        self.service = service
+    }
+}

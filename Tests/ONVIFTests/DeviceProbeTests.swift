@@ -1,0 +1,118 @@
+import Testing
+
+@testable import ONVIF
+
+@Suite struct DeviceProbeTests {
+    private func probe() -> DeviceProbe {
+        var number: UInt64 = 0
+        return DeviceProbe {
+            number += 0x0123_4567_89AB_CDEF
+            return number
+        }
+    }
+
+    /// The identifier of a sent probe.
+    private func identifier(_ datagram: [UInt8]) throws -> String {
+        let text = String(decoding: datagram, as: UTF8.self)
+        let range = try #require(text.firstRange(of: "urn:uuid:"))
+        return String(text[range.lowerBound...].prefix { $0 != "<" })
+    }
+
+    private func answer(
+        to identifier: String, endpoint: String = "urn:uuid:1", scopes: String = "",
+        addresses: String = "http://10.0.0.7/onvif/device_service"
+    ) -> [UInt8] {
+        Array(
+            """
+            <?xml version="1.0" encoding="UTF-8"?><SOAP-ENV:Envelope><SOAP-ENV:Header><wsa:RelatesTo>
+            \(identifier)</wsa:RelatesTo></SOAP-ENV:Header><SOAP-ENV:Body><d:ProbeMatches><d:ProbeMatch>\
+            <wsa:EndpointReference><wsa:Address>\(endpoint)</wsa:Address></wsa:EndpointReference>\
+            <d:Types>dn:NetworkVideoTransmitter</d:Types><d:Scopes>\(scopes)</d:Scopes>\
+            <d:XAddrs>\(addresses)</d:XAddrs></d:ProbeMatch></d:ProbeMatches></SOAP-ENV:Body></SOAP-ENV:Envelope>
+            """.utf8)
+    }
+
+    @Test func `two probes are sent, each with an identifier of its own`() throws {
+        let texts = probe().datagrams.map { String(decoding: $0, as: UTF8.self) }
+        #expect(texts.count == 2)
+        #expect(texts[0].contains(">n:NetworkVideoTransmitter<"))
+        #expect(texts[1].contains(">n:Device<"))
+        let identifiers = try probe().datagrams.map(identifier)
+        #expect(identifiers[0] == "urn:uuid:01234567-89ab-4def-8246-8acf13579bde")
+        #expect(Set(identifiers).count == 2)
+    }
+
+    @Test func `a camera is listed once, with name and model`() throws {
+        var probe = probe()
+        let scopes =
+            "onvif://www.onvif.org/type/video_encoder onvif://www.onvif.org/name/Front%20Door%2"
+            + " onvif://www.onvif.org/hardware/DS-2CD"
+        for datagram in probe.datagrams {
+            probe.receive(
+                answer(to: try identifier(datagram), scopes: scopes), from: "10.0.0.7")
+        }
+        #expect(
+            probe.devices == [
+                DiscoveredDevice(
+                    host: "10.0.0.7", endpoint: "urn:uuid:1", name: "Front Door%2",
+                    hardware: "DS-2CD",
+                    service: try DeviceURL(parsing: "http://10.0.0.7/onvif/device_service"))
+            ])
+    }
+
+    @Test func `a camera speaks for its own address only`() throws {
+        var probe = probe()
+        let identifier = try identifier(probe.datagrams[0])
+        probe.receive(
+            answer(
+                to: identifier,
+                addresses: "https://10.0.0.9/ http://169.254.1.1:81/a http://10.0.0.9:82/b"),
+            from: "10.0.0.9")
+        probe.receive(
+            answer(to: identifier, addresses: "http://victim.example:8080/x"), from: "10.0.0.66")
+        probe.receive(answer(to: identifier, addresses: "https://10.0.0.5/"), from: "10.0.0.5")
+        #expect(
+            probe.devices.map { $0.service?.text } == [
+                "http://10.0.0.9:82/b", "http://10.0.0.66:8080/x", nil,
+            ])
+    }
+
+    @Test func `what answers another search is ignored`() throws {
+        var probe = probe()
+        let own = try identifier(probe.datagrams[0])
+        probe.receive(answer(to: "urn:uuid:00000000-0000-4000-8000-000000000000"), from: "10.0.0.7")
+        probe.receive(Array("<a".utf8), from: "10.0.0.7")
+        probe.receive(probe.datagrams[0], from: "10.0.0.7")
+        probe.receive(
+            Array(
+                "<Envelope><Header><RelatesTo>\(own)</RelatesTo></Header><Body/></Envelope>".utf8),
+            from: "10.0.0.7")
+        #expect(probe.devices.isEmpty)
+    }
+
+    @Test func `a flood of answers is limited`() throws {
+        var probe = probe()
+        let identifier = try identifier(probe.datagrams[0])
+        for number in 0..<1_000 {
+            probe.receive(answer(to: identifier, endpoint: "\(number)"), from: "10.0.0.7")
+        }
+        #expect(probe.devices.count == DeviceProbe.maximumDevices)
+    }
+
+    @Test(arguments: [
+        ("http://10.0.0.7", "http://10.0.0.7/"),
+        ("HTTP://camera:8080/a?b#c", "http://camera:8080/a?b"),
+        ("http://[fe80::1]:81/x", "http://[fe80::1]:81/x"), ("http://h:80/x", "http://h/x"),
+    ])
+    func `an address is taken apart`(text: String, whole: String) throws {
+        #expect(try DeviceURL(parsing: text).text == whole)
+    }
+
+    @Test(arguments: [
+        "https://h/", "http://", "http:///x", "http://u:p@h/", "http://h:0/", "http://h:99999/",
+        "http://h:/", "http://[::1/", "http://[::1]x/", "http://h/\r\nX: y", "http://h/ä",
+    ])
+    func `an address that cannot be used is refused`(text: String) {
+        #expect(throws: ONVIFError.self) { try DeviceURL(parsing: text) }
+    }
+}
