@@ -43,6 +43,7 @@ package struct ReplayedSamples: Sendable {
             for index in moved.runs[run].dtsNanoseconds.indices {
                 moved.runs[run].dtsNanoseconds[index] &+= shift
             }
+            moved.runs[run].camera?.move(byNanoseconds: shift)
         }
         return moved
     }

@@ -89,6 +89,77 @@ import Timing
         #expect(many.encoded().count - few < 100 * 14)
     }
 
+    /// The record of a network camera.
+    private var stamped: FragmentRecord {
+        var stamped = record
+        stamped.pieces[0].runs[0].camera = CameraStamps(
+            clockRate: 90_000,
+            stamps: (0..<3 as Range<Int64>).map { number in
+                CameraStamp(
+                    timestamp: (UInt32.max - 5_000) &+ UInt32(number) * 3_600,
+                    arrivalNanoseconds: 80_000_000 + number * 40_003_000,
+                    arrivalSpanNanoseconds: 1_500_000, firstPacket: 65_530 + number * 9,
+                    packets: 9)
+            },
+            reports: [
+                CameraReport(
+                    source: .max, ntp: .max - 1, timestamp: 7, arrivalNanoseconds: -100)
+            ])
+        return stamped
+    }
+
+    @Test func `a camera's stamps are kept, and only then the version is another`() throws {
+        #expect(record.encoded()[0] == 3)
+        let bytes = stamped.encoded()
+        #expect(bytes[0] == 4)
+        #expect(try FragmentRecord(parsing: bytes) == stamped)
+        for count in 0..<bytes.count {
+            #expect(throws: FragmentRecord.Malformed.self) {
+                try FragmentRecord(parsing: Array(bytes.prefix(count)))
+            }
+        }
+        for place in bytes.indices {
+            for bit in 0..<8 {
+                var damaged = bytes
+                damaged[place] ^= 1 << bit
+                if let parsed = try? FragmentRecord(parsing: damaged) { _ = parsed.sequences }
+            }
+        }
+    }
+
+    @Test func `a picture's stamps take a dozen bytes`() {
+        var many = stamped
+        let few = many.encoded().count
+        let more = (3..<103 as Range<Int64>).map { number -> CameraStamp in
+            let wander = number % 7 * 100_000
+            return CameraStamp(
+                timestamp: (UInt32.max - 5_000) &+ UInt32(number) * 3_600,
+                arrivalNanoseconds: 80_000_000 + number * 40_003_000 + wander,
+                arrivalSpanNanoseconds: 1_500_000 + number * 1_000,
+                firstPacket: 65_530 + number * 9, packets: 9)
+        }
+        many.pieces[0].runs[0].camera?.stamps += more
+        many.pieces[0].runs[0].samples += 100
+        #expect(many.encoded().count - few <= 100 * 14)
+    }
+
+    @Test func `impossible stamps of a camera are refused`() {
+        for change in [
+            { $0.stamps[1].arrivalNanoseconds = .max }, { $0.reports[0].arrivalNanoseconds = .min },
+            { $0.stamps[0].arrivalSpanNanoseconds = -1 },
+            { $0.reports += [CameraReport](repeating: $0.reports[0], count: 16) },
+        ] as [(inout CameraStamps) -> Void] {
+            var wrong = stamped
+            if var camera = wrong.pieces[0].runs[0].camera {
+                change(&camera)
+                wrong.pieces[0].runs[0].camera = camera
+            }
+            #expect(throws: FragmentRecord.Malformed.self) {
+                try FragmentRecord(parsing: wrong.encoded())
+            }
+        }
+    }
+
     @Test func `a record reads back as it was written`() throws {
         #expect(try FragmentRecord(parsing: record.encoded()) == record)
         #expect(record.sequences == [7...9, 10...14])

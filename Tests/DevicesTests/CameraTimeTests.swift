@@ -52,12 +52,12 @@ import Testing
     private let interval: Int64 = 66_666_667
 
     @Test func `a stamp that can be true is the picture's time`() {
-        var stamps = CameraStamps()
+        var stamps = DriverStamps()
         for number in 0..<5 as Range<Int64> {
             let stamp = 1_000_000_000 + number * interval
             let moment = stamps.moment(
                 stampNanoseconds: stamp, isMonotonic: true, takenNanoseconds: stamp + 3_000_000)
-            #expect(moment == CameraStamps.Moment(nanoseconds: stamp, isDriversOwn: true))
+            #expect(moment == DriverStamps.Moment(nanoseconds: stamp, isDriversOwn: true))
         }
         #expect(stamps.replaced == 0)
     }
@@ -68,7 +68,7 @@ import Testing
     ]) func `a stamp that cannot be true is replaced by the arrival, less the usual delay`(
         stamp: Int64
     ) {
-        var stamps = CameraStamps()
+        var stamps = DriverStamps()
         let start: Int64 = 90_000_000_000
         _ = stamps.moment(
             stampNanoseconds: start, isMonotonic: true, takenNanoseconds: start + 2_000_000)
@@ -81,14 +81,14 @@ import Testing
     }
 
     @Test func `a stamp of a clock that is not the monotonic one is replaced`() {
-        var stamps = CameraStamps()
+        var stamps = DriverStamps()
         let moment = stamps.moment(
             stampNanoseconds: 5_000, isMonotonic: false, takenNanoseconds: 10_000)
-        #expect(moment == CameraStamps.Moment(nanoseconds: 10_000, isDriversOwn: false))
+        #expect(moment == DriverStamps.Moment(nanoseconds: 10_000, isDriversOwn: false))
     }
 
     @Test func `a stamp that goes back is replaced, and times still grow`() {
-        var stamps = CameraStamps()
+        var stamps = DriverStamps()
         let start: Int64 = 90_000_000_000
         _ = stamps.moment(stampNanoseconds: start, isMonotonic: true, takenNanoseconds: start + 9)
         let back = stamps.moment(
@@ -102,22 +102,22 @@ import Testing
     }
 
     @Test func `pictures that waited while the box was stopped keep their times`() {
-        var stamps = CameraStamps()
+        var stamps = DriverStamps()
         let moment = stamps.moment(
             stampNanoseconds: 10_000_000_000, isMonotonic: true, takenNanoseconds: 13_000_000_000)
         #expect(moment.isDriversOwn)
     }
 
     @Test func `a stamp for the end of a picture that is still to come is believed`() {
-        var stamps = CameraStamps()
+        var stamps = DriverStamps()
         let moment = stamps.moment(
             stampNanoseconds: 10_060_000_000, isMonotonic: true, takenNanoseconds: 10_000_000_000)
-        #expect(moment == CameraStamps.Moment(nanoseconds: 10_060_000_000, isDriversOwn: true))
+        #expect(moment == DriverStamps.Moment(nanoseconds: 10_060_000_000, isDriversOwn: true))
     }
 
     @Test func `a stamp that nanoseconds have no room for is none`() {
-        #expect(CameraStamps.nanoseconds(seconds: .max, microseconds: 0) == nil)
-        #expect(CameraStamps.nanoseconds(seconds: 9_223_372_036, microseconds: 999_999) == nil)
-        #expect(CameraStamps.nanoseconds(seconds: 3, microseconds: 7) == 3_000_007_000)
+        #expect(DriverStamps.nanoseconds(seconds: .max, microseconds: 0) == nil)
+        #expect(DriverStamps.nanoseconds(seconds: 9_223_372_036, microseconds: 999_999) == nil)
+        #expect(DriverStamps.nanoseconds(seconds: 3, microseconds: 7) == 3_000_007_000)
     }
 }

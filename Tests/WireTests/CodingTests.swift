@@ -30,6 +30,7 @@ private let everyMessage: [WireMessage] = [
                     ptsOffsetsNanoseconds: [], durationsNanoseconds: [21_333_333],
                     flags: [[.keyframe, .priming]]),
             ])),
+    .samples(Fixtures.samples(runs: [Fixtures.cameraRun])),
     .gap(Fixtures.gap()),
     .trackUpdate(TrackUpdate(source: 1, sequence: 9, format: Fixtures.video)),
     .goodbye(Goodbye(source: 15, sequence: 1 << 62, text: "end of file")),
@@ -240,6 +241,32 @@ struct `A batch is malformed` {
         #expect(error { $0.durationsNanoseconds = [1, 2] }?.reason == .malformed)
         #expect(error { $0.ptsOffsetsNanoseconds = [1] }?.reason == .malformed)
         #expect(error { $0.dtsNanoseconds.removeLast() }?.reason == .malformed)
+    }
+
+    @Test func `with stamps of a camera that are not those of its samples`() {
+        func error(_ change: (inout Tributary_V1_CameraStamps) -> Void) -> WireError? {
+            var run = Fixtures.cameraRun.encoded()
+            change(&run.camera)
+            do throws(WireError) {
+                _ = try SampleRun(decoding: run)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        #expect(error { _ in } == nil)
+        #expect(error { $0.clockRate = 0 }?.reason == .malformed)
+        #expect(error { $0.timestampSteps.removeLast() }?.reason == .malformed)
+        #expect(error { $0.arrivalSteps.append(1) }?.reason == .malformed)
+        #expect(error { $0.arrivalSpans = [] }?.reason == .malformed)
+        #expect(error { $0.packetSteps = [1] }?.reason == .malformed)
+        #expect(error { $0.packetCounts = [1, 2] }?.reason == .malformed)
+        #expect(error { $0.arrivalSteps[1] = .max }?.reason == .malformed)
+        #expect(error { $0.arrivalSpans[1] = .max }?.reason == .limit)
+        #expect(error { $0.reports[0].arrival = .min }?.reason == .malformed)
+        #expect(
+            error { $0.reports += [Tributary_V1_CameraReport](repeating: .init(), count: 15) }?
+                .reason == .limit)
     }
 
     @Test func `not with decoding times that go back, which the timeline puts right`() {

@@ -73,6 +73,27 @@ enum Fixtures {
             flags: isKeyframe ? [.keyframe] + others.dropFirst() : others)
     }
 
+    /// A run of a network camera, whose timestamps and sequence numbers wrap.
+    static var cameraRun: SampleRun {
+        var run = run()
+        run.camera = CameraStamps(
+            clockRate: 90_000,
+            stamps: run.dtsNanoseconds.enumerated().map { place, dts -> CameraStamp in
+                let index = Int64(place)
+                return CameraStamp(
+                    timestamp: (UInt32.max - 1_000) &+ UInt32(place) * 3_000,
+                    arrivalNanoseconds: dts + 5_000_000 - index,
+                    arrivalSpanNanoseconds: index * 1_000, firstPacket: 65_530 + index * 7,
+                    packets: UInt32(place) + 1)
+            },
+            reports: [
+                CameraReport(
+                    source: .max, ntp: .max, timestamp: .max, arrivalNanoseconds: second),
+                CameraReport(source: 0, ntp: 0, timestamp: 0, arrivalNanoseconds: 0),
+            ])
+        return run
+    }
+
     static func samples(
         first: UInt64 = 1, source: Int = 0, runs: [SampleRun] = [run()]
     ) -> Samples {

@@ -136,7 +136,20 @@ struct Batcher: Sendable {
             track: samples[0].track, sizes: samples.map { UInt32($0.data.count) },
             dtsNanoseconds: samples.map(\.dtsNanoseconds),
             ptsOffsetsNanoseconds: offsets.allSatisfy { $0 == 0 } ? [] : offsets,
-            durationsNanoseconds: collapsed(durations), flags: collapsed(flags))
+            durationsNanoseconds: collapsed(durations), flags: collapsed(flags),
+            camera: camera(samples))
+    }
+
+    /// The stamps of the samples of a network camera; nil unless all of them have some, of one clock.
+    private static func camera(_ samples: [EncodedSample]) -> CameraStamps? {
+        guard var all = samples.first?.camera else { return nil }
+        for sample in samples.dropFirst() {
+            guard let next = sample.camera, next.clockRate == all.clockRate else { return nil }
+            all.stamps += next.stamps
+            all.reports += next.reports
+        }
+        all.reports = Array(all.reports.suffix(CameraStamps.maximumReports))
+        return all
     }
 
     /// One value if all are equal.

@@ -6,7 +6,7 @@ package import Timing
 ///
 /// Layout of the box's payload, big-endian:
 ///
-///     u8 version = 3, 3 bytes 0
+///     u8 version = 4 with stamps of a network camera, else 3; 3 bytes 0
 ///     16 bytes spool identity, 16 bytes epoch identity
 ///     i64 clock offset (ns, collector − agent), u64 its bound (ns), i64 skew (parts per billion)
 ///     i64 session zero (ns UTC), i64 the same on the collector's monotonic clock (ns; not in version 1)
@@ -20,6 +20,12 @@ package import Timing
 ///             u8 track, u8 priming samples at its start, u32 samples
 ///             u64 first sequence number, i64 first DTS as the agent stamped it (ns of its clock)
 ///             varint clock offset applied to that stamp, less the one above (ns; not in version 1)
+///             varint clock rate of a network camera's RTP timestamps, 0: no stamps (from version 4 on); else for each sample five
+///                 varints: RTP timestamp (32 bits) and arrival of the first packet, both less those of the sample before (the
+///                 first: less 0, and less the first DTS), arrival of the last packet less that of the first, number of the first
+///                 packet less that of the sample before, number of packets; then
+///                 varint number of sender reports, each: u32 SSRC, u64 NTP timestamp, u32 RTP timestamp, varint arrival less the
+///                 first DTS
 ///     u16 number of clock exchanges of the epoch, oldest first (not in version 1), each four varints:
 ///         t1 and t2 − t1, both less those of the exchange before, t3 − t2, and (t4 − t1) − (t3 − t2)
 ///
@@ -36,7 +42,9 @@ package struct FragmentRecord: Hashable, Sendable {
     ]
     /// Offset of the clock's bound in the payload: after the version, the spool, the epoch and the offset.
     package static let boundOffset = 44
-    package static let version: UInt8 = 3
+    package static let version: UInt8 = 4
+    /// The version that is written without stamps of a network camera.
+    static let plainVersion: UInt8 = 3
     /// Maximum pieces of one record. Each piece is a `trun` of each track, and readers accept twice as many boxes,
     /// although 16 bits can count more.
     package static let maximumPieces = 1 << 13
@@ -62,17 +70,24 @@ package struct FragmentRecord: Hashable, Sendable {
         package var firstDTSNanoseconds: Int64
         /// Collector − agent as applied to that stamp; in version 1, the fragment's offset.
         package var appliedOffsetNanoseconds: Int64
+        /// Of samples from a network camera: one stamp for each of them.
+        package var camera: CameraStamps?
 
         package init(
             track: TrackKind, primingSamples: UInt8, samples: UInt32, firstSequence: UInt64,
-            firstDTSNanoseconds: Int64, appliedOffsetNanoseconds: Int64
+            firstDTSNanoseconds: Int64, appliedOffsetNanoseconds: Int64,
+            camera: CameraStamps? = nil
         ) {
+            precondition(
+                camera.map { $0.stamps.count == Int(samples) } ?? true,
+                "each sample has a stamp")
             self.track = track
             self.primingSamples = primingSamples
             self.samples = samples
             self.firstSequence = firstSequence
             self.firstDTSNanoseconds = firstDTSNanoseconds
             self.appliedOffsetNanoseconds = appliedOffsetNanoseconds
+            self.camera = camera
         }
     }
 

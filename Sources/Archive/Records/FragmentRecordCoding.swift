@@ -10,7 +10,8 @@ extension FragmentRecord {
         }
         var bytes: [UInt8] = []
         bytes.reserveCapacity(144 + pieces.count * 90 + exchanges.count * 16)
-        bytes.appendBigEndian(UInt32(Self.version) << 24)
+        let hasStamps = pieces.contains { $0.runs.contains { $0.camera != nil } }
+        bytes.appendBigEndian(UInt32(hasStamps ? Self.version : Self.plainVersion) << 24)
         bytes += spool.bytes
         bytes += epoch.bytes
         bytes.appendBigEndian(UInt64(bitPattern: clock.offsetNanoseconds))
@@ -34,6 +35,10 @@ extension FragmentRecord {
                 bytes.appendBigEndian(run.firstSequence)
                 bytes.appendBigEndian(UInt64(bitPattern: run.firstDTSNanoseconds))
                 bytes.appendVarint(run.appliedOffsetNanoseconds &- clock.offsetNanoseconds)
+                if hasStamps {
+                    CameraStampCoding.append(
+                        run.camera, after: run.firstDTSNanoseconds, to: &bytes)
+                }
             }
         }
         bytes.appendBigEndian(UInt16(exchanges.count))
@@ -84,6 +89,10 @@ extension FragmentRecord {
                 var run = try reader.run()
                 run.appliedOffsetNanoseconds = clock.offsetNanoseconds
                 if version > 1 { run.appliedOffsetNanoseconds &+= try reader.varint() }
+                if version > 3 {
+                    run.camera = try reader.cameraStamps(
+                        count: Int(run.samples), after: run.firstDTSNanoseconds)
+                }
                 runs.append(run)
             }
             pieces.append(
@@ -112,6 +121,7 @@ extension FragmentRecord {
             && segmentOriginNanoseconds.magnitude <= RecordLimits.sessionNanoseconds.magnitude
             && runs.allSatisfy {
                 isPossible($0.firstDTSNanoseconds) && isPossible($0.appliedOffsetNanoseconds)
+                    && ($0.camera.map { $0.arrivals.allSatisfy(isPossible) } ?? true)
             }
     }
 }

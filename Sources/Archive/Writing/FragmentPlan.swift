@@ -33,11 +33,17 @@ package struct PlannedRun: Hashable, Sendable {
     package var track: TrackKind
     package var firstSequence: UInt64
     package var samples: [PlannedSample]
+    /// Of samples from a network camera: one stamp for each of them.
+    package var camera: CameraStamps?
 
-    package init(track: TrackKind, firstSequence: UInt64, samples: [PlannedSample]) {
+    package init(
+        track: TrackKind, firstSequence: UInt64, samples: [PlannedSample],
+        camera: CameraStamps? = nil
+    ) {
         self.track = track
         self.firstSequence = firstSequence
         self.samples = samples
+        self.camera = camera
     }
 
     package var sizeBytes: Int { samples.reduce(0) { $0 + Int($1.sizeBytes) } }
@@ -87,6 +93,7 @@ extension PlannedPiece {
                 var piece = self
                 var own = run
                 own.samples = Array(run.samples[part])
+                own.camera = run.camera?.part(part)
                 own.firstSequence += UInt64(part.lowerBound)
                 piece.runs = [own]
                 piece.range = start..<start + own.sizeBytes

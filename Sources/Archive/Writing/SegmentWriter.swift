@@ -238,7 +238,8 @@ package final class SegmentWriter {
                             clamping: run.samples.prefix { $0.flags.contains(.priming) }.count),
                         samples: UInt32(run.samples.count), firstSequence: run.firstSequence,
                         firstDTSNanoseconds: run.samples.first?.agentDTSNanoseconds ?? 0,
-                        appliedOffsetNanoseconds: run.samples.first?.appliedOffsetNanoseconds ?? 0)
+                        appliedOffsetNanoseconds: run.samples.first?.appliedOffsetNanoseconds ?? 0,
+                        camera: run.camera)
                 })
         }
         return FragmentRecord(

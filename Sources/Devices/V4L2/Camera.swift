@@ -155,7 +155,7 @@ package final class Camera: CameraInput {
         let index = Int(buffer.index)
         let memory = buffers.memory[index]
         let used = min(Int(buffer.bytesused), memory.count)
-        let stamp = CameraStamps.nanoseconds(
+        let stamp = DriverStamps.nanoseconds(
             seconds: Int64(buffer.timestamp.tv_sec),
             microseconds: Int64(buffer.timestamp.tv_usec))
         let clock = buffer.flags & UInt32(V4L2_BUF_FLAG_TIMESTAMP_MASK)

@@ -21,6 +21,8 @@ package struct EncodedSample: Hashable, Sendable {
     package var flags: SampleFlags
     /// Video: NAL units with 4-byte lengths (ISO/IEC 14496-15 §5.3). Sound: one raw AAC packet, no ADTS header.
     package var data: [UInt8]
+    /// Of one sample from a network camera: its stamps, and the reports since the sample before; nil: it has none.
+    package var camera: CameraStamps?
 
     package init(
         track: TrackKind, ptsNanoseconds: Int64, dtsNanoseconds: Int64, durationNanoseconds: Int64,

@@ -69,6 +69,9 @@ extension SampleRun {
         message.ptsOffsets = ptsOffsetsNanoseconds.map { UInt64($0) }
         message.durations = durationsNanoseconds.map { UInt64($0) }
         message.flags = flags.map { UInt32($0.rawValue) }
+        if let camera {
+            message.camera = camera.encoded(firstDTSNanoseconds: dtsNanoseconds.first ?? 0)
+        }
         return message
     }
 
@@ -97,6 +100,11 @@ extension SampleRun {
         try Self.checkColumn(message.flags.count, "Run.flags", [1, count])
         // Bits of later versions are ignored.
         flags = message.flags.map { SampleFlags(rawValue: UInt8(truncatingIfNeeded: $0)) }
+        camera =
+            message.hasCamera
+            ? try CameraStamps(
+                decoding: message.camera, count: count, firstDTSNanoseconds: message.firstDts)
+            : nil
         if track == .video, count > 1, (1..<count).contains(where: { isKeyframe(at: $0) }) {
             throw .malformed("a run of video has a keyframe after its first sample")
         }

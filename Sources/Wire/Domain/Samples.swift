@@ -72,10 +72,13 @@ package struct SampleRun: Hashable, Sendable {
     package var durationsNanoseconds: [Int64]
     /// Flags of each sample; one entry: the same for all.
     package var flags: [SampleFlags]
+    /// What the packets of a network camera's samples said: one stamp for each sample; nil: none is known.
+    package var camera: CameraStamps?
 
     package init(
         track: TrackKind, sizes: [UInt32], dtsNanoseconds: [Int64],
-        ptsOffsetsNanoseconds: [Int64], durationsNanoseconds: [Int64], flags: [SampleFlags]
+        ptsOffsetsNanoseconds: [Int64], durationsNanoseconds: [Int64], flags: [SampleFlags],
+        camera: CameraStamps? = nil
     ) {
         self.track = track
         self.sizes = sizes
@@ -83,6 +86,7 @@ package struct SampleRun: Hashable, Sendable {
         self.ptsOffsetsNanoseconds = ptsOffsetsNanoseconds
         self.durationsNanoseconds = durationsNanoseconds
         self.flags = flags
+        self.camera = camera
     }
 
     /// Number of samples.

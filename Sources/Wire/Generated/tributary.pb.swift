@@ -900,6 +900,74 @@ nonisolated struct Tributary_V1_Run: Sendable {
   /// Bit 0 keyframe, bit 1 priming (decoded, not presented). One entry: of all.
   var flags: [UInt32] = []
 
+  /// What the packets of a network camera's samples said; absent: not known. Since minor 13.
+  var camera: Tributary_V1_CameraStamps {
+    get {_camera ?? Tributary_V1_CameraStamps()}
+    set {_camera = newValue}
+  }
+  /// Returns true if `camera` has been explicitly set.
+  var hasCamera: Bool {self._camera != nil}
+  /// Clears the value of `camera`. Subsequent reads from it will return its default value.
+  mutating func clearCamera() {self._camera = nil}
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+
+  fileprivate var _camera: Tributary_V1_CameraStamps? = nil
+}
+
+/// RTP packets of a run's samples and when they arrived, unchanged, so that times can be computed again. Each column has as many
+/// entries as the run has samples.
+nonisolated struct Tributary_V1_CameraStamps: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// Ticks of an RTP timestamp in a second, as the camera states.
+  var clockRate: UInt32 = 0
+
+  /// RTP timestamp, less that of the sample before (of the first: less 0), modulo 2^32.
+  var timestampSteps: [Int32] = []
+
+  /// Arrival of the first packet, less that of the sample before (of the first: less its decoding time).
+  var arrivalSteps: [Int64] = []
+
+  /// From the first packet's arrival to the last one's.
+  var arrivalSpans: [UInt64] = []
+
+  /// Sequence number of the first packet without wraps, less that of the sample before (of the first: less 0).
+  var packetSteps: [Int64] = []
+
+  /// Number of packets.
+  var packetCounts: [UInt32] = []
+
+  /// Sender reports of the track that arrived before the samples, since the run before; 16 at most.
+  var reports: [Tributary_V1_CameraReport] = []
+
+  var unknownFields = SwiftProtobuf.UnknownStorage()
+
+  init() {}
+}
+
+/// A sender report (RFC 3550 section 6.4.1).
+nonisolated struct Tributary_V1_CameraReport: Sendable {
+  // SwiftProtobuf.Message conformance is added in an extension below. See the
+  // `Message` and `Message+*Additions` files in the SwiftProtobuf library for
+  // methods supported on all messages.
+
+  /// SSRC.
+  var source: UInt32 = 0
+
+  /// NTP timestamp: the camera's clock, seconds since 1900 in 32.32 fixed point.
+  var ntp: UInt64 = 0
+
+  /// The same instant as RTP timestamp.
+  var timestamp: UInt32 = 0
+
+  /// When it arrived.
+  var arrival: Int64 = 0
+
   var unknownFields = SwiftProtobuf.UnknownStorage()
 
   init() {}
@@ -2580,7 +2648,7 @@ nonisolated extension Tributary_V1_Samples: SwiftProtobuf.Message, SwiftProtobuf
 
 nonisolated extension Tributary_V1_Run: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
   static let protoMessageName: String = _protobuf_package + ".Run"
-  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}track\0\u{3}first_dts\0\u{1}sizes\0\u{3}dts_steps\0\u{3}pts_offsets\0\u{1}durations\0\u{1}flags\0")
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}track\0\u{3}first_dts\0\u{1}sizes\0\u{3}dts_steps\0\u{3}pts_offsets\0\u{1}durations\0\u{1}flags\0\u{1}camera\0")
 
   mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
     while let fieldNumber = try decoder.nextFieldNumber() {
@@ -2595,12 +2663,17 @@ nonisolated extension Tributary_V1_Run: SwiftProtobuf.Message, SwiftProtobuf._Me
       case 5: try { try decoder.decodeRepeatedUInt64Field(value: &self.ptsOffsets) }()
       case 6: try { try decoder.decodeRepeatedUInt64Field(value: &self.durations) }()
       case 7: try { try decoder.decodeRepeatedUInt32Field(value: &self.flags) }()
+      case 8: try { try decoder.decodeSingularMessageField(value: &self._camera) }()
       default: break
       }
     }
   }
 
   func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    // The use of inline closures is to circumvent an issue where the compiler
+    // allocates stack space for every if/case branch local when no optimizations
+    // are enabled. https://github.com/apple/swift-protobuf/issues/1034 and
+    // https://github.com/apple/swift-protobuf/issues/1182
     if self.track != .unspecified {
       try visitor.visitSingularEnumField(value: self.track, fieldNumber: 1)
     }
@@ -2622,6 +2695,9 @@ nonisolated extension Tributary_V1_Run: SwiftProtobuf.Message, SwiftProtobuf._Me
     if !self.flags.isEmpty {
       try visitor.visitPackedUInt32Field(value: self.flags, fieldNumber: 7)
     }
+    try { if let v = self._camera {
+      try visitor.visitSingularMessageField(value: v, fieldNumber: 8)
+    } }()
     try unknownFields.traverse(visitor: &visitor)
   }
 
@@ -2633,6 +2709,112 @@ nonisolated extension Tributary_V1_Run: SwiftProtobuf.Message, SwiftProtobuf._Me
     if lhs.ptsOffsets != rhs.ptsOffsets {return false}
     if lhs.durations != rhs.durations {return false}
     if lhs.flags != rhs.flags {return false}
+    if lhs._camera != rhs._camera {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_CameraStamps: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".CameraStamps"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{3}clock_rate\0\u{3}timestamp_steps\0\u{3}arrival_steps\0\u{3}arrival_spans\0\u{3}packet_steps\0\u{3}packet_counts\0\u{1}reports\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularUInt32Field(value: &self.clockRate) }()
+      case 2: try { try decoder.decodeRepeatedSInt32Field(value: &self.timestampSteps) }()
+      case 3: try { try decoder.decodeRepeatedSInt64Field(value: &self.arrivalSteps) }()
+      case 4: try { try decoder.decodeRepeatedUInt64Field(value: &self.arrivalSpans) }()
+      case 5: try { try decoder.decodeRepeatedSInt64Field(value: &self.packetSteps) }()
+      case 6: try { try decoder.decodeRepeatedUInt32Field(value: &self.packetCounts) }()
+      case 7: try { try decoder.decodeRepeatedMessageField(value: &self.reports) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.clockRate != 0 {
+      try visitor.visitSingularUInt32Field(value: self.clockRate, fieldNumber: 1)
+    }
+    if !self.timestampSteps.isEmpty {
+      try visitor.visitPackedSInt32Field(value: self.timestampSteps, fieldNumber: 2)
+    }
+    if !self.arrivalSteps.isEmpty {
+      try visitor.visitPackedSInt64Field(value: self.arrivalSteps, fieldNumber: 3)
+    }
+    if !self.arrivalSpans.isEmpty {
+      try visitor.visitPackedUInt64Field(value: self.arrivalSpans, fieldNumber: 4)
+    }
+    if !self.packetSteps.isEmpty {
+      try visitor.visitPackedSInt64Field(value: self.packetSteps, fieldNumber: 5)
+    }
+    if !self.packetCounts.isEmpty {
+      try visitor.visitPackedUInt32Field(value: self.packetCounts, fieldNumber: 6)
+    }
+    if !self.reports.isEmpty {
+      try visitor.visitRepeatedMessageField(value: self.reports, fieldNumber: 7)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_CameraStamps, rhs: Tributary_V1_CameraStamps) -> Bool {
+    if lhs.clockRate != rhs.clockRate {return false}
+    if lhs.timestampSteps != rhs.timestampSteps {return false}
+    if lhs.arrivalSteps != rhs.arrivalSteps {return false}
+    if lhs.arrivalSpans != rhs.arrivalSpans {return false}
+    if lhs.packetSteps != rhs.packetSteps {return false}
+    if lhs.packetCounts != rhs.packetCounts {return false}
+    if lhs.reports != rhs.reports {return false}
+    if lhs.unknownFields != rhs.unknownFields {return false}
+    return true
+  }
+}
+
+nonisolated extension Tributary_V1_CameraReport: SwiftProtobuf.Message, SwiftProtobuf._MessageImplementationBase, SwiftProtobuf._ProtoNameProviding {
+  static let protoMessageName: String = _protobuf_package + ".CameraReport"
+  static let _protobuf_nameMap = SwiftProtobuf._NameMap(bytecode: "\0\u{1}source\0\u{1}ntp\0\u{1}timestamp\0\u{1}arrival\0")
+
+  mutating func decodeMessage<D: SwiftProtobuf.Decoder>(decoder: inout D) throws {
+    while let fieldNumber = try decoder.nextFieldNumber() {
+      // The use of inline closures is to circumvent an issue where the compiler
+      // allocates stack space for every case branch when no optimizations are
+      // enabled. https://github.com/apple/swift-protobuf/issues/1034
+      switch fieldNumber {
+      case 1: try { try decoder.decodeSingularFixed32Field(value: &self.source) }()
+      case 2: try { try decoder.decodeSingularFixed64Field(value: &self.ntp) }()
+      case 3: try { try decoder.decodeSingularFixed32Field(value: &self.timestamp) }()
+      case 4: try { try decoder.decodeSingularSInt64Field(value: &self.arrival) }()
+      default: break
+      }
+    }
+  }
+
+  func traverse<V: SwiftProtobuf.Visitor>(visitor: inout V) throws {
+    if self.source != 0 {
+      try visitor.visitSingularFixed32Field(value: self.source, fieldNumber: 1)
+    }
+    if self.ntp != 0 {
+      try visitor.visitSingularFixed64Field(value: self.ntp, fieldNumber: 2)
+    }
+    if self.timestamp != 0 {
+      try visitor.visitSingularFixed32Field(value: self.timestamp, fieldNumber: 3)
+    }
+    if self.arrival != 0 {
+      try visitor.visitSingularSInt64Field(value: self.arrival, fieldNumber: 4)
+    }
+    try unknownFields.traverse(visitor: &visitor)
+  }
+
+  static func ==(lhs: Tributary_V1_CameraReport, rhs: Tributary_V1_CameraReport) -> Bool {
+    if lhs.source != rhs.source {return false}
+    if lhs.ntp != rhs.ntp {return false}
+    if lhs.timestamp != rhs.timestamp {return false}
+    if lhs.arrival != rhs.arrival {return false}
     if lhs.unknownFields != rhs.unknownFields {return false}
     return true
   }

@@ -125,6 +125,7 @@ struct InspectedBox: Encodable {
         for piece in record.pieces {
             let runs = piece.runs.map { run in
                 "\(run.track) \(run.firstSequence)+\(run.samples) from \(run.firstDTSNanoseconds) ns"
+                    + (run.camera.map { ", \(Self.text($0))" } ?? "")
             }
             fields.append(
                 Field(
@@ -132,6 +133,13 @@ struct InspectedBox: Encodable {
                     text: "\(piece.sizeBytes) bytes, \(runs.joined(separator: ", ")), SHA-256 "
                         + "\(piece.digest) from the \(piece.digestOrigin)"))
         }
+    }
+
+    private static func text(_ camera: CameraStamps) -> String {
+        let timestamps = camera.stamps.first.map { "RTP \($0.timestamp)" } ?? "RTP"
+        let packets = camera.stamps.reduce(0) { $0 + Int($1.packets) }
+        let reports = camera.reports.map { " report \($0.timestamp) = NTP \($0.ntp)" }
+        return "\(timestamps) at \(camera.clockRate) Hz, \(packets) packets" + reports.joined()
     }
 
     private static func text(_ value: BoxValue) -> String {

@@ -87,6 +87,28 @@ import Wire
         }
     }
 
+    @Test func `each picture has its packets' stamps, and the first one the report before it`()
+        throws
+    {
+        let stand = try Stand()
+        let report = SenderReport(source: 7, ntp: 1 << 40, timestamp: 90_000)
+        stand.track.note(report, arrivalNanoseconds: stand.start)
+        try stand.send(0..<20)
+        let result = try stand.finish(at: 20)
+        let stamps = result.video.map(\.camera)
+        #expect(stamps.allSatisfy { $0?.clockRate == 90_000 && $0?.stamps.count == 1 })
+        #expect(stamps.compactMap { $0?.stamps.first?.timestamp } == (0..<20).map { $0 * 9_000 })
+        #expect(
+            stamps.compactMap { $0?.stamps.first?.arrivalNanoseconds }
+                == (0..<20).map(stand.arrival))
+        #expect(stamps.map { $0?.reports.count } == [1] + [Int](repeating: 0, count: 19))
+        #expect(
+            stamps[0]?.reports == [
+                CameraReport(
+                    source: 7, ntp: 1 << 40, timestamp: 90_000, arrivalNanoseconds: stand.start)
+            ])
+    }
+
     @Test func `after a loss, pictures are left out up to the next keyframe, and told`() throws {
         let stand = try Stand()
         try stand.send(0..<12)

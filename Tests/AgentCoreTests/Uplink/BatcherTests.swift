@@ -28,6 +28,48 @@ import Wire
         #expect(batcher.isEmpty)
     }
 
+    /// A sample with the stamps of a network camera.
+    private func stamped(
+        _ number: UInt32, rate: UInt32 = 90_000, reports: [CameraReport] = []
+    ) -> EncodedSample {
+        var sample = sample(.video, at: Int64(number))
+        sample.camera = CameraStamps(
+            clockRate: rate,
+            stamps: [
+                CameraStamp(
+                    timestamp: number, arrivalNanoseconds: Int64(number) + 5,
+                    arrivalSpanNanoseconds: 1, firstPacket: Int64(number), packets: 2)
+            ], reports: reports)
+        return sample
+    }
+
+    @Test func `a batch has the stamps of all its samples, and their reports`() throws {
+        let reports = (0..<20).map {
+            CameraReport(source: 1, ntp: 2, timestamp: 3, arrivalNanoseconds: $0)
+        }
+        var batcher = Batcher(intervalNanoseconds: interval)
+        for number in 1...3 as ClosedRange<UInt32> {
+            _ = batcher.add(stamped(number, reports: Array(reports.prefix(8))), now: 0)
+        }
+        _ = batcher.add(sample(.audio, at: 9), now: 0)
+        let taken = batcher.take()
+        let runs = try #require(taken).runs
+        #expect(runs[0].camera?.stamps.map(\.timestamp) == [1, 2, 3])
+        #expect(runs[0].camera?.clockRate == 90_000)
+        #expect(runs[0].camera?.reports.count == CameraStamps.maximumReports)
+        #expect(runs[1].camera == nil)
+    }
+
+    @Test func `stamps of two clocks, or of some samples only, are left out`() {
+        for other in [stamped(2, rate: 48_000), sample(.video, at: 2)] {
+            var batcher = Batcher(intervalNanoseconds: interval)
+            _ = batcher.add(stamped(1), now: 0)
+            _ = batcher.add(other, now: 0)
+            let batch = batcher.take()
+            #expect(batch?.count == 2 && batch?.runs[0].camera == nil)
+        }
+    }
+
     @Test func `a batch ends before a picture at which decoding can start`() {
         var batcher = Batcher(intervalNanoseconds: interval)
         _ = batcher.add(sample(.video, at: 0), now: 0)

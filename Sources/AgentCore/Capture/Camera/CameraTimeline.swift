@@ -44,7 +44,7 @@ struct CameraTimeline {
     private let startNanoseconds: Int64
     private var choice: CameraChoice
     private var sequence: CameraSequence
-    private var stamps = CameraStamps()
+    private var stamps = DriverStamps()
     private var last: Last?
     private var gap: Gap?
     private var doubt: Doubt?
@@ -172,7 +172,7 @@ struct CameraTimeline {
     // MARK: Stamps
 
     private mutating func note(
-        _ moment: CameraStamps.Moment, _ lost: (CaptureLoss) -> Void
+        _ moment: DriverStamps.Moment, _ lost: (CaptureLoss) -> Void
     ) {
         if moment.isDriversOwn {
             tellDoubt(lost)

@@ -16,6 +16,8 @@ final class NetworkEncodedSound: NetworkTrack {
     let text: String
     var times: UnitTimes
     var progress: NetworkProgress
+    /// Packets of the encoder are not those of the camera: nothing is kept with them.
+    var reports: [CameraReport] = []
     private var sound: ForeignSound
     private var decoder: AudioDecoder
     private var encoder: AudioEncoder

@@ -10,6 +10,7 @@ final class NetworkPictures: NetworkTrack {
     let text: String
     var times: UnitTimes
     var progress: NetworkProgress
+    var reports: [CameraReport] = []
     private var copier: VideoCopier
     private var orientation: PictureOrientation
     /// The new orientation is not announced yet: it applies from the next keyframe.
@@ -122,9 +123,10 @@ final class NetworkPictures: NetworkTrack {
             progress.drop("")
             return copier.interrupt()
         }
-        guard let sample = result.sample else {
+        guard var sample = result.sample else {
             return progress.drop("the pictures before the camera's first keyframe were dropped")
         }
+        stamp(&sample, timed.unit, clockRate: clockRate)
         progress.record(sample, output)
         if let format = result.newFormat {
             output.formatChanged(oriented(format))

@@ -218,6 +218,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
                 try tracks.first { $0.kind == kind }?.take(items, output)
             case .report(let kind, let report, let arrival):
                 judge(report, of: kind, arrivalNanoseconds: arrival, output)
+                tracks.first { $0.kind == kind }?.note(report, arrivalNanoseconds: arrival)
             }
         }
         if fruitlessOpenings > 0, tracks.contains(where: \.isFlowing) { fruitlessOpenings = 0 }

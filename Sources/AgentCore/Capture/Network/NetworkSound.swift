@@ -8,8 +8,10 @@ final class NetworkSound: NetworkTrack {
     let text: String
     var times: UnitTimes
     var progress: NetworkProgress
+    var reports: [CameraReport] = []
     private var copier: AACCopier
     private let delay: Int64
+    private var clockRate: UInt32
     /// The camera sends a codec that this track records.
     private var isUsable = true
 
@@ -18,6 +20,7 @@ final class NetworkSound: NetworkTrack {
         delayNanoseconds: Int64 = 0
     ) throws(EncodingError) {
         delay = delayNanoseconds
+        clockRate = description.clockRate
         copier = try Self.copier(format)
         let duration = try Self.duration(format)
         times = UnitTimes(
@@ -55,6 +58,7 @@ final class NetworkSound: NetworkTrack {
         _ description: CameraTrackDescription, _ output: CaptureOutput
     ) throws(EncodingError) {
         isUsable = description.aacFormat != nil
+        clockRate = description.clockRate
         guard let format = description.aacFormat else {
             times = UnitTimes(clockRate: description.clockRate, delayNanoseconds: delay)
             return
@@ -70,7 +74,8 @@ final class NetworkSound: NetworkTrack {
     func record(_ timed: UnitTimes.Timed, _ output: CaptureOutput) throws(EncodingError) {
         guard progress.isNew(atNanoseconds: timed.ptsNanoseconds) else { return }
         guard isUsable else { return progress.dropOtherCodec() }
-        guard let sample = try copier.copy(CodedPacket(timed, .audio)) else { return }
+        guard var sample = try copier.copy(CodedPacket(timed, .audio)) else { return }
+        stamp(&sample, timed.unit, clockRate: clockRate)
         progress.record(sample, output)
         output.sample(sample)
     }

@@ -11,6 +11,8 @@ protocol NetworkTrack: AnyObject {
     var text: String { get }
     var times: UnitTimes { get set }
     var progress: NetworkProgress { get set }
+    /// Sender reports since the last sample; those that are kept with it.
+    var reports: [CameraReport] { get set }
 
     /// Ignores everything before the start.
     func begin(startNanoseconds: Int64)
@@ -43,6 +45,31 @@ extension NetworkTrack {
     func discontinue(isHarmless: Bool, _ output: CaptureOutput) throws(EncodingError) {}
 
     func follow(_ wishes: PictureRequests.Wishes) {}
+
+    /// Keeps a report for the next sample. Without samples, only the newest ones are kept.
+    func note(_ report: SenderReport, arrivalNanoseconds arrival: Int64) {
+        if reports.count == CameraStamps.maximumReports { reports.removeFirst() }
+        reports.append(
+            CameraReport(
+                source: report.source, ntp: report.ntp, timestamp: report.timestamp,
+                arrivalNanoseconds: arrival))
+    }
+
+    /// Adds to a recorded sample what its packets said.
+    func stamp(_ sample: inout EncodedSample, _ unit: AccessUnit, clockRate: UInt32) {
+        sample.camera = CameraStamps(
+            clockRate: clockRate,
+            stamps: [
+                CameraStamp(
+                    timestamp: unit.timestamp,
+                    arrivalNanoseconds: unit.firstArrivalNanoseconds,
+                    arrivalSpanNanoseconds: max(
+                        0, unit.lastArrivalNanoseconds - unit.firstArrivalNanoseconds),
+                    firstPacket: unit.firstNumber,
+                    packets: UInt32(clamping: unit.lastNumber - unit.firstNumber + 1))
+            ], reports: reports)
+        reports = []
+    }
 
     func take(_ items: [DepacketizedItem], _ output: CaptureOutput) throws(EncodingError) {
         for item in items {

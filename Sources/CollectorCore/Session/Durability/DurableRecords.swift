@@ -416,6 +416,6 @@ extension SampleRun {
                 ? [] : Array(ptsOffsetsNanoseconds[range]),
             durationsNanoseconds: durationsNanoseconds.count == 1
                 ? durationsNanoseconds : Array(durationsNanoseconds[range]),
-            flags: flags.count == 1 ? flags : Array(flags[range]))
+            flags: flags.count == 1 ? flags : Array(flags[range]), camera: camera?.part(range))
     }
 }

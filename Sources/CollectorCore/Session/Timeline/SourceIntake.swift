@@ -464,7 +464,8 @@ struct SourceIntake: Sendable {
         for (fault, count) in faults.sorted(by: { $0.key.rawValue < $1.key.rawValue }) {
             notices.append(.badStamps(run.track, fault, samples: count))
         }
-        return PlannedRun(track: run.track, firstSequence: firstSequence, samples: placed)
+        return PlannedRun(
+            track: run.track, firstSequence: firstSequence, samples: placed, camera: run.camera)
     }
 
     private func trackClock(_ track: TrackKind, _ timescale: Timescale) -> TrackClock {

@@ -3,7 +3,7 @@
 /// Drivers stamp buffers with that clock and declare it. A stamp is used if it is plausible: after the previous one,
 /// and near the time at which the buffer was dequeued. Any other stamp (of another clock, wrapped, or missing) is
 /// replaced by the dequeue time, less the shortest delay observed between the two with valid stamps.
-package struct CameraStamps: Hashable, Sendable {
+package struct DriverStamps: Hashable, Sendable {
     /// A picture's capture time, and its origin.
     package struct Moment: Hashable, Sendable {
         package var nanoseconds: Int64
