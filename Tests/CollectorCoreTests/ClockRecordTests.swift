@@ -48,7 +48,8 @@ private struct Box {
     }
 
     mutating func picture(
-        capturedAt time: Int64, arriving now: Int64, in session: inout Observation
+        capturedAt time: Int64, arriving now: Int64, in session: inout Observation,
+        camera: CameraStamps? = nil
     ) {
         session.samples(
             Samples(
@@ -58,7 +59,7 @@ private struct Box {
                     SampleRun(
                         track: .video, sizes: [10], dtsNanoseconds: [time + clockNanoseconds],
                         ptsOffsetsNanoseconds: [], durationsNanoseconds: [100 * millisecond],
-                        flags: [.keyframe])
+                        flags: [.keyframe], camera: camera)
                 ]), of: name, at: now)
         sequence += 1
     }
@@ -90,6 +91,46 @@ private struct Box {
         #expect(held.first?.count == 8)
         #expect(sent == sent.sorted() && Set(sent).count == sent.count)
         #expect(session.lines("camera", .exchanges) == [])
+    }
+
+    @Test func `a camera's stamps are in the fragments, and what it states is in the ledger`()
+        throws
+    {
+        var box = Box("camera", clockNanoseconds: 77 * second)
+        var session = begun(&box)
+        let utc = session.wallNanoseconds
+        for index in 1..<60 as Range<Int64> {
+            let arrival = index * 100 * millisecond
+            // Its clock is an hour ahead, and a picture takes 30 ms to arrive.
+            let stated = UInt64((utc + arrival - 30 * millisecond) / second + 2_208_988_800 + 3_600)
+            let report = CameraReport(
+                source: 1, ntp: stated << 32, timestamp: 0,
+                arrivalNanoseconds: arrival + box.clockNanoseconds)
+            let part = (utc + arrival - 30 * millisecond) % second
+            let stamps = CameraStamps(
+                clockRate: 90_000,
+                stamps: [
+                    CameraStamp(
+                        timestamp: UInt32(part * 90_000 / second),
+                        arrivalNanoseconds: arrival + box.clockNanoseconds,
+                        arrivalSpanNanoseconds: 7, firstPacket: index, packets: 3)
+                ], reports: [report])
+            box.picture(
+                capturedAt: arrival, arriving: arrival, in: &session, camera: stamps)
+        }
+        session.end(10 * second)
+        let kept = session.fragments.flatMap(\.plan.pieces).flatMap(\.runs).compactMap(\.camera)
+        #expect(kept.flatMap(\.stamps).map(\.firstPacket) == Array(1..<60))
+        #expect(kept.flatMap(\.reports).count == 59)
+        let lines = session.lines("camera", .stated)
+        try #require(lines.count == 1)
+        let line = lines[0]
+        let offset = 3_600 * second - 30 * millisecond
+        #expect(line.track == "video")
+        #expect(abs((line.offsetNanoseconds ?? 0) - offset) < millisecond)
+        #expect(abs((line.aheadNanoseconds ?? 0) - offset) < millisecond)
+        #expect((line.leastNanoseconds ?? 0) <= (line.greatestNanoseconds ?? -1))
+        #expect(line.text?.contains("impossible") == true)
     }
 
     @Test func `exchanges that came too late for a fragment are in the ledger`() throws {

@@ -47,6 +47,28 @@ import Testing
         spans.map { $0.startNanoseconds / Self.second...$0.endNanoseconds / Self.second }
     }
 
+    @Test func `what a camera states is told from the last line before a range on`() throws {
+        try archive.addSession(Self.session, segments: 3)
+        #expect(try coverage(0...30).stated == nil)
+        for (start, offset, track) in [
+            (0, -1, "video"), (10, -2, "video"), (12, -9, "audio"), (20, 3_600, "video"),
+        ] as [(Int64, Int64, String)] {
+            var entry = LedgerEntry(kind: .stated, at: SmallArchive.zero)
+            entry.track = track
+            entry.startNanoseconds = start * Self.second
+            entry.offsetNanoseconds = offset * Self.second
+            entry.aheadNanoseconds = offset * Self.second + 1
+            try archive.append(Ledger.line(entry), session: Self.session)
+        }
+        func offsets(_ range: ClosedRange<Int64>) throws -> [Int64]? {
+            try coverage(range).stated?.map { $0.offsetNanoseconds / Self.second }
+        }
+        #expect(try offsets(0...30) == [-1, -2, 3_600])
+        #expect(try offsets(11...15) == [-2])
+        #expect(try offsets(15...25) == [-2, 3_600])
+        #expect(try coverage(25...30).stated?.first?.aheadNanoseconds == 3_600 * Self.second + 1)
+    }
+
     @Test func `files that follow each other are one span, cut to what was asked for`() throws {
         try archive.addSession(Self.session, segments: 3)
         #expect(seconds(try coverage(0...100).recorded) == [0...30])

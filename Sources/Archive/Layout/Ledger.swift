@@ -20,6 +20,9 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
         case earlier
         /// Stamps that could not be kept.
         case time
+        /// The capture times that a network camera states for a track's samples from `startNanoseconds` on, compared with the recorded
+        /// ones: `offsetNanoseconds` is the median of stated less recorded times.
+        case stated
         /// Records that another collector acknowledged and that their agent has forgotten: they are in that collector's archive.
         /// Neither recorded here nor missing; `collector` names it.
         case held
@@ -83,6 +86,12 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     package var offsetNanoseconds: Int64?
     /// The growth of the offset, parts per billion of the agent's time.
     package var skewPartsPerBillion: Int64?
+    /// Of a `stated` line: the least and the greatest stated less recorded time.
+    package var leastNanoseconds: Int64?
+    package var greatestNanoseconds: Int64?
+    /// Of a `stated` line: the greatest stated time less the arrival of its packets. Positive: the camera's clock is ahead by at least
+    /// as much.
+    package var aheadNanoseconds: Int64?
     /// Maximum error of the offset.
     package var boundNanoseconds: UInt64?
     /// The session's zero on the collector's clock.

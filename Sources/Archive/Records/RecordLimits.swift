@@ -43,6 +43,9 @@ extension LedgerEntry {
         entry.samples = samples.map { min($0, RecordLimits.sequence) }
         entry.agentNanoseconds = within(agentNanoseconds, RecordLimits.timeNanoseconds)
         entry.offsetNanoseconds = within(offsetNanoseconds, RecordLimits.timeNanoseconds)
+        entry.leastNanoseconds = within(leastNanoseconds, RecordLimits.timeNanoseconds)
+        entry.greatestNanoseconds = within(greatestNanoseconds, RecordLimits.timeNanoseconds)
+        entry.aheadNanoseconds = within(aheadNanoseconds, RecordLimits.timeNanoseconds)
         entry.skewPartsPerBillion = within(skewPartsPerBillion, RecordLimits.skewPartsPerBillion)
         entry.boundNanoseconds = boundNanoseconds.map {
             min($0, UInt64(RecordLimits.timeNanoseconds))

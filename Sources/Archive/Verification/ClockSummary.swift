@@ -31,6 +31,15 @@ package struct ClockSummary: Codable, Hashable, Sendable {
         package var boundNanoseconds: Spread
     }
 
+    /// The times that a network camera states for a track, by its ledger lines.
+    package struct Stated: Codable, Hashable, Sendable {
+        package var track: String
+        /// Stated less recorded times.
+        package var offsetNanoseconds: Spread
+        /// The greatest stated time less the arrival of its packets; positive: the camera's clock is ahead by at least as much.
+        package var aheadNanoseconds: Int64
+    }
+
     /// In the order of their first occurrence in the recording.
     package var epochs: [Epoch] = []
     /// The ledger lines about discontinuities.
@@ -38,6 +47,8 @@ package struct ClockSummary: Codable, Hashable, Sendable {
     /// Number of rejected clock exchanges, according to the ledger.
     package var rejectedExchanges: UInt64 = 0
     package var outlyingExchanges: UInt64 = 0
+    /// Of a network camera whose sender reports have arrived; nil: of no track.
+    package var stated: [Stated]?
 
     /// Adds the error with which an archive's times are moved to another timeline, nanoseconds, to the bounds of clocks that were
     /// measured.
@@ -91,5 +102,20 @@ package struct ClockSummary: Codable, Hashable, Sendable {
             rejectedExchanges.addClamped(one)
             outlyingExchanges.addClamped(other)
         }
+        stated = Self.stated(ledger)
+    }
+
+    private static func stated(_ ledger: [LedgerEntry]) -> [Stated]? {
+        let lines = ledger.filter { $0.kind == .stated }
+        let all = TrackKind.allCases.map(\.description).compactMap { track -> Stated? in
+            let own = lines.filter { $0.track == track }
+            guard var offset = Spread(own.compactMap(\.offsetNanoseconds)),
+                let ahead = own.compactMap(\.aheadNanoseconds).max()
+            else { return nil }
+            offset.least = own.compactMap(\.leastNanoseconds).min() ?? offset.least
+            offset.greatest = own.compactMap(\.greatestNanoseconds).max() ?? offset.greatest
+            return Stated(track: track, offsetNanoseconds: offset, aheadNanoseconds: ahead)
+        }
+        return all.isEmpty ? nil : all
     }
 }

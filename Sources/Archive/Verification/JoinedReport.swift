@@ -68,6 +68,7 @@ extension ClockSummary {
             discontinuities += summary.discontinuities
             rejectedExchanges.addClamped(summary.rejectedExchanges)
             outlyingExchanges.addClamped(summary.outlyingExchanges)
+            if let own = summary.stated { stated = (stated ?? []) + own }
         }
     }
 }

@@ -14,6 +14,7 @@ struct SourceRecorder: Sendable {
     private var openSegments: [Int: SegmentKey] = [:]
     var intake: SourceIntake
     private var diary = ClockReporting()
+    private var stated = StatedTimes()
     private(set) var progress: SourceProgress
     /// The session that it is part of.
     private var session: (name: String, zeroUTC: UTCTime, zero: Int64)?
@@ -328,10 +329,23 @@ struct SourceRecorder: Sendable {
                         arrivedNanoseconds: present)))
         }
         if placed.beginsFile { segmenter.beginFile() }
-        return watched + noticed(intake.takeNotices(), at: now)
+        return watched + noticed(intake.takeNotices() + statedTimes(samples), at: now)
             + actions(
                 segmenter.add(placed.piece, context: placed.context, now: now.monotonic),
                 clocks: clocks, at: now)
+    }
+
+    /// What the camera states for these samples, where that is noteworthy.
+    private mutating func statedTimes(_ samples: Samples) -> [IntakeNotice] {
+        guard let session, !intake.isPlayedAgain,
+            samples.runs.contains(where: { $0.camera != nil })
+        else { return [] }
+        let intake = intake
+        return samples.runs.compactMap { run in
+            stated.note(run, zeroUTC: session.zeroUTC.nanoseconds) {
+                intake.sessionNanoseconds($0, epoch: samples.epoch)
+            }.map { IntakeNotice.stated(run.track, $0) }
+        }
     }
 
     /// Drops samples: the ledger records their number and time.
@@ -489,7 +503,9 @@ struct SourceRecorder: Sendable {
         progress.isComplete = true
         let last = actions(segmenter.end(), clocks: clocks, at: now)
         guard hasJoined, !wasClosed else { return last }
-        let notices = noticed(diary.close(clocks, of: introduction.clockOwner), at: now)
+        let findings = stated.end().map { IntakeNotice.stated($0, $1) }
+        let notices = noticed(
+            findings + diary.close(clocks, of: introduction.clockOwner), at: now)
         return last + notices + fold.end().map(line)
     }
 }

@@ -43,6 +43,15 @@ package struct SourceCoverage: Hashable, Encodable, Sendable {
         package var records: UInt64
     }
 
+    /// The times that a network camera states, from an instant on until the next one.
+    package struct Stated: Hashable, Encodable, Sendable {
+        package var startNanoseconds: Int64
+        /// Stated less recorded times, the median.
+        package var offsetNanoseconds: Int64
+        /// The greatest stated time less the arrival of its packets; positive: the camera's clock is ahead by at least as much.
+        package var aheadNanoseconds: Int64
+    }
+
     package var source: String
     /// In the order of time, without overlaps.
     package var recorded: [Span]
@@ -52,6 +61,8 @@ package struct SourceCoverage: Hashable, Encodable, Sendable {
     package var unplaced: [UnplacedGap]
     /// By collector.
     package var held: [Held]
+    /// In the order of time; nil: none is known.
+    package var stated: [Stated]?
 }
 
 extension SourceCoverage {
@@ -77,7 +88,8 @@ extension SourceCoverage {
     ///   - isForDrawing: the range has at most ``maximumParts`` parts of each kind.
     init(
         _ source: String, files: [Span], gaps: [RecordedGap], held: [HeldRecords] = [],
-        range: Range<Int64>, resolutionNanoseconds: Int64, isForDrawing: Bool = true
+        stated lines: [LedgerEntry] = [], range: Range<Int64>, resolutionNanoseconds: Int64,
+        isForDrawing: Bool = true
     ) {
         self.source = source
         self.held = held.filter {
@@ -88,6 +100,7 @@ extension SourceCoverage {
                 collector: $0.collector, startNanoseconds: $0.startNanoseconds,
                 endNanoseconds: $0.endNanoseconds, records: $0.records)
         }
+        stated = Self.stated(lines, in: range)
         let part =
             range.upperBound.clampedSubtracting(range.lowerBound) / Int64(Self.maximumParts)
         let step = max(resolutionNanoseconds, 0, isForDrawing ? part : 0)
@@ -126,6 +139,19 @@ extension SourceCoverage {
                 startNanoseconds: start, endNanoseconds: end,
                 isGrowing: span.isGrowing && end == span.endNanoseconds)
         }
+    }
+
+    /// What is stated in a range: from the last line before it on.
+    private static func stated(_ lines: [LedgerEntry], in range: Range<Int64>) -> [Stated]? {
+        let all = lines.compactMap { line -> Stated? in
+            guard let start = line.startNanoseconds, let offset = line.offsetNanoseconds,
+                let ahead = line.aheadNanoseconds, start < range.upperBound
+            else { return nil }
+            return Stated(
+                startNanoseconds: start, offsetNanoseconds: offset, aheadNanoseconds: ahead)
+        }.sorted { $0.startNanoseconds < $1.startNanoseconds }
+        let first = all.lastIndex { $0.startNanoseconds <= range.lowerBound } ?? 0
+        return all.isEmpty ? nil : Array(all[first...].suffix(maximumParts))
     }
 
     private static func merged(_ spans: [Span], _ step: Int64) -> [Span] {

@@ -20,6 +20,8 @@ struct SourceLane: Sendable {
     var files: [File]
     var gaps: [RecordedGap]
     var held: [HeldRecords] = []
+    /// Ledger lines about the times that a network camera states.
+    var stated: [LedgerEntry] = []
 
     /// - Parameters:
     ///   - range: nanoseconds of session time.
@@ -37,8 +39,8 @@ struct SourceLane: Sendable {
                         startNanoseconds: $0.lowerBound, endNanoseconds: $0.upperBound,
                         isGrowing: isRecording && file.isOpen)
                 }
-            }, gaps: gaps, held: held, range: range, resolutionNanoseconds: resolutionNanoseconds,
-            isForDrawing: isForDrawing)
+            }, gaps: gaps, held: held, stated: stated, range: range,
+            resolutionNanoseconds: resolutionNanoseconds, isForDrawing: isForDrawing)
     }
 }
 
@@ -144,7 +146,7 @@ private struct LaneReader {
         }
         return SourceLane(
             source: source.source, files: files, gaps: try recorded.gaps(),
-            held: try recorded.held())
+            held: try recorded.held(), stated: try recorded.stated())
     }
 
     private static func files(

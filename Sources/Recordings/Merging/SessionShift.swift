@@ -218,7 +218,7 @@ struct SessionClocks: Sendable {
                         skewPartsPerBillion: line.skewPartsPerBillion ?? 0,
                         boundNanoseconds: bound))
             case .opened, .gap, .goodbye, .format, .later, .earlier, .time, .held, .related,
-                .discontinuity, .exchanges, .removed, .resumed, .failed, .damaged:
+                .stated, .discontinuity, .exchanges, .removed, .resumed, .failed, .damaged:
                 continue
             }
         }

@@ -88,6 +88,13 @@ package struct RecordedSource: Sendable {
         return gaps.filter { $0.startNanoseconds.map { $0 >= first } ?? true }
     }
 
+    /// The ledger's lines about the times that a network camera states: of its pictures, or of its sound if it has no others.
+    package func stated() throws(ArchiveError) -> [LedgerEntry] {
+        let lines = try ledger().entries.filter { $0.kind == .stated }
+        let pictures = lines.filter { $0.track == TrackKind.video.description }
+        return pictures.isEmpty ? lines : pictures
+    }
+
     /// All ledger lines.
     func ledgerEntries() throws(ArchiveError) -> [LedgerEntry] { try ledger().entries }
 

@@ -146,6 +146,7 @@ struct ShowCommand: RepeatingCommand {
                 "  clock exchanges rejected: \(clock.rejectedExchanges) invalid, "
                     + "\(clock.outlyingExchanges) outliers")
         }
+        for stated in clock.stated ?? [] { print("  \(StatedText.line(stated))") }
         let retimed = files.compactMap(\.retiming)
         if let least = retimed.map(\.boundAfter.leastNanoseconds).min(),
             let greatest = retimed.map(\.boundAfter.greatestNanoseconds).max()

@@ -22,7 +22,22 @@ const together = 2;
  * @property {{ startSeconds: number, endSeconds: number, isGrowing: boolean }[]} recorded
  * @property {Missing[]} missing
  * @property {{ cause: string, count: number, samples: number }[]} unplaced
+ * @property {Stated[]} [stated] Of a network camera.
  */
+
+/**
+ * What a network camera's clock says, until the next one.
+ * @typedef {object} Stated
+ * @property {number} startSeconds
+ * @property {number} offsetSeconds Stated less recorded times.
+ * @property {number} aheadSeconds The greatest stated time less the arrival.
+ */
+
+/**
+ * @param {Lane} lane
+ * @param {number} time
+ */
+export const statedAt = (lane, time) => lane.stated?.filter(({ startSeconds }) => startSeconds <= time).at(-1) ?? lane.stated?.[0];
 
 /**
  * @param {string} session

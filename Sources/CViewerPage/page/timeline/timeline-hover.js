@@ -5,6 +5,7 @@ import { address, get } from './api.js';
 import { causeBeginning, causeText, isOnPurpose } from './causes.js';
 import { element, setText } from './element.js';
 import { clock, counted, duration, sessionTime, shortTime } from './format.js';
+import { statedAt } from './playback-coverage.js';
 
 /** Delay of the tooltip, milliseconds. */
 const rest = 120;
@@ -15,6 +16,8 @@ const mostLines = 4;
 const mostRanges = 5;
 /** Pictures that are kept. */
 const capacity = 200;
+/** Error of the clocks that a camera's is compared with, seconds. */
+const clockError = 0.05;
 
 export class TimelineHover {
     /**
@@ -29,7 +32,8 @@ export class TimelineHover {
         this.picture = element('img', { alt: '', width: pictureWidth, height: 108, hidden: true });
         this.time = element('p', { className: 'figures' });
         this.words = element('p', { className: 'gap-words', hidden: true });
-        this.element = element('div', { className: 'hover', hidden: true }, this.picture, this.time, this.words);
+        this.stated = element('p', { className: 'figures', hidden: true });
+        this.element = element('div', { className: 'hover', hidden: true }, this.picture, this.time, this.stated, this.words);
         this.waiting = 0;
         this.wanted = '';
         /** @type {Map<string, string>} Object URLs of pictures, by address. */
@@ -55,6 +59,9 @@ export class TimelineHover {
         this.element.style.left = `${Math.max(half, Math.min(width - half, x))}px`;
         const name = lane ? `${lane.source} · ` : '';
         setText(this.time, `${name}${sessionTime(time, 2)} · ${clock(new Date(this.zero + time * 1000))}${bound === null ? '' : ` · ± ${shortTime(bound)}`}`);
+        const stated = lane && statedAt(lane, time);
+        this.stated.hidden = !stated;
+        if (stated) setText(this.stated, statedWords(stated, new Date(this.zero + (time + stated.offsetSeconds) * 1000)));
         const gap = lane?.missing.find((gap) => gap.startSeconds - step <= time && time <= gap.endSeconds + step);
         this.words.hidden = !gap;
         if (gap) setText(this.words, gapWords(gap));
@@ -184,6 +191,17 @@ export function whatWords({ samples, count, track }) {
 export function lengthWords({ startSeconds, endSeconds }) {
     const length = endSeconds - startSeconds;
     return length <= 0.0005 ? '' : length < 60 ? shortTime(length) : duration(length);
+}
+
+/**
+ * The time that a camera's own clock says, beside the recorded one.
+ * @param {import('./playback-coverage.js').Stated} stated
+ * @param {Date} date
+ */
+function statedWords({ offsetSeconds, aheadSeconds }, date) {
+    const distance = shortTime(Math.abs(offsetSeconds));
+    const words = `camera’s clock: ${clock(date)}, ${offsetSeconds < 0 ? `${distance} before` : `${distance} after`}`;
+    return aheadSeconds > clockError ? `${words}; it is ahead by ${shortTime(aheadSeconds)} or more` : words;
 }
 
 /**

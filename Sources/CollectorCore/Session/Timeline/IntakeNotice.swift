@@ -26,11 +26,14 @@ enum IntakeNotice: Hashable, Sendable {
     case exchanges(epoch: EpochID, collectorZeroNanoseconds: Int64, [ClockExchange])
     /// Stamps that could not be kept.
     case badStamps(TrackKind, StampFault, samples: Int)
+    /// The times that a network camera states, compared with the recorded ones.
+    case stated(TrackKind, StatedTimes.Finding)
 
     /// Whether it is logged as a warning.
     var isWarning: Bool {
         switch self {
         case .epochOpened, .epochClosed, .model, .exchanges: false
+        case .stated(_, let finding): finding.isImpossible
         case .clockJump, .clockBehind, .clockUnknown, .clockKnown, .doubtfulExchanges, .badStamps:
             true
         }
@@ -44,6 +47,7 @@ enum IntakeNotice: Hashable, Sendable {
         case .clockJump: .discontinuity
         case .exchanges, .doubtfulExchanges: .exchanges
         case .clockUnknown, .clockKnown, .clockBehind, .badStamps: .time
+        case .stated: .stated
         }
     }
 
@@ -71,6 +75,7 @@ enum IntakeNotice: Hashable, Sendable {
                 + " and \(outliers) contradicted the others"
         case .exchanges(_, _, let exchanges):
             "the last \(exchanges.count) clock exchanges"
+        case .stated(let track, let finding): "\(track): \(finding.text)"
         case .badStamps(let track, let fault, let samples):
             "\(samples) \(track) samples with times that could not be kept (\(fault.rawValue))"
         }
@@ -110,6 +115,14 @@ enum IntakeNotice: Hashable, Sendable {
             entry.exchanges = exchanges.map {
                 [$0.t1Nanoseconds, $0.t2Nanoseconds, $0.t3Nanoseconds, $0.t4Nanoseconds]
             }
+        case .stated(let track, let finding):
+            entry.text = finding.text
+            entry.track = track.description
+            entry.startNanoseconds = finding.startNanoseconds
+            entry.offsetNanoseconds = finding.medianNanoseconds
+            entry.leastNanoseconds = finding.leastNanoseconds
+            entry.greatestNanoseconds = finding.greatestNanoseconds
+            entry.aheadNanoseconds = finding.aheadNanoseconds
         case .badStamps(let track, let fault, let samples):
             entry.track = track.description
             entry.cause = fault.rawValue
