@@ -494,5 +494,11 @@ private let second: Int64 = 1_000_000_000
         #expect(agreement.standing != .alone(askAgain: 770_000_000_000))
         #expect(agreement.ask(at: 765_000_000_000) == nil)
         #expect(agreement.ask(at: 770_000_000_000) == 5)
+        // The session ends meanwhile: the answer is about it, not about the next one.
+        agreement.ended()
+        #expect(agreement.take(5, answer, at: 771_000_000_000) == .ignored)
+        #expect(agreement.begin(at: 772_000_000_000) == 6)
+        #expect(agreement.take(5, answer, at: 772_000_000_001) == .ignored)
+        #expect(agreement.take(6, answer, at: 772_000_000_002) == .join(answer))
     }
 }
