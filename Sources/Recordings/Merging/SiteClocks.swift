@@ -42,8 +42,8 @@ struct SiteClocks: Sendable {
                         t1Nanoseconds: $0[0], t2Nanoseconds: $0[1], t3Nanoseconds: $0[2],
                         t4Nanoseconds: $0[3])
                 }
-            case .opened, .gap, .goodbye, .format, .later, .earlier, .time, .held, .related,
-                .clock, .discontinuity, .removed, .resumed, .failed, .damaged:
+            case .opened, .gap, .goodbye, .format, .later, .earlier, .time, .stated, .held,
+                .related, .clock, .discontinuity, .removed, .resumed, .failed, .damaged:
                 continue
             }
             if zeros[own] != nil || zeros.count < Self.maximumClocks { zeros[own] = zero }
