@@ -101,7 +101,8 @@ private struct CollectorBed {
                 } catch {
                     preconditionFailure("the collector says what nobody can read: \(error)")
                 }
-            case .dismissed, .opened, .gap, .trackUpdate, .goodbye, .clockExchanges, .health,
+            case .dismissed, .turnedAway, .opened, .gap, .trackUpdate, .goodbye, .clockExchanges,
+                .health,
                 .closed, .report, .enrol, .log:
                 continue
             }
