@@ -62,7 +62,8 @@ enum DeviceAnswers {
 
     /// `GetProfilesResponse` of both versions.
     static func profiles(_ body: XMLElement) -> [DeviceProfile] {
-        body.children.lazy.filter { $0.name == "Profiles" }.compactMap { element -> DeviceProfile? in
+        body.children.lazy.filter { $0.name == "Profiles" }.compactMap {
+            element -> DeviceProfile? in
             guard let token = element.attributes["token"],
                 (1...maximumTokenBytes).contains(token.utf8.count)
             else { return nil }
