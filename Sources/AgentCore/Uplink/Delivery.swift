@@ -633,6 +633,7 @@ extension Delivery {
     private mutating func turn() {
         let former = note.endpoint.isEmpty ? nil : note.collectorName
         for seat in seats {
+            if former != nil, mirror == nil { keepGroup(at: seat) }
             self[seat].link.cursors[0].leave(former)
             // Until the next Welcome, records that only the former collector has are not released.
             if mirror != nil { self[seat].link.cursors[0].rewind() }
@@ -648,6 +649,16 @@ extension Delivery {
         note.name = ""
         recentExchanges.removeAll()
         writeNote()
+    }
+
+    /// Sends the next collector the whole group of pictures of its first record: its archive can be read alone then. Pictures of the
+    /// group that the present collector has released are copies.
+    private mutating func keepGroup(at seat: Seat) {
+        let (place, released) = (self[seat].place, self[seat].released)
+        guard !self[seat].link.isComplete,
+            let start = log.groupStart(of: released + 1, in: place, as: Payload.self)
+        else { return }
+        self[seat].link.cursors[0].keepAgain(from: start)
     }
 
     private func heldText(by collector: String) -> String {

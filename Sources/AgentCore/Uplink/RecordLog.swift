@@ -289,6 +289,21 @@ struct RecordLog: Sendable {
         return (records, inForce)
     }
 
+    /// The number of the record that begins the group of pictures of `number`; nil without pictures, or if that record has been
+    /// deleted.
+    mutating func groupStart<Payload: SpooledPayload>(
+        of number: UInt64, in place: Place, as: Payload.Type
+    ) -> UInt64? {
+        guard formats.contains(where: { $0.kind == .video }), let spool = spool(place) else {
+            return nil
+        }
+        let last = min(number, spool.nextNumber - 1)
+        guard spool.firstNumber <= last else { return nil }
+        return content(of: place, spool.firstNumber...last, as: Payload.self).records.last {
+            $0.beginsWithKeyframe && $0.sequences.lowerBound <= number
+        }?.sequences.lowerBound
+    }
+
     // MARK: Synchronising
 
     /// Whether a power cut could lose records that are on the disk.

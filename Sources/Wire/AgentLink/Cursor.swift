@@ -243,6 +243,19 @@ package struct Cursor<Payload: Sendable>: Sendable {
         held.append(HeldRange(collector: collector, sequences: first...sequences.upperBound))
     }
 
+    /// Counts released records that the log still has as kept: the next collector is to begin with a whole group of pictures.
+    package mutating func keepAgain(from sequence: UInt64) {
+        guard sequence > 0, sequence <= released else { return }
+        released = sequence - 1
+        releasable = min(releasable, released)
+        held = held.compactMap { range in
+            guard range.sequences.upperBound >= sequence else { return range }
+            guard range.sequences.lowerBound < sequence else { return nil }
+            return HeldRange(
+                collector: range.collector, sequences: range.sequences.lowerBound...released)
+        }
+    }
+
     /// Goes back to the oldest kept record, because the next collector may have none of them.
     package mutating func rewind() {
         persisted = released

@@ -9,7 +9,7 @@ import Wire
 
 private let second: Int64 = 1_000_000_000
 
-/// An agent with two collectors that want every record at both.
+/// An agent with two collectors, which usually want every record at both.
 private struct MirroredAgent {
     /// A collector's records on disk.
     struct Archive: DurabilityLookup {
@@ -42,13 +42,14 @@ private struct MirroredAgent {
     private(set) var now = second
     private var made = 0
 
-    init(disk: SimulatedDisk, endpoints: [String] = Self.endpoints, limitBytes: Int = 8 << 20)
-        throws
-    {
+    init(
+        disk: SimulatedDisk, endpoints: [String] = Self.endpoints, limitBytes: Int = 8 << 20,
+        isMirrored: Bool = true
+    ) throws {
         for endpoint in endpoints {
             var settings = CollectorLinkSettings(software: "collector")
             settings.name = String(endpoint.dropFirst(6).prefix(1))
-            settings.mirrored = true
+            settings.mirrored = isMirrored
             ends[endpoint] = End(link: CollectorLink(settings: settings))
         }
         var settings = UplinkSettings(
@@ -75,6 +76,13 @@ private struct MirroredAgent {
         perform(backlog.mirrorConnected(now: now), to: first)
     }
 
+    /// The first collector says nothing any more, until the agent selects the other one.
+    mutating func goElsewhere() {
+        let former = first
+        ends[former]?.isConnected = false
+        for _ in 0..<600 where first == former { pass() }
+    }
+
     mutating func loseMirror() {
         ends[mirror]?.isConnected = false
         perform(backlog.mirrorDisconnected(now: now), to: first)
@@ -85,13 +93,14 @@ private struct MirroredAgent {
         ends[endpoint]?.isConnected = true
     }
 
-    mutating func capture(_ count: Int = 1, sizeBytes: Int = 100) {
+    /// - Parameter group: pictures from one keyframe to the next.
+    mutating func capture(_ count: Int = 1, sizeBytes: Int = 100, group: Int = 1) {
         for _ in 0..<count {
             let time = Int64(made) * 100_000_000
             let run = SampleRun(
                 track: .video, sizes: [UInt32(sizeBytes)], dtsNanoseconds: [time],
                 ptsOffsetsNanoseconds: [], durationsNanoseconds: [100_000_000],
-                flags: [.keyframe])
+                flags: [made % group == 0 ? .keyframe : []])
             let bytes = [UInt8](repeating: UInt8(truncatingIfNeeded: made), count: sizeBytes)
             let batch = Batch(
                 runs: [run], digest: [UInt8](repeating: 0, count: 32), payload: .init(bytes))
@@ -216,6 +225,38 @@ struct MirrorTests {
         for _ in 0..<30 { agent.pass() }
         #expect(agent.isFinished)
         #expect(try disk.names() == [])
+    }
+
+    @Test func `the next collector begins with a whole group of pictures`() throws {
+        var agent = try MirroredAgent(disk: disk, isMirrored: false)
+        agent.connect()
+        agent.pass()
+        agent.capture(18, group: 10)
+        agent.pass()
+        let former = agent.first
+        agent.persist(former)
+        for _ in 0..<5 { agent.pass() }
+        agent.goElsewhere()
+        #expect(agent.first != former)
+        agent.connect()
+        agent.pass()
+        let source = try #require(agent.hellos[agent.first]?.last?.sources.first)
+        #expect(source.firstSequence == 11)
+        #expect(source.held.map(\.sequences) == [1...10])
+        agent.capture(2, group: 10)
+        for _ in 0..<5 { agent.pass() }
+        #expect(agent.ends[agent.first]?.received == 20)
+        // At the end of a group, nothing is sent twice.
+        agent.persist(agent.first)
+        for _ in 0..<5 { agent.pass() }
+        agent.goElsewhere()
+        agent.connect()
+        agent.pass()
+        let back = try #require(agent.hellos[former]?.last?.sources.first)
+        #expect(back.firstSequence == 11 || back.firstSequence == 21)
+        agent.capture(group: 10)
+        for _ in 0..<5 { agent.pass() }
+        #expect(agent.ends[former]?.received == 21)
     }
 
     @Test func `an acknowledgement of the second collector alone releases nothing`() throws {
