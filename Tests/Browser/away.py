@@ -15,13 +15,13 @@ import time
 
 from browsers import browser
 from pixels import READER
-from wall import LOOKS, RATE
+from wall import LOOKS
 
 
-def in_step(codes):
+def in_step(codes, rate):
     """Whether all tiles show pictures of one instant."""
     known = [code for code in codes.values() if code is not None]
-    return len(known) == len(codes) and max(known) - min(known) <= 1 / RATE + 0.001
+    return len(known) == len(codes) and max(known) - min(known) <= 1 / rate + 0.001
 
 
 async def check(arguments):
@@ -43,7 +43,7 @@ async def check(arguments):
         still = max((max((code for code in codes.values() if code is not None), default=0) for _, codes in others), default=0)
         moves = still > back - 3
         # From when on nearly every look is in step: one that falls between two tiles of one refresh does not count.
-        marks = [(now - back, in_step(codes)) for now, codes in looks]
+        marks = [(now - back, in_step(codes, arguments.rate)) for now, codes in looks]
         last = max((index for index in range(len(marks)) if not marks[index][1]
                     and sum(not good for _, good in marks[index:index + 20]) > 1), default=-1)
         after = marks[last + 1][0] if last + 1 < len(marks) else None
@@ -60,6 +60,7 @@ def main():
     parser.add_argument("--page", required=True, help="such as http://127.0.0.1:8080")
     parser.add_argument("--agent", type=int, required=True, help="process of the agent that is stopped")
     parser.add_argument("--source", required=True, help="its source")
+    parser.add_argument("--rate", type=int, default=15, help="pictures a second of the sources, for \"one picture\" (15)")
     parser.add_argument("--away", type=float, default=20, help="seconds that it is stopped (20)")
     parser.add_argument("--seconds", type=int, default=12, help="of looking afterwards (12)")
     parser.add_argument("--settle", type=int, default=15, help="seconds before it (15)")
