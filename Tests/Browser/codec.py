@@ -6,7 +6,11 @@
 
 import argparse
 import asyncio
+import json
 import sys
+import time
+import urllib.error
+import urllib.request
 
 from browsers import browser
 from checks import Checks
@@ -36,11 +40,36 @@ async def watch(page, checks, place, source, address, shown):
         checks("live: another picture follows", await page.run("document.querySelector('img.still').src") != first)
 
 
+def begin(arguments):
+    """The newest session, and the time at which the source's pictures begin in it, seconds: the session may be older."""
+    def get(path):
+        with urllib.request.urlopen(f"{arguments.page}/api/v1/sessions{path}") as answer:
+            return json.load(answer)
+
+    session = max(one["session"] for one in get("")["sessions"])
+    lane = next(lane for lane in get(f"/{session}/coverage") if lane["source"] == arguments.source)
+    return session, lane["recorded"][0]["startSeconds"]
+
+
+def wait_for_picture(arguments):
+    """Until then there is no keyframe to show, and the browser logs the answer 404."""
+    for _ in range(60):
+        try:
+            with urllib.request.urlopen(f"{arguments.page}/api/v1/live/{arguments.source}/picture.jpg"):
+                return
+        except urllib.error.HTTPError:
+            time.sleep(0.5)
+    raise TimeoutError(f"no picture of {arguments.source} within 30 s")
+
+
 async def check(arguments):
     checks = Checks()
+    wait_for_picture(arguments)
     async with browser(arguments.browser) as page:
         await watch(page, checks, "live", arguments.source, f"{arguments.page}/live?sources={arguments.source}", "live")
-        await watch(page, checks, "recorded", arguments.source, f"{arguments.page}/sessions/latest?at=1.5&sources={arguments.source}", "shown")
+        session, start = begin(arguments)
+        await watch(page, checks, "recorded", arguments.source,
+                    f"{arguments.page}/sessions/{session}?at={start + 1.5:.3f}&sources={arguments.source}", "shown")
         # Chromium itself tells of the type that it refuses.
         checks.console(page, ("begin anew", "cannot play"))
     return checks.failures == 0
