@@ -26,11 +26,8 @@ export class LiveWall {
     tiles = new Map();
     /** @type {Mode} */
     mode = 'step';
-    /**
-     * The delay that the user has chosen, seconds; null: determined by the slowest source.
-     * @type {number | null}
-     */
-    chosenDelay = null;
+    /** @type {number | null} */
+    #chosenDelay = null;
     /** @type {string | undefined} */
     large;
     /** Called after each step. */
@@ -112,6 +109,20 @@ export class LiveWall {
     get at() {
         const now = this.now();
         return now === null ? null : now - this.delay;
+    }
+
+    /**
+     * The delay that the user has chosen, seconds; null: determined by the slowest source.
+     * @type {number | null}
+     */
+    get chosenDelay() {
+        return this.#chosenDelay;
+    }
+
+    set chosenDelay(delay) {
+        this.#chosenDelay = delay;
+        // At once: smoothly, half a second would take eight.
+        if (delay !== null) this.#delay.value = delay;
     }
 
     /** Delay of the shown time, seconds. */
