@@ -156,7 +156,7 @@ let package = Package(
             "Timing", "Wire"),
         library("Operations", "Files", "JSON", "Media", "Terminal"),
 
-        // Level 3: capture; what is built on recordings.
+        // Level 3: capture, and consumers of recordings.
         library(
             "Devices", "Files", "CALSA", "CFFmpeg", "CLinux", "CTLS", "CV4L2", "FFmpegSupport",
             "Media", "ONVIF", "RTSP", "Threads"),

@@ -3,7 +3,7 @@ import Media
 /// The difference of two clocks over time, when all exchanges between them are known: those in which the first one asks, and those
 /// in which the second one asks. A reader of two collectors' archives computes with it.
 ///
-/// Either direction alone gives a range of the difference at every moment, which contains it whatever the delays were
+/// Each direction alone gives a range that contains the difference at every moment, for any delays
 /// (``RetroTimeline``). Both ranges contain it, so their intersection does.
 package struct ClockDifference: Sendable {
     /// The first clock asks: offsets second − first, at moments of the first.
@@ -90,7 +90,7 @@ package struct ClockDifference: Sendable {
     }
 
     /// Maximum distance of linear interpolation between two moments from the true difference, in addition to the bounds at both:
-    /// meanwhile the skew may change by its limits.
+    /// between them the skew may change within its limits.
     package static func interpolationSlack(over nanoseconds: Int64) -> Int64 {
         let change = ClockLimits.skewStepPPB.clampedAdding(
             drift(over: nanoseconds, ppb: ClockLimits.wanderPPBPerSecond))

@@ -101,7 +101,7 @@ struct LeaseRegisterTests {
             "INSERT INTO tributary.schema_version (version, oldest) VALUES (\(present + 2), \(present + 1))",
             database: name)
         #expect(throws: ArchiveError.self) { try database().entries() }
-        // And those of programs that said nothing.
+        // And those of programs without such a statement.
         try server.execute(
             "UPDATE tributary.schema_version SET oldest = NULL WHERE version > \(present)",
             database: name)

@@ -149,8 +149,7 @@ import Wire
         }
         #expect(!record.isDue(nil, now: 0))
         #expect(record.isDue(session, now: 0))
-        let begun = record.begin(session, utc: utc)
-        let first = try #require(begun)
+        let first = record.begin(session, utc: utc)
         #expect(first.kind == .epoch && first.collectorZeroNanoseconds == 42)
         let lines = record.lines(peers(), now: 0, utc: utc)
         #expect(lines.flatMap { $0.exchanges ?? [] }.count == scene.peer.kept.count)
@@ -165,7 +164,7 @@ import Wire
         scene.peer.finishWindow()
         let more = record.lines(peers(), now: 0, utc: utc).flatMap { $0.exchanges ?? [] }
         #expect((1..<20).contains(more.count))
-        // The next session begins with what is kept.
+        // The next session begins with the kept exchanges.
         _ = record.begin(PeerClockRecord.Session(name: "t", zeroNanoseconds: 43), utc: utc)
         let next = record.lines(peers(), now: 0, utc: utc)
         #expect(next.flatMap { $0.exchanges ?? [] }.count == scene.peer.kept.count)

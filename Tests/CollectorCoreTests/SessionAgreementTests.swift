@@ -363,7 +363,7 @@ private let second: Int64 = 1_000_000_000
                 #expect(
                     member.agreement.standing == .agreed || !session.attached.isEmpty,
                     "seed \(seed): \(member)")
-                // Zero is where its first collector has it, within what is said.
+                // Zero agrees with its first collector's, within the stated error.
                 for (name, zero, error) in [(session.name, session.zero, session.error)]
                     + session.attached.map({ ($0.session, $0.zero, $0.error + session.error) })
                 {
@@ -494,7 +494,7 @@ private let second: Int64 = 1_000_000_000
         #expect(agreement.standing != .alone(askAgain: 770_000_000_000))
         #expect(agreement.ask(at: 765_000_000_000) == nil)
         #expect(agreement.ask(at: 770_000_000_000) == 5)
-        // The session ends meanwhile: the answer is about it, not about the next one.
+        // The session ends before the answer, which does not apply to the next one.
         agreement.ended()
         #expect(agreement.take(5, answer, at: 771_000_000_000) == .ignored)
         #expect(agreement.begin(at: 772_000_000_000) == 6)

@@ -21,7 +21,7 @@ private struct Numbers: RandomNumberGenerator {
     }
 }
 
-/// What a network camera states, compared with what is recorded.
+/// A network camera's stated times, compared with the recorded ones.
 @Suite struct StatedTimesTests {
     /// A camera with 25 pictures a second. Its pictures arrive 80 ms after their capture, and are recorded as of then.
     private struct Camera {

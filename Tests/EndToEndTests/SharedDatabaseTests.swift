@@ -329,7 +329,7 @@ extension EndToEnd {
                 let second = try #require(try site.manifest(west))
                 #expect(second.session == first.session && second.attached == nil)
                 #expect(second.zeroUTCNanoseconds == first.zeroUTCNanoseconds)
-                // One machine has one monotonic clock: zeros differ by no more than what is said.
+                // One machine has one monotonic clock: zeros differ by no more than the stated errors.
                 let zeros = [first, second].map(\.presentZeroNanoseconds)
                 let error = try #require(second.clock?.zeroErrorNanoseconds)
                 #expect(abs(zeros[0] - zeros[1]) <= error)

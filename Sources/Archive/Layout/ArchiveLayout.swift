@@ -65,7 +65,7 @@ package struct ArchiveLayout: Sendable {
     static let checkpointName = "checkpoint"
     /// Clock exchanges with the other collectors of a site during a session: lines as in a ledger.
     package static let clocksName = "clocks.jsonl"
-    /// A session's files beside its description: its metadata by users (labels, marks, protection), and the clocks of its site.
+    /// A session's files besides its description: users' metadata (labels, marks, protection), and the site's clocks.
     package static let documentNames = [
         SessionNotes.fileName, SessionMarks.fileName, protectionName, clocksName,
     ]

@@ -51,7 +51,7 @@ extension RecordReader {
         var arrival = start
         var packet: Int64 = 0
         for _ in 0..<count {
-            // Every sample takes bytes, so the count is limited by them.
+            // Each sample has at least a byte, which limits the count.
             timestamp &+= UInt32(truncatingIfNeeded: try varint())
             arrival &+= try varint()
             let span = try varint()

@@ -9,11 +9,11 @@
 /// - Its own end: a term, less ``marginNanoseconds``, after the request was *sent*, by the process's own clock. The
 ///   database sets its end when it executes the request, which is later.
 /// - Settling: a database that fails over to a standby, or is restored from a dump, may have forgotten the last grants,
-///   and give a lease away twice, with the same token. Whoever had it before has stopped by itself within a term; so the
+///   and give a lease away twice, with the same token. The former holder stops by itself within a term, so the
 ///   next holder waits for one.
 ///
-/// So no two processes hold it at once, whatever one database has forgotten, while their clocks' rates differ by less
-/// than the margin. It does not hold where two servers take writes at once, nor for a single step that a process began
+/// So no two processes hold it at once, even if the database loses commits, while their clocks' rates differ by less
+/// than the margin. It does not hold where two servers accept writes at once, nor for a single step that a process began
 /// before it was paused: work under a lease does no harm when it is done twice.
 package struct Lease: Hashable, Sendable {
     package static let termNanoseconds: Int64 = 30_000_000_000

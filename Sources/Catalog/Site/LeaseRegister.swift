@@ -10,7 +10,7 @@ package struct LeaseRegister: Sendable {
         /// The holder's name, for people.
         package var holder: String
         package var token: Int64
-        /// Until its end, by the server's clock; 0: nobody holds it.
+        /// Until its end, by the server's clock; 0: it is free.
         package var remainingSeconds: Double
 
         package init(name: String, holder: String, token: Int64, remainingSeconds: Double) {
@@ -25,7 +25,7 @@ package struct LeaseRegister: Sendable {
 
     package init(_ database: PostgreSQLDatabase) { self.database = database }
 
-    /// Takes a lease that nobody has, or renews it.
+    /// Acquires a free lease, or renews it.
     /// - Parameters:
     ///   - holder: different for each process.
     ///   - label: its name, for people.

@@ -1,4 +1,4 @@
-/// A collector's wish to record a session together with its site.
+/// A collector's proposal of a session to its site.
 package struct SiteProposal: Hashable, Sendable {
     package var session: String
     package var collector: String

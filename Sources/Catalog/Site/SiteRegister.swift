@@ -15,7 +15,7 @@ package struct SiteRegister: Sendable {
 
     /// Several collectors may insert a session's row at once; each then finds that of another one.
     private static let insertions = 16
-    /// Readings of the server's clock, of which the quickest counts.
+    /// Number of readings of the server's clock; the one with the shortest round trip is used.
     private static let readings = 3
 
     private let database: PostgreSQLDatabase

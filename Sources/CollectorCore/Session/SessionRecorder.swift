@@ -107,7 +107,7 @@ struct SessionRecorder: Sendable {
     private var tie: SessionTie?
     /// What the site says of the session.
     private var agreement = SessionAgreement()
-    /// Sessions that an operator ended here: what is recorded afterwards is no part of them.
+    /// Sessions that an operator ended here; later samples begin another session.
     private var stoppedSessions: Set<String> = []
     /// By source: records that other collectors hold, and that its ledger does not mention yet.
     private var heldElsewhere: [String: [(spool: SpoolID, records: HeldRange)]] = [:]

@@ -9,7 +9,7 @@ import Threads
 
 /// Takes and renews a lease, on a thread of its own, which may wait for the database.
 ///
-/// ``isHeld`` asks nobody: a database that does not answer stops the work within a term.
+/// ``isHeld`` uses local state only: a database that does not answer stops the work within a term.
 final class LeaseKeeper: Sendable {
     /// Maximum wait for giving the lease back at the end.
     private static let graceSeconds = 3.0

@@ -122,7 +122,7 @@ struct PeerClock: Sendable {
     }
 
     private mutating func keep(_ exchange: ClockExchange) {
-        // Without its identity, nobody could say which clock it was.
+        // Without its identity, the exchange could not be assigned to a clock.
         guard let clock else { return }
         kept.append(Kept(clock: clock, exchange: exchange))
         keptCount += 1

@@ -34,15 +34,20 @@ struct PeerClockRecord: Sendable {
     }
 
     /// Another session is recorded from now on, or the same with another zero.
-    /// - Returns: its first line; nil without a session.
-    mutating func begin(_ session: Session?, utc: UTCTime) -> LedgerEntry? {
-        if session?.name != self.session?.name { recorded.removeAll() }
+    /// - Returns: its first line.
+    mutating func begin(_ session: Session, utc: UTCTime) -> LedgerEntry {
+        if session.name != self.session?.name { recorded.removeAll() }
         self.session = session
-        guard let session else { return nil }
         var line = LedgerEntry(kind: .epoch, at: utc)
         line.epoch = own.description
         line.collectorZeroNanoseconds = session.zeroNanoseconds
         return line
+    }
+
+    /// No session is recorded from now on.
+    mutating func end() {
+        recorded.removeAll()
+        session = nil
     }
 
     /// Lines about the exchanges of the present session that are not recorded yet.

@@ -107,7 +107,7 @@ final class PeerClocks: Sendable {
         }
     }
 
-    /// Records what is left, and ends the thread.
+    /// Writes pending exchanges, and ends the thread.
     func stop(until deadline: DispatchTime) {
         state.withLock { $0.isStopping = true }
         wakeUp.signal()
@@ -310,14 +310,10 @@ final class PeerClocks: Sendable {
                 append(record.lines(clocks(), now: now, utc: utc), to: before.name)
                 if before.name != session?.name { recorded(before.name) }
             }
-            guard let session, FileSystem.isDirectory(layout.session(session.name)) else {
-                // The disk's thread makes the directory of a new session soon.
-                if session == nil { _ = record.begin(nil, utc: utc) }
-                return
-            }
-            if let line = record.begin(session, utc: utc) {
-                append([line], to: session.name, isFirst: true)
-            }
+            guard let session else { return record.end() }
+            // The disk's thread makes the directory of a new session soon.
+            guard FileSystem.isDirectory(layout.session(session.name)) else { return }
+            append([record.begin(session, utc: utc)], to: session.name, isFirst: true)
         }
         guard let session else { return }
         append(record.lines(clocks(), now: now, utc: utc), to: session.name)

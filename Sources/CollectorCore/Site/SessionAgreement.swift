@@ -41,7 +41,7 @@ struct SessionAgreement: Hashable, Sendable {
         case failed
     }
 
-    /// Samples are held in memory meanwhile, as in the start window.
+    /// Until then samples are held in memory, as in the start window.
     static let patienceNanoseconds: Int64 = 2_000_000_000
     /// A question about a running session may take as long as the server's answer.
     private static let runningPatienceNanoseconds: Int64 = 60_000_000_000

@@ -32,7 +32,7 @@ final class SitePublisher: Sendable {
         var absent: Set<String> = []
     }
 
-    /// What the site has said since the last call.
+    /// Answers of the database since the last call.
     struct Answers: Sendable {
         /// Whether it answered the last time.
         var isReachable: Bool

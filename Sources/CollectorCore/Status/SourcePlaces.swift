@@ -47,12 +47,12 @@ struct SourcePlaces: Sendable {
         openedNanoseconds[source] = now
     }
 
-    /// Its agent was told to go to another collector.
+    /// The collector sent its agent to another one.
     mutating func sentAway(_ source: String, at now: Int64) {
         places[source] = Place(collector: nil, sinceNanoseconds: now)
     }
 
-    /// Agents that were told so have come back.
+    /// Agents that were sent away have come back.
     mutating func turnedAway(_ sources: [String]) {
         for source in sources { places[source] = nil }
     }

@@ -32,7 +32,7 @@ package struct CameraSequence: Hashable, Sendable {
         let elapsed = max(0, time - last.nanoseconds)
         self.last = Last(number: number, nanoseconds: time, stepNanoseconds: elapsed)
         let step = Int64(number &- last.number)
-        // A slowed camera takes fewer pictures than its stated rate, never many more.
+        // A slowed camera captures fewer pictures than its stated rate, never many more.
         let isCount =
             step != 0 && step <= 2 * (elapsed / intervalNanoseconds) + Self.slackPictures
         if isCount { return Int(step) - 1 }

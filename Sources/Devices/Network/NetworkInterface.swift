@@ -6,7 +6,7 @@ struct NetworkInterface {
     /// "eth0".
     let name: String
     let address: in_addr
-    /// Whether it is up, and takes multicast that is for the network around it.
+    /// Whether it is up, and supports link-local multicast.
     let isForMulticast: Bool
 
     /// Addresses of this machine; an interface with several has several entries.

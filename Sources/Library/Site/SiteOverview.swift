@@ -52,7 +52,7 @@ package struct SiteOverview: Hashable, Sendable, Encodable {
     /// Work that is to be done once, and the collector that does it.
     package struct Work: Hashable, Sendable, Encodable {
         package var name: String
-        /// The holder of its lease; nil: nobody has it now.
+        /// The holder of its lease; nil: the lease is free.
         package var holder: String?
         /// Until the lease ends without renewal.
         package var remainingSeconds: Double

@@ -7,7 +7,7 @@ package struct DiscoveredDevice: Hashable, Sendable {
     /// From its scopes (ONVIF Core Specification §7.3.2.2).
     package var name: String?
     package var hardware: String?
-    /// Its device service, at ``host``: a camera can speak for nobody else.
+    /// Its device service, at ``host`` only: a camera cannot name another host.
     package var service: DeviceURL?
 
     package init(

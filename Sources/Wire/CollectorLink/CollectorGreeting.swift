@@ -17,7 +17,7 @@ extension CollectorLink {
         let names = hello.sources.map(\.name)
         if let flaw = message.right?.flaw(in: names) { return refuseIt(.unauthorized, flaw) }
         if let elsewhere, hello.hasOthers {
-            // It is told for the first time, or this is the second of two connections, which says nothing about the first.
+            // It is sent away for the first time, or this is a mirror's connection, which is independent of the first.
             let isNoReturn = connections[peer] != nil || hello.isMirror
             return refuseIt(.elsewhere, elsewhere)
                 + (isNoReturn ? [] : [.turnedAway(sources: names)])

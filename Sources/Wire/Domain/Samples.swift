@@ -72,7 +72,7 @@ package struct SampleRun: Hashable, Sendable {
     package var durationsNanoseconds: [Int64]
     /// Flags of each sample; one entry: the same for all.
     package var flags: [SampleFlags]
-    /// What the packets of a network camera's samples said: one stamp for each sample; nil: none is known.
+    /// Timestamps in the packets of a network camera's samples, one for each sample; nil: unknown.
     package var camera: CameraStamps?
 
     package init(

@@ -900,7 +900,7 @@ nonisolated struct Tributary_V1_Run: Sendable {
   /// Bit 0 keyframe, bit 1 priming (decoded, not presented). One entry: of all.
   var flags: [UInt32] = []
 
-  /// What the packets of a network camera's samples said; absent: not known. Since minor 13.
+  /// Timestamps in the packets of a network camera's samples; absent: unknown. Since minor 13.
   var camera: Tributary_V1_CameraStamps {
     get {_camera ?? Tributary_V1_CameraStamps()}
     set {_camera = newValue}

@@ -29,7 +29,7 @@ struct GroupSimulation {
         /// A box is put back to an earlier state of its disk, and boots.
         static let snapshots = Trouble(rawValue: 256)
         static let drains = Trouble(rawValue: 512)
-        /// A collector's disk takes everything for a while, and does not answer.
+        /// A collector's disk hangs for a while: it accepts work, and does not answer.
         static let hangingDisks = Trouble(rawValue: 1_024)
     }
 

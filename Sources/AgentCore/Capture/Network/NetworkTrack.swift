@@ -55,7 +55,7 @@ extension NetworkTrack {
                 arrivalNanoseconds: arrival))
     }
 
-    /// Adds to a recorded sample what its packets said.
+    /// Adds the stamps of a sample's packets to it.
     func stamp(_ sample: inout EncodedSample, _ unit: AccessUnit, clockRate: UInt32) {
         sample.camera = CameraStamps(
             clockRate: clockRate,

@@ -194,7 +194,7 @@ export function lengthWords({ startSeconds, endSeconds }) {
 }
 
 /**
- * The time that a camera's own clock says, beside the recorded one.
+ * The camera clock's time, in addition to the recorded one.
  * @param {import('./playback-coverage.js').Stated} stated
  * @param {Date} date
  */
