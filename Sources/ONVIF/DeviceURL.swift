@@ -42,6 +42,9 @@ package struct DeviceURL: Hashable, Sendable {
         guard place.utf8.count <= Self.maximumBytes,
             place.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }), !place.contains("/")
         else { throw .invalidURL("a camera's address is HOST or HOST:PORT") }
+        guard place.hasPrefix("[") || place.count(where: { $0 == ":" }) < 2 else {
+            throw .invalidURL("an IPv6 address is in brackets: [ADDRESS] or [ADDRESS]:PORT")
+        }
         (host, port) = try Self.place(place[...])
         path = Self.usualPath
     }

@@ -16,7 +16,11 @@ struct DevicesCommand: ParsableCommand {
 
             --network sends a search (WS-Discovery) and asks the cameras that answer (ONVIF): model, clock, streams, and for \
             each stream the command that records it. Routers do not forward the search: name a camera of another network \
-            with --camera. Only the host that answers is asked, and a login goes to it alone.
+            with --camera. Only the host that answers is asked, whatever addresses it states.
+
+            With --network, the login goes as a digest to every device that answers and wants one. A hostile device can guess \
+            a weak password from it, or use it at a camera with the same login: on a network that you do not trust, name the \
+            cameras with --camera.
             """)
 
     @Flag(help: "Search the network for cameras.")
@@ -41,12 +45,13 @@ struct DevicesCommand: ParsableCommand {
             """, valueName: "file"))
     var cameraLogin: String?
 
-    @Option(help: "Wait this long for answers to the search, from 1s to 60s.")
-    var wait = TimeSpan(nanoseconds: 3_000_000_000)
+    @Option(help: "Wait this long for answers to the search, from 1s to 60s. (default: 3s)")
+    var wait: TimeSpan?
 
     @Flag(help: "Print JSON.")
     var json = false
 
+    private static let usualWait = TimeSpan(nanoseconds: 3_000_000_000)
     private static let waits: ClosedRange<Int64> = 1_000_000_000...60_000_000_000
 
     func validate() throws {
@@ -57,23 +62,35 @@ struct DevicesCommand: ParsableCommand {
             throw ValidationError(
                 "--camera-login is for --network and --camera: add one of them, or leave it out")
         }
-        guard Self.waits.contains(wait.nanoseconds) else {
+        if wait != nil, !network {
+            throw ValidationError("--wait is for --network: add that, or leave it out")
+        }
+        guard Self.waits.contains((wait ?? Self.usualWait).nanoseconds) else {
             throw ValidationError("--wait must be from 1s to 60s")
         }
     }
 
     func run() throws {
         var report = DeviceReport.ofThisMachine()
-        if network || !camera.isEmpty { report.networkCameras = try networkCameras() }
+        var silent: String?
+        if network || !camera.isEmpty {
+            let found = try networkCameras()
+            report.networkCameras = found.map(\.camera)
+            silent = found.lazy.compactMap(\.silence).first
+        }
         if json {
             try JSONOutput.print(report)
         } else {
             report.lines.forEach { print($0) }
         }
+        if let silent { throw Failure(silent) }
     }
 
     /// Searches, and asks the found and the named cameras.
-    private func networkCameras() throws -> [DeviceReport.NetworkCamera] {
+    /// - Returns: the named cameras first; with the failure of one that was named and has no services of ONVIF.
+    private func networkCameras() throws -> [(
+        camera: DeviceReport.NetworkCamera, silence: String?
+    )] {
         let login = try cameraLogin.map { try CameraLoginFile.read($0) }
         var devices: [DiscoveredDevice] = []
         for place in camera {
@@ -88,7 +105,7 @@ struct DevicesCommand: ParsableCommand {
         if network {
             do throws(DeviceSearch.Failure) {
                 devices += try DeviceSearch.run(
-                    interface: interface, waitNanoseconds: wait.nanoseconds
+                    interface: interface, waitNanoseconds: (wait ?? Self.usualWait).nanoseconds
                 ).devices
             } catch {
                 throw Failure(error.description)
@@ -98,10 +115,13 @@ struct DevicesCommand: ParsableCommand {
         var answers = DeviceExamination.run(
             services, login: login, agent: Version.software("tributary-agent"))[...]
         var names = NetworkSourceNames()
-        return devices.map { device in
+        return devices.enumerated().map { place, device in
             let facts = device.service == nil ? nil : answers.popFirst()
-            return DeviceReport.NetworkCamera(
+            let own = DeviceReport.NetworkCamera(
                 device, facts, name: names.next(for: device, facts), loginFile: cameraLogin)
+            guard place < camera.count, let facts, !facts.isAnswered else { return (own, nil) }
+            let reason = facts.problem ?? "it does not answer"
+            return (own, "--camera \(camera[place]): \(reason); check the address and the port")
         }
     }
 }

@@ -1,6 +1,7 @@
 import Media
 import ONVIF
 import RTSP
+import Terminal
 import Wire
 
 extension DeviceReport {
@@ -105,16 +106,6 @@ extension DeviceReport.Stream {
         if let loginFile { words += ["--camera-login", loginFile] }
         command = words.map(shellWord).joined(separator: " ")
     }
-}
-
-/// A word of a shell command, quoted where needed: it contains text from a camera.
-private func shellWord(_ text: String) -> String {
-    let isPlain = text.utf8.allSatisfy {
-        (0x61...0x7A).contains($0) || (0x41...0x5A).contains($0) || (0x30...0x39).contains($0)
-            || "-_./:,@%+=".utf8.contains($0)
-    }
-    if isPlain, !text.isEmpty { return text }
-    return "'\(text.replacing("'", with: "'\\''"))'"
 }
 
 private func shellSafe(_ token: String) -> String {

@@ -58,7 +58,9 @@ extension EndToEnd {
                 .agent, "devices --network --interface none9", 1,
                 "no network interface 'none9'"),
             Wish(.agent, "devices --camera http://10.0.0.7/", 64, "HOST or HOST:PORT"),
+            Wish(.agent, "devices --camera fe80::1", 64, "[ADDRESS]:PORT"),
             Wish(.agent, "devices --network --wait 2m", 64, "--wait must be from 1s to 60s"),
+            Wish(.agent, "devices --camera 10.0.0.7 --wait 5s", 64, "--wait is for --network"),
             Wish(.agent, "doctor --colour", 64, "See 'tributary-agent doctor --help'"),
             Wish(.agent, "control dance", 64, "no command 'dance': use status,"),
             Wish(.agent, "control set --rotate 45", 64, "See 'tributary-agent control set --help'"),
@@ -217,6 +219,19 @@ extension EndToEnd {
                 .archive, "ls --from 2030-01-01T00:00:00Z --until 2020-01-01T00:00:00Z", 64,
                 "--from must be before --until"),
         ]
+
+        @Test func `a named camera that does not answer is in the list, and an error`() async throws
+        {
+            try await Stage.with { stage in
+                let outcome = try await stage.start(
+                    .agent, ["devices", "--camera", "127.0.0.1:1"]
+                ).outcome()
+                #expect(outcome.status == 1)
+                #expect(outcome.complaintLines.count == 1)
+                #expect(outcome.complaints.contains("--camera 127.0.0.1:1: cannot connect"))
+                #expect(outcome.output.contains("not usable: cannot connect"))
+            }
+        }
 
         @Test(arguments: wishes)
         func `a wish that cannot be granted is answered in one line`(_ wish: Wish) async throws {

@@ -94,9 +94,30 @@ import Testing
         var probe = probe()
         let identifier = try identifier(probe.datagrams[0])
         for number in 0..<1_000 {
-            probe.receive(answer(to: identifier, endpoint: "\(number)"), from: "10.0.0.7")
+            probe.receive(answer(to: identifier), from: "10.0.\(number / 250).\(number % 250)")
         }
         #expect(probe.devices.count == DeviceProbe.maximumDevices)
+    }
+
+    @Test func `a device that answers a thousand times does not keep others off the list`() throws {
+        var probe = probe()
+        let identifier = try identifier(probe.datagrams[0])
+        for number in 0..<1_000 {
+            probe.receive(answer(to: identifier, endpoint: "\(number)"), from: "10.0.0.66")
+        }
+        #expect(probe.devices.count == DeviceProbe.maximumDevicesOfHost)
+        probe.receive(answer(to: identifier), from: "10.0.0.7")
+        #expect(probe.devices.last?.host == "10.0.0.7")
+    }
+
+    @Test(arguments: ["::1", "fe80::1", "fe80::1:80"])
+    func `an IPv6 address without brackets is refused with the way to write it`(place: String) {
+        #expect(
+            throws: ONVIFError.invalidURL(
+                "an IPv6 address is in brackets: [ADDRESS] or [ADDRESS]:PORT")
+        ) {
+            try DeviceURL(deviceServiceOf: place)
+        }
     }
 
     @Test(arguments: [

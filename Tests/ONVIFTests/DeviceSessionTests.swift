@@ -33,6 +33,7 @@ import Testing
         let facts = try examine(&device)
         #expect(facts.manufacturer == "ACME" && facts.model == "Dome & Co")
         #expect(facts.firmware == "1.2" && facts.serial == "A-7" && facts.problem == nil)
+        #expect(facts.isAnswered)
         #expect(facts.profiles.map(\.name) == ["Main", "Sub"])
         #expect(
             facts.profiles[0].video
@@ -55,6 +56,18 @@ import Testing
         var device = FakeDevice()
         let facts = try examine(&device)
         #expect(facts.profiles[0].url?.text == "rtsp://10.0.0.7:8554/live?channel=1&sub=0")
+    }
+
+    @Test(arguments: [FakeDevice.second, FakeDevice.first])
+    func `a login goes to no other host, whatever addresses the camera states`(
+        answers: [String: String]
+    ) throws {
+        let stated = answers.mapValues { $0.replacing("//10.0.0.7", with: "//10.0.0.66") }
+        var device = FakeDevice(login: .token, answers: stated)
+        let facts = try examine(&device, login: Self.login)
+        #expect(facts.problem == nil && !facts.profiles.isEmpty)
+        #expect(device.hosts == ["10.0.0.7"])
+        #expect(facts.profiles.allSatisfy { $0.url?.host == "10.0.0.7" })
     }
 
     @Test func `a camera without a list of services is asked for its capabilities`() throws {
@@ -144,6 +157,7 @@ import Testing
         #expect(session.next(utcNanoseconds: 0, nonce: nonce) == nil)
         #expect(
             session.facts.problem == "GetSystemDateAndTime is answered with status 404")
+        #expect(!session.facts.isAnswered)
     }
 
     @Test func `a camera that does not answer costs one question`() throws {

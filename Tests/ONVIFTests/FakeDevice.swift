@@ -25,6 +25,8 @@ struct FakeDevice {
     /// Answers by operation: the body's element. Other operations are refused.
     var answers: [String: String]
     private(set) var asked: [String] = []
+    /// Where the requests were sent.
+    private(set) var hosts: Set<String> = []
     /// Requests with credentials.
     private(set) var attempts = 0
     private var nonce = 1
@@ -94,6 +96,7 @@ struct FakeDevice {
         let text = String(decoding: request.bytes, as: UTF8.self)
         let operation = try operation(of: text)
         asked.append(operation)
+        hosts.insert(request.url.host)
         if text.contains("Authorization: ") || text.contains("UsernameToken") { attempts += 1 }
         if operation == "GetSystemDateAndTime" { return try response(200, clock) }
         guard isLoggedIn(text, request.url.path) else { return try unauthorised() }

@@ -40,6 +40,14 @@ import Testing
         #expect(parse(text) == nil)
     }
 
+    @Test(arguments: [
+        "<!DOCTYPE a><a/>", "<!DOCTYPE a SYSTEM 'http://10.0.0.9/a.dtd'><a/>",
+        "<a><!ELEMENT b></a>",
+    ])
+    func `a document type is refused, also one without entities`(_ text: String) {
+        #expect(throws: XMLElement.Flaw.self) { try XMLElement.parse(Array(text.utf8)) }
+    }
+
     @Test func `attributes are read without their prefixes, with references resolved`() throws {
         let root = try #require(
             parse("<a b='&quot;&#233;' tt:token = \"x'y\"><c token=\"\"/><d><e>f</e></d></a>"))

@@ -9,6 +9,8 @@ package struct DeviceProbe: Sendable {
     package static let port: UInt16 = 3_702
     /// Devices of a search; more are not listed.
     package static let maximumDevices = 256
+    /// Devices at one address: a recorder can answer for each of its channels. One hostile device must not fill the list.
+    package static let maximumDevicesOfHost = 16
     /// A datagram of IPv4.
     static let maximumBytes = 65_507
     private static let maximumMatches = 16
@@ -92,7 +94,9 @@ package struct DeviceProbe: Sendable {
         }
         if let place = devices.firstIndex(where: { $0.host == host && $0.endpoint == endpoint }) {
             devices[place].service = devices[place].service ?? device.service
-        } else if devices.count < Self.maximumDevices {
+        } else if devices.count < Self.maximumDevices,
+            devices.count(where: { $0.host == host }) < Self.maximumDevicesOfHost
+        {
             devices.append(device)
         }
     }

@@ -8,6 +8,8 @@ package struct DeviceFacts: Hashable, Sendable {
     package var serial: String?
     package var clock: DeviceClock?
     package var profiles: [DeviceProfile] = []
+    /// Whether it answered any question: it has services of ONVIF.
+    package var isAnswered = false
     /// Why something is missing.
     package var problem: String?
 

@@ -113,6 +113,7 @@ package struct DeviceSession: Sendable {
             // No service of ONVIF is there.
             return asked == .clock ? end(reason) : lack(asked, reason)
         }
+        facts.isAnswered = true
         switch answer {
         case .fault(let fault):
             if response.status == 401 || fault.isAboutCredentials {

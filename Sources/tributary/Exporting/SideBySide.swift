@@ -1,5 +1,6 @@
 import Archive
 import Files
+import Terminal
 
 /// Delays with which FFmpeg plays files with the same name together.
 enum SideBySide {
@@ -15,7 +16,7 @@ enum SideBySide {
             guard let other = others.first else { continue }
             return
                 "files with the same name start at the same instant; FFmpeg keeps this with -copyts:\n"
-                + "  ffmpeg -copyts -i \(quoted(other.path)) -i \(quoted(late.path)) …"
+                + "  ffmpeg -copyts -i \(shellWord(other.path)) -i \(shellWord(late.path)) …"
         }
         return nil
     }
@@ -23,13 +24,5 @@ enum SideBySide {
     /// Presentation time of a file's first picture or sound, seconds after its origin.
     private static func begins(_ file: FileReport) -> Double {
         file.tracks.map(\.startSeconds).min() ?? 0
-    }
-
-    /// For a shell.
-    private static func quoted(_ path: String) -> String {
-        let plain = path.allSatisfy {
-            $0.isASCII && ($0.isLetter || $0.isNumber || "/._-".contains($0))
-        }
-        return plain ? path : "'" + path.replacing("'", with: "'\\''") + "'"
     }
 }
