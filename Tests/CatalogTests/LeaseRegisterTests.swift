@@ -68,6 +68,15 @@ struct LeaseRegisterTests {
         #expect(refusal(try take("a")) == "at b")
     }
 
+    @Test func `a row that ends after centuries is another holder's`() throws {
+        #expect(try take("a") == .granted(token: 1))
+        try server.execute(
+            "UPDATE tributary.lease SET until = '294276-01-01'", database: name)
+        #expect(try take("b") == .refused(holder: "at a", remainingNanoseconds: .max))
+        let entry = try #require(try register.entries().first)
+        #expect(entry.remainingSeconds > 1e12)
+    }
+
     @Test func `of many that ask at the same time one gets it`() async throws {
         let register = register
         let answers = await withTaskGroup(of: Lease.Answer?.self) { group in

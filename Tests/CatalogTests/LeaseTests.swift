@@ -81,6 +81,16 @@ private let second: Int64 = 1_000_000_000
         #expect(lease.standing(now: 9 * second) == .taken(by: "west"))
     }
 
+    @Test func `a lease that another holder has for centuries is asked for as often as any`() throws
+    {
+        var lease = Lease()
+        let request = try asked(&lease, at: second)
+        lease.answered(
+            request, .refused(holder: "west", remainingNanoseconds: .max), now: second)
+        #expect(lease.standing(now: second) == .taken(by: "west"))
+        #expect(lease.dueNanoseconds == second + Lease.renewalNanoseconds)
+    }
+
     @Test func `one that is given back is not held`() throws {
         var lease = try granted(7)
         #expect(lease.end(now: second) == 7)

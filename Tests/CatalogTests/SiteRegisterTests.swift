@@ -145,6 +145,29 @@ struct SiteRegisterTests {
             try register.publish(report("east"), holdings, of: second, run: "2").namesakes == [])
     }
 
+    @Test func `a report of the size of an answer does not hide the others`() throws {
+        let site = try Site()
+        let register = try site.register()
+        let own = try identity()
+        var west = report("west")
+        west.connected = ["door"]
+        for report in [report("east"), west] {
+            _ = try register.publish(report, holdings, of: identity(), run: "1")
+        }
+        try site.server.execute(
+            "UPDATE tributary.collector SET report = repeat('x', 65 << 20) WHERE name = 'east'",
+            database: site.name)
+        #expect(try register.peers(of: own).map(\.name) == ["west"])
+        #expect(try register.places(of: ["door"], besides: own) == ["door": "west"])
+        #expect(
+            try register.publish(report("east"), holdings, of: own, run: "1").namesakes == [])
+        let proposal = SiteProposal(
+            session: "2026-11-20T22-40-00.000Z-own", collector: "own", zeroUTCNanoseconds: 0,
+            wallErrorNanoseconds: 0, segmentNanoseconds: 1, zeroMonotonicNanoseconds: 0,
+            zeroErrorNanoseconds: 0)
+        #expect(try register.agree(proposal, of: own).isProposed)
+    }
+
     @Test func `a report of another version hides no collector`() throws {
         let site = try Site()
         let register = try site.register()

@@ -453,6 +453,17 @@ private let second: Int64 = 1_000_000_000
         let new = rows.agreement(on: row(1, "a"), with: proposal, at: exchange)
         #expect(new.zeroMonotonicNanoseconds == 2_000_000 - 3_600 * second + 500)
         #expect(new.zeroErrorNanoseconds == 1_000_000 + 300 + 1_001_000)
+        // A report that no collector writes: it would be taken for the most exact one.
+        for error: Int64 in [.min, -1, 0] {
+            let impossible = ServerInstant(
+                nanoseconds: 40_000_000, errorNanoseconds: error,
+                measuredNanoseconds: 3_600 * second, server: 1)
+            rows.recordings = [
+                .init(session: "a", heardSeconds: 5, zero: fresh),
+                .init(session: "a", heardSeconds: 1, zero: impossible),
+            ]
+            #expect(rows.agreement(on: row(1, "a"), with: proposal, at: exchange) == new)
+        }
         // Another server has another clock.
         var other = exchange
         other.server = 2

@@ -302,6 +302,33 @@ import Testing
         clocks.stop(until: .now() + .seconds(10))
     }
 
+    @Test func `of more collectors than a site has, the rest are neither asked nor admitted`()
+        throws
+    {
+        let place = Place()
+        place.name(
+            (0..<2 * PeerClocks.maximumPeers).map { number in
+                var other = Self.template
+                other.name = "west\(number)"
+                return other
+            })
+        let clocks = try PeerClocks(
+            clock: EpochID(high: 1, low: 1), layout: ArchiveLayout(root: "/nonexistent"), key: nil,
+            logger: Logger(label: "") { _ in LineCount() })
+        let found = Mutex<[PeerPlace]>([])
+        let publisher = SitePublisher(
+            place, Self.template, board: StatusBoard(version: ""),
+            logger: Logger(label: "") { _ in LineCount() }, clocks: clocks, intervalSeconds: 0.01
+        ) { places in
+            found.withLock { $0 = places }
+        }
+        publisher.start()
+        publisher.note(facts())
+        #expect(wait { !found.withLock { $0 }.isEmpty })
+        #expect(found.withLock { $0 }.count == PeerClocks.maximumPeers)
+        publisher.stop(until: .now() + .seconds(10))
+    }
+
     @Test func `a report has a limit, and says how many spools it leaves out`() {
         let many = (0..<5_000).map { index in
             (

@@ -174,15 +174,18 @@ enum PostgreSQLStatements {
             began = CASE WHEN c.run = excluded.run THEN c.began ELSE excluded.began END,
             heard = excluded.heard, report = excluded.report, holdings = excluded.holdings
         """
+    /// Larger reports are left out, so that one row does not make the answer too large for the others. The largest of a collector has
+    /// 4,096 names of sources.
+    private static let isReadable = "octet_length(report) <= 2097152"
     /// $1 name, $2 identity of the archive that is left out, $3 seconds since they were heard.
     static let collectorsOfName = """
         SELECT report FROM tributary.collector WHERE name = $1::text AND archive <> $2::text
-            AND heard > clock_timestamp() - $3::integer * interval '1 second'
+            AND \(isReadable) AND heard > clock_timestamp() - $3::integer * interval '1 second'
         """
     /// $1 identity of the archive that is left out, $2 seconds since they were heard.
     static let presentCollectors = """
         SELECT report FROM tributary.collector WHERE archive <> $1::text
-            AND heard > clock_timestamp() - $2::integer * interval '1 second' ORDER BY name DESC
+            AND \(isReadable) AND heard > clock_timestamp() - $2::integer * interval '1 second' ORDER BY name DESC
         """
     private static func milliseconds(since column: String) -> String {
         "(extract(epoch FROM greatest(clock_timestamp() - \(column), interval '0')) * 1000)::bigint"
@@ -198,7 +201,7 @@ enum PostgreSQLStatements {
     static let peers = """
         SELECT archive, name, \(milliseconds(since: "heard")), report
         FROM tributary.collector WHERE archive <> $1::text
-            AND heard > clock_timestamp() - $2::integer * interval '1 second'
+            AND \(isReadable) AND heard > clock_timestamp() - $2::integer * interval '1 second'
         ORDER BY name, archive
         """
 
@@ -212,7 +215,7 @@ enum PostgreSQLStatements {
     /// $1 identity of the archive that is left out: report, and milliseconds since it was heard.
     static let otherReports = """
         SELECT report, \(milliseconds(since: "heard")) FROM tributary.collector
-        WHERE archive <> $1::text
+        WHERE archive <> $1::text AND \(isReadable)
         """
     private static let siteSessions = """
         SELECT number, session, zero, wall_error, segment_length, collector, archive, server_zero,

@@ -108,7 +108,9 @@ package struct Lease: Hashable, Sendable {
             grant = nil
             otherName = holder
             otherEndsNanoseconds = now + Self.termNanoseconds
-            dueNanoseconds = min(dueNanoseconds, now + max(remaining, Self.retryNanoseconds))
+            // A row that no collector has written may say that it lasts for centuries.
+            let wait = min(max(remaining, Self.retryNanoseconds), Self.renewalNanoseconds)
+            dueNanoseconds = min(dueNanoseconds, now + wait)
         }
     }
 

@@ -41,8 +41,14 @@ package struct LeaseRegister: Sendable {
             // It may have been removed in between.
             return .refused(
                 holder: try row?.text(0) ?? "",
-                remainingNanoseconds: (try row?.integer(1) ?? 0) * 1_000_000)
+                remainingNanoseconds: Self.nanoseconds(ofMilliseconds: try row?.integer(1) ?? 0))
         }
+    }
+
+    /// A row may end in the year 294276: the database does not limit it.
+    private static func nanoseconds(ofMilliseconds milliseconds: Int64) -> Int64 {
+        let (nanoseconds, overflow) = milliseconds.multipliedReportingOverflow(by: 1_000_000)
+        return overflow ? .max : nanoseconds
     }
 
     /// Ends a lease before its time, if the process still has it.

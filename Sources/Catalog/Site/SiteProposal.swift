@@ -132,13 +132,14 @@ package struct SiteSessionRows: Hashable, Sendable {
         return .insert(number: (newest?.number ?? 0) + 1)
     }
 
-    /// Where the row's zero is on the clock of a collector: by the newest measurement of those that record it.
+    /// Where the row's zero is on the clock of a collector: by the newest measurement of those that record it. No measurement
+    /// is free of error: one that says so would win, whatever it is.
     package func agreement(
         on row: SiteSession, with proposal: SiteProposal, at exchange: ServerExchange
     ) -> SiteAgreement {
         let instants =
             [row.zero] + recordings.filter { $0.session == row.session }.map(\.zero)
-        let best = instants.compactMap(exchange.monotonic).min {
+        let best = instants.filter { $0.errorNanoseconds > 0 }.compactMap(exchange.monotonic).min {
             $0.errorNanoseconds < $1.errorNanoseconds
         }
         return SiteAgreement(

@@ -15,8 +15,10 @@ import Wire
 ///
 /// Nothing waits for it. A collector that cannot be reached is not measured, and the error of its clock grows.
 final class PeerClocks: Sendable {
-    /// Collectors of a site: a few; more rows than this are an error, and are not asked.
+    /// Collectors of a site: a few; more rows than this are an error, and are neither asked nor admitted.
     static let maximumPeers = 64
+    /// Messages of one peer before the others have their turn: each answers a probe, of which a few are on their way.
+    private static let maximumMessages = 64
     private static let statusNanoseconds: Int64 = 1_000_000_000
     private static let tickMilliseconds = 1_000
     /// The peer may learn this collector's key from its next look into the catalog.
@@ -114,7 +116,7 @@ final class PeerClocks: Sendable {
         thread.join(until: deadline)
     }
 
-    /// The collectors that are to be asked from now on.
+    /// The collectors that are to be asked from now on: at most ``maximumPeers``.
     func follow(_ places: [PeerPlace]) {
         let isNew = state.withLock { state in
             defer { state.places = places }
@@ -176,7 +178,6 @@ final class PeerClocks: Sendable {
     /// - Returns: whether connections are to be watched anew.
     private func follow(_ places: [PeerPlace], _ peers: inout [Peer]) -> Bool {
         var isChanged = false
-        let places = places.prefix(Self.maximumPeers)
         for peer in peers where !places.contains(where: { $0.archive == peer.place.archive }) {
             peer.close()
             isChanged = true
@@ -238,7 +239,8 @@ final class PeerClocks: Sendable {
 
     /// Takes a peer's answers and events, and sends a probe that is due.
     private func serve(_ peer: Peer) throws(MessagingError) {
-        while let message = try peer.connection?.nextMessage() ?? nil {
+        for _ in 0..<Self.maximumMessages {
+            guard let message = try peer.connection?.nextMessage() ?? nil else { break }
             let now = SystemClock.monotonic.nowNanoseconds
             do throws(WireError) {
                 guard case .clockReply(let reply) = try WireMessage(decoding: message) else {

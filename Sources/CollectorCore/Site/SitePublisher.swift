@@ -190,9 +190,10 @@ final class SitePublisher: Sendable {
     private func findPeers() {
         guard let clocks else { return }
         do throws(ArchiveError) {
-            let places = try place.peers().compactMap {
-                PeerPlace($0, machine: template.machine, hasKeys: template.key != nil)
-            }
+            let places = Array(
+                try place.peers().compactMap {
+                    PeerPlace($0, machine: template.machine, hasKeys: template.key != nil)
+                }.prefix(PeerClocks.maximumPeers))
             peersFound(places)
             clocks.follow(places)
         } catch {
