@@ -37,11 +37,21 @@ package enum SourceScope: Hashable, Sendable {
         }
     }
 
+    /// Whether a source is in it: by its own name, or as the preview of one that is.
     package func contains(_ source: String) -> Bool {
         switch self {
         case .all: true
-        case .named(let names): names.contains(source)
+        case .named(let names):
+            names.contains(source)
+                || SourcePreviews.source(named: source).map(names.contains) == true
         }
+    }
+
+    /// The names to ask for, with those of the previews; nil: all.
+    package var names: Set<String>? {
+        guard case .named(let names) = self else { return nil }
+        return names.union(
+            names.map(SourcePreviews.name).filter { SourcePreviews.source(named: $0) != nil })
     }
 }
 

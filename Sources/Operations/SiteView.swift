@@ -66,6 +66,8 @@ package struct SiteView: Hashable, Sendable, Codable {
 
     package struct Source: Hashable, Sendable, Codable {
         package var name: String
+        /// The source that it is the preview of; nil: it is a source of its own.
+        package var previewOf: String?
         package var agent: String
         package var isConnected: Bool
         package var isRecorded: Bool
@@ -138,6 +140,20 @@ package struct SiteView: Hashable, Sendable, Codable {
         clocks = peers.isEmpty ? nil : peers.map(PeerClockView.init)
         omittedSources = Double(status?.omittedSources ?? 0)
         sources = (status?.sources ?? []).sorted { $0.name < $1.name }.map(Source.init)
+        markPreviews()
+    }
+
+    /// Removes sources, and what the others say of them.
+    package mutating func removeSources(where isRemoved: (String) -> Bool) {
+        sources.removeAll { isRemoved($0.name) }
+        markPreviews()
+    }
+
+    private mutating func markPreviews() {
+        let previews = SourcePreviews(sources.map(\.name))
+        for index in sources.indices {
+            sources[index].previewOf = previews.source(of: sources[index].name)
+        }
     }
 
     /// The document as JSON. All numbers are finite.

@@ -1,3 +1,5 @@
+import Media
+
 /// The metrics of each source.
 enum SourceMetrics {
     /// One metric, with a value or none per source.
@@ -9,12 +11,16 @@ enum SourceMetrics {
     }
 
     static func add(_ sources: [SourceStatus], to text: inout MetricText) {
-        text.begin("tributary_source_info", .gauge, "Agent and software of a source; always 1.")
+        text.begin(
+            "tributary_source_info", .gauge,
+            "Agent and software of a source, and the source that it is the preview of; always 1.")
+        let previews = SourcePreviews(sources.map(\.name))
         for source in sources {
+            let main = previews.source(of: source.name).map { [("preview_of", $0)] } ?? []
             text.add(
                 "tributary_source_info",
-                [("source", source.name), ("agent", source.agent), ("software", source.software)],
-                1 as UInt64)
+                [("source", source.name), ("agent", source.agent), ("software", source.software)]
+                    + main, 1 as UInt64)
         }
         for column in columns {
             text.begin(column.name, column.kind, column.help)

@@ -109,7 +109,9 @@ package struct TopScreen {
     private static let indent = "  "
 
     private var summary: [String] {
-        let present = view.sources.filter { $0.isConnected || $0.isRecorded }.count
+        let all = view.sources.filter { $0.isConnected || $0.isRecorded }
+        let previews = all.count { $0.previewOf != nil }
+        let present = all.count - previews
         let rate = view.sources.reduce(0) { $0 + $1.bitsPerSecond }
         var parts: [String] = []
         if let session = view.session {
@@ -119,6 +121,7 @@ package struct TopScreen {
             parts.append("\(oneLine(place)): no session")
         }
         parts.append(present == 1 ? "1 source" : "\(present) sources")
+        if previews > 0 { parts.append(previews == 1 ? "1 preview" : "\(previews) previews") }
         parts.append("\(Bitrate(bitsPerSecond: whole(rate)))")
         if view.omittedSources > 0 { parts.append("\(whole(view.omittedSources)) not shown") }
         if view.refusedConnections > 0 {

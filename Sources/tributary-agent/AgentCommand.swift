@@ -10,6 +10,7 @@ import Logging
 import Media
 import Terminal
 import Trust
+import Wire
 
 /// The agent's command line.
 @main
@@ -63,8 +64,9 @@ struct AgentCommand: ParsableCommand {
     func run() throws {
         // Camera boxes are small.
         _ = CLinux_share_heap()
-        let cameras = try CameraService.cameras()
-        if !cameras.isEmpty { return try CameraService(self).run(cameras) }
+        if let cameras = try CameraService.cameras() {
+            return try CameraService(self).run(cameras)
+        }
         let console = log.console
         let name = link.name
         let service = AgentService(console: console, source: name, isVerbose: log.verbose)
@@ -76,7 +78,7 @@ struct AgentCommand: ParsableCommand {
                 print("the options are valid")
                 return
             }
-            let plan = try plan(logger)
+            let plan = try plans(logger)[0]
             let agent = try Agent(capture: plan.capture, uplink: plan.uplink, logger: logger)
             let signals = StopSignals { count in
                 if count > 1 { return agent.abandon() }
@@ -106,26 +108,52 @@ struct AgentCommand: ParsableCommand {
     }
 
     func captureSettings() throws -> CaptureSettings {
-        var settings = CaptureSettings(sourceName: link.name)
+        let name = link.name
+        var settings = CaptureSettings(sourceName: name)
         try capture.apply(to: &settings)
         try encoding.apply(to: &settings)
+        guard settings.preview != nil else { return settings }
+        if SourcePreviews.source(named: name) != nil {
+            throw UsageError(
+                "'\(name)' is the name of a preview, which has no preview itself: leave --preview out"
+            )
+        }
+        guard SourceName.isValid(SourcePreviews.name(of: name)) else {
+            throw UsageError(
+                "the name '\(name)' is too long for a source with a preview: use a shorter --source"
+            )
+        }
         return settings
     }
 
-    /// Resolves the options into a plan. Creates the box's key if it is missing.
-    func plan(_ logger: Logger) throws -> AgentPlan {
-        let name = link.name
+    /// Resolves the options into a plan for the source, and one for its preview. Creates the box's key if it is missing.
+    func plans(_ logger: Logger) throws -> [AgentPlan] {
+        var settings = try captureSettings()
+        let preview = settings.ownPreview
+        // Another preview does not restart the source.
+        settings.preview = nil
+        var plans = [AgentPlan(capture: settings, uplink: try uplink(link.name, logger))]
+        if let preview {
+            plans.append(
+                AgentPlan(capture: preview, uplink: try uplink(preview.sourceName, logger)))
+        }
+        return plans
+    }
+
+    private func uplink(_ name: String, _ logger: Logger) throws -> UplinkSettings {
         var uplink = UplinkSettings(
             endpoint: link.collectors, sourceName: name, agentName: SourceNames.ofThisMachine(),
             software: Version.software("tributary-agent"), batch: link.batch.length,
             memoryLimitBytes: Int(keeping.memoryLimit.bytes),
             spool: try keeping.spool(source: name))
         uplink.linger = keeping.linger.duration
+        let socket = link.controlSocket
         uplink.controlPath = ControlSocket.path(
-            link.controlSocket, spool: keeping.spool, source: name)
+            name == link.name || socket == "none" ? socket : socket.map(SourcePreviews.name),
+            spool: keeping.spool, source: name)
         uplink.otherSecurities = try keys.securities(
             for: uplink.collectors, source: name, logger: logger)
-        return AgentPlan(capture: try captureSettings(), uplink: uplink)
+        return uplink
     }
 
     /// The commands beside capturing. `deploy/manual` makes a page of each.

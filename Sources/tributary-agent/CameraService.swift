@@ -37,16 +37,23 @@ final class CameraService: Sendable {
         return logger
     }
 
-    /// The options of each source in the configuration file; empty if it lists none.
-    static func cameras() throws(UsageError) -> [AgentCommand] {
+    /// The options of each source in the configuration file, or of a single source with a preview; nil: the options are those of
+    /// one source.
+    static func cameras() throws(UsageError) -> [AgentCommand]? {
         let commands = try Program.groups(of: AgentCommand.self).map { $0.command }
+        if commands.isEmpty {
+            let single = try Program.reread(AgentCommand.self).command
+            return single.capture.preview == nil ? nil : [single]
+        }
         var names: Set<String> = []
         for (index, command) in commands.enumerated() {
             guard let name = command.link.source else {
                 throw UsageError(
                     "element \(index + 1) of 'cameras' has no 'source': give it a name")
             }
-            guard names.insert(name).inserted else {
+            let own =
+                [name] + (command.capture.preview == nil ? [] : [SourcePreviews.name(of: name)])
+            for name in own where !names.insert(name).inserted {
                 throw UsageError("two of the cameras have the name '\(name)': rename one")
             }
         }
@@ -57,7 +64,9 @@ final class CameraService: Sendable {
     func run(_ commands: [AgentCommand]) throws {
         let plans = try plans(commands)
         if checksOnly {
-            print("the options of \(plans.count) cameras are valid")
+            let count = commands.count
+            print(
+                count == 1 ? "the options are valid" : "the options of \(count) cameras are valid")
             return
         }
         let group = AgentGroup(plans) { [console, threshold] source in
@@ -80,22 +89,12 @@ final class CameraService: Sendable {
         if let line = group.leftovers.first, !manager.isThere { throw Failure(line) }
     }
 
+    /// Plans of all sources and previews; none if the options are only checked.
     private func plans(_ commands: [AgentCommand]) throws -> [AgentPlan] {
-        try commands.map { command in
+        try commands.flatMap { command -> [AgentPlan] in
             do {
-                if checksOnly {
-                    let settings = try command.captureSettings()
-                    try settings.check()
-                    return AgentPlan(
-                        capture: settings,
-                        uplink: UplinkSettings(
-                            endpoint: command.link.collector, sourceName: command.link.name,
-                            agentName: "", software: "", batch: command.link.batch.length,
-                            memoryLimitBytes: 0))
-                }
-                let plan = try command.plan(logger)
-                try plan.capture.check()
-                return plan
+                try command.captureSettings().check()
+                return checksOnly ? [] : try command.plans(logger)
             } catch {
                 throw UsageError("camera \(command.link.name): \(error)")
             }
@@ -107,9 +106,9 @@ final class CameraService: Sendable {
         manager.reloading()
         defer { manager.ready() }
         do {
-            let commands = try Self.cameras()
-            guard let first = commands.first else {
-                throw UsageError("it lists no cameras any more; stop the agent instead")
+            guard let commands = try Self.cameras(), let first = commands.first else {
+                throw UsageError(
+                    "it has neither a list of cameras nor a preview any more; restart the agent")
             }
             let plans = try plans(commands)
             threshold.set(verbose: first.log.verbose)
@@ -139,6 +138,8 @@ final class CameraService: Sendable {
         var stalled = 0
         var worst: String?
         let members = group.progress
+        let previews = SourcePreviews(members.map(\.source))
+        let cameras = members.count { !previews.isPreview($0.source) }
         for member in members {
             guard let progress = member.progress else {
                 worst = worst ?? "\(member.source): \(member.trouble ?? "starting")"
@@ -149,13 +150,13 @@ final class CameraService: Sendable {
             }
             if finding.stalled != nil { stalled += 1 }
             if finding.stalled == nil, finding.line.hasPrefix("recording ") {
-                recording += 1
+                if !previews.isPreview(member.source) { recording += 1 }
             } else {
                 worst = worst ?? finding.line
             }
         }
         let line =
-            "recording \(recording) of \(members.count) cameras" + (worst.map { "; \($0)" } ?? "")
+            "recording \(recording) of \(cameras) cameras" + (worst.map { "; \($0)" } ?? "")
         let isNews = status.withLock { status in
             defer { status = line }
             return status != line

@@ -17,6 +17,16 @@ struct CaptureOptions: ParsableArguments {
     var video: String
 
     @Option(
+        help: ArgumentHelp(
+            """
+            Record a preview too, as a source NAME.preview without sound: a network camera's second stream \
+            (rtsp://HOST/PATH), or any other input of --video. Walls, thumbnails and small tiles show it, exports take the main \
+            pictures. A camera's stream is recorded unchanged; test and cameras of this box are encoded at 640x360 and \
+            500 kbit/s.
+            """, valueName: "video"))
+    var preview: String?
+
+    @Option(
         help: """
             Audio source: an ALSA device (default, hw:CARD=NAME,DEV=0, or first for the first one found), rtsp://HOST/PATH, \
             test, file:PATH or none. (default: the audio of the file or test pattern; that of a network camera, if it sends \
@@ -106,6 +116,9 @@ struct CaptureOptions: ParsableArguments {
                 "--preset and --size cannot be combined: leave one out")
         }
         settings.video = try VideoChoice(argument: video)
+        settings.preview = try preview.map {
+            try VideoChoice(argument: $0, option: "--preview")
+        }
         settings.audio =
             try audio.map(AudioChoice.init(argument:)) ?? followingVideo(settings.video)
         settings.size = preset?.size ?? size
@@ -148,6 +161,7 @@ struct CaptureOptions: ParsableArguments {
     private func isFromNetwork(_ settings: CaptureSettings) -> Bool {
         if case .network = settings.video { return true }
         if case .network = settings.audio { return true }
+        if case .network = settings.preview { return true }
         return false
     }
 }

@@ -2,6 +2,7 @@ import ArgumentParser
 import Control
 import Files
 import Glibc
+import Media
 import Terminal
 import Wire
 
@@ -78,7 +79,9 @@ struct SocketRoute: AgentRoute {
         }
         if controlSocket != nil || source != nil || access(path, F_OK) == 0 { return path }
         let sockets = KeepingOptions.directory(spool).map(Self.sockets) ?? []
-        return sockets.count == 1 ? sockets[0] : path
+        let previews = SourcePreviews(sockets.map(Self.source))
+        let sources = sockets.filter { !previews.isPreview(Self.source($0)) }
+        return sources.count == 1 ? sources[0] : path
     }
 
     /// Advice if no agent listens: the names of running agents.
@@ -87,7 +90,7 @@ struct SocketRoute: AgentRoute {
             return "check --control-socket, and run this as the user that the agent runs as"
         }
         let running = Self.sockets(in: directory).filter(ControlClient.isListening).sorted()
-            .map { Path.name(of: $0).dropLast(".sock".count) }
+            .map(Self.source)
         guard !running.isEmpty else {
             return
                 "no agent is running with its spool in \(directory); give --spool or --control-socket, and run this as "
@@ -95,6 +98,11 @@ struct SocketRoute: AgentRoute {
         }
         return
             "running with this spool: \(running.joined(separator: ", ")); choose one with --source"
+    }
+
+    /// The source whose agent has that socket.
+    private static func source(_ socket: String) -> String {
+        String(Path.name(of: socket).dropLast(".sock".count))
     }
 
     private static func sockets(in directory: String) -> [String] {

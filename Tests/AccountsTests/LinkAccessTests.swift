@@ -62,8 +62,13 @@ struct `Access by link` {
         #expect(
             answer("/api/v1/live/door/picture.jpg", link).0
                 == .allowed(.link, rights, renewedCookie: nil))
+        // Who may see a source may see its preview.
+        #expect(
+            answer("/api/v1/live/door.preview/picture.jpg", link).0
+                == .allowed(.link, rights, renewedCookie: nil))
         for path in [
-            "/api/v1/live/hall/picture.jpg", "/api/v1/sessions", "/api/v1/account", "/embed/door",
+            "/api/v1/live/hall/picture.jpg", "/api/v1/live/hall.preview/picture.jpg",
+            "/api/v1/sessions", "/api/v1/account", "/embed/door",
         ] {
             #expect(answer(path, link).0 == .refused(.linkInvalid), "\(path)")
         }

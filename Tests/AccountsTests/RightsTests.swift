@@ -3,6 +3,21 @@ import Testing
 @testable import Accounts
 
 struct `An account's rights` {
+    @Test func `to a source are rights to its preview, not the other way round`() throws {
+        let door = Rights(role: .operator, sources: try #require(SourceScope("door")))
+        #expect(door.mayRead("door.preview"))
+        #expect(door.mayOperate("door.preview"))
+        #expect(!door.mayRead("hall.preview"))
+        #expect(!door.mayRead("door.preview.preview"))
+        #expect(!door.mayRead("door.other"))
+        #expect(door.sources.names == ["door", "door.preview"])
+        let preview = Rights(role: .viewer, sources: try #require(SourceScope("door.preview")))
+        #expect(preview.mayRead("door.preview"))
+        #expect(!preview.mayRead("door"))
+        #expect(preview.sources.names == ["door.preview"])
+        #expect(SourceScope.all.names == nil)
+    }
+
     @Test func `of a viewer are to see`() throws {
         let some = Rights(role: .viewer, sources: try #require(SourceScope("door,stage")))
         #expect(some.mayRead("door"))

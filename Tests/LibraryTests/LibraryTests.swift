@@ -2,6 +2,7 @@ import Archive
 import Catalog
 import Foundation
 import Library
+import Media
 import Recordings
 import Synchronization
 import Testing
@@ -222,6 +223,52 @@ import TestRecordings
         let late = zero + 12_000_000_000
         #expect(try listed(from: late) { $0 == "camera" }.map(\.segments) == [3])
         #expect(try listed(from: late) { $0 == "door" }.isEmpty)
+    }
+
+    @Test func `lists, overviews, days and lanes say which sources are previews`() throws {
+        try archive.addSession("one", segments: 2)
+        let camera = archive.layout.source("one", "camera")
+        try FileManager.default.copyItem(
+            atPath: camera, toPath: archive.layout.source("one", "camera.preview"))
+        try FileManager.default.copyItem(
+            atPath: camera, toPath: archive.layout.source("one", "gate.preview"))
+        let library = try RecordingLibrary(readingOnly: archive.layout.root) { _ in }
+        let names = ["camera", "camera.preview", "gate.preview"]
+        let relations = [nil, "camera", nil]
+        let listing = try #require(try library.sessions().first)
+        #expect(listing.sources == names && listing.previews == ["camera.preview"])
+        func without(_ name: String) -> (String) -> Bool { { $0 != name } }
+        let narrow = try library.narrowed(listing, where: without("camera"))
+        #expect(narrow?.sources == Array(names.dropFirst()) && narrow?.previews == [])
+        let details = try library.details(of: "one").details
+        #expect(details.sources.map(\.previewOf) == relations)
+        var overview = try library.overview(of: "one")
+        #expect(overview.sources.map(\.name) == names)
+        #expect(overview.sources.map(\.previewOf) == relations)
+        overview.narrow(where: without("camera"))
+        #expect(overview.sources.map(\.previewOf) == [nil, nil])
+        func lanes(
+            _ sources: [String]? = nil, where mayRead: (String) -> Bool
+        ) throws -> [String?] {
+            try library.coverage(
+                of: "one", sources: sources, from: nil, until: nil, pixels: 100, where: mayRead
+            ).map(\.previewOf)
+        }
+        #expect(try lanes { _ in true } == relations)
+        // Also where its source is not asked for; but not where that may not be seen.
+        #expect(try lanes(["camera.preview"]) { _ in true } == ["camera"])
+        #expect(try lanes(where: without("camera")) == [nil, nil])
+        let zero = SmallArchive.zero.nanoseconds
+        let days = try #require(
+            try library.recorded(in: zero..<zero + 60_000_000_000, resolutionNanoseconds: 1) {
+                _ in true
+            })
+        #expect(days.map(\.source) == names && days.map(\.previewOf) == relations)
+        let recording = try library.recording("one")
+        #expect(recording.mainSources.map(\.name) == ["camera", "gate.preview"])
+        #expect(
+            recording.mainSources(where: without("camera")).map(\.name)
+                == ["camera.preview", "gate.preview"])
     }
 
     @Test func `a range chooses sessions, and their sizes are those of all that is removed`()

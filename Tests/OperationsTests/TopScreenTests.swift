@@ -37,6 +37,38 @@ import Testing
         #expect(try #require(view.disk.daysLeft) > 2)
     }
 
+    @Test func `a preview is a source that is marked, and counted apart`() throws {
+        let view = try view { status in
+            var preview = SourceStatus(name: "stage.preview")
+            preview.isConnected = true
+            status.sources.append(preview)
+            var other = SourceStatus(name: "gate.preview")
+            other.isConnected = true
+            status.sources.append(other)
+        }
+        #expect(view.sources.map(\.name) == ["gate.preview", "stage", "stage.preview"])
+        // There is no source "gate".
+        #expect(view.sources.map(\.previewOf) == [nil, nil, "stage"])
+        #expect(texts(view)[0].contains(" · 2 sources · 1 preview · "))
+        var narrow = view
+        narrow.removeSources { $0 == "stage" }
+        #expect(narrow.sources.map(\.previewOf) == [nil, nil])
+    }
+
+    @Test func `metrics say of which source a preview is one`() {
+        var text = MetricText()
+        SourceMetrics.add(
+            ["stage", "stage.preview"].map { SourceStatus(name: $0) }, to: &text)
+        let lines = text.text.split(separator: "\n").filter {
+            $0.hasPrefix("tributary_source_info{")
+        }
+        #expect(lines.count == 2)
+        #expect(!lines[0].contains("preview_of"))
+        #expect(
+            lines[1].contains(#"source="stage.preview""#)
+                && lines[1].contains(#"preview_of="stage""#))
+    }
+
     @Test func `all of it is shown where there is room`() throws {
         let lines = try texts(view())
         #expect(

@@ -16,6 +16,19 @@ struct `A connection with a key` {
         #expect(collector.link.connections.count == 1)
     }
 
+    @Test func `may write the previews of what the key allows, and no others`() {
+        var collector = CollectorHarness()
+        collector.send(
+            .hello(Fixtures.hello(sources: ["camera1.preview"])), right: right("camera1"))
+        #expect(collector.takeRefusal() == nil)
+        for name in ["camera2.preview", "camera1.preview.preview", "camera1.other"] {
+            #expect(!right("camera1").covers(name), "\(name)")
+        }
+        // The key of a preview is none of its source.
+        #expect(!right("camera1.preview").covers("camera1"))
+        #expect(right("camera1.preview").covers("camera1.preview"))
+    }
+
     @Test func `is refused when it claims another's source, whatever it calls itself`() {
         var collector = CollectorHarness()
         collector.send(

@@ -72,7 +72,9 @@ package struct SignedLink: Hashable, Sendable {
 
     /// Whether a link to `/embed/SOURCE`, sent as `Authorization: Link ADDRESS`, authorises a request: for live media only.
     package static func isOfEmbedding(_ path: String, of source: String) -> Bool {
-        path == "/api/v1/live" || path == "/api/v1/live/\(source)/picture.jpg"
+        let sources = [source, SourcePreviews.name(of: source)]
+        return path == "/api/v1/live"
+            || sources.contains { path == "/api/v1/live/\($0)/picture.jpg" }
     }
 
     /// Rights of the link: its source, within the path and the query.

@@ -60,6 +60,8 @@ package enum SizePreset: String, CaseIterable, Hashable, Sendable {
 package struct CaptureSettings: Hashable, Sendable {
     /// Where pictures come from.
     package var video = VideoChoice.test
+    /// Where the pictures of the preview come from; nil: none is recorded.
+    package var preview: VideoChoice?
     /// Where sound comes from.
     package var audio = AudioChoice.test
     /// Written into the test pattern.
@@ -137,6 +139,14 @@ extension CaptureSettings {
             throw .settings(
                 "nothing to capture: --video and --audio are both none; set one of them")
         }
+        if preview == VideoChoice.none {
+            throw .settings("--preview none records nothing: leave --preview out")
+        }
+        if case .device = preview, preview == video {
+            throw .settings(
+                "--preview is the camera of --video, which cannot be opened twice: give another one"
+            )
+        }
         if let duration, duration <= .zero {
             throw .settings("--duration must be more than 0")
         }
@@ -172,6 +182,12 @@ extension CaptureSettings {
     /// Checks a configuration that is not in use, as far as possible without opening anything.
     package func check() throws(CaptureError) {
         try validate()
+        do throws(CaptureError) {
+            try ownPreview?.check()
+        } catch {
+            guard case .settings(let text) = error else { throw error }
+            throw .settings("--preview: \(text)")
+        }
         _ = try videoRate()
         switch video {
         case .test: _ = try testPicturePlan()

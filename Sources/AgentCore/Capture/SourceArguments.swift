@@ -3,8 +3,8 @@ import RTSP
 /// Values of command line options for sources and encoders.
 extension VideoChoice {
     /// Reads `none`, `test`, `file:PATH`, `rtsp://…`, or the name of a camera.
-    package init(argument: String) throws(CaptureError) {
-        switch try SourceArgument(argument, option: "--video") {
+    package init(argument: String, option: String = "--video") throws(CaptureError) {
+        switch try SourceArgument(argument, option: option) {
         case .none: self = .none
         case .test: self = .test
         case .file(let path): self = .file(path: path)

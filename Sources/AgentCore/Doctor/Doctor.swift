@@ -44,17 +44,20 @@ package struct Doctor: Sendable {
     /// Opens the pipelines of the capture.
     private func openPipelines(_ found: (Diagnosis) -> Void) -> [any CapturePipeline] {
         CodecLibrary.keepOffTerminal()
-        let plans: [PipelinePlan]
+        var plans: [(name: String, plan: PipelinePlan)] = []
         do throws(CaptureError) {
             try capture.validate()
-            plans = try capture.pipelinePlans()
+            for plan in try capture.pipelinePlans() { plans.append(("", plan)) }
+            for plan in try capture.ownPreview?.pipelinePlans() ?? [] {
+                plans.append(("preview ", plan))
+            }
         } catch {
             found(Diagnosis("capture", .problem, error.description))
             return []
         }
         var pipelines: [any CapturePipeline] = []
-        for plan in plans {
-            let subject = plan.kinds.map(\.description).joined(separator: " and ")
+        for (name, plan) in plans {
+            let subject = name + plan.kinds.map(\.description).joined(separator: " and ")
             let permission = access(to: plan.source)
             if case .open(let finding) = permission { found(finding) }
             do throws(CaptureError) {

@@ -5,7 +5,7 @@ import Threads
 
 /// Several agents in one process, each with its own capture, spool, uplink and thread.
 ///
-/// An agent that fails is restarted, without effect on the others.
+/// An agent that fails is restarted, without effect on the others. The agent of a preview ends with the one of its source.
 package final class AgentGroup: Sendable {
     /// Delay of the first restart …
     private static let firstPauseNanoseconds: Int64 = 2_000_000_000
@@ -120,15 +120,20 @@ package final class AgentGroup: Sendable {
     }
 
     private func replace(_ source: String, by plan: AgentPlan?) {
-        let member = members.withLock { members in members.last { $0.source == source } }
-        guard let member else { return }
+        guard let member = newest(source) else { return }
         let (agent, hasEnded) = member.state.withLock { state in
             state.plan = state.hasEnded ? nil : plan
             return (state.agent, state.hasEnded)
         }
         agent?.stop()
         // Its thread has ended.
-        if hasEnded, let plan { add(plan) }
+        guard hasEnded, let plan else { return }
+        add(plan)
+        if let preview = self.plans.last(where: { $0.source == SourcePreviews.name(of: source) }),
+            isOver(preview.source)
+        {
+            add(preview)
+        }
     }
 
     /// Runs a member's agents until the source is complete or removed.
@@ -138,11 +143,8 @@ package final class AgentGroup: Sendable {
         while let plan = wantedPlan(of: member) {
             let began = SystemClock.monotonic.nowNanoseconds
             let end = run(plan, member)
-            let isReplaced = member.state.withLock { state in
-                state.agent = nil
-                return state.plan != plan
-            }
-            if isReplaced || isStopping.load(ordering: .acquiring) {
+            member.state.withLock { $0.agent = nil }
+            if wantedPlan(of: member) != plan {
                 if case .failed(let line) = end { member.logger.error("\(line)") }
                 failures = 0
                 continue
@@ -158,11 +160,24 @@ package final class AgentGroup: Sendable {
             wait(min(pause, Self.longestPauseNanoseconds), member, plan)
         }
         member.state.withLock { $0.hasEnded = true }
+        let preview = SourcePreviews.name(of: member.source)
+        if isOver(member.source) { newest(preview)?.state.withLock { $0.agent }?.stop() }
     }
 
+    /// Nil: it is not to run, or not any more.
     private func wantedPlan(of member: Member) -> AgentPlan? {
         if isStopping.load(ordering: .acquiring) { return nil }
+        if let main = SourcePreviews.source(named: member.source), isOver(main) { return nil }
         return member.state.withLock { $0.plan }
+    }
+
+    private func newest(_ source: String) -> Member? {
+        members.withLock { members in members.last { $0.source == source } }
+    }
+
+    /// Whether a source has ended by itself: it was not removed.
+    private func isOver(_ source: String) -> Bool {
+        newest(source)?.state.withLock { $0.hasEnded && $0.plan != nil } ?? false
     }
 
     /// The end of an agent.

@@ -53,6 +53,8 @@ package struct SourceCoverage: Hashable, Encodable, Sendable {
     }
 
     package var source: String
+    /// The source that it is the preview of; nil: it is a source of its own, or that is not asked.
+    package var previewOf: String?
     /// In the order of time, without overlaps.
     package var recorded: [Span]
     /// By cause, then in the order of time.
@@ -276,7 +278,12 @@ extension RecordingLibrary {
             range = start..<max(start, until ?? ends.max() ?? start)
         }
         let length = range.upperBound.clampedSubtracting(range.lowerBound)
-        return lanes.coverage(
+        var answer = lanes.coverage(
             in: range, resolutionNanoseconds: length / Int64(max(1, pixels)))
+        let previews = SourcePreviews(try sourceNames(session).filter(isWanted))
+        for index in answer.indices {
+            answer[index].previewOf = previews.source(of: answer[index].source)
+        }
+        return answer
     }
 }

@@ -20,6 +20,8 @@ package struct SourceRecord: Hashable, Encodable, Sendable {
     }
 
     package var source: String
+    /// The source that it is the preview of; nil: it is a source of its own.
+    package var previewOf: String?
     /// In the order of time.
     package var recorded: [Span]
 }
@@ -128,11 +130,13 @@ private struct FoundSpans {
     }
 
     func records() -> [SourceRecord] {
-        bySource.sorted { $0.key < $1.key }.map { source, sessions in
+        let previews = SourcePreviews(bySource.keys)
+        return bySource.sorted { $0.key < $1.key }.map { source, sessions in
             let spans = sessions.flatMap { session, spans in spans.map { (session, $0) } }
                 .sorted { ($0.1.lowerBound, $0.0) < ($1.1.lowerBound, $1.0) }
             return SourceRecord(
-                source: source, recorded: spans.map { SourceRecord.Span($0.0, $0.1) })
+                source: source, previewOf: previews.source(of: source),
+                recorded: spans.map { SourceRecord.Span($0.0, $0.1) })
         }
     }
 }

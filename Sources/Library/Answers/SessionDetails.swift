@@ -1,10 +1,13 @@
 package import Archive
+import Media
 import Recordings
 
 /// Details of a session from its files: sources, segments, gaps, clocks.
 package struct SessionDetails: Encodable, Sendable {
     package struct Source: Encodable {
         package var name: String
+        /// The source that it is the preview of; nil: it is a source of its own.
+        package var previewOf: String?
         package var agent: String?
         package var address: String?
         /// Its format when it joined, a line for each track.
@@ -84,10 +87,12 @@ package struct SessionDetails: Encodable, Sendable {
                 session: $0.session, offsetNanoseconds: $0.offsetNanoseconds,
                 boundNanoseconds: $0.boundNanoseconds)
         }
+        let previews = SourcePreviews(report.sources.map(\.name))
         sources = report.sources.map { source in
             let entry = manifest.sources.first { $0.name == source.name }
             return Source(
-                name: source.name, agent: entry?.agent, address: entry?.address,
+                name: source.name, previewOf: previews.source(of: source.name), agent: entry?.agent,
+                address: entry?.address,
                 formats: entry?.tracks ?? [], isComplete: source.isComplete,
                 recordedSamples: source.recordedSamples, lostSamples: source.lostSamples,
                 missingNanoseconds: source.missingNanoseconds,

@@ -14,7 +14,11 @@ package struct SessionListing: Encodable, Sendable {
     /// Whether a collector runs in the archive: without one, nothing is recorded.
     package var isCollectorRunning: Bool
     package var isProtected: Bool
-    package var sources: [String]
+    package var sources: [String] {
+        didSet { previews = Self.previews(sources) }
+    }
+    /// Those of ``sources`` that are previews of others.
+    package private(set) var previews: [String]
     package var segments: Int
     package var sizeBytes: UInt64
     /// The labels.
@@ -24,6 +28,28 @@ package struct SessionListing: Encodable, Sendable {
 }
 
 extension SessionListing {
+    init(
+        session: String, state: String, isCollectorRunning: Bool, isProtected: Bool,
+        sources: [String], segments: Int, sizeBytes: UInt64, name: String? = nil,
+        tags: [String], note: String? = nil
+    ) {
+        self.session = session
+        self.state = state
+        self.isCollectorRunning = isCollectorRunning
+        self.isProtected = isProtected
+        self.sources = sources
+        previews = Self.previews(sources)
+        self.segments = segments
+        self.sizeBytes = sizeBytes
+        self.name = name
+        self.tags = tags
+        self.note = note
+    }
+
+    private static func previews(_ sources: [String]) -> [String] {
+        sources.filter(SourcePreviews(sources).isPreview)
+    }
+
     /// A session that is unreadable at present.
     init(unreadable session: String, isCollectorRunning: Bool) {
         self.init(

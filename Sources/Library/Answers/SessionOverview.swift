@@ -7,6 +7,8 @@ import Recordings
 package struct SessionOverview: Encodable, Sendable {
     package struct Source: Encodable, Sendable {
         package var name: String
+        /// The source that it is the preview of; nil: it is a source of its own.
+        package var previewOf: String?
         package var agent: String?
         /// Its formats when it joined, a line for each track.
         package var formats: [String]
@@ -30,6 +32,15 @@ package struct SessionOverview: Encodable, Sendable {
     package var startAt: String
     package var software: String
     package var sources: [Source]
+
+    /// Removes the sources that an account may not see, and what the others say of them.
+    package mutating func narrow(where mayRead: (String) -> Bool) {
+        sources.removeAll { !mayRead($0.name) }
+        let previews = SourcePreviews(sources.map(\.name))
+        for index in sources.indices {
+            sources[index].previewOf = previews.source(of: sources[index].name)
+        }
+    }
 }
 
 extension RecordingLibrary {
@@ -39,12 +50,15 @@ extension RecordingLibrary {
         let recording = try recording(session)
         let labels = labels(session)
         var sources: [SessionOverview.Source] = []
-        for name in try sourceNames(session) {
+        let names = try sourceNames(session)
+        let previews = SourcePreviews(names)
+        for name in names {
             let entry = manifest.sources.first { $0.name == name }
             let files = try segments(SourceKey(session: session, source: name))
             let recorded = recording.source(name)
             var source = SessionOverview.Source(
-                name: name, agent: entry?.agent, formats: entry?.tracks ?? [],
+                name: name, previewOf: previews.source(of: name), agent: entry?.agent,
+                formats: entry?.tracks ?? [],
                 isComplete: entry?.isComplete ?? false, segments: files.count,
                 sizeBytes: files.lazy.map { UInt64(clamping: $0.sizeBytes) }.clampedSum)
             source.startNanoseconds = try recorded?.files.first.flatMap(Self.span)?.startNanoseconds

@@ -1,5 +1,6 @@
 package import Archive
 import Files
+import Media
 
 /// A session for reading: a session of an archive, or files that were copied out of one.
 ///
@@ -19,6 +20,16 @@ package struct RecordedSession: Sendable {
     package let sources: [RecordedSource]
 
     package func source(_ name: String) -> RecordedSource? { sources.first { $0.name == name } }
+
+    /// The sources without the previews of others.
+    package var mainSources: [RecordedSource] { mainSources { _ in true } }
+
+    /// The sources that may be seen, without the previews of others of them.
+    package func mainSources(where mayRead: (String) -> Bool) -> [RecordedSource] {
+        let seen = sources.filter { mayRead($0.name) }
+        let previews = SourcePreviews(seen.map(\.name))
+        return seen.filter { !previews.isPreview($0.name) }
+    }
 
     /// A session of an archive on a local disk.
     package init(_ session: String, in layout: ArchiveLayout) throws(ArchiveError) {

@@ -17,7 +17,7 @@ struct LiveAPI {
         let rights = context.rights
         var sources = try query.sources("sources").map { Set($0) }
         // Otherwise all sources would be subscribed to, and sent in small batches, although few are used.
-        if sources == nil, case .named(let own) = rights.sources { sources = own }
+        if sources == nil { sources = rights.sources.names }
         if let sources, let other = sources.first(where: { !rights.mayRead($0) }) {
             throw Problem(.notFound, "no source '\(other)'")
         }

@@ -54,7 +54,7 @@ struct OperatorAPI {
         return try .json(
             await site.read { library in
                 var overview = try library.overview(of: session)
-                overview.sources.removeAll { !rights.mayRead($0.name) }
+                overview.narrow(where: rights.mayRead)
                 return overview
             })
     }

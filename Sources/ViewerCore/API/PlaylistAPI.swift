@@ -25,7 +25,9 @@ struct PlaylistAPI {
             return try library.recording(name)
         }
         var sources: [MultivariantPlaylist.Source] = []
-        for source in recording.sources
+        // Players change between variants by themselves: a preview is no variant of all sources.
+        for source in wanted == nil
+            ? recording.mainSources(where: rights.mayRead) : recording.sources
         where rights.mayRead(source.name) && wanted?.contains(source.name) ?? true {
             let known = try await content(
                 of: source, in: recording, for: context.workOwner)

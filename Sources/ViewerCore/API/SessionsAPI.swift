@@ -77,7 +77,7 @@ struct SessionsAPI {
             await site.read { library in
                 try library.sources(of: name, for: rights)
                 var overview = try library.overview(of: name)
-                overview.sources.removeAll { !rights.mayRead($0.name) }
+                overview.narrow(where: rights.mayRead)
                 return overview
             })
     }

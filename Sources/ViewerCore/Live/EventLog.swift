@@ -1,5 +1,6 @@
 import Accounts
 import FoundationEssentials
+import Media
 import Operations
 import Synchronization
 
@@ -143,11 +144,15 @@ final class EventLog: Sendable {
     ]
     /// No event for a second.
     static let beat = "beat"
+    /// A new client gets a status at once if it is not older, nanoseconds. It is sent once a second.
+    private static let statusNanoseconds: Int64 = 2_000_000_000
 
     private struct State {
         var events: [Event] = []
         var last: UInt64
         var listeners: [ObjectIdentifier: Listener] = [:]
+        /// The newest, and when it came; monotonic, nanoseconds.
+        var status: (event: Event, nanoseconds: Int64)?
 
         func hasRoom(for owner: Identity) -> Bool {
             guard listeners.count < EventLog.maximumListeners else { return false }
@@ -173,14 +178,22 @@ final class EventLog: Sendable {
     var hasListeners: Bool { state.withLock { !$0.listeners.isEmpty } }
 
     /// Adds a client.
-    /// - Parameter last: number of the last received event; nil: only new events. Events after it that are not kept any more become a
-    ///   `lost`.
+    /// - Parameters:
+    ///   - last: number of the last received event; nil: only new events, and the present status. Events after it that are not kept
+    ///     any more become a `lost`.
+    ///   - now: monotonic, nanoseconds.
     /// - Returns: nil past the limit of clients, or of this account's.
-    func listen(after last: UInt64?, for owner: Identity = .nobody) -> Listener? {
+    func listen(
+        after last: UInt64?, for owner: Identity = .nobody,
+        now: Int64 = SystemClock.monotonic.nowNanoseconds
+    ) -> Listener? {
         let listener = Listener(for: owner)
         let isTaken = state.withLock { state in
             guard state.hasRoom(for: owner) else { return false }
             state.listeners[ObjectIdentifier(listener)] = listener
+            if let (status, when) = state.status, now - when <= Self.statusNanoseconds {
+                listener.take(status)
+            }
             guard let last, last != state.last else { return true }
             guard last < state.last else {
                 // The number is from a run with a clock ahead of this one's.
@@ -201,13 +214,17 @@ final class EventLog: Sendable {
         state.withLock { _ = $0.listeners.removeValue(forKey: ObjectIdentifier(listener)) }
     }
 
-    /// Adds an event. Status and heartbeat events are sent, but not kept.
-    func add(_ name: String, for audience: Audience = .everybody, json: String) {
-        state.withLock { Self.add(name, for: audience, json: json, to: &$0) }
+    /// Adds an event. Status and heartbeat events are sent, but not kept; of the status, the newest is for clients that come soon.
+    /// - Parameter now: monotonic, nanoseconds.
+    func add(
+        _ name: String, for audience: Audience = .everybody, json: String,
+        now: Int64 = SystemClock.monotonic.nowNanoseconds
+    ) {
+        state.withLock { Self.add(name, for: audience, json: json, to: &$0, now) }
     }
 
     private static func add(
-        _ name: String, for audience: Audience, json: String, to state: inout State
+        _ name: String, for audience: Audience, json: String, to state: inout State, _ now: Int64
     ) {
         var event = Event(number: state.last, name: name, audience: audience, json: json)
         if event.isKept {
@@ -216,12 +233,15 @@ final class EventLog: Sendable {
             state.events.append(event)
             if state.events.count > Self.capacity { state.events.removeFirst() }
         }
-        if name == status { event.narrowed = NarrowedStatus(json) }
+        if name == status {
+            event.narrowed = NarrowedStatus(json)
+            state.status = (event, now)
+        }
         for listener in state.listeners.values { listener.take(event) }
     }
 
     /// Adds an event of a feed (`proto/json/schema.json`, "event").
-    func take(feed json: [UInt8]) {
+    func take(feed json: [UInt8], now: Int64 = SystemClock.monotonic.nowNanoseconds) {
         struct Head: Decodable {
             var type: String
             var session: String
@@ -239,7 +259,7 @@ final class EventLog: Sendable {
                 } else {
                     audience = .session(sources: state.sources[head.session] ?? [])
                 }
-                Self.add(name, for: audience, json: line, to: &state)
+                Self.add(name, for: audience, json: line, to: &state, now)
             }
         } catch {
             // Of another version.

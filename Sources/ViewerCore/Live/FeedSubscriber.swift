@@ -167,7 +167,7 @@ final class FeedSubscriber: Sendable {
                 hub.take(samples, media: message.parts[2].bytes, now: now)
             case .status(let json):
                 history.take(status: json, now: now)
-                if log.hasListeners { log.add(EventLog.status, json: EventLog.line(json)) }
+                log.add(EventLog.status, json: EventLog.line(json), now: now)
             case .event(let json): log.take(feed: json)
             case .unknown: return
             }

@@ -41,7 +41,7 @@ final class NarrowedStatus: Sendable {
     static func narrowed(_ json: String, _ rights: Rights) -> String? {
         do {
             var view = try SiteView(decoding: Array(json.utf8))
-            view.sources.removeAll { !rights.mayRead($0.name) }
+            view.removeSources { !rights.mayRead($0) }
             if view.sources.isEmpty { (view.session, view.sessionSeconds) = (nil, nil) }
             view.omittedSources = 0
             view.store = nil

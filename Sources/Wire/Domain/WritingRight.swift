@@ -1,3 +1,5 @@
+import Media
+
 /// The sources that the holder of a key may write, determined by the key's authorisation, not by the agent.
 package struct WritingRight: Hashable, Sendable {
     /// The name of the key's holder on the server.
@@ -12,9 +14,10 @@ package struct WritingRight: Hashable, Sendable {
         self.isForEnrolment = isForEnrolment
     }
 
-    /// Whether a source may be written.
+    /// Whether a source may be written: one of ``sources``, or the preview of one.
     package func covers(_ source: String) -> Bool {
-        sources.contains { $0.matches(source) }
+        let main = SourcePreviews.source(named: source)
+        return sources.contains { $0.matches(source) || main.map($0.matches) == true }
     }
 
     /// Why these sources may not be written, in one line; nil if they may.

@@ -42,7 +42,8 @@ struct ExportCommand: RepeatingCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Source to export. Repeatable with --layout grid.", valueName: "name"))
+            "Source to export. Repeatable with --layout grid. (default: the only source, or all of them for a grid; previews only by name)",
+            valueName: "name"))
     var source: [String] = []
 
     @Option(help: "Video codec: copy, h264, hevc, av1. (default: copy; h264 for a grid)")
@@ -244,7 +245,7 @@ struct ExportCommand: RepeatingCommand {
     ) throws -> (ExportSummary, String) {
         let chosen =
             source.isEmpty
-            ? session.sources
+            ? session.mainSources
             : try source.map { try RecordedInput.source($0, in: session) }
         let ranges = try input.ranges(of: chosen, in: session, tracks: Set(TrackKind.allCases))
         guard !ranges.isEmpty else { throw ExportError.nothingThere("session \(session.name)") }

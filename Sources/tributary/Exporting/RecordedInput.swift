@@ -83,14 +83,15 @@ struct RecordedInput: ParsableArguments {
         }
     }
 
-    /// The source of that name, or the only one.
+    /// The source of that name, or the only one that is no preview.
     static func source(_ name: String?, in session: RecordedSession) throws -> RecordedSource {
         let names = session.sources.map(\.name)
         guard let name else {
-            guard let first = session.sources.first else {
+            let mains = session.mainSources
+            guard let first = mains.first else {
                 throw ExportError.nothingThere("session \(session.name)")
             }
-            guard names.count == 1 else { throw ExportError.severalSources(names) }
+            guard mains.count == 1 else { throw ExportError.severalSources(mains.map(\.name)) }
             return first
         }
         guard let source = session.source(name) else {

@@ -1,5 +1,6 @@
 import Archive
 import Files
+import Media
 import Terminal
 
 /// Delays with which FFmpeg plays files with the same name together.
@@ -9,7 +10,8 @@ enum SideBySide {
 
     /// A line of text; nil if there is nothing to report.
     static func line(_ report: SessionReport) -> String? {
-        let files = report.sources.flatMap(\.files)
+        let previews = SourcePreviews(report.sources.map(\.name))
+        let files = report.sources.filter { !previews.isPreview($0.name) }.flatMap(\.files)
         func name(_ file: FileReport) -> String { Path.name(of: file.path) }
         for late in files where begins(late) >= limitSeconds || late.state == .growing {
             let others = files.filter { $0.path != late.path && name($0) == name(late) }

@@ -3,6 +3,7 @@ import ArgumentParser
 import Catalog
 import JSON
 import Library
+import Media
 import Recordings
 import Terminal
 
@@ -109,10 +110,18 @@ struct ListCommand: RepeatingCommand {
             table.add(
                 [row.name.map { "\(row.session) \"\(oneLine($0))\"" } ?? row.session] + own + [
                     row.isProtected ? "\(text), protected" : text,
-                    row.sources.joined(separator: " "), "\(row.segments)",
+                    Self.sources(row), "\(row.segments)",
                     "\(ByteCount(Int64(clamping: row.sizeBytes)))",
                 ])
         }
         table.lines().forEach { print($0) }
+    }
+
+    /// `door +preview yard`.
+    private static func sources(_ row: SessionListing) -> String {
+        let previews = SourcePreviews(row.sources)
+        return row.sources.filter { !previews.isPreview($0) }
+            .map { previews.preview(of: $0) == nil ? $0 : "\($0) +preview" }
+            .joined(separator: " ")
     }
 }

@@ -67,10 +67,12 @@ struct ShowCommand: RepeatingCommand {
         for (index, line) in HeldText.lines(report.archives ?? []).enumerated() {
             print("\(index == 0 ? "archives  " : "          ")\(line)")
         }
-        for source in report.sources {
+        let previews = SourcePreviews(report.sources.map(\.name))
+        for source in previews.grouped(report.sources, name: \.name) {
             print("")
             show(
-                source, manifest.sources.first { $0.name == source.name }, zero: manifest.zeroTime)
+                source, previewOf: previews.source(of: source.name),
+                manifest.sources.first { $0.name == source.name }, zero: manifest.zeroTime)
         }
         if let line = SideBySide.line(report) {
             print("")
@@ -79,10 +81,12 @@ struct ShowCommand: RepeatingCommand {
     }
 
     private func show(
-        _ source: SessionReport.Source, _ entry: SessionManifest.Source?, zero: UTCTime
+        _ source: SessionReport.Source, previewOf main: String?,
+        _ entry: SessionManifest.Source?, zero: UTCTime
     ) {
         let from = entry.map { " from \($0.agent) at \($0.address)" } ?? ""
-        print("\(source.name)\(from)\(source.isComplete ? "" : ", not ended")")
+        let role = main.map { ", preview of \($0)" } ?? ""
+        print("\(source.name)\(role)\(from)\(source.isComplete ? "" : ", not ended")")
         for format in entry?.tracks ?? [] { print("  \(format)") }
         var table = Table(
             [

@@ -28,7 +28,7 @@ struct ReplayCommand: RepeatingCommand {
 
             Other destinations get the coded video and audio in a container: 'tributary replay latest --to - | ffplay -'. When the \
             format changes, MPEG-TS continues, a file is followed by a new one (show.mkv, show-2.mkv), and a server is \
-            connected to again.
+            connected to again. Previews (NAME.preview) are sent to collectors; to other destinations only with --source.
 
             On a terminal: space pauses and resumes, s steps to the next message, q stops. Ctrl-C stops too, after completing what \
             was sent; a second Ctrl-C does not wait. Exit status 77 when the collector does not admit this machine's key.

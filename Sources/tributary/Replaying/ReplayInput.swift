@@ -42,7 +42,9 @@ struct ReplayInput: Sendable {
         if let from, let until, from >= until {
             throw UsageError("--from must be before --until")
         }
-        var chosen = session.sources
+        // A collector records the session again, and a container has one rendition of each source.
+        var chosen =
+            ContainerTarget.isCollector(command.to) ? session.sources : session.mainSources
         for wanted in command.source where session.source(wanted) == nil {
             let names = session.sources.map(\.name).joined(separator: ", ")
             throw Failure("no source '\(wanted)' in \(session.name): use one of \(names)")

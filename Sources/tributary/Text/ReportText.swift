@@ -41,9 +41,21 @@ enum ReportText {
             session.isIntact
             ? "intact" : session.hasWholeMedia ? "media intact, TIMES DAMAGED" : "DAMAGED"
         return
-            "session \(session.session): \(verdict); \(session.sources.count) sources, \(files) files, "
+            "session \(session.session): \(verdict); \(sources(session)), \(files) files, "
             + "\(recorded) samples recorded, \(ByteCount(Int64(bytes))) of media as sent; "
             + missing(session, lost) + HeldText.summary(session)
+    }
+
+    /// `2 sources`, `2 sources and 1 preview`.
+    private static func sources(_ session: SessionReport) -> String {
+        let names = session.sources.map(\.name)
+        let previews = names.count(where: SourcePreviews(names).isPreview)
+        let sources = "\(names.count - previews) sources"
+        switch previews {
+        case 0: return sources
+        case 1: return "\(sources) and 1 preview"
+        default: return "\(sources) and \(previews) previews"
+        }
     }
 
     /// The number of missing samples, and whether their cause is known.

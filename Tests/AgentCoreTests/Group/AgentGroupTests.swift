@@ -1,5 +1,6 @@
-import Glibc
+import Foundation
 import Logging
+import Synchronization
 import Testing
 
 @testable import AgentCore
@@ -27,6 +28,75 @@ import Testing
         #expect(change.removed == ["b"])
         #expect(change.summary == "d added; a started again; b removed")
         #expect(AgentGroupChange(from: old, to: old).summary == "no camera has changed")
+    }
+
+    /// The plan of a source that ends after a second, whatever is left in its spool.
+    private func shortPlan(_ source: String, in directory: URL) throws -> AgentPlan {
+        var plan = try plan(source)
+        plan.capture.duration = .seconds(1)
+        plan.uplink.linger = .zero
+        plan.uplink.spool = SpoolSettings(
+            path: directory.appending(path: source).path, limitBytes: 100_000_000)
+        return plan
+    }
+
+    /// Runs a group until it ends by itself; it is ended in any case.
+    private func ends(_ plans: [AgentPlan]) -> (isOver: Bool, group: AgentGroup) {
+        let group = AgentGroup(plans) { Logger(label: $0) { _ in SwiftLogNoOpLogHandler() } }
+        let isOver = Atomic(false)
+        Thread.detachNewThread {
+            group.wait()
+            isOver.store(true, ordering: .releasing)
+        }
+        for _ in 0..<1_200 where !isOver.load(ordering: .acquiring) { usleep(50_000) }
+        let hasEnded = isOver.load(ordering: .acquiring)
+        group.abandon()
+        group.wait()
+        return (hasEnded, group)
+    }
+
+    @Test func `a preview that cannot be opened costs only itself, and ends with its source`()
+        throws
+    {
+        let directory = FileManager.default.temporaryDirectory
+            .appending(path: "tributary-group-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: directory) }
+        // Alone, the preview would be tried again for ever.
+        let (isOver, group) = ends([
+            try shortPlan("door", in: directory),
+            try plan("door.preview", video: "file:/no/such/file.mp4"),
+        ])
+        #expect(isOver)
+        #expect(group.progress.map { $0.source } == ["door", "door.preview"])
+        #expect(group.progress.last?.trouble != nil)
+        // The source has recorded.
+        #expect(group.leftovers.count == 1 && group.leftovers[0].hasPrefix("door: "))
+    }
+
+    @Test func `a preview that is recorded ends with its source, another source does not`() throws {
+        let directory = FileManager.default.temporaryDirectory
+            .appending(path: "tributary-group-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: directory) }
+        var preview = try shortPlan("door.preview", in: directory)
+        preview.capture.duration = nil
+        let (isOver, group) = ends([try shortPlan("door", in: directory), preview])
+        #expect(isOver)
+        #expect(group.leftovers.count == 2)
+        let others = AgentGroup([try shortPlan("door", in: directory), try plan("yard.preview")]) {
+            Logger(label: $0) { _ in SwiftLogNoOpLogHandler() }
+        }
+        var progress = others.progress
+        for _ in 0..<1_200 {
+            progress = others.progress
+            if progress.first?.progress == nil, progress.last?.progress?.pictures ?? 0 > 45 {
+                break
+            }
+            usleep(50_000)
+        }
+        #expect(progress.first?.progress == nil)
+        #expect(progress.last?.progress?.pictures ?? 0 > 45)
+        others.abandon()
+        others.wait()
     }
 
     @Test func `a source that cannot be opened is retried, and the others continue`() throws {

@@ -27,6 +27,25 @@ import Testing
         return events.compactMap { $0.told(to: identity, rights) }
     }
 
+    @Test func `a new client hears the present status at once, and no old one`() async throws {
+        let second: Int64 = 1_000_000_000
+        log.add(EventLog.status, json: "1", now: second)
+        log.add(EventLog.status, json: "2", now: 2 * second)
+        let listener = try #require(log.listen(after: nil, now: 3 * second))
+        log.add(EventLog.beat, json: "", now: 3 * second)
+        #expect(await listener.next().map(\.json) == ["2", ""])
+        let late = try #require(log.listen(after: nil, now: 5 * second))
+        log.add(EventLog.beat, json: "", now: 5 * second)
+        #expect(await late.next().map(\.name) == [EventLog.beat])
+    }
+
+    @Test func `events of a preview reach those who may see its source`() async throws {
+        feed("source", source: "door.preview")
+        feed("gap", source: "stage.preview")
+        let own = try await heard(by: Self.door)
+        #expect(own.map(\.name) == ["source"])
+    }
+
     @Test func `events of a source reach those who may see it`() async throws {
         for type in ["source", "segment", "gap", "segmentFinished", "sourceEnded"] {
             feed(type, source: "stage")

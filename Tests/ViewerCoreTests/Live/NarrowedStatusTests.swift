@@ -65,6 +65,22 @@ import Testing
         #expect(NarrowedStatus.narrowed(#"{"version":"9"}"#, Self.rights("door")) == nil)
     }
 
+    @Test func `a preview is one of its source, where that may be seen`() throws {
+        let json = Self.json.replacing(
+            Self.source("stage"),
+            with: "\(Self.source("door.preview")),\(Self.source("stage"))")
+        let door = try #require(NarrowedStatus.narrowed(json, Self.rights("door")))
+        #expect(door.contains(#""name" : "door.preview""#))
+        #expect(door.contains(#""previewOf" : "door""#))
+        #expect(!door.contains("stage"))
+        // An account with the preview alone does not learn of its source.
+        let alone = try #require(NarrowedStatus.narrowed(json, Self.rights("door.preview")))
+        #expect(alone.contains(#""name" : "door.preview""#))
+        #expect(!alone.contains(#""name" : "door""#) && !alone.contains("previewOf"))
+        let other = try #require(NarrowedStatus.narrowed(json, Self.rights("stage")))
+        #expect(!other.contains("door"))
+    }
+
     @Test func `all listeners hear the same status, and each status anew`() async throws {
         let log = EventLog(first: 0)
         let one = try #require(log.listen(after: nil, for: .user("anna")))
