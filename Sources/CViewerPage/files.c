@@ -125,6 +125,9 @@ static const unsigned char live_painter_js[] = {
 static const unsigned char live_recorded_js[] = {
 #embed "page/live/live-recorded.js"
 };
+static const unsigned char live_renditions_js[] = {
+#embed "page/live/live-renditions.js"
+};
 static const unsigned char live_samples_js[] = {
 #embed "page/live/live-samples.js"
 };
@@ -206,6 +209,9 @@ static const unsigned char playback_media_js[] = {
 static const unsigned char playback_missing_js[] = {
 #embed "page/playback/playback-missing.js"
 };
+static const unsigned char playback_picture_js[] = {
+#embed "page/playback/playback-picture.js"
+};
 static const unsigned char playback_player_js[] = {
 #embed "page/playback/playback-player.js"
 };
@@ -223,6 +229,9 @@ static const unsigned char playback_css[] = {
 };
 static const unsigned char playback_js[] = {
 #embed "page/playback/playback.js"
+};
+static const unsigned char renditions_js[] = {
+#embed "page/media/renditions.js"
 };
 static const unsigned char session_name_js[] = {
 #embed "page/common/session-name.js"
@@ -329,6 +338,7 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("live-pages.js", live_pages_js),
     FILE_ENTRY("live-painter.js", live_painter_js),
     FILE_ENTRY("live-recorded.js", live_recorded_js),
+    FILE_ENTRY("live-renditions.js", live_renditions_js),
     FILE_ENTRY("live-samples.js", live_samples_js),
     FILE_ENTRY("live-sound.js", live_sound_js),
     FILE_ENTRY("live-thrift.js", live_thrift_js),
@@ -356,12 +366,14 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("playback-marks.js", playback_marks_js),
     FILE_ENTRY("playback-media.js", playback_media_js),
     FILE_ENTRY("playback-missing.js", playback_missing_js),
+    FILE_ENTRY("playback-picture.js", playback_picture_js),
     FILE_ENTRY("playback-player.js", playback_player_js),
     FILE_ENTRY("playback-samples.js", playback_samples_js),
     FILE_ENTRY("playback-sound.js", playback_sound_js),
     FILE_ENTRY("playback-tile.js", playback_tile_js),
     FILE_ENTRY("playback.css", playback_css),
     FILE_ENTRY("playback.js", playback_js),
+    FILE_ENTRY("renditions.js", renditions_js),
     FILE_ENTRY("session-name.js", session_name_js),
     FILE_ENTRY("sessions-day.js", sessions_day_js),
     FILE_ENTRY("sessions-details.js", sessions_details_js),

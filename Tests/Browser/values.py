@@ -54,6 +54,40 @@ QUESTIONS = (
         }
         return need.value;
     })()""", 0.2),
+    ("a preview suits tiles up to half as wide again, unless one of both is chosen", """(async () => {
+        const { renditionFor } = await use('renditions'), ratio = devicePixelRatio;
+        return [...[[480, 640], [960, 640], [961, 640], [961, 1280], [961, undefined], [960, 0]].map(([width, own]) => renditionFor('size', width / ratio, own)),
+            renditionFor('main', 10, 640), renditionFor('preview', 4000, 640)];
+    })()""", ["preview", "preview", "main", "preview", "main", "preview", "main", "preview"]),
+    ("a source is by its preview only where that is there, and back from it where it is silent", """(async () => {
+        const { LiveRenditions } = await use('live-renditions'), one = new LiveRenditions(), found = [];
+        const frame = (type, more) => ({ header: { type, codecs: 'avc1', ...more }, body: new Uint8Array() });
+        const note = () => found.push([one.shown, one.wanted, one.needsMain].join(' '));
+        one.wish = 'main';
+        one.take('main', frame('begin'));
+        note();
+        one.setPreview('a.preview', true);
+        one.wish = 'preview';
+        note();
+        one.take('preview', frame('begin'));
+        one.take('preview', frame('media', { isKeyframe: false }));
+        note();
+        one.take('preview', frame('media', { isKeyframe: true }));
+        note();
+        one.wish = 'main';
+        one.take('main', frame('media', { isKeyframe: true }));
+        one.fail('This browser cannot decode it.');
+        note();
+        one.take('preview', frame('media', { isKeyframe: true }));
+        note();
+        one.take('preview', frame('gone'));
+        note();
+        one.take('preview', frame('media', { isKeyframe: true }));
+        one.setPreview('a.preview', false);
+        note();
+        return found;
+    })()""", ["main main false", "main preview true", "main preview true", "preview preview false", "main preview false", "preview preview false",
+        "preview main true", "preview main true"]),
     ("corrections are small and bounded", """(async () => {
         const { correction } = await use('live-clock');
         return [correction(0.001, 0.25, 1), correction(0.05, 0.25, 1), correction(-1, 0.25, 1), correction(1, 0.04, 1)];

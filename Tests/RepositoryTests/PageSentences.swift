@@ -44,6 +44,10 @@ enum PageSentences {
             health.js: What this alert means
             keys.js: Letters and signs act at once, without Control
             keys.js: This list
+            live-tile.js: How long ago this picture was captured; error bound of its time; pictures per second of the source.
+            live-toolbar.js: What sources with a preview show (key Q)
+            live-toolbar.js: by size
+            live-toolbar.js: full size
             live.js: Live pictures
             live.js: Watch the recording
             live.js: What to do
@@ -61,7 +65,6 @@ enum PageSentences {
             live-commands.js: …° clockwise
             live-tile.js: Commands for …
             live-tile.js: Enlarge …
-            live-tile.js: How long ago this picture was captured; error bound of its time; pictures per second of the source. …
             live-tile.js: Recording of … at this instant
             live-tile.js: Sound of …
             live-tile.js: … (key R)
@@ -92,7 +95,7 @@ enum PageSentences {
             playback-choice.js: Sources that are shown
             playback-marks.js: Mark …
             playback-missing.js: What is missing
-            playback-tile.js: Error bound of the time of this picture
+            playback-tile.js: Error bound of the time of this picture.
             playback-tile.js: Picture of …
             sessions.js: Older sessions
             sessions.js: Other names
@@ -126,12 +129,16 @@ enum PageSentences {
             live.js: Commands for the tile’s agent
             live.js: Fastest: each tile as soon as it can.
             live.js: Full screen
+            live.js: Full size, also in small tiles.
             live.js: Hear the tile, or silence
             live.js: In step, or fastest
             live.js: Longer delay
             live.js: Make the tile large, or small again
             live.js: Mark the instant that is shown
             live.js: Next tiles of a wall that has more
+            live.js: Pictures by size, previews, or full size
+            live.js: Pictures by size: large tiles show sources, small ones previews.
+            live.js: Previews, also in large tiles.
             live.js: Recording of the tile, at the instant that is shown
             live.js: Shorter delay
             live.js: The delay follows the slowest source.
@@ -397,6 +404,7 @@ enum PageSentences {
             health.js: Everything is well.
             health.js: No source is connected.
             health.js: left …
+            health.js: preview of …
             health.js: recorded by …
             health.js: never: the oldest is removed
             health.js: not known yet
@@ -468,6 +476,7 @@ enum PageSentences {
 
         what the browser can do, and what it has refused
             export.js: Copy the link from the field. …
+            live-tile.js: Pictures of its preview: …
             live.js: No full screen: …
             live.js: This browser has no full screen for pages.
             live-follower.js: This browser cannot decode ….
@@ -475,6 +484,7 @@ enum PageSentences {
             live-tile.js: … Keyframes are shown as pictures.
             media-buffer.js: the browser cannot decode it
             media-buffer.js: the browser takes no more media in
+            playback-tile.js: Pictures of its preview: this browser cannot play ….
             playback.js: This browser does not allow the full screen here.
             playback-media.js: The browser cannot decode this recording.
             playback-media.js: This browser cannot decode it: trying again.
@@ -489,6 +499,8 @@ enum PageSentences {
         the state of the page itself: its clock, its connection, its tiles
             export.js: , about … more
             health.js: since this page was opened
+            live-tile.js: Pictures of its preview.
+            live-tile.js: Pictures of the source itself.
             live.js: All tiles show every picture again.
             live.js: In step: every tile shows the same instant.
             live.js: Nothing is heard.
@@ -510,6 +522,9 @@ enum PageSentences {
             live-toolbar.js: … of …
             picture-zoom.js: The whole picture of …, now …
             playback-controls.js: Waiting for …
+            playback-tile.js: Pictures of its preview.
+            playback-tile.js: Pictures of the source itself.
+            playback-tile.js: preview  …
 
         the definition of the alert (deploy/monitoring/alerts.yaml): shown with it or in the list of all alerts
             health-alerts.js: Ask /readyz of the collector, which says why.

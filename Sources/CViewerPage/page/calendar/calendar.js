@@ -19,7 +19,7 @@ const mostLanes = 4;
 const settle = 1000;
 const period = 60_000;
 
-/** @typedef {{ source: string, recorded: { session: string, start: string, end: string }[] }} SourceRecord */
+/** @typedef {{ source: string, previewOf?: string, recorded: { session: string, start: string, end: string }[] }} SourceRecord */
 /** @typedef {{ start: Date, end: Date }} Day */
 
 /** @type {import('./main.js').Open} */
@@ -29,15 +29,18 @@ export function open(root, location) {
 }
 
 /**
- * Recorded spans between two instants.
+ * Recorded spans between two instants, without those of previews.
  * @param {Date} from
  * @param {Date} until
  * @param {number} pixels
  * @param {AbortSignal} signal
  * @returns {Promise<SourceRecord[]>}
  */
-const readRecorded = (from, until, pixels, signal) =>
-    get(`/api/v1/recorded?from=${from.toISOString()}&until=${until.toISOString()}&pixels=${pixels}`, signal);
+async function readRecorded(from, until, pixels, signal) {
+    /** @type {SourceRecord[]} */
+    const records = await get(`/api/v1/recorded?from=${from.toISOString()}&until=${until.toISOString()}&pixels=${pixels}`, signal);
+    return records.filter(({ previewOf }) => previewOf === undefined);
+}
 
 /**
  * `2026-11-20` in the zone that is shown.

@@ -221,11 +221,12 @@ function stateOf(source) {
  * @param {import('./health-history.js').SourceStatus} source
  */
 function placementOf(source) {
+    const preview = source.previewOf ? [`preview of ${source.previewOf}`] : [];
     const left = source.moved ? [`left ${source.moved}`] : [];
     // Less than that is on its way, and not owed.
     const owed = (source.owed ?? []).filter((owed) => owed.bytes >= 1e7);
     const elsewhere = source.elsewhere ? [`recorded by ${source.elsewhere}`] : [];
-    return [...elsewhere, ...left, ...owed.map((owed) => `${bytes(owed.bytes)} kept for ${owed.collector}`)].join('; ');
+    return [...preview, ...elsewhere, ...left, ...owed.map((owed) => `${bytes(owed.bytes)} kept for ${owed.collector}`)].join('; ');
 }
 
 /**

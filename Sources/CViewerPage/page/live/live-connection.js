@@ -42,6 +42,16 @@ export class LiveConnection {
         this.#look();
     }
 
+    /**
+     * Receives other sources from now on.
+     * @param {string[] | undefined} sources Undefined: all.
+     */
+    change(sources) {
+        if (String(sources) === String(this.#sources)) return;
+        this.#sources = sources;
+        this.#look();
+    }
+
     close() {
         this.#isClosed = true;
         document.removeEventListener('visibilitychange', this.#look);

@@ -12,6 +12,7 @@ import { codecsOf } from './movie-tracks.js';
 import { LevelMeter } from './live-level.js';
 import { MissingNow } from './live-missing.js';
 import { recordedPicture } from './live-recorded.js';
+import { LiveRenditions } from './live-renditions.js';
 import { PictureZoom } from './picture-zoom.js';
 import { StillPictures } from './still-pictures.js';
 
@@ -30,6 +31,7 @@ const pathWords = {
 /** The collector's status of a source, once a second (proto/json/schema.json, "liveSource").
  * @typedef {object} SourceStatus
  * @property {string} name
+ * @property {string} [previewOf] The source that it is the preview of.
  * @property {boolean} isConnected
  * @property {boolean} isRecorded
  * @property {boolean} isStopped
@@ -62,6 +64,9 @@ export class LiveTile {
     zero;
     /** @type {SourceStatus | undefined} */
     status;
+    /** @type {SourceStatus | undefined} Of its preview. */
+    previewStatus;
+    renditions = new LiveRenditions();
     /** Whether the status lists it; ended sources are not listed. */
     isListed = true;
     /** Why no live pictures are shown: `paused`, `lost`; empty if they are. */
@@ -70,7 +75,6 @@ export class LiveTile {
     isSeen = true;
     #now;
     #missing = new MissingNow();
-    #isGone = false;
     #heard = 0;
     /** @type {number | null} */
     #lastAt = null;
@@ -83,11 +87,6 @@ export class LiveTile {
      */
     #shown = null;
     #quality = { shown: 0, dropped: 0 };
-    /**
-     * The initialization frame, for a restart with a media element.
-     * @type {import('./live-frames.js').Frame | undefined}
-     */
-    #begin;
     /** Ends the wish for a recorded picture. */
     #wish = new AbortController();
 
@@ -171,9 +170,10 @@ export class LiveTile {
 
     /** Switches to a media element: for codecs that WebCodecs of this browser does not decode (H.265 in Firefox), and after repeated failures. */
     #useElement() {
-        if (!(this.follower instanceof Painter) || !this.#begin) return;
+        const { begin } = this.renditions;
+        if (!(this.follower instanceof Painter) || !begin) return;
         if (!this.follower.trouble && !this.follower.hasGivenUp) return;
-        const { header, body } = this.#begin;
+        const { header, body } = begin;
         const kind = 'video';
         if (!canPlay(`${kind}/mp4; codecs="${codecsOf(header.codecs ?? '', kind)}"`)) return;
         const video = element('video', { muted: true, playsInline: true, disablePictureInPicture: true, tabIndex: -1,
@@ -213,8 +213,13 @@ export class LiveTile {
         const { follower } = this;
         if (!(follower instanceof Painter) || !follower.hasTrack || follower.at !== null) return;
         const { signal } = this.#wish;
-        const picture = await recordedPicture(session, this.name, signal);
+        const picture = await recordedPicture(session, this.#stillName, signal);
         if (picture) follower.showRecorded(picture);
+    }
+
+    /** Pixels of a row of the picture that is shown; 0: none is. */
+    get pictureWidth() {
+        return this.follower instanceof Painter ? this.follower.canvas.width : (this.video?.videoWidth ?? 0);
     }
 
     /** Freezes the picture. */
@@ -231,23 +236,42 @@ export class LiveTile {
         this.follower.skipped();
     }
 
-    /** @param {import('./live-frames.js').Frame} frame */
-    take({ header, body }) {
+    /** The source of single pictures: fewer pixels are sooner there. */
+    get #stillName() {
+        return (this.renditions.hasPreview && this.renditions.preview) || this.name;
+    }
+
+    /** Shows the pictures of a rendition from its next keyframe on; until then, the last picture stays. */
+    #begin() {
+        const { begin } = this.renditions;
+        if (!begin) return;
+        const { header, body } = begin;
+        this.session = header.session ?? '';
+        this.zero = header.zero ? new Date(header.zero) : undefined;
+        this.#hasBegun = true;
+        this.#bounds = [];
+        this.follower.begin(header, body.slice());
+        void this.#showRecorded(this.session);
+    }
+
+    /**
+     * @param {import('./live-frames.js').Frame} frame
+     * @param {import('./renditions.js').Rendition} rendition
+     */
+    take({ header, body }, rendition) {
+        const { renditions } = this;
+        if (header.type === 'begin' && rendition === 'main') {
+            this.sound.hidden = !codecsOf(header.codecs ?? '', 'audio');
+            this.meter.begin(header, body);
+        }
+        const isFirst = renditions.take(rendition, header.type === 'begin' ? { header, body: body.slice() } : { header, body });
+        if (isFirst) this.#begin();
+        if (rendition !== renditions.shown) return;
         switch (header.type) {
             case 'begin':
-                this.session = header.session ?? '';
-                this.sound.hidden = !codecsOf(header.codecs ?? '', 'audio');
-                this.zero = header.zero ? new Date(header.zero) : undefined;
-                this.#hasBegun = true;
-                this.#isGone = false;
-                this.#bounds = [];
-                this.meter.begin(header, body);
-                this.#begin = { header, body: body.slice() };
-                this.follower.begin(header, body);
-                void this.#showRecorded(header.session ?? '');
+                if (!isFirst) this.#begin();
                 break;
             case 'media':
-                this.#isGone = false;
                 this.#heard = Date.now();
                 this.#bounds.push({ at: header.atSeconds ?? 0, bound: header.boundSeconds ?? 0 });
                 if (this.#bounds.length > mostBounds) this.#bounds.splice(0, mostBounds / 2);
@@ -259,7 +283,6 @@ export class LiveTile {
                 this.follower.skipped();
                 break;
             case 'gone':
-                this.#isGone = true;
                 this.follower.skipped();
                 break;
             default:
@@ -323,12 +346,12 @@ export class LiveTile {
         if (!this.isSeen) return 'hidden';
         if (this.follower.trouble) return 'unsupported';
         const { status } = this;
-        if (!this.isListed && (this.#isGone || !this.#heard)) return this.#heard ? 'ended' : 'waiting';
+        if (!this.isListed && (this.renditions.isGone || !this.#heard)) return this.#heard ? 'ended' : 'waiting';
         // The status is sent once a second: media since then is newer.
-        const isHeard = !this.#isGone && Date.now() - this.#heard < 1500;
+        const isHeard = !this.renditions.isGone && Date.now() - this.#heard < 1500;
         if (status && !status.isConnected && !isHeard) return status.isRecorded ? 'away' : 'ended';
         if (status?.isStopped) return 'stopped';
-        if (this.#isGone) return 'away';
+        if (this.renditions.isGone) return 'away';
         if (this.#hasBegun && !this.follower.hasTrack) return 'sound';
         if (this.at === null) return 'waiting';
         if (this.follower instanceof Painter && this.follower.at === null) return 'recorded';
@@ -350,17 +373,26 @@ export class LiveTile {
         }
     }
 
+    /** Which pictures are shown, where there are two. */
+    get #renditionWords() {
+        const { shown, preview, mainTrouble } = this.renditions;
+        if (preview === undefined) return '';
+        if (shown !== 'preview') return 'Pictures of the source itself.';
+        return mainTrouble ? `Pictures of its preview: ${mainTrouble}` : 'Pictures of its preview.';
+    }
+
     /** Updates the texts; called a few times a second. */
     draw() {
         this.#useElement();
-        const { state } = this;
+        if (this.follower.trouble) this.renditions.fail(this.follower.trouble);
+        const { state, renditions } = this;
         this.root.dataset.state = state;
-        if (state === 'unsupported') this.stills.show(address`/api/v1/live/${this.name}/picture.jpg`, true);
+        if (state === 'unsupported') this.stills.show(address`/api/v1/live/${this.#stillName}/picture.jpg`, true);
         else this.stills.hide();
         setText(this.words, this.#words);
         const [lag, bound] = [this.lag, this.bound];
         // The source's own rate: while the page catches up, it shows more pictures a second than there are.
-        const rate = this.status?.picturesPerSecond;
+        const rate = (renditions.shown === 'preview' ? this.previewStatus : this.status)?.picturesPerSecond;
         this.#leadToRecording();
         const parts = [];
         if (state === 'live' || state === 'late' || state === 'recorded') {
@@ -369,12 +401,15 @@ export class LiveTile {
             if (state === 'recorded') parts.push('recorded');
             else if (this.follower.isThrifty) parts.push('keyframes only');
             else if (rate !== undefined) parts.push(`${rate.toFixed(rate < 9.95 ? 1 : 0)}/s`);
+            if (renditions.shown === 'preview') parts.push('preview');
             // The usual path is in the tooltip only.
             if (this.path === 'Media Source') parts.push('by MSE');
         }
         this.root.dataset.path = this.path;
+        this.root.dataset.rendition = renditions.shown ?? '';
         setText(this.figures, parts.join('  '));
-        this.figures.title = parts.length ? `How long ago this picture was captured; error bound of its time; pictures per second of the source. ${pathWords[this.path]}` : '';
+        const words = ['How long ago this picture was captured; error bound of its time; pictures per second of the source.', this.#renditionWords, pathWords[this.path]];
+        this.figures.title = parts.length ? words.join(' ') : '';
         const missing = this.#missing.at(this.#now() ?? 0, this.zero);
         setText(this.gap, missing?.text ?? '');
         this.gap.style.borderLeftColor = missing?.colour ?? '';

@@ -7,11 +7,14 @@ import { foldButton } from './toolbar-fold.js';
 
 /** Delays that can be chosen, seconds. */
 const delays = [0.3, 0.5, 1, 2, 5, 10];
+/** What tiles of sources with a preview show. */
+const qualities = { size: 'by size', preview: 'previews', main: 'full size' };
 
 /**
  * @typedef {object} ToolbarActions
  * @property {(mode: import('./live-wall.js').Mode) => void} setMode
  * @property {(delay: number | null) => void} setDelay
+ * @property {(quality: import('./renditions.js').Quality) => void} setQuality
  * @property {() => void} mark The instant that is shown.
  * @property {() => void} choose Which sources.
  * @property {() => void} walls That are saved.
@@ -30,6 +33,10 @@ export class LiveToolbar {
             element('option', { value: '' }, 'follows the slowest'),
             ...delays.map((delay) => element('option', { value: String(delay) }, `${delay} s`)));
         this.shown = element('output', { className: 'delay figures' });
+        this.quality = element('select', { 'aria-label': 'Pictures', title: 'What sources with a preview show (key Q)',
+            onchange: () => actions.setQuality(/** @type {import('./renditions.js').Quality} */ (this.quality.value)) },
+        ...Object.entries(qualities).map(([value, text]) => element('option', { value }, text)));
+        this.qualities = element('label', { className: 'delays folds', hidden: true }, element('span', {}, 'Pictures'), this.quality);
         this.time = element('time', { className: 'figures' });
         this.session = element('span', { className: 'muted figures' });
         this.notice = element('span', { className: 'connection' });
@@ -41,6 +48,7 @@ export class LiveToolbar {
         this.root = element('div', { className: 'toolbar', role: 'toolbar', 'aria-label': 'Live wall' },
             element('div', { className: 'pair', role: 'group', 'aria-label': 'Which instant' }, this.step, this.fastest),
             element('label', { className: 'delays folds' }, element('span', {}, 'Delay'), this.delay, this.shown),
+            this.qualities,
             element('span', { className: 'times' }, this.time, ' ', this.session),
             this.pages, this.notice,
             this.mark = button('Mark', actions.mark, { className: 'mark', hidden: true, title: 'Mark the instant that is shown (key K)' }),
@@ -71,6 +79,24 @@ export class LiveToolbar {
     /** @param {number | null} delay */
     setDelay(delay) {
         this.delay.value = delay === null ? '' : String(delay);
+    }
+
+    /**
+     * @param {import('./renditions.js').Quality} quality
+     * @param {boolean} canChoose Whether a source has a preview.
+     */
+    showQuality(quality, canChoose) {
+        this.quality.value = quality;
+        this.qualities.hidden = !canChoose;
+    }
+
+    /**
+     * The one after a choice.
+     * @param {import('./renditions.js').Quality} quality
+     */
+    static nextQuality(quality) {
+        const all = /** @type {import('./renditions.js').Quality[]} */ (Object.keys(qualities));
+        return all[(all.indexOf(quality) + 1) % all.length];
     }
 
     /**

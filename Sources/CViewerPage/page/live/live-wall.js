@@ -9,6 +9,7 @@ import { LiveSound } from './live-sound.js';
 import { looking, Thrift } from './live-thrift.js';
 import { LiveTile } from './live-tile.js';
 import { WallPages } from './live-pages.js';
+import { renditionFor } from './renditions.js';
 
 /** How often tiles are kept in step, and how often their texts are renewed, milliseconds. */
 const stepping = 100;
@@ -39,6 +40,16 @@ export class LiveWall {
     onthrift = () => {};
     /** Called when other tiles are shown. */
     onturn = () => {};
+    /**
+     * Called when the own pictures of other sources are needed, beside previews.
+     * @param {string[]} names
+     */
+    onmains = (names) => {};
+    #mains = '';
+    /** @type {import('./renditions.js').Quality} */
+    #quality = 'size';
+    /** Sources by the names of their previews. @type {Map<string, string>} */
+    #previews = new Map();
     /** Which tiles are shown. */
     pages;
     #thrift = new Thrift();
@@ -200,7 +211,53 @@ export class LiveWall {
         }
         // The sound first: the picture's part changes the bytes.
         if (this.#sound?.name === header.source) this.#sound.take(frame);
-        this.tile(header.source).take(frame);
+        const source = this.#previews.get(header.source);
+        const tile = source === undefined ? undefined : this.tiles.get(source);
+        if (!tile) return this.tile(header.source).take(frame, 'main');
+        // A preview may have been asked for by its name, too.
+        this.tiles.get(header.source)?.take({ header, body: frame.body.slice() }, 'main');
+        tile.take(frame, 'preview');
+    }
+
+    /**
+     * The previews of the tiles' sources, as the status says.
+     * @param {import('./live-tile.js').SourceStatus[]} previews
+     */
+    setPreviews(previews) {
+        this.#previews = new Map(previews.map(({ name, previewOf }) => [name, previewOf ?? '']));
+        const byName = new Map(previews.map((status) => [status.previewOf, status]));
+        for (const tile of this.tiles.values()) {
+            tile.previewStatus = byName.get(tile.name);
+            tile.renditions.setPreview(tile.previewStatus?.name, tile.previewStatus?.isConnected ?? false);
+        }
+        this.#choose();
+    }
+
+    /** Which pictures are shown where there are previews. */
+    get quality() {
+        return this.#quality;
+    }
+
+    set quality(quality) {
+        this.#quality = quality;
+        this.#choose();
+    }
+
+    /** Chooses what each tile shows, by its size on the screen. */
+    #choose() {
+        const names = this.pages.shown;
+        /** @type {string[]} */
+        const mains = [];
+        for (const tile of this.tiles.values()) {
+            const box = this.#boxes[names.indexOf(tile.name)];
+            const canvas = tile.renditions.shown === 'preview' ? tile.pictureWidth : undefined;
+            tile.renditions.wish = !box || !tile.isSeen ? 'preview' : renditionFor(this.#quality, box.width * tile.zoom.scale, canvas);
+            if (tile.renditions.needsMain || (tile.renditions.preview && this.#sound?.name === tile.name)) mains.push(tile.name);
+        }
+        const text = mains.sort().join(',');
+        if (text === this.#mains) return;
+        this.#mains = text;
+        this.onmains(mains);
     }
 
     /**
@@ -308,6 +365,7 @@ export class LiveWall {
 
     draw() {
         for (const tile of this.tiles.values()) tile.draw();
+        this.#choose();
     }
 
     /**
@@ -326,7 +384,9 @@ export class LiveWall {
     get states() {
         /** @type {Record<string, import('./main.js').SourceState>} */
         const states = {};
-        for (const { name, at, bound, lag, state } of this.tiles.values()) states[name] = { at, bound, lag, state };
+        for (const { name, at, bound, lag, state, renditions } of this.tiles.values()) {
+            states[name] = { at, bound, lag, state, ...(renditions.preview && { rendition: renditions.shown ?? 'main' }) };
+        }
         return states;
     }
 
@@ -348,6 +408,7 @@ export class LiveWall {
             classList.toggle('small', boxes[index].width < 300);
             classList.toggle('tiny', boxes[index].width < 190);
         });
+        this.#choose();
     }
 
     /**
@@ -388,11 +449,12 @@ export class LiveWall {
         this.#sound = before === name ? undefined : new LiveSound(name, this.now, this.#begins.get(name));
         if (this.#sound) this.tiles.get(name)?.root.append(this.#sound.media);
         for (const tile of this.tiles.values()) tile.showSound(tile.name === this.#sound?.name);
+        this.#choose();
         return this.#sound !== undefined;
     }
 
-    /** Whether the source that is heard has sound; undefined: none is heard. */
+    /** Whether the source that is heard has sound; undefined: none is heard, or only its preview has come. */
     get soundExists() {
-        return this.#sound?.exists;
+        return this.#sound && this.#begins.has(this.#sound.name) ? this.#sound.exists : undefined;
     }
 }

@@ -13,6 +13,7 @@ import { openCommands } from './live-commands.js';
 import { LiveConnection } from './live-connection.js';
 import { LiveToolbar } from './live-toolbar.js';
 import { LiveWall } from './live-wall.js';
+import { previewsOf } from './renditions.js';
 import { zoomKeys } from './picture-zoom.js';
 import { navigate } from './main.js';
 import { titleNow } from './session-name.js';
@@ -20,6 +21,12 @@ import { say, setTitle } from './shell.js';
 
 /** The collector's status is sent once a second; without it for this long, the collector is unreachable. Milliseconds. */
 const patience = 5000;
+/** Maximum wait for the first status, which says which sources have previews. Milliseconds. */
+const statusPatience = 1500;
+/** Tiles that change size one after the other change what is received once, milliseconds. */
+const settling = 150;
+/** As many names may be in an address; with more, everything is received. */
+const mostNames = 256;
 
 /** @type {import('./main.js').Open} */
 export async function open(root, location) {
@@ -51,10 +58,20 @@ class LivePage {
     #toolbar;
     #message = element('div', { className: 'middle' });
     #trouble = element('p', { className: 'notice bad trouble', role: 'alert', hidden: true });
-    /** @type {LiveConnection} */
+    /**
+     * Previews, and sources that have none; from the first status on.
+     * @type {LiveConnection | undefined}
+     */
     #connection;
+    /**
+     * Sources with a preview whose own pictures are shown.
+     * @type {LiveConnection | undefined}
+     */
+    #mains;
+    #settling = 0;
+    #waiting;
     #ends;
-    /** @type {{ session?: string, sources: import('./live-tile.js').SourceStatus[], isReady: boolean, disk: import('./disk-words.js').Disk } | undefined} */
+    /** @type {{ session?: string, sources: import('./live-tile.js').SourceStatus[], omittedSources: number, isReady: boolean, disk: import('./disk-words.js').Disk } | undefined} */
     #status;
     #statusAt = performance.now();
     /** @type {'open' | 'paused' | 'lost' | ''} */
@@ -82,10 +99,12 @@ class LivePage {
             ? `This computer cannot decode everything: ${counted(count, 'tile shows', 'tiles show')} keyframes only.`
             : 'All tiles show every picture again.');
         this.#wall.onturn = () => this.#toolbar.showPages(this.#wall.pages);
+        this.#wall.onmains = (names) => this.#receiveMains(names);
         this.#keys = this.#keyList();
         this.#toolbar = new LiveToolbar({
             setMode: (mode) => this.#setMode(mode),
             setDelay: (delay) => this.#setDelay(delay),
+            setQuality: (quality) => this.#setQuality(quality),
             mark: () => void this.#mark(),
             choose: () => this.#choose(),
             walls: () => void this.#walls(),
@@ -100,7 +119,7 @@ class LivePage {
         this.#toolbar.showPages(this.#wall.pages);
         root.append(element('h1', { className: 'unseen' }, saved?.name ?? 'Live'), this.#toolbar.root, this.#trouble,
             element('section', { className: 'stage', 'aria-label': 'Live pictures' }, this.#wall.root, this.#message));
-        this.#connection = this.#connect();
+        this.#waiting = setTimeout(() => this.#connect(this.#wanted), statusPatience);
         this.#dropKeys = useKeys(this.#keys);
         this.#ends = [
             () => this.#dropKeys(),
@@ -123,7 +142,10 @@ class LivePage {
         this.#isClosed = true;
         clearInterval(this.#timer);
         for (const end of this.#ends) end();
-        this.#connection.close();
+        clearTimeout(this.#waiting);
+        clearTimeout(this.#settling);
+        this.#connection?.close();
+        this.#mains?.close();
         this.#wall.close();
     }
 
@@ -152,11 +174,44 @@ class LivePage {
         this.#dropKeys = useKeys(this.#keys);
     }
 
-    #connect() {
-        return new LiveConnection(this.#wanted, {
+    /** @param {string[] | undefined} sources Undefined: all. */
+    #connect(sources) {
+        clearTimeout(this.#waiting);
+        if (this.#isClosed) return;
+        if (this.#connection) return this.#connection.change(sources);
+        this.#connection = new LiveConnection(sources, {
             take: (frame) => this.#wall.take(frame),
             change: (state, text) => this.#changeLine(state, text),
         });
+    }
+
+    /** @param {string[]} names */
+    #receiveMains(names) {
+        clearTimeout(this.#settling);
+        this.#settling = setTimeout(() => {
+            if (names.length === 0) {
+                this.#mains?.close();
+                this.#mains = undefined;
+            } else if (this.#mains) this.#mains.change(names);
+            else this.#mains = new LiveConnection(names, { take: (frame) => this.#wall.take(frame), change: () => {} });
+        }, settling);
+    }
+
+    /** What the tiles need: the preview of each source, or the source itself. Undefined: all. */
+    get #received() {
+        const previews = previewsOf(this.#status?.sources ?? []);
+        const tiles = [...this.#wall.tiles.keys()];
+        const isListed = !this.#status?.omittedSources && tiles.length <= mostNames;
+        if (!isListed || !tiles.some((name) => previews.has(name))) return this.#wanted;
+        return [...new Set(tiles.map((name) => previews.get(name) ?? name))].sort();
+    }
+
+    /** @param {import('./renditions.js').Quality} quality */
+    #setQuality(quality) {
+        this.#wall.quality = quality;
+        this.#toolbar.showQuality(quality, true);
+        say({ size: 'Pictures by size: large tiles show sources, small ones previews.', preview: 'Previews, also in large tiles.',
+            main: 'Full size, also in small tiles.' }[quality]);
     }
 
     /**
@@ -185,18 +240,33 @@ class LivePage {
         this.#tellTrouble(status);
         if (status.session && status.session !== this.#ended) this.#ended = '';
         for (const tile of this.#wall.tiles.values()) tile.isListed = false;
-        for (const source of /** @type {import('./live-tile.js').SourceStatus[]} */ (status.sources)) {
-            const isWanted = this.#wanted?.includes(source.name) ?? (source.isConnected || source.isRecorded);
+        /** @type {import('./live-tile.js').SourceStatus[]} */
+        const sources = status.sources;
+        const previews = sources.filter(({ previewOf }) => previewOf !== undefined);
+        const seen = new Set(previews.flatMap(({ previewOf, isConnected }) => (isConnected ? [previewOf] : [])));
+        for (const source of sources) {
+            const isWanted = this.#wanted?.includes(source.name)
+                ?? (source.previewOf === undefined && (source.isConnected || source.isRecorded || seen.has(source.name)));
             if (isWanted) this.#wall.tile(source.name);
             const tile = this.#wall.tiles.get(source.name);
             if (tile) [tile.status, tile.isListed] = [source, true];
         }
         if (status.omittedSources) for (const tile of this.#wall.tiles.values()) tile.isListed = true;
-        // Another session has other sources.
-        if (!status.session || this.#wanted) return;
-        const names = new Set(status.sources.map((/** @type {{ name: string }} */ source) => source.name));
+        this.#removeOthers(status);
+        this.#wall.setPreviews(previews);
+        this.#toolbar.showQuality(this.#wall.quality, previews.length > 0);
+        this.#connect(this.#received);
+    }
+
+    /**
+     * Another session has other sources.
+     * @param {{ session?: string, sources: import('./live-tile.js').SourceStatus[], omittedSources: number }} status
+     */
+    #removeOthers({ session, sources, omittedSources }) {
+        if (!session || this.#wanted) return;
+        const names = new Set(sources.flatMap(({ name, previewOf }) => (previewOf === undefined ? [name] : [])));
         for (const name of [...this.#wall.tiles.keys()]) {
-            if (!names.has(name) && !status.omittedSources) this.#wall.remove(name);
+            if (!names.has(name) && !omittedSources) this.#wall.remove(name);
         }
     }
 
@@ -264,7 +334,8 @@ class LivePage {
     }
 
     get #known() {
-        return [...new Set([...this.#wall.tiles.keys(), ...(this.#status?.sources.map((source) => source.name) ?? [])])];
+        const sources = this.#status?.sources.filter(({ previewOf }) => previewOf === undefined) ?? [];
+        return [...new Set([...this.#wall.tiles.keys(), ...sources.map(({ name }) => name)])];
     }
 
     async #walls() {
@@ -345,6 +416,7 @@ class LivePage {
             { keys: ['i'], text: 'In step, or fastest', act: () => this.#setMode(wall.mode === 'step' ? 'fastest' : 'step') },
             { keys: ['-'], shown: '−', text: 'Shorter delay', act: () => this.#changeDelay(-1) },
             { keys: ['+', '='], shown: '+', text: 'Longer delay', act: () => this.#changeDelay(1) },
+            { keys: ['q'], text: 'Pictures by size, previews, or full size', act: () => this.#setQuality(LiveToolbar.nextQuality(wall.quality)) },
             { keys: ['m'], text: 'Hear the tile, or silence', act: () => this.#hear() },
             { keys: ['r'], text: 'Recording of the tile, at the instant that is shown', act: () => this.#toRecording() },
             { keys: ['w'], text: 'Walls that are saved', act: () => void this.#walls() },

@@ -19,6 +19,7 @@ const together = 2;
 /**
  * @typedef {object} Lane
  * @property {string} source
+ * @property {string} [previewOf] The source that it is the preview of.
  * @property {{ startSeconds: number, endSeconds: number, isGrowing: boolean }[]} recorded
  * @property {Missing[]} missing
  * @property {{ cause: string, count: number, samples: number }[]} unplaced
@@ -54,6 +55,16 @@ export function readCoverage(session, part = {}) {
 
 /** @param {{ formats: string[] }} source Of an overview; without formats, they are not known yet. */
 export const hasPictures = ({ formats }) => formats.length === 0 || formats.some((text) => text.startsWith('video'));
+
+/** @param {Lane[]} lanes Of all sources, and of their previews. */
+export const mainLanes = (lanes) => lanes.filter(({ previewOf }) => previewOf === undefined);
+
+/**
+ * Lanes of previews, by the names of their sources.
+ * @param {Lane[]} lanes
+ * @returns {Map<string, Lane>}
+ */
+export const previewLanes = (lanes) => new Map(lanes.flatMap((lane) => (lane.previewOf === undefined ? [] : [[lane.previewOf, lane]])));
 
 /**
  * From the first to the last that is recorded of some sources.

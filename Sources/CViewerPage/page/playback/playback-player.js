@@ -1,7 +1,7 @@
 // @ts-check
 // Plays several sources of a session in step: one clock, a tile for each source, the sound of one.
 
-import { extent, nextGap } from './playback-coverage.js';
+import { extent, mainLanes, nextGap, previewLanes } from './playback-coverage.js';
 import { PlaybackClock } from './playback-clock.js';
 import { MediaIndex } from './playback-index.js';
 import { PlaybackSound } from './playback-sound.js';
@@ -46,10 +46,12 @@ export class PlaybackPlayer {
     constructor(session, zero, lanes) {
         this.session = session;
         this.zero = zero;
-        this.lanes = lanes;
+        /** Those of the sources, without previews. */
+        this.lanes = mainLanes(lanes);
+        this.previews = previewLanes(lanes);
         /** @type {string[]} */
         this.soundOnly = [];
-        const { start } = extent(lanes);
+        const { start } = extent(this.lanes);
         // Media elements know no time below 0; sessions do.
         this.base = Math.min(0, Math.floor(start) - 1);
         this.clock = new PlaybackClock(start);
@@ -146,7 +148,9 @@ export class PlaybackPlayer {
             const known = old.get(name);
             old.delete(name);
             if (known) return known;
-            const tile = new PlaybackTile(name, this.index(name), this.base, names.length);
+            const preview = this.previews.get(name)?.source;
+            const tile = new PlaybackTile(name, this.index(name), preview === undefined ? undefined : { name: preview, index: this.index(preview) },
+                this.base, names.length);
             tile.changed = () => this.#schedule();
             return tile;
         });
@@ -163,7 +167,8 @@ export class PlaybackPlayer {
 
     /** @param {Lane[]} lanes */
     setLanes(lanes) {
-        this.lanes = lanes;
+        this.lanes = mainLanes(lanes);
+        this.previews = previewLanes(lanes);
         this.#schedule();
     }
 
@@ -186,7 +191,7 @@ export class PlaybackPlayer {
             this.opening = null;
             return;
         }
-        const shown = tiles.filter(({ media, index }) => !media.isAbsent && !index.failure && this.lane(index.source)?.recorded.length);
+        const shown = tiles.filter(({ name, media, index }) => !media.isAbsent && !index.failure && this.lane(name)?.recorded.length);
         const { start } = this.extent;
         const known = shown.map(({ media, index }) => {
             if (opening.isEnd) return index.segments.length > 0 ? index.end : undefined;
@@ -255,7 +260,7 @@ export class PlaybackPlayer {
     /** @param {number} rate */
     setRate(rate) {
         this.clock.setRate(rate);
-        for (const tile of this.tiles) tile.restsUntil = 0;
+        for (const tile of this.tiles) tile.picture.restsUntil = 0;
         this.beat();
     }
 
@@ -321,7 +326,10 @@ export class PlaybackPlayer {
     /** Updates the tiles to the clock's time. */
     #follow() {
         const { now, rate, isRunning } = this.clock;
-        for (const tile of this.tiles) tile.follow(now, rate, isRunning, this.lane(tile.name), !this.soundOnly.includes(tile.name));
+        for (const tile of this.tiles) {
+            const lanes = { main: this.lane(tile.name), preview: this.previews.get(tile.name) };
+            tile.follow(now, rate, isRunning, lanes, !this.soundOnly.includes(tile.name));
+        }
     }
 
     /** At the end, and at the ends of a loop. */
@@ -396,10 +404,10 @@ export class PlaybackPlayer {
     /** State for tests. */
     state() {
         const { clock } = this;
-        /** @type {Record<string, { at: number | null, bound: number | null, lag: number | null, state: string }>} */
+        /** @type {Record<string, import('./main.js').SourceState>} */
         const sources = {};
-        for (const tile of this.tiles) {
-            sources[tile.name] = { at: tile.at, bound: tile.bound, lag: null, state: tile.state };
+        for (const { name, at, bound, state, preview, rendition } of this.tiles) {
+            sources[name] = { at, bound, lag: null, state, ...(preview && { rendition }) };
         }
         return { mode: 'playback', at: clock.now, rate: clock.isPlaying ? clock.rate : 0, sources };
     }

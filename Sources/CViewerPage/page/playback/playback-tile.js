@@ -6,36 +6,62 @@ import { causeBeginning, isOnPurpose } from './causes.js';
 import { element, setText } from './element.js';
 import { counted, duration, sessionTime } from './format.js';
 import { PictureZoom } from './picture-zoom.js';
-import { follow } from './playback-follow.js';
 import { PlaybackLevel } from './playback-level.js';
-import { TrackMedia } from './playback-media.js';
+import { gap, PlaybackPicture } from './playback-picture.js';
+import { renditionFor } from './renditions.js';
 import { StillPictures } from './still-pictures.js';
 
 /** @typedef {import('./playback-coverage.js').Lane} Lane */
 
-/** Minimum length of a gap between pictures; seconds. */
-const gap = 0.25;
 /** Delay of loading messages, to avoid flicker, milliseconds. */
 const patience = 400;
 /** After this time without an index, a still picture of this width is shown; milliseconds. */
 const stillPatience = 250;
 const stillWidth = 640;
-/** A source that jumps so often within `window` shows single pictures for a while, milliseconds. */
-const giving = { jumps: 3, window: 4000, rest: 6000 };
+/** How often the size of a tile is looked at, milliseconds. */
+const looking = 300;
+
+/** @typedef {import('./renditions.js').Rendition} Rendition */
+
+/** @typedef {{ name: string, index: import('./playback-index.js').MediaIndex }} Preview */
 
 export class PlaybackTile {
     /**
      * @param {string} name
      * @param {import('./playback-index.js').MediaIndex} index
+     * @param {Preview | undefined} preview
      * @param {number} base
      * @param {number} count Tiles that are shown.
      */
-    constructor(name, index, base, count) {
+    constructor(name, index, preview, base, count) {
         this.name = name;
         this.base = base;
-        this.index = index;
-        this.video = element('video', { muted: true, playsInline: true, preload: 'auto', disablePictureInPicture: true,
-            dataset: { source: name }, 'aria-label': `Picture of ${name}` });
+        this.count = count;
+        this.main = index;
+        this.preview = preview;
+        /**
+         * Which pictures are shown.
+         * @type {Rendition}
+         */
+        this.rendition = preview && count > 1 ? 'preview' : 'main';
+        this.picture = this.#made(this.rendition);
+        this.picture.video.dataset.source = name;
+        /**
+         * The other pictures, until they can be shown.
+         * @type {PlaybackPicture | undefined}
+         */
+        this.next = undefined;
+        /**
+         * What suits its size.
+         * @type {Rendition}
+         */
+        this.wish = this.rendition;
+        this.lookedAt = 0;
+        /**
+         * The codecs of renditions that this browser cannot show.
+         * @type {Partial<Record<Rendition, string>>}
+         */
+        this.trouble = {};
         this.words = element('p', { className: 'words', hidden: true });
         this.level = new PlaybackLevel(name, index);
         this.detail = element('span', { className: 'detail' });
@@ -46,62 +72,45 @@ export class PlaybackTile {
             element('figcaption', {}, this.choice, this.detail));
         this.zoom = new PictureZoom(name, this.screen, this.video, this.element);
         this.stills = new StillPictures(this.screen, name);
-        this.media = new TrackMedia(this.video, 'video', index, base, count);
         /** Called when a picture is shown, or a wait is over. */
         this.changed = () => {};
-        this.media.changed = () => this.changed();
-        this.video.addEventListener('seeked', () => {
-            // The picture is decoded; the callback follows with the next frame of the screen.
-            if (this.video.paused && this.asked !== null) this.at = this.asked;
-            this.changed();
-        });
-        // The decoder was lost, and the element is empty.
-        this.video.addEventListener('emptied', () => {
-            this.at = null;
-            this.asked = null;
-        });
-        /**
-         * Session time of the picture that is shown.
-         * @type {number | null}
-         */
-        this.at = null;
-        /**
-         * The picture that was sought last.
-         * @type {number | null}
-         */
-        this.asked = null;
         this.state = 'loading';
         this.lag = 0;
         this.made = performance.now();
         this.loadingSince = performance.now();
-        /** @type {number[]} */
-        this.jumps = [];
-        this.restsUntil = 0;
         /** Not waited for before this time. */
         this.skippedUntil = 0;
-        this.#watchPictures();
     }
 
     close() {
-        this.media.close();
+        this.picture.close();
+        this.next?.close();
         this.level.close();
     }
 
-    /** Notes which picture is on the screen. */
-    #watchPictures() {
-        const note = (/** @type {number} */ _, /** @type {{ mediaTime: number }} */ metadata) => {
-            this.#shown(metadata.mediaTime);
-            this.video.requestVideoFrameCallback(note);
-        };
-        if ('requestVideoFrameCallback' in this.video) this.video.requestVideoFrameCallback(note);
-        else /** @type {HTMLVideoElement} */ (this.video).addEventListener('seeked', () => this.#shown(this.video.currentTime));
+    get video() {
+        return this.picture.video;
     }
 
-    /** @param {number} mediaTime */
-    #shown(mediaTime) {
-        const time = mediaTime + this.base;
-        this.at = this.media.samples.at(time + 5e-5)?.start ?? time;
-        if (this.video.paused) this.changed();
+    get media() {
+        return this.picture.media;
+    }
+
+    get index() {
+        return this.picture.index;
+    }
+
+    /** Session time of the picture that is shown. */
+    get at() {
+        return this.picture.at;
+    }
+
+    /** @param {Rendition} rendition */
+    #made(rendition) {
+        const index = rendition === 'preview' && this.preview ? this.preview.index : this.main;
+        const picture = new PlaybackPicture(`Picture of ${this.name}`, index, this.base, this.count);
+        picture.changed = () => this.changed();
+        return picture;
     }
 
     /**
@@ -109,32 +118,18 @@ export class PlaybackTile {
      * @param {number} time
      * @param {number} rate
      * @param {boolean} isRunning
-     * @param {Lane | undefined} lane
+     * @param {{ main: Lane | undefined, preview: Lane | undefined }} lanes
      * @param {boolean} hasPictures
      */
-    follow(time, rate, isRunning, lane, hasPictures) {
+    follow(time, rate, isRunning, lanes, hasPictures) {
+        this.#choose(time, rate, isRunning, lanes.preview);
+        const lane = this.rendition === 'preview' ? lanes.preview : lanes.main;
         const { media } = this;
         if (hasPictures && !this.index.isRead && !this.video.poster && performance.now() - this.made > stillPatience && lane?.recorded.length) {
-            const path = address`/api/v1/sessions/${this.index.session}/sources/${this.name}/picture.jpg`;
-            this.video.poster = `${path}?at=${time.toFixed(3)}&nearest=yes&width=${stillWidth}`;
+            this.video.poster = `${this.#still(lanes.preview)}?at=${time.toFixed(3)}&nearest=yes&width=${stillWidth}`;
         }
-        media.want(time, isRunning ? rate : 0);
-        this.#showStill(time, isRunning);
-        const sample = media.samples.at(time);
-        const isThere = !!sample && media.has(sample);
-        const isGap = !!sample && time > sample.end + gap;
-        if (isThere) {
-            const now = performance.now();
-            if (!isRunning || rate < 0 || isGap || now < this.restsUntil) {
-                if (!this.video.paused) this.video.pause();
-                this.#seek(sample);
-            } else {
-                this.asked = null;
-                if (follow(this.video, time - this.base, rate)) this.#noteJump(now);
-            }
-        } else if (!this.video.paused) {
-            this.video.pause();
-        }
+        const { sample, isThere, isGap } = this.picture.follow(time, rate, isRunning);
+        this.#showStill(time, isRunning, lanes.preview);
         this.#tell(time, sample, isThere, isGap, lane);
         if (media.isAbsent) this.level.follow(time, isRunning ? Math.abs(rate) : 0);
         else this.level.bar.hide();
@@ -142,35 +137,88 @@ export class PlaybackTile {
     }
 
     /**
+     * The address of single pictures: of a preview they are made sooner.
+     * @param {Lane | undefined} preview
+     */
+    #still(preview) {
+        const source = (preview?.recorded.length && this.preview?.name) || this.name;
+        return address`/api/v1/sessions/${this.main.session}/sources/${source}/picture.jpg`;
+    }
+
+    /**
+     * Chooses what is shown, and shows it as soon as it has the picture of the time.
+     * @param {number} time
+     * @param {number} rate
+     * @param {boolean} isRunning
+     * @param {Lane | undefined} preview
+     */
+    #choose(time, rate, isRunning, preview) {
+        if (!this.preview) return;
+        const now = performance.now();
+        if (now > this.lookedAt + looking) {
+            this.lookedAt = now;
+            const width = this.screen.clientWidth;
+            if (width) this.wish = renditionFor('size', width * this.zoom.scale, this.rendition === 'preview' ? this.video.videoWidth : undefined);
+        }
+        if (this.media.unsupported) this.trouble[this.rendition] = this.media.unsupported;
+        const wanted = this.#wanted(time, preview);
+        if (wanted === this.rendition) {
+            this.next?.close();
+            this.next?.video.remove();
+            this.next = undefined;
+            return;
+        }
+        if (!this.next) {
+            this.next = this.#made(wanted);
+            this.next.video.classList.add('next');
+            this.screen.prepend(this.next.video);
+        }
+        this.next.follow(time, rate, isRunning);
+        if (this.next.media.unsupported) this.trouble[wanted] = this.next.media.unsupported;
+        else if (this.next.shows(time)) this.#swap(this.next, wanted);
+    }
+
+    /**
+     * @param {number} time
+     * @param {Lane | undefined} preview
+     * @returns {Rendition}
+     */
+    #wanted(time, preview) {
+        const isThere = preview?.recorded.some(({ startSeconds, endSeconds, isGrowing }) =>
+            startSeconds <= time && (isGrowing || time < endSeconds)) && !preview.missing.some(({ startSeconds, endSeconds }) =>
+            startSeconds <= time && time < endSeconds && endSeconds - startSeconds > gap);
+        if (!isThere || this.trouble.preview) return 'main';
+        return this.trouble.main ? 'preview' : this.wish;
+    }
+
+    /**
+     * @param {PlaybackPicture} next
+     * @param {Rendition} rendition
+     */
+    #swap(next, rendition) {
+        const before = this.picture;
+        next.video.classList.remove('next');
+        next.video.dataset.source = this.name;
+        next.video.style.cssText = before.video.style.cssText;
+        this.zoom.picture = next.video;
+        before.video.remove();
+        this.picture = next;
+        this.next = undefined;
+        this.rendition = rendition;
+        before.close();
+    }
+
+    /**
      * For codecs that this browser cannot decode: shows the keyframe before a time, or its exact picture while paused.
      * @param {number} time
      * @param {boolean} isRunning
+     * @param {Lane | undefined} preview
      */
-    #showStill(time, isRunning) {
+    #showStill(time, isRunning, preview) {
         if (!this.media.unsupported) return this.stills.hide();
         const segment = this.index.segments.filter(({ start, end }) => start <= time && time < end + gap).at(-1);
         if (!segment) return this.stills.hide();
-        const path = address`/api/v1/sessions/${this.index.session}/sources/${this.name}/picture.jpg`;
-        this.stills.show(`${path}?at=${(isRunning ? segment.start + 0.001 : time).toFixed(3)}&nearest=yes`, false);
-    }
-
-    /** @param {import('./playback-samples.js').Sample} sample */
-    #seek(sample) {
-        if (this.asked === sample.start || this.video.seeking) return;
-        this.asked = sample.start;
-        // Within the picture, so that no rounding finds the one before.
-        const middle = sample.start - this.base + Math.min(0.01, (sample.end - sample.start) / 2);
-        if (this.at === sample.start && Math.abs(this.video.currentTime - middle) < 0.01) return;
-        this.video.currentTime = middle;
-    }
-
-    /** @param {number} now */
-    #noteJump(now) {
-        this.jumps = this.jumps.filter((time) => time > now - giving.window);
-        this.jumps.push(now);
-        if (this.jumps.length < giving.jumps) return;
-        this.jumps = [];
-        this.restsUntil = now + giving.rest;
+        this.stills.show(`${this.#still(preview)}?at=${(isRunning ? segment.start + 0.001 : time).toFixed(3)}&nearest=yes`, false);
     }
 
     /**
@@ -190,12 +238,17 @@ export class PlaybackTile {
         if (isTold) setText(this.words, words);
         const hasPicture = !!sample && !this.media.isAbsent;
         this.element.dataset.state = isLoading && !isTold && hasPicture ? 'shown' : state;
-        if (sample === null || this.media.isAbsent) this.at = null;
+        if (sample === null || this.media.isAbsent) this.picture.at = null;
         const bound = this.bound;
+        const isPreview = this.rendition === 'preview';
         // An import has no clock that was measured.
-        setText(this.detail, this.at === null || bound === null ? '' : bound === 0 ? 'clock not measured'
-            : `± ${(bound * 1000).toFixed(bound < 0.00095 ? 2 : 1)} ms`);
-        this.detail.title = bound ? 'Error bound of the time of this picture' : '';
+        const text = this.at === null || bound === null ? '' : bound === 0 ? 'clock not measured'
+            : `± ${(bound * 1000).toFixed(bound < 0.00095 ? 2 : 1)} ms`;
+        setText(this.detail, isPreview && text ? `preview  ${text}` : text);
+        const role = !this.preview ? '' : isPreview ? (this.trouble.main ? `Pictures of its preview: this browser cannot play ${this.trouble.main}.`
+            : 'Pictures of its preview.') : 'Pictures of the source itself.';
+        this.detail.title = [bound ? 'Error bound of the time of this picture.' : '', role].filter(Boolean).join(' ');
+        this.element.dataset.rendition = this.rendition;
     }
 
     /**

@@ -11,11 +11,12 @@ import { showKeys, useKeys } from './keys.js';
 import { parseTime, PlaybackAddress, sessionOf } from './playback-address.js';
 import { chooseSources, mostSources } from './playback-choice.js';
 import { PlaybackControls, speeds, speedText } from './playback-controls.js';
-import { beginning, hasPictures, isGrowing, readCoverage } from './playback-coverage.js';
+import { beginning, hasPictures, isGrowing, mainLanes, readCoverage } from './playback-coverage.js';
 import { MarkPanel, markWords } from './playback-marks.js';
 import { MissingPanel } from './playback-missing.js';
 import { PlaybackPlayer } from './playback-player.js';
 import { zoomKeys } from './picture-zoom.js';
+import { previewsOf } from './renditions.js';
 import { titleOf } from './session-name.js';
 import { say, setTitle } from './shell.js';
 import { Timeline } from './timeline.js';
@@ -43,7 +44,7 @@ const farJump = 60;
  * @property {string} [name]
  * @property {string[]} tags
  * @property {string} [note]
- * @property {{ name: string, formats: string[], sizeBytes: number }[]} sources
+ * @property {{ name: string, previewOf?: string, formats: string[], sizeBytes: number }[]} sources
  */
 
 /**
@@ -106,7 +107,7 @@ class PlaybackPage {
         this.read = 0;
         this.#takeAddress(location, true);
         this.#showOverview();
-        this.timeline.setLanes(lanes);
+        this.timeline.setLanes(mainLanes(lanes));
         if (new URLSearchParams(location.search).has('at')) this.timeline.showAround(this.player.clock.now);
         this.timeline.samples = (name) => this.player.indices.has(name)
             ? this.player.tiles.find((tile) => tile.name === name)?.media.samples : undefined;
@@ -186,7 +187,7 @@ class PlaybackPage {
         tiles.replaceChildren(...player.tiles.map((tile) => tile.element));
         for (const tile of player.tiles) {
             tile.choice.onclick = () => this.#setReference(tile.name);
-            tile.video.ondblclick = () => void enlarge(tile.element);
+            tile.screen.ondblclick = () => void enlarge(tile.element);
         }
         this.timeline.setNames(names);
         this.#arrange();
@@ -234,6 +235,7 @@ class PlaybackPage {
         setText(this.title, title);
         this.title.title = utc(new Date(overview.zero));
         setTitle(title);
+        this.timeline.hover.previews = previewsOf(overview.sources);
         this.player.soundOnly = this.timeline.hover.soundOnly = overview.sources.filter((source) => !hasPictures(source)).map(({ name }) => name);
         const { start, end } = this.player.extent;
         const size = overview.sources.reduce((sum, source) => sum + source.sizeBytes, 0);
@@ -241,7 +243,7 @@ class PlaybackPage {
         this.player.isRecording = overview.isCollectorRunning && overview.state !== 'finished';
         this.live.hidden = !this.player.isRecording;
         this.live.href = `/live${this.named ? `?sources=${this.named.map(encodeURIComponent).join(',')}` : ''}`;
-        setText(this.facts, [duration(end - start), counted(overview.sources.length, 'source'), bytes(size),
+        setText(this.facts, [duration(end - start), counted(overview.sources.filter(({ previewOf }) => previewOf === undefined).length, 'source'), bytes(size),
             missing,
             ...(this.player.isRecording ? ['recording now'] : []), ...overview.tags].join(' · '));
         // Its own name, for the command line.
@@ -284,7 +286,7 @@ class PlaybackPage {
                 get(address`/api/v1/sessions/${this.overview.session}`), readCoverage(this.overview.session)]);
             this.overview = overview;
             player.setLanes(lanes);
-            this.timeline.setLanes(lanes);
+            this.timeline.setLanes(mainLanes(lanes));
             this.#showOverview();
             this.#tellPart();
         } catch (error) {

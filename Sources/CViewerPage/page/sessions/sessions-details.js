@@ -2,7 +2,8 @@
 // Details of sessions for the list: duration and gaps. Requested when an item becomes visible, a few at a time.
 
 import { address, get } from './api.js';
-import { hasPictures } from './playback-coverage.js';
+import { hasPictures, mainLanes } from './playback-coverage.js';
+import { previewsOf } from './renditions.js';
 
 /** Sessions that are asked for at once: each reads files. */
 const atOnce = 3;
@@ -12,7 +13,7 @@ const atOnce = 3;
  * @property {number} zero Milliseconds since 1970.
  * @property {number} start Session time.
  * @property {number} end
- * @property {{ name: string, hasPictures: boolean, start: number, end: number }[]} sources
+ * @property {{ name: string, preview?: string, hasPictures: boolean, start: number, end: number }[]} sources Without previews.
  * @property {{ samples: number, count: number, cause: string }[]} missing
  * @property {import('./playback-coverage.js').Lane[]} lanes
  */
@@ -23,10 +24,13 @@ const atOnce = 3;
  */
 export async function readDetails(session) {
     const path = address`/api/v1/sessions/${session}`;
-    const [overview, lanes] = await Promise.all([get(path), get(`${path}/coverage?pixels=400`)]);
+    const [overview, all] = await Promise.all([get(path), get(`${path}/coverage?pixels=400`)]);
+    const lanes = mainLanes(all);
+    const previews = previewsOf(overview.sources);
     const missing = lanes.flatMap((/** @type {import('./playback-coverage.js').Lane} */ lane) => [...lane.missing, ...lane.unplaced]);
-    const sources = overview.sources.map((/** @type {any} */ source) => ({
-        name: source.name,
+    const mains = overview.sources.filter((/** @type {any} */ { previewOf }) => previewOf === undefined);
+    const sources = mains.map((/** @type {any} */ source) => ({
+        name: source.name, preview: previews.get(source.name),
         hasPictures: hasPictures(source),
         start: source.startSeconds ?? NaN, end: source.endSeconds ?? NaN,
     }));

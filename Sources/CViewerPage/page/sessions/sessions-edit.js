@@ -7,6 +7,7 @@ import { askForm, wordsOf } from './form-dialog.js';
 import { bytes, counted, duration } from './format.js';
 import { titleOf } from './session-name.js';
 import { readDetails } from './sessions-details.js';
+import { mainSources } from './sessions-list.js';
 import { say } from './shell.js';
 
 /** @typedef {import('./sessions-list.js').Listing} Listing */
@@ -82,7 +83,7 @@ export function endSession(listing, done) {
  * @param {() => void} done
  */
 export function removeSession(listing, details, done) {
-    const { sources } = listing;
+    const sources = mainSources(listing);
     const length = element('dd', {}, 'is being read…');
     const tell = (/** @type {{ start: number, end: number }} */ { start, end }) => setText(length, duration(end - start));
     if (details) tell(details);

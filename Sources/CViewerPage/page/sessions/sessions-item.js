@@ -6,6 +6,7 @@ import { isOnPurpose, missingText } from './causes.js';
 import { button, element, setText } from './element.js';
 import { bytes, clock, counted, duration, timeElement, utc } from './format.js';
 import { titleOf, zeroOf } from './session-name.js';
+import { mainSources } from './sessions-list.js';
 
 /** Sources with a small picture, and its width. */
 const pictures = 3;
@@ -40,10 +41,11 @@ export function sessionItem(listing, wanted, reader, acts, tell) {
     const missing = element('span', {}, '…');
     const act = (/** @type {string} */ name, /** @type {string} */ text, /** @type {() => void} */ act, more = {}) =>
         button(text, act, { ...more, dataset: { act: name }, 'aria-label': `${text} ${title}` });
-    const shown = listing.sources.slice(0, pictures);
+    const sources = mainSources(listing);
+    const shown = sources.slice(0, pictures);
     const strip = element('a', { className: 'strip', href, tabIndex: -1, 'aria-hidden': 'true' },
         ...shown.map((name, index) => element('span', { className: 'frame', dataset: { name,
-            ...(index === pictures - 1 && listing.sources.length > pictures ? { more: `+${listing.sources.length - pictures}` } : {}) } })));
+            ...(index === pictures - 1 && sources.length > pictures ? { more: `+${sources.length - pictures}` } : {}) } })));
     const item = element('article', { className: 'session', dataset: { session: listing.session } },
         strip,
         element('div', { className: 'about' },
@@ -52,12 +54,12 @@ export function sessionItem(listing, wanted, reader, acts, tell) {
                 !isRecording && listing.state !== 'finished' && element('span', { className: 'badge' }, 'Not ended in order'),
                 listing.isProtected && element('span', { className: 'badge' }, 'Protected')),
             element('p', { className: 'facts' },
-                zero && listing.name ? timeElement(zero, clock) : null, zero && listing.name ? ' · ' : null, length, ' · ', counted(listing.sources.length, 'source'), ' · ', bytes(listing.sizeBytes),
+                zero && listing.name ? timeElement(zero, clock) : null, zero && listing.name ? ' · ' : null, length, ' · ', counted(sources.length, 'source'), ' · ', bytes(listing.sizeBytes),
                 ' · ', missing),
             listing.tags.length > 0 && element('ul', { className: 'tags', 'aria-label': 'Tags' },
                 ...listing.tags.map((tag) => element('li', {}, element('a', { href: `/sessions?text=${encodeURIComponent(tag)}` }, tag)))),
             listing.note ? element('p', { className: 'note' }, listing.note) : null,
-            element('p', { className: 'sources muted' }, listing.sources.join(', '))),
+            element('p', { className: 'sources muted' }, sources.join(', '))),
         acts && element('div', { className: 'acts' },
             act('edit', 'Edit', () => acts.edit(listing)),
             act('protect', listing.isProtected ? 'Unprotect' : 'Protect', () => acts.protect(listing)),
@@ -80,7 +82,7 @@ export function sessionItem(listing, wanted, reader, acts, tell) {
             if (isRecording && isShort) continue;
             const usual = isShort ? source.end - 0.05 : (source.start + source.end) / 2;
             const place = at !== null && at > source.start && at < source.end ? at : usual;
-            showPicture(frame, listing.session, source.name, place);
+            showPicture(frame, listing.session, source, place);
         }
     }, () => {
         setText(length, 'length unknown');
@@ -92,12 +94,18 @@ export function sessionItem(listing, wanted, reader, acts, tell) {
 /**
  * @param {Element} frame
  * @param {string} session
- * @param {string} source
+ * @param {{ name: string, preview?: string }} source
  * @param {number} at
  */
-function showPicture(frame, session, source, at) {
-    const path = address`/api/v1/sessions/${session}/sources/${source}/picture.jpg`;
-    const picture = element('img', { alt: '', loading: 'lazy', decoding: 'async', src: `${path}?at=${at.toFixed(3)}&nearest=yes&width=${pictureWidth}` });
-    picture.onerror = () => picture.remove();
+function showPicture(frame, session, { name, preview }, at) {
+    const path = (/** @type {string} */ source) =>
+        `${address`/api/v1/sessions/${session}/sources/${source}/picture.jpg`}?at=${at.toFixed(3)}&nearest=yes&width=${pictureWidth}`;
+    const picture = element('img', { alt: '', loading: 'lazy', decoding: 'async', src: path(preview ?? name) });
+    picture.onerror = () => {
+        // A preview that began and ended without a picture is no reason to show none.
+        picture.onerror = () => picture.remove();
+        if (preview === undefined) picture.remove();
+        else picture.src = path(name);
+    };
     frame.replaceChildren(picture);
 }

@@ -10,6 +10,7 @@ import { get } from './api.js';
  * @property {boolean} isCollectorRunning
  * @property {boolean} isProtected
  * @property {string[]} sources
+ * @property {string[]} previews Those of the sources that are previews of others.
  * @property {number} segments
  * @property {number} sizeBytes
  * @property {string} [name]
@@ -48,6 +49,9 @@ export function queryOf({ text, from, until }) {
     const query = parameters.toString();
     return query && `?${query}`;
 }
+
+/** @param {Listing} listing */
+export const mainSources = ({ sources, previews }) => sources.filter((name) => !previews.includes(name));
 
 /**
  * @param {Listing} listing

@@ -29,6 +29,8 @@ export class TimelineHover {
         this.zero = zero;
         /** @type {string[]} Names of sources. */
         this.soundOnly = [];
+        /** @type {Map<string, string>} Names of previews, by source: their pictures are made sooner. */
+        this.previews = new Map();
         this.picture = element('img', { alt: '', width: pictureWidth, height: 108, hidden: true });
         this.time = element('p', { className: 'figures' });
         this.words = element('p', { className: 'gap-words', hidden: true });
@@ -99,7 +101,24 @@ export class TimelineHover {
         const at = Math.max(first.startSeconds, Math.round(time / step) * step);
         // In a gap there is none.
         if (!lane.recorded.some(({ startSeconds, endSeconds }) => startSeconds <= at && at <= endSeconds)) return '';
-        return `${address`/api/v1/sessions/${this.session}/sources/${lane.source}/picture.jpg`}?at=${at.toFixed(3)}&width=${pictureWidth}`;
+        return `${this.#picturePath(this.previews.get(lane.source) ?? lane.source)}?at=${at.toFixed(3)}&width=${pictureWidth}`;
+    }
+
+    /** @param {string} source */
+    #picturePath(source) {
+        return address`/api/v1/sessions/${this.session}/sources/${source}/picture.jpg`;
+    }
+
+    /**
+     * The picture of the source itself, where its preview has none: it may have a gap of its own.
+     * @param {string} wanted
+     */
+    #otherAddress(wanted) {
+        for (const [source, preview] of this.previews) {
+            const path = this.#picturePath(preview);
+            if (wanted.startsWith(path)) return wanted.replace(path, this.#picturePath(source));
+        }
+        return undefined;
     }
 
     /**
@@ -117,7 +136,11 @@ export class TimelineHover {
     /** @param {string} wanted */
     async #fetchPicture(wanted) {
         try {
-            const picture = await get(wanted);
+            const other = this.#otherAddress(wanted);
+            const picture = await get(wanted).catch((error) => {
+                if (other === undefined) throw error;
+                return get(other);
+            });
             const url = URL.createObjectURL(picture);
             this.pictures.set(wanted, url);
             for (const [old, oldURL] of this.pictures) {

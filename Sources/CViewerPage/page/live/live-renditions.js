@@ -1,0 +1,133 @@
+// @ts-check
+// The pictures of a tile whose source has a preview: which come, which are wanted, and which are shown until the others can be.
+
+/** @typedef {import('./renditions.js').Rendition} Rendition */
+
+/** A preview that is connected and from which nothing has come for this long is not waited for, milliseconds. */
+const patience = 5000;
+
+/** What has come of one rendition. */
+class Received {
+    /**
+     * The initialization frame.
+     * @type {import('./live-frames.js').Frame | undefined}
+     */
+    begin;
+    /** When media came last; 0: none has. */
+    heard = 0;
+    /** The source has gone. */
+    isGone = false;
+    /** Why this browser cannot decode it; empty: it can, as far as is known. */
+    trouble = '';
+}
+
+export class LiveRenditions {
+    /**
+     * The one that is shown.
+     * @type {Rendition | undefined}
+     */
+    shown;
+    /**
+     * What suits the tile.
+     * @type {Rendition}
+     */
+    wish = 'preview';
+    /**
+     * The name of the preview.
+     * @type {string | undefined}
+     */
+    preview;
+    #isConnected = false;
+    #since = 0;
+    /** @type {Record<Rendition, Received>} */
+    #received = { main: new Received(), preview: new Received() };
+
+    /**
+     * @param {string | undefined} name Undefined: there is none.
+     * @param {boolean} isConnected
+     */
+    setPreview(name, isConnected) {
+        if (name !== this.preview || (isConnected && !this.#isConnected)) this.#since = performance.now();
+        if (name !== this.preview) this.#received.preview = new Received();
+        this.preview = name;
+        this.#isConnected = isConnected;
+    }
+
+    /** Whether pictures of the preview come, or may be expected. */
+    get hasPreview() {
+        const { heard, isGone } = this.#received.preview;
+        return this.preview !== undefined && this.#isConnected && !isGone && (heard > 0 || performance.now() - this.#since < patience);
+    }
+
+    /**
+     * The one to show as soon as it can be.
+     * @returns {Rendition}
+     */
+    get wanted() {
+        const { main, preview } = this.#received;
+        if (!this.hasPreview || (preview.trouble && !main.trouble)) return 'main';
+        return main.trouble || main.isGone ? 'preview' : this.wish;
+    }
+
+    /** Whether the pictures of the source itself are to be received, beside those of its preview. */
+    get needsMain() {
+        const isWished = this.wish === 'main' || this.wanted === 'main' || this.shown === 'main';
+        return this.preview !== undefined && isWished && !(this.#received.main.trouble && this.hasPreview);
+    }
+
+    /** The initialization frame of what is shown. */
+    get begin() {
+        return this.shown && this.#received[this.shown].begin;
+    }
+
+    /** Whether all that may be shown has gone. */
+    get isGone() {
+        const { main, preview } = this.#received;
+        return this.shown === 'preview' ? preview.isGone && (main.isGone || main.heard === 0) : main.isGone && !this.hasPreview;
+    }
+
+    /** Why the source's own pictures are not shown although they are wanted; empty: they are. */
+    get mainTrouble() {
+        return this.shown === 'preview' && this.wish === 'main' ? this.#received.main.trouble : '';
+    }
+
+    /**
+     * The browser cannot decode what is shown.
+     * @param {string} trouble
+     */
+    fail(trouble) {
+        if (this.shown) this.#received[this.shown].trouble = trouble;
+    }
+
+    /**
+     * Notes a frame.
+     * @param {Rendition} rendition
+     * @param {import('./live-frames.js').Frame} frame An initialization frame's body is kept.
+     * @returns {boolean} Whether from this frame on it is shown: its initialization frame comes first.
+     */
+    take(rendition, frame) {
+        const { header } = frame;
+        const own = this.#received[rendition];
+        switch (header.type) {
+            case 'begin':
+                if (own.begin?.header.codecs !== header.codecs) own.trouble = '';
+                own.begin = frame;
+                own.isGone = false;
+                if (this.shown !== undefined) return false;
+                this.shown = rendition;
+                return true;
+            case 'media': {
+                own.heard = performance.now();
+                own.isGone = false;
+                const isDue = rendition !== this.shown && rendition === this.wanted && header.isKeyframe === true && own.begin !== undefined;
+                if (isDue) this.shown = rendition;
+                return isDue;
+            }
+            case 'gone':
+                own.isGone = true;
+                return false;
+            default:
+                return false;
+        }
+    }
+}
