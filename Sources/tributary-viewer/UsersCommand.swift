@@ -58,7 +58,8 @@ struct AddUserCommand: ParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Sources that it may see, separated by commas. (default: all)", valueName: "names"))
+            "Sources that it may see, with their previews, separated by commas. (default: all)",
+            valueName: "names"))
     var sources: String?
 
     @Flag(help: "Make an account for a script, with a token instead of a password.")

@@ -24,6 +24,16 @@ extension EndToEnd {
             var source: String
         }
 
+        private struct Named: Decodable {
+            var name: String?
+            var source: String?
+            var previewOf: String?
+        }
+
+        private struct Overview: Decodable {
+            var sources: [Named]
+        }
+
         /// Records a source with its preview; both end by themselves.
         private func record(_ stage: Stage) async throws {
             let collector = try await stage.collector("--once")
@@ -102,6 +112,78 @@ extension EndToEnd {
                     #expect(try other.recordings("door").count == 1)
                     #expect(try other.recordings("door.preview").count == 1)
                 }
+            }
+        }
+
+        @Test(.enabled(if: Foreign.curl != nil, "curl asks"))
+        func `who may see a source may see its preview, and not the other way round`()
+            async throws
+        {
+            try await Stage.with { stage in
+                try await record(stage)
+                let session = try #require(try stage.sessions.first).lastPathComponent
+                let users = stage.directory.appending(path: "users").path
+                func token(_ name: String, _ sources: String) async throws -> String {
+                    let added = try await stage.start(
+                        .viewer,
+                        ["users", "add", name, "--token", "--users", users, "--sources", sources]
+                    ).succeeds()
+                    let token = added.output.trimmingCharacters(in: .whitespacesAndNewlines)
+                    return "Authorization: Bearer \(token)"
+                }
+                let door = try await token("door", "door")
+                let small = try await token("small", "door.preview")
+                let hall = try await token("hall", "hall")
+                let served = try await ServedArchive(on: stage, "--users", users)
+                func status(_ path: String, _ header: String) async throws -> Int {
+                    try await served.get(path, "--header", header).status
+                }
+                let sources = "/api/v1/sessions/\(session)/sources"
+                for what in ["picture.jpg", "media.mp4", "gaps", "clock"] {
+                    let (main, preview) = (
+                        "\(sources)/door/\(what)", "\(sources)/door.preview/\(what)"
+                    )
+                    #expect(try await status(main, door) == 200)
+                    #expect(try await status(preview, door) == 200, "\(what)")
+                    #expect(try await status(main, small) == 404)
+                    #expect(try await status(preview, small) == 200)
+                    #expect(try await status(preview, hall) == 404)
+                }
+                func relations(_ header: String) async throws -> [String?] {
+                    let overview = try await served.get(
+                        "/api/v1/sessions/\(session)", "--header", header)
+                    let lanes = try await served.get(
+                        "/api/v1/sessions/\(session)/coverage", "--header", header)
+                    return try JSONDecoder().decode(Overview.self, from: overview.body).sources
+                        .map(\.previewOf)
+                        + JSONDecoder().decode([Named].self, from: lanes.body).map(\.previewOf)
+                }
+                #expect(try await relations(door) == [nil, "door", nil, "door"])
+                // It does not learn of the source.
+                #expect(try await relations(small) == [nil, nil])
+
+                // A session's playlist has the source; the preview is there by its name.
+                let whole = try await served.get(
+                    "/hls/\(session)/index.m3u8", "--header", door)
+                #expect(whole.status == 200)
+                #expect(whole.text.contains("door/index.m3u8"))
+                #expect(!whole.text.contains("door.preview"))
+                let named = try await served.get(
+                    "/hls/\(session)/index.m3u8?sources=door.preview", "--header", door)
+                #expect(named.text.contains("door.preview/index.m3u8"))
+                let alone = try await served.get(
+                    "/hls/\(session)/index.m3u8", "--header", small)
+                #expect(alone.text.contains("door.preview/index.m3u8"))
+                #expect(
+                    try await status("/hls/\(session)/door.preview/index.m3u8", door) == 200)
+                // What is asked for is allowed before anything comes.
+                let live = "/api/v1/live?sources=door.preview"
+                func head(_ header: String) async throws -> Int {
+                    try await served.get(live, "--head", "--header", header).status
+                }
+                #expect(try await head(door) == 200)
+                #expect(try await head(small) == 200)
+                #expect(try await head(hall) == 404)
             }
         }
 

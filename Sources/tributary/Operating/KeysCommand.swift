@@ -118,8 +118,8 @@ struct AuthorizeKeyCommand: ParsableCommand {
 
     @Option(
         help: """
-            Sources it may write: comma-separated names, or prefixes followed by '*'. (default: unchanged; for a new box, the \
-            source with the box's name)
+            Sources it may write, with their previews: comma-separated names, or prefixes followed by '*'. (default: unchanged; \
+            for a new box, the source with the box's name)
             """)
     var sources: String?
 
