@@ -3,9 +3,9 @@ import Wire
 
 /// Selects one of several collectors for a source.
 ///
-/// Each source has its own order of collectors (``RendezvousOrder``). It stays with one until that one is silent for three seconds,
-/// or states that it cannot record; then it switches to the next in the order, cyclically. It never returns without such a reason. A
-/// value: calls pass the time, and jitter is derived from the source's name.
+/// Each source has its own order of collectors (``RendezvousOrder``), its preview the same one. It stays with one until that one is
+/// silent for three seconds, or states that it cannot record; then it switches to the next in the order, cyclically. It never
+/// returns without such a reason. A value: calls pass the time, and jitter is derived from the source's name.
 struct CollectorChoice: Hashable, Sendable {
     /// Silence (no acknowledgement, no clock reply) after which the next collector is tried.
     static let silenceNanoseconds: Int64 = 3_000_000_000
@@ -29,7 +29,9 @@ struct CollectorChoice: Hashable, Sendable {
     /// - Parameter present: the source's previous collector; nil, or one that is not configured: starts with the first in the order.
     init(_ collectors: [String], source: String, present: String?) {
         precondition(!collectors.isEmpty, "an agent has a collector")
-        self.collectors = RendezvousOrder.of(collectors, for: source)
+        // Viewers of a collector see both, as long as each is where it belongs.
+        let main = SourcePreviews.source(named: source) ?? source
+        self.collectors = RendezvousOrder.of(collectors, for: main)
         index = present.flatMap(self.collectors.firstIndex) ?? 0
         random = RendezvousOrder.weight(of: "", for: source)
         drawPatience()

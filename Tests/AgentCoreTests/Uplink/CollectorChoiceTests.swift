@@ -31,6 +31,14 @@ private let second: Int64 = 1_000_000_000
             RendezvousOrder.weight(of: "tcp://a:5550", for: "camera") == 12_502_184_639_108_469_647)
     }
 
+    @Test func `a preview goes to the collector of its source`() {
+        for number in 0..<50 {
+            #expect(
+                choice("camera\(number).preview").collectors == choice("camera\(number)").collectors
+            )
+        }
+    }
+
     @Test
     func `three seconds of silence give the next its turn, with jitter, and the last the first`() {
         var choice = choice()
