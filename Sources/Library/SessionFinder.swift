@@ -186,6 +186,11 @@ package struct SessionPlace: Sendable {
     package let name: String
     package let library: RecordingLibrary
 
+    package init(name: String, library: RecordingLibrary) {
+        self.name = name
+        self.library = library
+    }
+
     package func recording() throws(ArchiveError) -> RecordedSession {
         try library.recording(name)
     }

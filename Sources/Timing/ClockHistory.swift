@@ -102,6 +102,51 @@ package struct ClockHistory: Sendable {
         for index in stretches.indices { stretches[index].sort() }
     }
 
+    /// The histories of one epoch on one timeline, measured along several ways at the same time; nil: there is none, or the clock
+    /// jumped in one of them.
+    package init?(merging parts: [ClockHistory]) {
+        guard var first = parts.first, parts.allSatisfy({ !$0.hasJumps }) else { return nil }
+        for other in parts.dropFirst() {
+            first.believed += other.believed
+            first.stretches[0].append(other.stretches[0])
+        }
+        first.stretches[0].sort()
+        self = first
+    }
+
+    /// Whether the clock jumped.
+    package var hasJumps: Bool { stretches.count > 1 }
+
+    /// The epoch's clock measured against a third one, by way of the collector's: every limit of the offset is moved by the offset
+    /// between those two at that moment, and widened by its error.
+    ///
+    /// - Parameters:
+    ///   - limit: greatest error of an offset that is used.
+    ///   - offset: the third clock less the collector's, at a moment of the collector's; nil: unknown.
+    /// - Returns: nil: no moment of it is known.
+    package func carried(
+        limit: Int64, by offset: (_ collectorNanoseconds: Int64) -> RetroTimeline.Estimate?
+    ) -> ClockHistory? {
+        func moved(_ points: [OffsetEnvelope.Point], _ sign: Int64) -> [OffsetEnvelope.Point] {
+            points.compactMap { point in
+                let moment = point.agentNanoseconds.clampedAdding(point.offsetNanoseconds)
+                guard let known = offset(moment), known.boundNanoseconds <= limit else {
+                    return nil
+                }
+                return point.moved(
+                    by: known.offsetNanoseconds.clampedAdding(sign * known.boundNanoseconds))
+            }
+        }
+        var carried = self
+        carried.stretches = stretches.compactMap { stretch in
+            var new = stretch
+            new.above = moved(stretch.above, 1)
+            new.below = moved(stretch.below, -1)
+            return new.above.isEmpty || new.below.isEmpty ? nil : new
+        }
+        return carried.stretches.isEmpty ? nil : carried
+    }
+
     private mutating func add(_ exchange: ClockExchange) {
         believed += 1
         if stretches.isEmpty {

@@ -40,6 +40,11 @@ package struct RetroTimeline: Sendable {
         /// Collector − agent.
         package var offsetNanoseconds: Int64
         package var boundNanoseconds: Int64
+
+        package init(offsetNanoseconds: Int64, boundNanoseconds: Int64) {
+            self.offsetNanoseconds = offsetNanoseconds
+            self.boundNanoseconds = boundNanoseconds
+        }
     }
 
     /// The offset at a moment of the agent's clock. Costs some ten microseconds if no moment near it was requested

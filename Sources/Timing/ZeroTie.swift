@@ -48,6 +48,8 @@ package struct ZeroTie<Clock: Hashable & Sendable>: Sendable {
 
     private var ranges: [Clock: Range] = [:]
     private var observations: [Clock: Int] = [:]
+    /// What ``narrow(to:)`` has left.
+    private var confined: Range?
     /// The best position so far.
     package private(set) var zero: Zero
 
@@ -93,9 +95,28 @@ package struct ZeroTie<Clock: Hashable & Sendable>: Sendable {
         return Zero(nanoseconds: nearest, errorNanoseconds: own.error(of: nearest))
     }
 
+    /// Narrows the position by a clock that does not vote: it is used only as far as it agrees. To be called after all
+    /// observations.
+    /// - Returns: nil: it contradicts the position, which stays; otherwise whether ``zero`` has changed.
+    package mutating func narrow(to instants: ClosedRange<Int64>) -> Bool? {
+        let present =
+            confined ?? region
+            ?? Range(
+                lowest: zero.nanoseconds.clampedSubtracting(zero.errorNanoseconds),
+                highest: zero.nanoseconds.clampedAdding(zero.errorNanoseconds))
+        let new = Range(lowest: instants.lowerBound, highest: instants.upperBound)
+        guard let both = present.intersected(with: new) else { return nil }
+        confined = both
+        return move(into: both)
+    }
+
     /// Moves zero only if its position is excluded, or its error is halved.
     private mutating func settle() -> Bool {
         guard let region else { return false }
+        return move(into: region)
+    }
+
+    private mutating func move(into region: Range) -> Bool {
         let before = zero
         if !region.contains(zero.nanoseconds) || region.half <= zero.errorNanoseconds / 2 {
             zero = Zero(nanoseconds: region.middle, errorNanoseconds: region.half)

@@ -73,6 +73,33 @@ struct ArchiveOptions: ParsableArguments {
         ) { Program.complain($0) }
     }
 
+    /// The first archive alone.
+    func first() throws -> ArchiveReference {
+        try ArchiveReference(
+            archives[0], store, cacheBytes: Self.cacheBytes, shutdown: LongWork.end
+        ) { Program.complain($0) }
+    }
+
+    /// Directories of the site's archives on this machine, and a line for each archive that is not; none without a site.
+    /// - Parameter catalog: in which the site's collectors report.
+    func siteDirectories(
+        _ catalog: CatalogReference
+    ) throws -> (paths: [String], problems: [String]) {
+        guard case .postgreSQL(let database) = catalog else { return ([], []) }
+        let found = SiteArchives(
+            try SiteRegister(database).collectors(), endpoint: store.storeEndpoint)
+        var paths: [String] = []
+        var problems = found.problems
+        for place in found.places {
+            switch place {
+            case .directory(let path, _): paths.append(path)
+            case .bucket(let address):
+                problems.append("\(address) is left out: it is no directory of this machine")
+            }
+        }
+        return (paths, problems)
+    }
+
     /// All archives of the site if only its catalog was given; nil otherwise, or without a site.
     private func site(_ catalog: CatalogReference) throws -> ArchiveReference? {
         guard archive.isEmpty, store.store == nil, case .postgreSQL(let database) = catalog else {

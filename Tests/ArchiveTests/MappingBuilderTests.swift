@@ -14,7 +14,7 @@ import Timing
         let history = try #require(ClockHistory([exchange]))
         let clock = ClockKey(epoch: EpochID(high: 1, low: 1), collectorZeroNanoseconds: 0)
         var retro = RetroTimeline(sessionZeroNanoseconds: 0, history: history)
-        var timelines = [clock.epoch: retro]
+        var timelines = [clock.epoch: SourceTimeline(retro)]
         var track = ClockEvidence.Track(timescale: .video, mediaTimeShift: 0)
         for picture in 0..<120 {
             let stamp = 1_000_000_000 + Int64(picture) * 33_333_333

@@ -69,6 +69,40 @@ extension EndToEnd.TwoCameraTests {
             }
         }
 
+        @Test func `of several archives the first is retimed, and the others are only read`()
+            async throws
+        {
+            try await Stage.with { stage in
+                try cameras.stage.copyArchive(to: stage)
+                let west = stage.directory.appending(path: "west")
+                try FileManager.default.copyItem(at: URL(filePath: stage.archive), to: west)
+                let first = try contents(stage)
+                let options = ["--archive", stage.archive, "--archive", west.path]
+                let outcome = try await stage.start(
+                    .archive, ["retime", "latest", "--json"] + options
+                ).outcome()
+                #expect(outcome.status == 0, "\(outcome.complaints)")
+                let answer = try JSONDecoder().decode(AnyJSON.self, from: outcome.outputData)
+                #expect(try JSONSchema().flaws(answer, as: "tributary retime") == [])
+                // Nothing tells the other collector's clock.
+                #expect(outcome.output.contains("has no clocks.jsonl"), "\(outcome.output)")
+                #expect(try contents(stage) != first)
+                for (name, data) in first {
+                    let path = try stage.recording(name).path.replacing(
+                        stage.archive, with: west.path)
+                    #expect(try Data(contentsOf: URL(filePath: path)) == data)
+                }
+                try await stage.start(.archive, ["retime", "latest", "--undo"] + options)
+                    .succeeds()
+                #expect(try contents(stage) == first)
+                let bucket = try await stage.run(
+                    .archive, "retime", "latest", "--archive", stage.archive, "--archive",
+                    "s3://site/west", "--store-endpoint", "http://127.0.0.1:9")
+                #expect(bucket.status == 1)
+                #expect(bucket.complaints.contains("is an object store"))
+            }
+        }
+
         @Test func `verify --sync holds a retimed recording to its new bounds`() async throws {
             try await Stage.with { stage in
                 try cameras.stage.copyArchive(to: stage)

@@ -211,6 +211,30 @@ extension EndToEnd {
                 print(
                     "across: \(across.alignment), recorded ± \(across.recordedBoundSeconds ?? -1), \(part)"
                 )
+
+                // Each archive is retimed with what the other one has measured.
+                for (own, other) in [(east, west), (west, east)] {
+                    let retimed = try await stage.run(
+                        .archive, "retime", session, "--archive", own.archive(on: stage),
+                        "--archive", other.archive(on: stage))
+                    #expect(retimed.status == 0, "\(retimed.complaints)")
+                    #expect(
+                        retimed.output.contains("\(other.name): its exchanges with hall"),
+                        "\(retimed.output)")
+                    print(retimed.output)
+                }
+                let again = try await stage.run(
+                    .archive, "verify", "--sync", session, "--catalog", catalog, "--json")
+                #expect(again.status == 0, "\(again.output)\(again.complaints)")
+                let better = try JSONDecoder().decode(Verdict.self, from: again.outputData)
+                let measured = try #require(
+                    better.measured.flatMap(\.report.pairs).first {
+                        [$0.first, $0.second] == ["door", "hall (west)"]
+                    })
+                #expect(measured.picturesBeyondBound == 0, "\(measured)")
+                #expect(
+                    measured.recordedBoundSeconds ?? 1 <= across.recordedBoundSeconds ?? 0,
+                    "\(measured)")
             }
         }
     }

@@ -59,8 +59,11 @@ struct ClockEvidence {
     var exchanges: [(clock: ClockKey, exchange: ClockExchange)] = []
 
     /// Reads the headers of all fragments.
+    /// - Parameter isWhole: whether it has to be finished and complete; if not, what can be read counts.
     /// - Throws: when the file is not a finished and complete recording; the error says what to do.
-    init(_ source: DescriptorSource, path: String) throws(ArchiveError) {
+    init(
+        _ source: DescriptorSource, path: String, isWhole: Bool = true
+    ) throws(ArchiveError) {
         do throws(MP4Error) {
             var scanner = try FragmentScanner(source)
             layout = scanner.layout
@@ -72,6 +75,7 @@ struct ClockEvidence {
             }
             while let fragment = try scanner.next() { try add(fragment) }
             fragmentsEnd = scanner.validEnd
+            guard isWhole else { return }
             switch scanner.stop {
             case .damaged(let error): throw error
             case .torn(let offset):

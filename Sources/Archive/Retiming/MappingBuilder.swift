@@ -45,7 +45,7 @@ struct MappingBuilder {
 
     /// The mapping; nil when the track has no run, or none that can be placed.
     /// - Parameter timelines: of the epochs whose clock was measured; they cache the computed moments.
-    func mapping(_ timelines: inout [EpochID: RetroTimeline]) -> [RetimingRecord.Knot]? {
+    func mapping(_ timelines: inout [EpochID: SourceTimeline]) -> [RetimingRecord.Knot]? {
         var places = track.runs.map { place($0, &timelines) }
         settleOddities(&places)
         limitSlew(&places)
@@ -75,7 +75,7 @@ struct MappingBuilder {
     }
 
     private func place(
-        _ run: RecordedRun, _ timelines: inout [EpochID: RetroTimeline]
+        _ run: RecordedRun, _ timelines: inout [EpochID: SourceTimeline]
     ) -> Place {
         let recorded = sessionNanoseconds(run.firstTicks)
         guard let clock = run.clock,

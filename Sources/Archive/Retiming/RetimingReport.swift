@@ -41,7 +41,20 @@ package struct RetimingReport: Codable, Hashable, Sendable {
         package var files: [File]
     }
 
+    /// Another collector of the site, whose exchanges were used.
+    package struct Peer: Codable, Hashable, Sendable {
+        package var name: String
+        /// Clocks of this collector (boots of its server) that are tied to others through the peer's.
+        package var tiedClocks: Int
+        /// Sources whose times its exchanges with them bound, too.
+        package var sources: [String]
+    }
+
     package var session: String
     package var isDryRun: Bool
     package var sources: [Source]
+    /// Nil: the session's collector was compared with no other one.
+    package var peers: [Peer]?
+    /// One line for everything that could not be used; nil: nothing.
+    package var problems: [String]?
 }

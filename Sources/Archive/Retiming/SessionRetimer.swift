@@ -7,10 +7,15 @@ import Timing
 package struct SessionRetimer: ~Copyable {
     private let layout: ArchiveLayout
     private let session: String
+    private let peers: [RetimingPeer]
     private let lock: DirectoryLock
 
+    /// - Parameter peers: other archives of the session's site. They are only read, so that the order in which the archives of a
+    ///   site are retimed does not matter: stamps and exchanges count, and no retimed times.
     /// - Throws: when the session is still being recorded, or another program is retiming it.
-    package init(_ session: String, in layout: ArchiveLayout) throws(ArchiveError) {
+    package init(
+        _ session: String, in layout: ArchiveLayout, peers: [RetimingPeer] = []
+    ) throws(ArchiveError) {
         guard ArchiveLayout.isValidName(session) else { throw .badName(session) }
         let path = layout.session(session)
         let lock = try DirectoryLock(
@@ -35,6 +40,7 @@ package struct SessionRetimer: ~Copyable {
         }
         self.layout = layout
         self.session = session
+        self.peers = peers
         self.lock = lock
     }
 
@@ -46,7 +52,17 @@ package struct SessionRetimer: ~Copyable {
     package func retime(isDryRun: Bool) throws(ArchiveError) -> RetimingReport {
         var sources: [CollectorClocks.Source] = []
         for source in try layout.sourceNames(session) { sources.append(try clocks(of: source)) }
-        let clocks = CollectorClocks(sources)
+        var problems: [String] = []
+        var own = SiteClocks([])
+        do throws(ArchiveError) {
+            own = try SiteClocks(of: session, in: layout)
+        } catch {
+            problems.append("exchanges with other collectors are not used: \(error)")
+        }
+        let names = sources.map(\.name)
+        let evidence = peers.map { PeerEvidence($0, sources: names) }
+        let clocks = CollectorClocks(
+            sources, site: own, peers: evidence, problems: problems + evidence.flatMap(\.problems))
         let report = try retime(sources, clocks, isDryRun: true)
         return isDryRun ? report : try retime(sources, clocks, isDryRun: false)
     }
@@ -66,6 +82,8 @@ package struct SessionRetimer: ~Copyable {
                     name: source.name, exchanges: source.exchanges.count,
                     believedExchanges: clocks.believedExchanges(of: source.name), files: files))
         }
+        if !clocks.peers.isEmpty { report.peers = clocks.peers }
+        if !clocks.problems.isEmpty { report.problems = clocks.problems }
         return report
     }
 
@@ -98,21 +116,7 @@ package struct SessionRetimer: ~Copyable {
             source.exchanges += evidence.exchanges
             source.places += evidence.places
         }
-        for entry in try Ledger.read(layout.ledger(session, name)).entries {
-            if entry.kind == .epoch, let zero = entry.collectorZeroNanoseconds {
-                source.zeros.append(zero)
-            }
-            guard let clock = ClockKey(entry) else { continue }
-            for stamps in entry.exchanges ?? [] where stamps.count == 4 {
-                source.exchanges.append(
-                    (
-                        clock,
-                        ClockExchange(
-                            t1Nanoseconds: stamps[0], t2Nanoseconds: stamps[1],
-                            t3Nanoseconds: stamps[2], t4Nanoseconds: stamps[3])
-                    ))
-            }
-        }
+        source.add(try Ledger.read(layout.ledger(session, name)).entries)
         return source
     }
 
@@ -158,18 +162,40 @@ private func replacement(
 }
 
 /// Runs `body` with a file and the clock data in its fragments.
-private func withEvidence<Result>(
-    _ path: String,
+/// - Parameter isWhole: whether it has to be finished and complete.
+func withEvidence<Result>(
+    _ path: String, isWhole: Bool = true,
     _ body: (DescriptorSource, ClockEvidence) throws -> Result
 ) throws(ArchiveError) -> Result {
     do {
         return try FileSystem.withFile(path) { source in
-            try body(source, ClockEvidence(source, path: path))
+            try body(source, ClockEvidence(source, path: path, isWhole: isWhole))
         }
     } catch let error as ArchiveError {
         throw error
     } catch {
         throw .malformed(path: path, reason: "cannot be retimed: \(error)")
+    }
+}
+
+extension CollectorClocks.Source {
+    /// Adds the lines of its ledger.
+    mutating func add(_ ledger: [LedgerEntry]) {
+        for entry in ledger {
+            if entry.kind == .epoch, let zero = entry.collectorZeroNanoseconds {
+                zeros.append(zero)
+            }
+            guard let clock = ClockKey(entry) else { continue }
+            for stamps in entry.exchanges ?? [] where stamps.count == 4 {
+                exchanges.append(
+                    (
+                        clock,
+                        ClockExchange(
+                            t1Nanoseconds: stamps[0], t2Nanoseconds: stamps[1],
+                            t3Nanoseconds: stamps[2], t4Nanoseconds: stamps[3])
+                    ))
+            }
+        }
     }
 }
 

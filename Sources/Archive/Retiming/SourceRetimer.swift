@@ -6,7 +6,7 @@ import Timing
 ///
 /// Only the end of each track is carried from file to file, so that audio that was end to end across a cut remains so.
 struct SourceRetimer {
-    private var timelines: [EpochID: RetroTimeline]
+    private var timelines: [EpochID: SourceTimeline]
     /// The end of each track in the previous file, ticks of the session's timeline: as recorded, and after retiming.
     private var ends: [TrackKind: (recordedTicks: Int64, ticks: Int64)] = [:]
     /// The last run of each track in the previous file.
@@ -23,7 +23,7 @@ struct SourceRetimer {
     }
 
     /// - Parameter timelines: of the source's epochs, from their clocks to session time.
-    init(timelines: [EpochID: RetroTimeline]) {
+    init(timelines: [EpochID: SourceTimeline]) {
         self.timelines = timelines
     }
 

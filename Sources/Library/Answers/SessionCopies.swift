@@ -5,6 +5,10 @@ package import Recordings
 package struct SessionCopy: Sendable {
     /// The collector's name, or the archive's place.
     package var archive: String
+    /// The archive's directory or address.
+    package var place: String
+    /// The session's name there: a part has its own.
+    package var session: String
     /// Nil: its media is not in a directory.
     package var layout: ArchiveLayout?
     package var zero: UTCTime
@@ -21,7 +25,7 @@ extension RecordingLibrary {
         return copies.map { copy in
             let member = merged.members[copy.member]
             return SessionCopy(
-                archive: copy.archive,
+                archive: copy.archive, place: member.name, session: copy.manifest.session,
                 layout: member.store is DirectoryStore ? member.layout : nil,
                 zero: copy.manifest.zeroTime, shift: copy.shift)
         }

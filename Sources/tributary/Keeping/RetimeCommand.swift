@@ -4,6 +4,7 @@ import Catalog
 import Files
 import JSON
 import Library
+import ObjectStore
 import Recordings
 import Terminal
 
@@ -18,6 +19,10 @@ struct RetimeCommand: RepeatingCommand {
             During recording, timestamps are based on the clock exchanges so far. Afterwards all exchanges are known, including later \
             ones, so timestamps can be more accurate. Only the index of each file is rewritten: the media is not changed, files stay \
             playable at any time, and --undo restores the recorded files byte for byte.
+
+            On a site of several collectors, the first --archive is retimed, and further ones are only read: exchanges of its sources \
+            with other collectors count as far as these have measured each other's clocks. With --catalog postgresql://… and one \
+            --archive, those of the site's archives that are directories of this machine are read. Retime each archive by itself.
             """)
 
     @OptionGroup var archive: ArchiveOptions
@@ -38,11 +43,9 @@ struct RetimeCommand: RepeatingCommand {
 
     func run() throws {
         let report = try withArchiveErrors {
-            let place = try archive.finder(
-                try archive.catalog.forWriting("tributary")
-            ).session(named: session)
+            let (place, peers) = try subject()
             let layout = try place.library.files(of: place.name, to: "retime a session")
-            let retimer = try SessionRetimer(place.name, in: layout)
+            let retimer = try SessionRetimer(place.name, in: layout, peers: peers)
             let report =
                 undo ? try retimer.undo(isDryRun: dryRun) : try retimer.retime(isDryRun: dryRun)
             // Files have other lengths and sizes now.
@@ -54,6 +57,43 @@ struct RetimeCommand: RepeatingCommand {
         }
         if json { return try JSONOutput.print(report) }
         show(report)
+    }
+
+    /// The session in the archive that is changed, and the site's other archives that have parts of it.
+    private func subject() throws -> (SessionPlace, [RetimingPeer]) {
+        var others = Array(archive.archives.dropFirst())
+        if let bucket = others.first(where: StoreAddress.isAddress) {
+            throw Failure(
+                "--archive \(bucket) is an object store, and retiming reads directories: give the collector's archive"
+            )
+        }
+        let catalog = try archive.catalog.forWriting("tributary")
+        let first = try archive.first()
+        if others.isEmpty, !undo {
+            let found = try archive.siteDirectories(catalog)
+            found.problems.forEach { Program.complain($0) }
+            let own = NamedPath.resolved(archive.archives[0])
+            others = found.paths.filter { NamedPath.resolved($0) != own }
+        }
+        let finder = SessionFinder(first, catalog: catalog) { Program.complain($0) }
+        guard !others.isEmpty, !undo else { return (try finder.session(named: session), []) }
+        let all = ArchiveReference([first] + others.map { ArchiveReference(directory: $0) })
+        let merged = try SessionFinder(all) { Program.complain($0) }.session(named: session)
+        let library = try finder.library()
+        let copies = try merged.library.copies(of: merged.name) ?? []
+        let isOwn = { (copy: SessionCopy) in copy.place == library.name }
+        guard let own = copies.first(where: isOwn)?.session ?? (copies.isEmpty ? merged.name : nil),
+            try library.hasSession(own)
+        else {
+            throw LibraryError.noSession(session, archive: library.name)
+        }
+        let peers = copies.filter { !isOwn($0) }.compactMap { copy in
+            copy.layout.map {
+                RetimingPeer(name: copy.archive, layout: $0, session: copy.session)
+            }
+        }
+        if peers.isEmpty { Program.complain("no other archive has a part of \(own)") }
+        return (SessionPlace(name: own, library: library), peers)
     }
 
     private func show(_ report: RetimingReport) {
@@ -76,6 +116,15 @@ struct RetimeCommand: RepeatingCommand {
             }
             table.lines().forEach { print($0) }
         }
+        for peer in report.peers ?? [] {
+            var used: [String] = []
+            if !peer.sources.isEmpty {
+                used.append("its exchanges with \(peer.sources.joined(separator: ", "))")
+            }
+            if peer.tiedClocks > 0 { used.append("its clock across restarts of this collector") }
+            print("\(peer.name): \(used.joined(separator: "; "))")
+        }
+        report.problems?.forEach { print($0) }
         if report.isDryRun { print("--dry-run: nothing was changed") }
     }
 
