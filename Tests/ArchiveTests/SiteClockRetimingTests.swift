@@ -115,8 +115,10 @@ struct SiteClockRetimingTests {
         let (alone, together) = (try scene.check(scene.alone), try scene.check(clocks))
         for (before, after) in zip(alone, together) {
             #expect(after.error.magnitude <= after.bound.magnitude, "\(seed): \(after)")
-            // The estimate is not in the middle of what is possible: it may move towards an end by a little.
-            #expect(after.bound <= before.bound + before.bound / 50, "\(seed): \(before) \(after)")
+            // The estimate is not in the middle of what is possible: where that shrinks at one end, the distance to the other one
+            // may grow a little. Files keep the recorded bound then.
+            #expect(
+                after.bound <= before.bound + before.bound / 10, "\(seed): \(before) \(after)")
         }
         #expect(together.map(\.bound).reduce(0, +) < alone.map(\.bound).reduce(0, +))
     }
