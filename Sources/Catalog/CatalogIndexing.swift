@@ -15,43 +15,12 @@ package enum CatalogIndexing {
         package var problems: [String] = []
     }
 
-    /// Opens an archive's catalog; a damaged one, or another kind of file, is replaced with an empty one.
-    /// - Returns: the catalog, and one line if it had to be replaced.
-    package static func openMended(
+    /// A catalog in memory, filled from the files.
+    package static func inMemory(
         _ layout: ArchiveLayout
-    ) throws(ArchiveError) -> (catalog: SQLiteCatalog, complaint: String?) {
-        do throws(ArchiveError) {
-            let catalog = try SQLiteCatalog.open(layout)
-            try catalog.checkWritable()
-            try catalog.checkSessions(layout.sessionNames().count, isListed: false)
-            guard let damage = try catalog.damage() else { return (catalog, nil) }
-            throw .malformed(path: catalog.path, reason: "the catalog is damaged: \(damage)")
-        } catch {
-            guard error.isForContent else { throw error }
-            let catalog = try SQLiteCatalog.create(layout) { _ throws(ArchiveError) in }.catalog
-            return (catalog, "\(error); rebuilt from the files")
-        }
-    }
-
-    /// Rebuilds an archive's own catalog in a new file, which then replaces the old one.
-    package static func rebuild(
-        _ layout: ArchiveLayout
-    ) throws(ArchiveError) -> (catalog: SQLiteCatalog, summary: Summary) {
-        let (catalog, summary) = try SQLiteCatalog.create(layout) { catalog throws(ArchiveError) in
-            try update(catalog, layout, everything: true)
-        }
-        // Labels that were changed in the meantime are in the old one.
-        var labels: [CatalogChange] = []
-        for session in try catalog.sessionNames() {
-            do throws(ArchiveError) {
-                labels.append(try Self.labels(of: session, layout))
-            } catch {
-                // An unreadable file changes nothing, as when sessions are read.
-                guard case .malformed = error else { throw error }
-            }
-        }
-        try catalog.apply(labels)
-        return (catalog, summary)
+    ) throws(ArchiveError) -> (catalog: any CatalogStore, summary: Summary) {
+        let catalog = try SQLiteCatalog.inMemory()
+        return (catalog, try update(catalog, layout, everything: true))
     }
 
     /// Applies changes of the files to the catalog. Finished sessions with unchanged file names are assumed to be
@@ -152,11 +121,11 @@ package enum CatalogIndexing {
     package static func noteLabels(
         of session: String, _ layout: ArchiveLayout, in catalog: CatalogReference = .sqlite
     ) throws(ArchiveError) {
-        guard let catalog = try catalog.existing(layout) else { return }
+        guard let catalog = try catalog.place(layout).existing() else { return }
         try catalog.apply([labels(of: session, layout)])
     }
 
-    private static func labels(
+    static func labels(
         of session: String, _ layout: ArchiveLayout
     ) throws(ArchiveError) -> CatalogChange {
         .labels(
@@ -168,7 +137,7 @@ package enum CatalogIndexing {
     package static func refresh(
         _ session: String, _ layout: ArchiveLayout, in catalog: CatalogReference = .sqlite
     ) throws(ArchiveError) {
-        guard let catalog = try catalog.existing(layout) else { return }
+        guard let catalog = try catalog.place(layout).existing() else { return }
         if FileSystem.exists(layout.manifest(session)) {
             try catalog.apply([.all(CatalogEntry(session, in: layout))])
         } else {

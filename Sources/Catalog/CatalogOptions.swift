@@ -1,5 +1,4 @@
 import ArgumentParser
-import PostgreSQL
 package import Terminal
 
 /// Options of the catalog, for every program.
@@ -15,41 +14,36 @@ package struct CatalogOptions: ParsableArguments {
     package init() {}
 
     package func validate() throws {
-        guard catalog != "sqlite" else { return }
-        do throws(PostgreSQLAddress.Flaw) {
-            _ = try PostgreSQLAddress(catalog)
+        do throws(UsageError) {
+            _ = try reference(isForWriting: false, "")
         } catch {
-            // The address is not repeated: it may have a password.
-            throw ValidationError(
-                error == .noAddress
-                    ? "--catalog is neither 'sqlite' nor an address: \(error)"
-                    : "the address in --catalog \(error)")
+            throw ValidationError("\(error)")
         }
     }
 
     /// The catalog that was chosen, for a program that updates it.
     /// - Parameter program: its name, for the server.
     package func forWriting(_ program: String) throws(UsageError) -> CatalogReference {
-        try reference(for: .writing, program)
+        try reference(isForWriting: true, program)
     }
 
     /// The same for a program that only queries it.
     package func forReading(_ program: String) throws(UsageError) -> CatalogReference {
-        try reference(for: .reading, program)
+        try reference(isForWriting: false, program)
     }
 
     private func reference(
-        for role: PostgreSQLConnection.Role, _ program: String
+        isForWriting: Bool, _ program: String
     ) throws(UsageError) -> CatalogReference {
-        guard catalog != "sqlite" else { return .sqlite }
-        do throws(PostgreSQLAddress.Flaw) {
-            return .postgreSQL(
-                PostgreSQLDatabase(
-                    try PostgreSQLAddress(catalog), for: role, program: program,
-                    // A reader is waiting, and the files say the same.
-                    limits: role == .reading ? .init(answer: .seconds(8)) : .init()))
-        } catch {
-            throw UsageError("the address in --catalog \(error)")
+        for backend in CatalogReference.backends {
+            if let reference = try backend.reference(
+                catalog, isForWriting: isForWriting, program)
+            {
+                return reference
+            }
         }
+        // The argument is not repeated: it may have a password.
+        throw UsageError(
+            "--catalog is neither 'sqlite' nor an address: give postgresql://USER@HOST/DATABASE")
     }
 }

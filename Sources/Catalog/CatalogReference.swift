@@ -1,59 +1,42 @@
 package import Archive
 
-/// The kind of catalog of an archive.
-package enum CatalogReference: Sendable {
-    /// In its own directory, ``SQLiteCatalog``.
-    case sqlite
-    /// On a shared server, ``PostgreSQLCatalog``.
-    case postgreSQL(PostgreSQLDatabase)
+/// The catalog that the option `--catalog` names: a backend, and its server if it has one.
+package struct CatalogReference: Sendable {
+    /// All backends: each is a folder of this module.
+    static let backends: [any CatalogBackend.Type] = [
+        SQLiteCatalogPlace.self, PostgreSQLCatalogPlace.self,
+    ]
 
-    /// The location of an archive's catalog, where it is opened, created and removed.
-    package func place(_ layout: ArchiveLayout) -> any CatalogPlace {
-        switch self {
-        case .sqlite: SQLiteCatalogPlace(layout)
-        case .postgreSQL(let database): PostgreSQLCatalogPlace(database, layout)
-        }
-    }
+    /// The server, which may be unavailable independently of the files; nil: every archive has its catalog in its own
+    /// directory.
+    package let server: (any CatalogServer)?
+    private let placeOf: @Sendable (ArchiveLayout) -> any CatalogBackend
 
-    /// An archive's catalog, if it has a complete one.
-    package func existing(_ layout: ArchiveLayout) throws(ArchiveError) -> (any CatalogStore)? {
-        switch self {
-        case .sqlite: try SQLiteCatalog.read(layout)
-        case .postgreSQL(let database): try PostgreSQLCatalogPlace(database, layout).existing()
-        }
-    }
-
-    /// Reads all files of an archive into its catalog. A SQLite catalog is created again, whatever the old one was.
-    /// - Returns: the catalog, a summary, and one line if rows of a server had to be replaced.
-    package func rebuild(
-        _ layout: ArchiveLayout
-    ) throws(ArchiveError) -> (
-        catalog: any CatalogStore, summary: CatalogIndexing.Summary, complaint: String?
+    init(
+        server: (any CatalogServer)?,
+        place: @escaping @Sendable (ArchiveLayout) -> any CatalogBackend
     ) {
-        switch self {
-        case .sqlite:
-            let (catalog, summary) = try CatalogIndexing.rebuild(layout)
-            return (catalog, summary, nil)
-        case .postgreSQL(let database):
-            let (catalog, complaint) = try PostgreSQLCatalogPlace(database, layout).open()
-            let summary = try CatalogIndexing.update(catalog, layout, everything: true)
-            return (catalog, summary, complaint)
-        }
+        self.server = server
+        placeOf = place
     }
 
-    /// Stops waits for a server, when the program ends.
-    package func end() {
-        switch self {
-        case .sqlite: break
-        case .postgreSQL(let database): database.end()
-        }
-    }
+    /// An archive's catalog, where it is opened, created and removed.
+    package func place(_ layout: ArchiveLayout) -> any CatalogBackend { placeOf(layout) }
+}
 
-    /// Whether it is on a server, which may be unavailable independently of the files.
-    package var isServer: Bool {
-        switch self {
-        case .sqlite: false
-        case .postgreSQL: true
-        }
-    }
+/// A server with the catalogs of several archives, and with what the collectors of a site share.
+package protocol CatalogServer: Sendable {
+    /// Its address in messages.
+    var name: String { get }
+    var register: SiteRegister { get }
+    var leases: LeaseRegister { get }
+
+    /// Creates or migrates the tables, if necessary.
+    func prepare() throws(ArchiveError)
+
+    /// Whether to log again that it cannot be used.
+    func isComplaintDue() -> Bool
+
+    /// Stops waits for it, when the program ends.
+    func end()
 }

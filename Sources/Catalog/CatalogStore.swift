@@ -33,8 +33,20 @@ package protocol CatalogStore: Sendable {
     /// Names of a session's files, as "source/file".
     func files(of session: String) throws(ArchiveError) -> Set<String>
 
-    /// All rows as lines: equal catalogs have equal lines, in either database.
+    /// All rows as lines: equal catalogs have equal lines, in any backend.
     func dump() throws(ArchiveError) -> [String]
+
+    /// Checks that it has about as many sessions as its archive. Updating a very different one takes longer than
+    /// rebuilding it.
+    /// - Parameters:
+    ///   - sessions: number of sessions in the archive.
+    ///   - isListed: whether to count only listed sessions, those of ``sessionNames()``.
+    func checkSessions(_ sessions: Int, isListed: Bool) throws(ArchiveError)
+
+    /// Searches the whole catalog for damage.
+    /// - Parameter expectedRows: the number of rows for the files. Of a catalog with far more, rows are not read.
+    /// - Returns: the first one found, as a predicate: "is damaged: …".
+    func damage(expectedRows: Int) throws(ArchiveError) -> String?
 }
 
 /// A session in a list.
@@ -59,6 +71,12 @@ extension CatalogStore {
     package func segments(of session: String? = nil) throws(ArchiveError) -> [CatalogSegment] {
         try segments(of: session, from: nil, until: nil)
     }
+
+    // A server keeps its tables intact, and the collector sees to the number of sessions.
+
+    package func checkSessions(_ sessions: Int, isListed: Bool) throws(ArchiveError) {}
+
+    package func damage(expectedRows: Int) throws(ArchiveError) -> String? { nil }
 }
 
 /// A location of a catalog.
@@ -69,18 +87,4 @@ package protocol CatalogPlace: Sendable {
 
     /// Deletes the catalog: its content is not trusted.
     func remove() throws(ArchiveError)
-}
-
-/// An archive's own catalog, ``SQLiteCatalog``.
-package struct SQLiteCatalogPlace: CatalogPlace {
-    private let layout: ArchiveLayout
-
-    package init(_ layout: ArchiveLayout) { self.layout = layout }
-
-    package func open() throws(ArchiveError) -> (catalog: any CatalogStore, complaint: String?) {
-        let (catalog, complaint) = try CatalogIndexing.openMended(layout)
-        return (catalog, complaint)
-    }
-
-    package func remove() throws(ArchiveError) { try SQLiteCatalog.remove(layout) }
 }

@@ -283,7 +283,7 @@ struct ViewerCommand: RepeatingCommand {
             let catalog = settings.catalog
             try serve(server, logger) {
                 shutdown.begin()
-                catalog.end()
+                catalog.server?.end()
             }
         } catch {
             throw Failure("\(error)")

@@ -102,10 +102,8 @@ struct ArchiveOptions: ParsableArguments {
 
     /// All archives of the site if only its catalog was given; nil otherwise, or without a site.
     private func site(_ catalog: CatalogReference) throws -> ArchiveReference? {
-        guard archive.isEmpty, store.store == nil, case .postgreSQL(let database) = catalog else {
-            return nil
-        }
-        let collectors = try SiteRegister(database).collectors()
+        guard archive.isEmpty, store.store == nil, let server = catalog.server else { return nil }
+        let collectors = try server.register.collectors()
         guard !collectors.isEmpty else { return nil }
         let archives = SiteArchives(collectors, endpoint: store.storeEndpoint)
         let reference = try archives.reference(

@@ -59,7 +59,7 @@ import Testing
         }
         let survey = try ArchiveSurvey(of: layout)
         #expect(survey.segments.count { $0.owner.session == Self.honest } == 2)
-        let (catalog, _) = try CatalogIndexing.openMended(layout)
+        let (catalog, _) = try SQLiteCatalog.openMended(layout)
         _ = try CatalogIndexing.update(catalog, layout)
         #expect(try catalog.sessionNames().contains(Self.honest))
         #expect(try bytes() == honest)
@@ -99,7 +99,7 @@ import Testing
         try FileSystem.makeDirectories(layout.session("empty"))
         let report = try SessionVerifier.verify(Self.strange, in: layout)
         #expect(report.findings.contains { $0.path == ledger && $0.severity == .damage })
-        let catalog = try CatalogIndexing.openMended(layout).catalog
+        let catalog = try SQLiteCatalog.openMended(layout).catalog
         let summary = try CatalogIndexing.update(catalog, layout)
         #expect(summary.problems.count == 2)
         #expect(try catalog.sessionNames().contains(Self.honest))

@@ -8,7 +8,7 @@ import Testing
 @Suite struct CatalogTests {
     private func indexed(_ layout: ArchiveLayout) throws -> (catalog: SQLiteCatalog, dump: [String])
     {
-        let (catalog, complaint) = try CatalogIndexing.openMended(layout)
+        let (catalog, complaint) = try SQLiteCatalog.openMended(layout)
         #expect(complaint == nil)
         _ = try CatalogIndexing.update(catalog, layout)
         return (catalog, try catalog.dump())
@@ -73,7 +73,7 @@ import Testing
             }
             for suffix in ["-wal", "-shm"] { unlink(path + suffix) }
             try FileSystem.replace(path, with: bytes)
-            let (mended, complaint) = try CatalogIndexing.openMended(written.layout)
+            let (mended, complaint) = try SQLiteCatalog.openMended(written.layout)
             let line = try #require(complaint, "damage \(damage)")
             #expect(!line.contains("\n"))
             _ = try CatalogIndexing.update(mended, written.layout)

@@ -21,7 +21,7 @@ import Testing
             written = try WrittenSession { _ in 0 }
             layout = written.layout
             path = SQLiteCatalog.path(layout)
-            let catalog = try CatalogIndexing.rebuild(layout).catalog
+            let catalog = try SQLiteCatalog.rebuild(layout).catalog
             rows = try catalog.dump()
         }
 
@@ -53,7 +53,7 @@ import Testing
 
         /// Expects that `tributary index` replaces it by a valid one.
         func expectRebuilt() throws {
-            let (catalog, summary) = try CatalogIndexing.rebuild(layout)
+            let (catalog, summary) = try SQLiteCatalog.rebuild(layout)
             #expect(summary.problems.isEmpty)
             #expect(try catalog.dump() == rows)
             #expect(try catalog.damage() == nil)
@@ -84,7 +84,7 @@ import Testing
         try scene.change(addition)
         let line = try scene.refusal()
         #expect(line.contains("is not a catalog of this version"))
-        let (catalog, complaint) = try CatalogIndexing.openMended(scene.layout)
+        let (catalog, complaint) = try SQLiteCatalog.openMended(scene.layout)
         #expect(complaint?.contains("rebuilt from the files") == true)
         _ = try CatalogIndexing.update(catalog, scene.layout)
         #expect(try catalog.dump() == scene.rows)
@@ -171,7 +171,7 @@ import Testing
         try SQLiteCatalog.remove(scene.layout)
         try FileSystem.makeDirectories("\(scene.path)/more")
         _ = try scene.refusal()
-        let error = #expect(throws: ArchiveError.self) { try CatalogIndexing.rebuild(scene.layout) }
+        let error = #expect(throws: ArchiveError.self) { try SQLiteCatalog.rebuild(scene.layout) }
         #expect(error.map { "\($0)".contains(scene.path) } ?? false)
         #expect(FileSystem.isDirectory("\(scene.path)/more"))
     }
@@ -249,7 +249,7 @@ import Testing
         bytes[18] = 3
         try SQLiteCatalog.remove(scene.layout)
         try FileSystem.replace(scene.path, with: bytes)
-        let (catalog, complaint) = try CatalogIndexing.openMended(scene.layout)
+        let (catalog, complaint) = try SQLiteCatalog.openMended(scene.layout)
         #expect(complaint?.contains("does not write") == true)
         _ = try CatalogIndexing.update(catalog, scene.layout)
         #expect(try catalog.dump() == scene.rows)
@@ -267,7 +267,7 @@ import Testing
             #expect(throws: ArchiveError.self) { try catalog.checkSessions(1, isListed: isListed) }
             try catalog.checkSessions(5_001, isListed: isListed)
         }
-        #expect(try CatalogIndexing.openMended(scene.layout).complaint != nil)
+        #expect(try SQLiteCatalog.openMended(scene.layout).complaint != nil)
         try scene.expectRebuilt()
     }
 
@@ -327,7 +327,7 @@ import Testing
                 let failure = try #require(error as? ArchiveError, "seed \(seed)")
                 #expect(failure.isForContent || failure.code != nil, "seed \(seed): \(failure)")
             }
-            let (catalog, _) = try CatalogIndexing.openMended(scene.layout)
+            let (catalog, _) = try SQLiteCatalog.openMended(scene.layout)
             _ = try CatalogIndexing.update(catalog, scene.layout, everything: true)
             #expect(try catalog.sessions().map(\.session) == [WrittenSession.name], "seed \(seed)")
             try scene.expectRebuilt()

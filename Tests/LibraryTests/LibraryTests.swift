@@ -102,7 +102,7 @@ import TestRecordings
         #expect(plain.count == 2 && plain[0].hasPrefix("one finished true [\"camera\"] 2 "))
         #expect(plain[1].hasSuffix("[\"red\"]"))
         #expect(throws: LibraryError.noCatalog) { try library.sessions(from: zero) }
-        let (catalog, _) = try CatalogIndexing.openMended(archive.layout)
+        let (catalog, _) = try SQLiteCatalog.openMended(archive.layout)
         _ = try CatalogIndexing.update(catalog, archive.layout)
         #expect(try listed() == plain)
         #expect(try library.sessions(tags: ["red"]).map(\.session) == ["two"])
@@ -146,7 +146,7 @@ import TestRecordings
     @Test func `what people change is in the files and in the catalog`() throws {
         try archive.addSession("one", segments: 1)
         let library = try library()
-        let (catalog, _) = try CatalogIndexing.openMended(archive.layout)
+        let (catalog, _) = try SQLiteCatalog.openMended(archive.layout)
         _ = try CatalogIndexing.update(catalog, archive.layout)
         let labels = SessionNotes(name: "rehearsal", note: "two\nlines")
         try library.setLabels(labels, of: "one")

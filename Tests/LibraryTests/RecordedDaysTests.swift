@@ -83,7 +83,7 @@ import Testing
         let month = 31 * Self.day
         let whole = ["camera", Self.first, "0...30"]
         #expect(try spans(recorded(after: month)) == [whole])
-        _ = try CatalogIndexing.rebuild(archive.layout)
+        _ = try SQLiteCatalog.rebuild(archive.layout)
         #expect(try spans(recorded(after: month)) == [whole])
         // An incomplete catalog is not used.
         try archive.addSession(Self.other, segments: 1)
@@ -94,7 +94,7 @@ import Testing
     /// Files are not opened for months: an unreadable one is still listed.
     @Test func `for months no file is opened that the catalog knows`() throws {
         let paths = try archive.addSession(Self.first, segments: 3)
-        _ = try CatalogIndexing.rebuild(archive.layout)
+        _ = try SQLiteCatalog.rebuild(archive.layout)
         try Data("damaged".utf8).write(to: URL(filePath: paths[1]))
         #expect(
             try spans(recorded(after: 31 * Self.day)) == [["camera", Self.first, "0...30"]])

@@ -1,11 +1,13 @@
 package import Archive
 import Glibc
+import PostgreSQL
+package import Terminal
 
 /// The location of an archive's catalog in a database.
 ///
 /// A catalog is removed by marking it incomplete, which must succeed while the server is unavailable: a file in the
 /// archive's directory is the mark, until the rows are removed.
-package struct PostgreSQLCatalogPlace: CatalogPlace {
+package struct PostgreSQLCatalogPlace: CatalogBackend {
     private let database: PostgreSQLDatabase
     private let layout: ArchiveLayout
 
@@ -13,6 +15,25 @@ package struct PostgreSQLCatalogPlace: CatalogPlace {
         self.database = database
         self.layout = layout
     }
+
+    package static func reference(
+        _ argument: String, isForWriting: Bool, _ program: String
+    ) throws(UsageError) -> CatalogReference? {
+        do throws(PostgreSQLAddress.Flaw) {
+            return .postgreSQL(
+                PostgreSQLDatabase(
+                    try PostgreSQLAddress(argument), for: isForWriting ? .writing : .reading,
+                    program: program,
+                    // A reader is waiting, and the files say the same.
+                    limits: isForWriting ? .init() : .init(answer: .seconds(8))))
+        } catch {
+            // The address is not repeated: it may have a password.
+            guard error == .noAddress else { throw UsageError("the address in --catalog \(error)") }
+            return nil
+        }
+    }
+
+    package var name: String { database.name }
 
     /// While it exists, the rows on the server do not match the files.
     private var mark: String { "\(layout.root)/catalog.incomplete" }
@@ -22,7 +43,7 @@ package struct PostgreSQLCatalogPlace: CatalogPlace {
     }
 
     /// The archive's catalog if it has a complete one. Does not query the server.
-    func existing() throws(ArchiveError) -> PostgreSQLCatalog? {
+    package func existing(isReadOnly: Bool) throws(ArchiveError) -> (any CatalogStore)? {
         guard !FileSystem.exists(mark) else { return nil }
         return try ArchiveIdentity.read(layout).map(catalog)
     }
@@ -51,6 +72,14 @@ package struct PostgreSQLCatalogPlace: CatalogPlace {
         return (catalog, complaint)
     }
 
+    package func rebuild() throws(ArchiveError) -> (
+        catalog: any CatalogStore, summary: CatalogIndexing.Summary, complaint: String?
+    ) {
+        let (catalog, complaint) = try open()
+        let summary = try CatalogIndexing.update(catalog, layout, everything: true)
+        return (catalog, summary, complaint)
+    }
+
     package func remove() throws(ArchiveError) {
         try FileSystem.replace(mark, with: [], on: layout.disk)
         guard let identity = try ArchiveIdentity.read(layout) else { return }
@@ -61,5 +90,14 @@ package struct PostgreSQLCatalogPlace: CatalogPlace {
             guard case .system = error else { return }
             throw error
         }
+    }
+    /// The server was named.
+    package func isElsewhere() throws(ArchiveError) -> Bool { false }
+}
+
+extension CatalogReference {
+    /// ``PostgreSQLCatalog``.
+    package static func postgreSQL(_ database: PostgreSQLDatabase) -> CatalogReference {
+        CatalogReference(server: database) { PostgreSQLCatalogPlace(database, $0) }
     }
 }

@@ -9,7 +9,7 @@ import Synchronization
 /// A broken connection is replaced at the next use. A server that does not accept connections, or does not answer, is
 /// retried after a pause that grows from ``firstPause`` to `longestPause`, by one of the callers; until then, all
 /// others get its last error immediately.
-package final class PostgreSQLDatabase: Sendable {
+package final class PostgreSQLDatabase: CatalogServer {
     /// Maximum connections. The collector needs one; readers of a viewer take turns.
     private static let maximumConnections = 4
     /// Maximum wait for a free connection.
@@ -34,6 +34,8 @@ package final class PostgreSQLDatabase: Sendable {
     package let address: PostgreSQLAddress
     /// Hosts and database, for messages.
     package var name: String { address.description }
+    package var register: SiteRegister { SiteRegister(self) }
+    package var leases: LeaseRegister { LeaseRegister(self) }
     private let role: PostgreSQLConnection.Role
     private let program: String
     private let limits: PostgreSQLConnection.Limits

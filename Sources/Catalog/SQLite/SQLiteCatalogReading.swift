@@ -151,11 +151,6 @@ extension SQLiteCatalog {
         }
     }
 
-    /// Checks that it has about as many sessions as its archive. Updating a very different one takes longer than
-    /// rebuilding it.
-    /// - Parameters:
-    ///   - sessions: number of sessions in the archive.
-    ///   - isListed: whether to count only listed sessions, those of ``sessionNames()``.
     package func checkSessions(_ sessions: Int, isListed: Bool) throws(ArchiveError) {
         let most = sessions * 2 + 1_000
         let counted = isListed ? "SELECT session FROM session" : Self.indexed
@@ -185,7 +180,7 @@ extension SQLiteCatalog {
     }
 
     /// Total number of rows.
-    package func rowCount() throws(ArchiveError) -> Int64 {
+    private func rowCount() throws(ArchiveError) -> Int64 {
         try ask(whole) { connection throws(SQLiteError) in
             var sum: Int64 = 0
             for table in SQLiteCatalogSchema.tables {
@@ -214,6 +209,14 @@ extension SQLiteCatalog {
             }
             return lines
         }
+    }
+
+    package func damage(expectedRows: Int) throws(ArchiveError) -> String? {
+        let count = try rowCount()
+        guard count <= expectedRows * 2 + 10_000 else {
+            return "has \(count) rows, and the files have content for \(expectedRows)"
+        }
+        return try damage().map { "is damaged: \($0)" }
     }
 
     /// The first error of SQLite's integrity check, in one line; nil: none.

@@ -226,11 +226,6 @@ package struct SiteRegister: Sendable {
         }
     }
 
-    /// The leases of work that one of the collectors is to do, by name.
-    package func leases() throws(ArchiveError) -> [LeaseRegister.Entry] {
-        try LeaseRegister(database).entries()
-    }
-
     private static func text(_ value: some Encodable) -> String {
         do {
             return String(decoding: try JSONEncoder().encode(value), as: UTF8.self)

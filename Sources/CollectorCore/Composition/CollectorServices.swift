@@ -254,7 +254,7 @@ extension CollectorEnvironment {
     fileprivate func makePeerClocks(
         recorded: @escaping @Sendable (String) -> Void
     ) throws(CollectorError) -> PeerClocks? {
-        guard case .postgreSQL = settings.catalog, !settings.name.isEmpty,
+        guard settings.catalog.server != nil, !settings.name.isEmpty,
             let clock = BootEpoch.known()
         else { return nil }
         do throws(MessagingError) {
@@ -270,9 +270,7 @@ extension CollectorEnvironment {
     fileprivate func makeSitePublisher(
         _ clocks: PeerClocks?, peersFound: @escaping @Sendable ([PeerPlace]) -> Void
     ) -> SitePublisher? {
-        guard case .postgreSQL(let database) = settings.catalog, !settings.name.isEmpty else {
-            return nil
-        }
+        guard let server = settings.catalog.server, !settings.name.isEmpty else { return nil }
         var report = SiteReport(
             name: settings.name, version: settings.version, machine: ArchiveIdentity.host,
             listen: settings.endpoint, http: settings.http,
@@ -283,19 +281,17 @@ extension CollectorEnvironment {
         report.clock = clocks?.clock.description
         report.key = settings.keys?.key.publicKey.text
         return SitePublisher(
-            CatalogSiteReporting(database, layout), report, board: board, logger: logger,
+            CatalogSiteReporting(server.register, layout), report, board: board, logger: logger,
             clocks: clocks, peersFound: peersFound)
     }
 
     /// The lease on removing from the object store, where other collectors may use the same one: any that has the
     /// catalog's address.
     fileprivate func makeRetentionLease() -> LeaseKeeper? {
-        guard case .postgreSQL(let database) = settings.catalog, let store = settings.store else {
-            return nil
-        }
+        guard let server = settings.catalog.server, let store = settings.store else { return nil }
         let endpoint = settings.storeEndpoint.map { " at \($0)" } ?? ""
         return LeaseKeeper(
-            CatalogLeaseTaking(database, label: settings.name),
+            CatalogLeaseTaking(server.leases, label: settings.name),
             name: "retention in \(store.bucket.name)\(endpoint)", logger: logger)
     }
 

@@ -79,7 +79,9 @@ struct ReceivingThread: ~Copyable {
     /// not waited for: its catalog is later completed from the files.
     private func stopRecording() {
         services.disk.stop()
-        let end = DispatchWorkItem { [catalog = environment.settings.catalog] in catalog.end() }
+        let end = DispatchWorkItem { [server = environment.settings.catalog.server] in
+            server?.end()
+        }
         DispatchQueue.global().asyncAfter(
             deadline: .now() + .seconds(Self.graceSeconds), execute: end)
         if !services.catalog.stop(until: environment.stop.deadline) {

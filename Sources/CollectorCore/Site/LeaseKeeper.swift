@@ -129,8 +129,8 @@ struct CatalogLeaseTaking: LeaseTaking {
     private let holder: String
 
     /// - Parameter label: the collector's name.
-    init(_ database: PostgreSQLDatabase, label: String) {
-        register = LeaseRegister(database)
+    init(_ register: LeaseRegister, label: String) {
+        self.register = register
         self.label = label
         var random = SystemRandomNumberGenerator()
         holder = String(random.next(), radix: 16) + String(random.next(), radix: 16)

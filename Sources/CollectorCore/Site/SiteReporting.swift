@@ -30,8 +30,8 @@ struct CatalogSiteReporting: SiteReporting {
     /// Identifies this run of the collector.
     private let run: String
 
-    init(_ database: PostgreSQLDatabase, _ layout: ArchiveLayout) {
-        register = SiteRegister(database)
+    init(_ register: SiteRegister, _ layout: ArchiveLayout) {
+        self.register = register
         self.layout = layout
         var random = SystemRandomNumberGenerator()
         run = String(random.next(), radix: 16)

@@ -87,7 +87,7 @@ extension RecordingLibrary {
         } else {
             let isWhole = from == nil && until == nil
             // Users with write access can build a catalog. Others, and those with a catalog on a server, read all files instead.
-            let canMake = !isReadOnly && !catalog.isServer && FileSystem.isWritable(layout.root)
+            let canMake = !isReadOnly && catalog.server == nil && FileSystem.isWritable(layout.root)
             guard isWhole || !canMake else { throw LibraryError.noCatalog }
             sessions = try listings(
                 sessionNames(), isCollectorRunning, from: from, until: until)

@@ -10,13 +10,14 @@ extension RecordingLibrary {
     ) throws(ArchiveError) -> Answer? {
         // A bucket is listed: it has no catalog.
         guard isLocal else { return nil }
-        if catalog.isServer { return try askServer(question) }
+        let place = catalog.place(layout)
+        if let server = catalog.server { return try ask(place, on: server, question) }
         do throws(ArchiveError) {
-            return isReadOnly ? try askUnchanged(question) : try askMended(question)
+            return isReadOnly ? try askUnchanged(place, question) : try askMended(place, question)
         } catch {
-            // Without write access for SQLite's files, recordings are read instead.
+            // Without write access for the catalog's own files, recordings are read instead.
             if error.isForPermission || isReadOnly && error.isForLock { return nil }
-            guard isAboutCatalog(error) else { throw error }
+            guard place.isCause(of: error) else { throw error }
             if catalogInterval.isDue() {
                 complain("\(error); reading the files instead: 'tributary index' rebuilds it")
             }
@@ -24,21 +25,13 @@ extension RecordingLibrary {
         }
     }
 
-    /// Whether it is the archive's own catalog that is wrong.
-    func isAboutCatalog(_ error: ArchiveError) -> Bool {
-        switch error {
-        case .malformed(let path, _), .exceeded(let path, _): path == SQLiteCatalog.path(layout)
-        case .system, .badName, .noRoom, .unavailable, .store: false
-        }
-    }
-
     private func askMended<Answer>(
-        _ question: (any CatalogStore) throws(ArchiveError) -> Answer
+        _ place: any CatalogBackend, _ question: (any CatalogStore) throws(ArchiveError) -> Answer
     ) throws(ArchiveError) -> Answer? {
         var damage: ArchiveError?
         let names = try layout.sessionNames()
         do throws(ArchiveError) {
-            guard let catalog = try SQLiteCatalog.read(layout) else { return nil }
+            guard let catalog = try place.existing() else { return nil }
             try catalog.checkSessions(names.count, isListed: true)
             // Damage may be anywhere in it: the question itself may find it.
             if Set(try catalog.sessionNames()) == Set(names) {
@@ -46,7 +39,7 @@ extension RecordingLibrary {
                 return try question(catalog)
             }
         } catch {
-            guard case .malformed = error, isAboutCatalog(error) else { throw error }
+            guard case .malformed = error, place.isCause(of: error) else { throw error }
             damage = error
         }
         let taken: ArchiveLock?
@@ -65,7 +58,7 @@ extension RecordingLibrary {
         }
         return try withExtendedLifetime(lock) { () throws(ArchiveError) in
             let (catalog, summary) =
-                if let damage { try replaced(damage) } else { try updated() }
+                if let damage { try replaced(place, damage) } else { try updated(place) }
             for problem in summary.problems { complain(problem) }
             // A session that cannot be read is not in the catalog: its files are read instead.
             return summary.problems.isEmpty ? try question(catalog) : nil
@@ -74,12 +67,12 @@ extension RecordingLibrary {
 
     /// Queries a catalog on a server. It is not written: the collector updates it. If it is outdated or unavailable, files are read
     /// instead.
-    private func askServer<Answer>(
+    private func ask<Answer>(
+        _ place: any CatalogBackend, on server: any CatalogServer,
         _ question: (any CatalogStore) throws(ArchiveError) -> Answer
     ) throws(ArchiveError) -> Answer? {
-        guard case .postgreSQL(let database) = catalog else { return nil }
         do throws(ArchiveError) {
-            guard let catalog = try catalog.existing(layout) else { return nil }
+            guard let catalog = try place.existing() else { return nil }
             let known = try catalog.sessions()
             guard Set(known.map(\.session)) == Set(try layout.sessionNames()) else { return nil }
             // A collector that was killed may have written more than the catalog has.
@@ -89,48 +82,51 @@ extension RecordingLibrary {
             }
             return try question(catalog)
         } catch {
-            let isForCatalog =
-                if case .malformed(let path, _) = error { path == database.name } else { false }
-            guard error.isForServer || isForCatalog else { throw error }
-            if database.isComplaintDue() { complain("\(error); reading the files instead") }
+            guard error.isForServer || place.isCause(of: error) else { throw error }
+            if server.isComplaintDue() { complain("\(error); reading the files instead") }
             return nil
         }
     }
 
     /// Updates the catalog, or rebuilds it if that finds damage.
-    private func updated() throws(ArchiveError) -> (SQLiteCatalog, CatalogIndexing.Summary) {
+    private func updated(
+        _ place: any CatalogBackend
+    ) throws(ArchiveError) -> (any CatalogStore, CatalogIndexing.Summary) {
         do throws(ArchiveError) {
-            let catalog = try SQLiteCatalog.open(layout)
+            let catalog: any CatalogStore
+            if let kept = try place.existing() {
+                catalog = kept
+            } else {
+                catalog = try place.open().catalog
+            }
             try catalog.checkSessions(layout.sessionNames().count, isListed: false)
             return (catalog, try CatalogIndexing.update(catalog, layout))
         } catch {
-            guard case .malformed = error, isAboutCatalog(error) else { throw error }
-            return try replaced(error)
+            guard case .malformed = error, place.isCause(of: error) else { throw error }
+            return try replaced(place, error)
         }
     }
 
     /// Rebuilds the catalog.
     /// - Throws: the error of the old one if that is not possible.
     private func replaced(
-        _ damage: ArchiveError
-    ) throws(ArchiveError) -> (SQLiteCatalog, CatalogIndexing.Summary) {
-        let made: (catalog: SQLiteCatalog, summary: CatalogIndexing.Summary)
+        _ place: any CatalogBackend, _ damage: ArchiveError
+    ) throws(ArchiveError) -> (any CatalogStore, CatalogIndexing.Summary) {
         do throws(ArchiveError) {
-            made = try CatalogIndexing.rebuild(layout)
+            let made = try place.rebuild()
+            complain("\(damage)")
+            complain("rebuilt the catalog from the files of \(made.summary.sessions) sessions")
+            return (made.catalog, made.summary)
         } catch {
             throw .malformed(
-                path: SQLiteCatalog.path(layout),
-                reason: "\(damage.reason), and cannot be replaced: \(error)")
+                path: place.name, reason: "\(damage.reason), and cannot be replaced: \(error)")
         }
-        complain("\(damage)")
-        complain("rebuilt the catalog from the files of \(made.summary.sessions) sessions")
-        return made
     }
 
     private func askUnchanged<Answer>(
-        _ question: (any CatalogStore) throws(ArchiveError) -> Answer
+        _ place: any CatalogBackend, _ question: (any CatalogStore) throws(ArchiveError) -> Answer
     ) throws(ArchiveError) -> Answer? {
-        guard let catalog = try SQLiteCatalog.readUnchanged(layout) else { return nil }
+        guard let catalog = try place.existing(isReadOnly: true) else { return nil }
         let names = try layout.sessionNames()
         try catalog.checkSessions(names.count, isListed: true)
         return Set(try catalog.sessionNames()) == Set(names) ? try question(catalog) : nil
@@ -138,7 +134,7 @@ extension RecordingLibrary {
 
     /// A collector that was killed may have written more than the catalog has: reads the sessions that it left unfinished. A running
     /// collector does so itself.
-    private func takeInUnfinished(_ catalog: SQLiteCatalog) throws(ArchiveError) {
+    private func takeInUnfinished(_ catalog: any CatalogStore) throws(ArchiveError) {
         let finished = SessionManifest.State.finished.rawValue
         let unfinished = try catalog.sessions().filter { $0.state != finished }.map(\.session)
         guard !unfinished.isEmpty else { return }

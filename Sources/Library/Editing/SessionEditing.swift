@@ -78,11 +78,12 @@ extension RecordingLibrary {
     private func tellCatalog(
         _ change: () throws(ArchiveError) -> Void
     ) throws(ArchiveError) {
+        let place = catalog.place(layout)
         let advice = "'tributary index --catalog …' brings the catalog up to date"
         do throws(ArchiveError) {
             try change()
         } catch {
-            if error.isForContent, isAboutCatalog(error) {
+            if error.isForContent, place.isCause(of: error) {
                 complain("\(error); 'tributary index' rebuilds it")
                 return
             }
@@ -90,9 +91,7 @@ extension RecordingLibrary {
             if try !isCollectorRunning() { complain("\(error); \(advice)") }
             return
         }
-        if !catalog.isServer, try ArchiveIdentity.read(layout) != nil, try !isCollectorRunning(),
-            !FileSystem.exists(SQLiteCatalog.path(layout))
-        {
+        if try place.isElsewhere(), try !isCollectorRunning() {
             complain("the catalog of \(name) is on a server that was not named: \(advice)")
         }
     }

@@ -67,15 +67,16 @@ struct TopCommand: ParsableCommand {
         }
         guard http?.port != 0 else { throw ValidationError("--http needs a port other than 0") }
         // Without --site, the environment may have a catalog; with it, an address of HTTP.
-        guard !site || catalog.catalog != "sqlite" else {
+        guard try !site || catalog.forReading("tributary").server != nil else {
             throw ValidationError(
                 "--site needs the catalog that the collectors share: add --catalog postgresql://…")
         }
     }
 
     func run() throws {
-        let register = site ? try register() : nil
-        let subject = try look(register)
+        // Validated: --site has a server.
+        let server = site ? try catalog.forReading("tributary").server : nil
+        let subject = try look(server)
         if json {
             switch subject {
             case .collector(let view): try JSONOutput.print(view)
@@ -87,7 +88,7 @@ struct TopCommand: ParsableCommand {
             for line in lines(subject) { print(line.text) }
             return
         }
-        watch(from: subject, register)
+        watch(from: subject, server)
     }
 
     private func lines(
@@ -101,23 +102,15 @@ struct TopCommand: ParsableCommand {
         }
     }
 
-    /// The site's collectors, by its catalog.
-    private func register() throws -> SiteRegister {
-        guard case .postgreSQL(let database) = try catalog.forReading("tributary") else {
-            preconditionFailure("--site was given a server's address")
-        }
-        return SiteRegister(database)
-    }
-
     private var place: String { http.map { "http://\($0)" } ?? archive }
 
-    private func look(_ register: SiteRegister?) throws -> Subject {
-        if let register {
+    private func look(_ server: (any CatalogServer)?) throws -> Subject {
+        if let server {
             return .site(
                 try withArchiveErrors {
                     SiteOverview(
-                        try register.collectors(), leases: try register.leases(),
-                        catalog: register.name)
+                        try server.register.collectors(), leases: try server.leases.entries(),
+                        catalog: server.name)
                 })
         }
         let bytes: [UInt8]
@@ -142,7 +135,7 @@ struct TopCommand: ParsableCommand {
     }
 
     /// Refreshes the screen until the user quits.
-    private func watch(from first: Subject, _ register: SiteRegister?) -> Never {
+    private func watch(from first: Subject, _ server: (any CatalogServer)?) -> Never {
         let changed = DispatchSemaphore(value: 0)
         let signals = StopSignals { _ in Glibc.exit(0) }
         let screen = FullScreen { changed.signal() }
@@ -161,7 +154,7 @@ struct TopCommand: ParsableCommand {
             guard changed.wait(timeout: next) == .timedOut else { continue }
             next = .now() + .nanoseconds(Int(interval.nanoseconds))
             do {
-                subject = try look(register)
+                subject = try look(server)
                 complaint = nil
             } catch {
                 // The collector may be restarting: the last state stays, with the error above it.

@@ -41,7 +41,7 @@ struct IndexCommand: ParsableCommand {
         guard !prepare || !check else {
             throw ValidationError("--prepare and --check cannot be combined: leave one out")
         }
-        guard !prepare || catalog.catalog != "sqlite" else {
+        guard try !prepare || catalog.forReading("tributary").server != nil else {
             throw ValidationError(
                 "--prepare is for a catalog on a server: add --catalog postgresql://…")
         }
@@ -51,9 +51,9 @@ struct IndexCommand: ParsableCommand {
         let reference =
             check ? try catalog.forReading("tributary") : try catalog.forWriting("tributary")
         try withArchiveErrors {
-            if prepare, case .postgreSQL(let database) = reference {
-                try database.prepare()
-                return print("the tables of \(database.name) are ready")
+            if prepare, let server = reference.server {
+                try server.prepare()
+                return print("the tables of \(server.name) are ready")
             }
             let layout = try archive.library().layout
             if check { return try compare(layout, reference) }
@@ -63,7 +63,7 @@ struct IndexCommand: ParsableCommand {
                 )
             }
             try withExtendedLifetime(lock) {
-                let made = try reference.rebuild(layout)
+                let made = try reference.place(layout).rebuild()
                 if let complaint = made.complaint { Program.complain(complaint) }
                 let summary = made.summary
                 for problem in summary.problems { Program.complain(problem) }
@@ -76,8 +76,7 @@ struct IndexCommand: ParsableCommand {
     }
 
     private func compare(_ layout: ArchiveLayout, _ reference: CatalogReference) throws {
-        let fresh = try SQLiteCatalog.inMemory()
-        let summary = try CatalogIndexing.update(fresh, layout, everything: true)
+        let (fresh, summary) = try CatalogIndexing.inMemory(layout)
         let wanted = Set(try fresh.dump())
         let kept = try rows(layout, reference, expected: wanted.count)
         let missing = wanted.subtracting(kept).sorted()
@@ -98,26 +97,17 @@ struct IndexCommand: ParsableCommand {
     }
 
     /// The catalog's rows, as lines.
-    /// - Parameter expected: the number of rows for the files. Of a catalog with far more, rows are not read.
+    /// - Parameter expected: the number of rows for the files.
     private func rows(
         _ layout: ArchiveLayout, _ reference: CatalogReference, expected: Int
     ) throws -> Set<String> {
         do {
-            guard let catalog = try reference.existing(layout) else {
+            guard let catalog = try reference.place(layout).existing() else {
                 throw Failure(
                     "there is no catalog of \(archive.archive): 'tributary index' creates it")
             }
-            if let catalog = catalog as? SQLiteCatalog {
-                let count = try catalog.rowCount()
-                guard count <= expected * 2 + 10_000 else {
-                    throw Failure(
-                        "\(catalog.name) has \(count) rows, and the files have content for "
-                            + "\(expected): 'tributary index' rebuilds it")
-                }
-                if let damage = try catalog.damage() {
-                    throw Failure(
-                        "\(catalog.name) is damaged: \(damage); 'tributary index' rebuilds it")
-                }
+            if let damage = try catalog.damage(expectedRows: expected) {
+                throw Failure("\(catalog.name) \(damage); 'tributary index' rebuilds it")
             }
             return Set(try catalog.dump())
         } catch let error as ArchiveError where error.isForContent {
