@@ -267,7 +267,7 @@ import Testing
             AudioFormat.aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
         sound.codec = "opus"
         #expect(throws: EncodingError.notCopied(codec: "opus", needed: "AAC")) {
-            _ = try AACCopier(sound, firstPacket: nil)
+            _ = try AudioCopier(sound, firstPacket: nil)
         }
     }
 
@@ -279,7 +279,7 @@ import Testing
         var track = SampleReader.track(
             AudioFormat.aac(configuration: [], sampleRate: 44_100, channels: 2))
         track.configuration = []
-        var copier = try AACCopier(track, firstPacket: packet)
+        var copier = try AudioCopier(track, firstPacket: packet)
         #expect(copier.format.configuration == configuration.bytes())
         #expect(copier.format.sampleRate == 44_100 && copier.format.channels == 2)
         #expect(try copier.copy(packet)?.data == payload)
@@ -288,7 +288,7 @@ import Testing
     @Test func `packets that are skipped as a whole are priming, and come once`() throws {
         let track = SampleReader.track(
             AudioFormat.aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
-        var copier = try AACCopier(track, firstPacket: nil)
+        var copier = try AudioCopier(track, firstPacket: nil)
         // Apple's encoder delay: two whole packets and 64 frames of the third.
         var first = SampleReader.packet(.audio, [1], pts: -44_000_000, dts: -44_000_000)
         first.skippedAtStart = 2112

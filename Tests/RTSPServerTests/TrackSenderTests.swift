@@ -157,7 +157,7 @@ enum ServedMedia {
         }
         var window = PacketWindow(waitNanoseconds: 0)
         var depacketizer = AACDepacketizer(
-            format, AACPayload(sizeBits: 13, indexBits: 3, indexDeltaBits: 3), clockRate: 48_000)
+            AACPayload(format, sizeBits: 13, indexBits: 3, indexDeltaBits: 3), clockRate: 48_000)
         var units: [AccessUnit] = []
         for bytes in ServedMedia.packets(batch) {
             for ordered in window.add(try RTPPacket(parsing: bytes), arrivalNanoseconds: 0) {

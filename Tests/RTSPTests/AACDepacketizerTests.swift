@@ -12,7 +12,7 @@ import Testing
         clockRate: UInt32 = 48_000
     ) -> [DepacketizedItem] {
         var own = AACDepacketizer(
-            Self.format, AACPayload(sizeBits: 13, indexBits: 3, indexDeltaBits: 3),
+            AACPayload(Self.format, sizeBits: 13, indexBits: 3, indexDeltaBits: 3),
             clockRate: clockRate)
         var window = PacketWindow(waitNanoseconds: 0)
         return payloads.flatMap { payload in

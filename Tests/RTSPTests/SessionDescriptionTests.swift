@@ -38,8 +38,10 @@ import Testing
         #expect(
             audio.coding
                 == .audio(
-                    .aac(configuration: [0x14, 0x08], sampleRate: 16_000, channels: 1),
-                    AACPayload(sizeBits: 13, indexBits: 3, indexDeltaBits: 3)))
+                    .init(
+                        AACPayload(
+                            .aac(configuration: [0x14, 0x08], sampleRate: 16_000, channels: 1),
+                            sizeBits: 13, indexBits: 3, indexDeltaBits: 3))))
     }
 
     @Test func `a bad clock rate in rtpmap is not believed`() throws {
@@ -86,7 +88,7 @@ import Testing
         guard case .foreign(let sound) = own.coding else {
             throw RTSPError.unusableDescription("\(own.coding)")
         }
-        #expect(own.kind == .audio && own.clockRate == sound.sampleRate && own.aacFormat == nil)
+        #expect(own.kind == .audio && own.clockRate == sound.sampleRate && own.audioFormat == nil)
         return sound
     }
 
@@ -127,7 +129,7 @@ import Testing
             "a=fmtp:97 cpresent=0; config=400023203fc0")
         #expect(own.clockRate == 48_000)
         #expect(
-            own.aacFormat
+            own.audioFormat
                 == .aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2))
         for parameters in ["cpresent=1", "cpresent=0", "config=40", "config=zz", ""] {
             #expect(throws: RTSPError.self) {

@@ -26,10 +26,26 @@ package enum SoundCodec: String, CaseIterable, Hashable, Sendable {
     }
 
     /// Supported rates.
-    fileprivate var sampleRates: [UInt32] {
+    private var sampleRates: [UInt32] {
         switch self {
         case .aac: AudioSpecificConfig.indexedSampleRates
         case .opus: [48_000]
+        }
+    }
+
+    /// Whether a rate, in Hz, is supported. 48,000 always is.
+    package func supports(sampleRate: Int) -> Bool {
+        UInt32(exactly: sampleRate).map(sampleRates.contains) == true
+    }
+
+    /// The codec in recordings; nil: they do not have it.
+    fileprivate var recorded: AudioCodec? { AudioCodec(libraryName: rawValue) }
+
+    /// The floats that the encoder accepts: planar or interleaved.
+    fileprivate var sampleFormat: AVSampleFormat {
+        switch self {
+        case .aac: AV_SAMPLE_FMT_FLTP
+        case .opus: AV_SAMPLE_FMT_FLT
         }
     }
 }
@@ -58,10 +74,10 @@ package struct AudioEncoderSettings: Hashable, Sendable {
 package struct AudioEncoder: ~Copyable {
     /// Configuration of the output.
     ///
-    /// - Precondition: it is AAC.
+    /// - Precondition: recordings have the codec.
     package var format: AudioFormat {
-        guard let aac else { preconditionFailure("only AAC has an AudioSpecificConfig") }
-        return aac
+        guard let recorded else { preconditionFailure("recordings have no \(settings.codec)") }
+        return recorded
     }
 
     /// Description of the packets for a container.
@@ -74,7 +90,7 @@ package struct AudioEncoder: ~Copyable {
     private static let tolerance = Duration.milliseconds(10)
     /// Maximum duration of inserted silence.
     private static let longestSilence = Duration.seconds(60)
-    private let aac: AudioFormat?
+    private let recorded: AudioFormat?
     private let handle: CodecHandle
     private let packet = PacketHandle()
     private let input = FrameBox()
@@ -96,7 +112,7 @@ package struct AudioEncoder: ~Copyable {
         let extradata = Array(
             UnsafeBufferPointer(start: handle.context.pointee.extradata, count: size))
         do {
-            aac = settings.codec == .aac ? try AudioFormat(aac: extradata) : nil
+            recorded = try settings.codec.recorded?.coding.format(parsing: extradata)
         } catch {
             throw .encoderRefused(settings.codec.encoder, reason: error.description)
         }
@@ -323,8 +339,7 @@ extension CodecHandle {
     ) throws(EncodingError) -> CodecHandle {
         let name = settings.codec.encoder
         guard let codec = avcodec_find_encoder_by_name(name) else { throw .noEncoder(name) }
-        let rates = settings.codec.sampleRates
-        guard let rate = UInt32(exactly: settings.sampleRate), rates.contains(rate) else {
+        guard settings.codec.supports(sampleRate: settings.sampleRate) else {
             throw .encoderRefused(
                 name,
                 reason: "\(settings.codec.rawValue.uppercased()) does not support a sample rate of "
@@ -334,8 +349,7 @@ extension CodecHandle {
         let context = handle.context
         context.pointee.bit_rate = Int64(settings.bitrate)
         context.pointee.sample_rate = Int32(settings.sampleRate)
-        context.pointee.sample_fmt =
-            settings.codec == .aac ? AV_SAMPLE_FMT_FLTP : AV_SAMPLE_FMT_FLT
+        context.pointee.sample_fmt = settings.codec.sampleFormat
         context.pointee.time_base = AVRational(num: 1, den: Int32(settings.sampleRate))
         context.pointee.flags |= CFFmpeg_CODEC_FLAG_GLOBAL_HEADER
         av_channel_layout_default(&context.pointee.ch_layout, Int32(settings.channels))

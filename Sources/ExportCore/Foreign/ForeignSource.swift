@@ -153,7 +153,7 @@ struct ForeignSource {
 private struct FileTracks {
     private let path: String
     private var video: VideoCopier?
-    private var audio: AACCopier?
+    private var audio: AudioCopier?
 
     init(_ file: inout FileSource, path: String) throws {
         self.path = path
@@ -162,7 +162,7 @@ private struct FileTracks {
                 let first = try track.isDescribed ? nil : file.firstPacket(of: track.kind)
                 switch track.kind {
                 case .video: video = try VideoCopier(track, firstPacket: first)
-                case .audio: audio = try AACCopier(track, firstPacket: first)
+                case .audio: audio = try AudioCopier(track, firstPacket: first)
                 }
             } catch EncodingError.notCopied(let codec, _) {
                 throw Self.refusal(path, codec)

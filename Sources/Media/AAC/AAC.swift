@@ -42,6 +42,10 @@ package enum AAC: AudioCoding {
         let configuration = try AudioSpecificConfig(parsing: format.configuration)
         return try ADTSHeader(for: configuration, payloadSizeBytes: packet.count).bytes() + packet
     }
+
+    package static func framing(of packet: [UInt8]) throws(BitstreamError) -> any AudioFraming {
+        try ADTSFraming(packet)
+    }
 }
 
 extension AudioFormat {

@@ -101,3 +101,41 @@ package struct ADTSHeader: Hashable, Sendable {
         ]
     }
 }
+
+/// An ADTS stream: all headers have one format.
+struct ADTSFraming: AudioFraming {
+    let configuration: [UInt8]
+    private let first: ADTSHeader
+
+    init(_ packet: [UInt8]) throws(BitstreamError) {
+        first = try ADTSHeader(parsing: packet)
+        configuration =
+            first.channelConfiguration == 0
+            ? try AudioSpecificConfig.configuration(
+                adts: first, payload: Array(packet.dropFirst(first.headerSizeBytes)))
+            : try AudioSpecificConfig(adts: first).bytes()
+    }
+
+    func payload(of packet: [UInt8]) throws(BitstreamError) -> [UInt8]? {
+        let header = try ADTSHeader(parsing: packet)
+        guard header.frameSizeBytes == packet.count else {
+            throw .invalid(
+                .adtsHeader, field: "aac_frame_length", value: UInt64(header.frameSizeBytes))
+        }
+        guard header.sampleRate == first.sampleRate, header.objectType == first.objectType,
+            header.channelConfiguration == first.channelConfiguration
+        else { return nil }
+        return Array(packet.dropFirst(header.headerSizeBytes))
+    }
+}
+
+extension AudioSpecificConfig {
+    /// The configuration that is equivalent to an ADTS header.
+    fileprivate init(adts header: ADTSHeader) throws(BitstreamError) {
+        // Configurations 1 … 6 are channel counts; 7 stands for eight.
+        let channels = UInt32(
+            header.channelConfiguration == 7 ? 8 : header.channelConfiguration)
+        try self.init(lowComplexityAt: header.sampleRate, channels: channels)
+        objectType = header.objectType
+    }
+}

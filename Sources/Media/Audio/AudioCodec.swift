@@ -23,6 +23,9 @@ package struct AudioCodec: Hashable, Sendable, CustomStringConvertible {
     /// For people: `AAC`.
     package var description: String { coding.name }
 
+    /// For people: `AAC`.
+    package static var list: String { all.map(\.description).joined(separator: " or ") }
+
     package static func == (left: AudioCodec, right: AudioCodec) -> Bool {
         left.libraryName == right.libraryName
     }
@@ -50,6 +53,16 @@ package protocol AudioCoding: Sendable {
     static func describing(
         _ packet: [UInt8], _ format: AudioFormat
     ) throws(BitstreamError) -> [UInt8]
+    /// The framing of a stream of self-contained packets, by its first one.
+    static func framing(of packet: [UInt8]) throws(BitstreamError) -> any AudioFraming
+}
+
+/// Headers of self-contained packets.
+package protocol AudioFraming: Sendable {
+    /// The decoder's configuration, which the headers repeat.
+    var configuration: [UInt8] { get }
+    /// A packet without its header; nil: its format is another one.
+    func payload(of packet: [UInt8]) throws(BitstreamError) -> [UInt8]?
 }
 
 /// A track of audio: its codec and the decoder's configuration.
@@ -69,5 +82,16 @@ package struct AudioFormat: Hashable, Sendable {
         self.configuration = configuration
         self.sampleRate = sampleRate
         self.channels = channels
+    }
+
+    /// Frames per packet.
+    ///
+    /// - Precondition: the configuration is valid.
+    package var packetFrames: UInt32 {
+        do throws(BitstreamError) {
+            return try codec.coding.packetFrames(self)
+        } catch {
+            preconditionFailure("a format is made from its configuration: \(error)")
+        }
     }
 }

@@ -1,4 +1,3 @@
-import Hashing
 package import Media
 
 /// A medium that can be recorded: its payload format and codec configuration.
@@ -6,12 +5,23 @@ package struct CameraTrackDescription: Hashable, Sendable {
     package enum Coding: Hashable, Sendable {
         /// RFC 6184, RFC 7798. The format is nil if parameter sets are sent in-band.
         case video(VideoCodec, VideoFormat?)
-        /// RFC 3640, mode AAC-hbr or AAC-lbr.
-        case audio(AudioFormat, AACPayload)
-        /// RFC 6416.
-        case latm(LATMPayload)
-        /// Transcoded to AAC by the receiver.
+        /// A codec of recordings, which is not transcoded.
+        case audio(AudioStream)
+        /// Transcoded by the receiver.
         case foreign(ForeignSound)
+    }
+
+    /// The payload format of recorded audio, which can be compared.
+    package struct AudioStream: Hashable, Sendable {
+        package let payload: any AudioPayload
+
+        package init(_ payload: any AudioPayload) { self.payload = payload }
+
+        package static func == (left: AudioStream, right: AudioStream) -> Bool {
+            AnyHashable(left.payload) == AnyHashable(right.payload)
+        }
+
+        package func hash(into hasher: inout Hasher) { payload.hash(into: &hasher) }
     }
 
     package var coding: Coding
@@ -20,19 +30,15 @@ package struct CameraTrackDescription: Hashable, Sendable {
     package var clockRate: UInt32
     package var control: String?
 
-    /// Format of AAC, which is recorded without transcoding; nil for other codecs.
-    package var aacFormat: AudioFormat? {
-        switch coding {
-        case .audio(let format, _): format
-        case .latm(let payload): payload.format
-        case .video, .foreign: nil
-        }
+    /// Format of audio that is recorded without transcoding; nil for other codecs.
+    package var audioFormat: AudioFormat? {
+        if case .audio(let stream) = coding { stream.payload.format } else { nil }
     }
 
     package var kind: TrackKind {
         switch coding {
         case .video: .video
-        case .audio, .latm, .foreign: .audio
+        case .audio, .foreign: .audio
         }
     }
 
@@ -61,36 +67,23 @@ package struct CameraTrackDescription: Hashable, Sendable {
             clockRate = Self.videoClockRate
             return
         }
-        switch (media.kind, encoding) {
-        case ("audio", "MPEG4-GENERIC"):
-            let payload = try AACPayload(media.parameters)
-            guard let text = media.parameters["config"],
-                let configuration = ByteText.decode(hexadecimal: text), !configuration.isEmpty
-            else {
-                throw .unusableDescription("its AAC has no configuration")
-            }
-            let format: AudioFormat
-            do throws(BitstreamError) {
-                format = try AudioFormat(aac: configuration)
-            } catch {
-                throw .unusableDescription("its AAC cannot be used: \(error)")
-            }
-            coding = .audio(format, payload)
-            clockRate = Self.clockRate(media, format)
-        case ("audio", "MP4A-LATM"):
-            let payload = try LATMPayload(media.parameters)
-            coding = .latm(payload)
+        guard media.kind == "audio" else { throw Self.unsupported(media, encoding) }
+        if let audio = audioPayloads.first(where: { $0.encoding == encoding }) {
+            let payload = try audio.init(media.parameters)
+            coding = .audio(AudioStream(payload))
             clockRate = Self.clockRate(media, payload.format)
-        default:
-            if media.kind == "audio", let sound = try ForeignSound(media) {
-                coding = .foreign(sound)
-                clockRate = sound.sampleRate
-                return
-            }
-            throw .unusableDescription(
-                "its \(printable(media.kind)) is \(printable(encoding, limit: 20)): only \(Self.pictureCodecs), \(Self.soundCodecs) are recorded"
-            )
+        } else if let sound = try ForeignSound(media) {
+            coding = .foreign(sound)
+            clockRate = sound.sampleRate
+        } else {
+            throw Self.unsupported(media, encoding)
         }
+    }
+
+    private static func unsupported(_ media: MediaDescription, _ encoding: String) -> RTSPError {
+        .unusableDescription(
+            "its \(printable(media.kind)) is \(printable(encoding, limit: 20)): only \(pictureCodecs), \(soundCodecs) are recorded"
+        )
     }
 
     /// The stated rate; the rate of the codec configuration if the stated one is implausible.

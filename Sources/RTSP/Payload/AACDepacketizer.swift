@@ -1,7 +1,5 @@
-package import Media
-
 /// Depacketizes AAC (RFC 3640, modes AAC-hbr and AAC-lbr), aggregated or fragmented.
-package struct AACDepacketizer: Sendable {
+package struct AACDepacketizer: Depacketizer {
     private struct Fragment {
         var unit: AccessUnit
         var sizeBytes: Int
@@ -13,25 +11,11 @@ package struct AACDepacketizer: Sendable {
     private var fragment: Fragment?
     private var items: [DepacketizedItem] = []
 
-    package init(_ format: AudioFormat, _ payload: AACPayload, clockRate: UInt32) {
+    package init(_ payload: AACPayload, clockRate: UInt32) {
         self.payload = payload
-        ticks = Self.ticks(format, clockRate: clockRate)
+        ticks = payload.format.packetTicks(clockRate: clockRate)
     }
 
-    /// Duration of one AAC packet, in ticks of the RTP clock.
-    static func ticks(_ format: AudioFormat, clockRate: UInt32) -> UInt32 {
-        let frames: UInt32
-        do throws(BitstreamError) {
-            frames = try format.codec.coding.packetFrames(format)
-        } catch {
-            preconditionFailure("a format has been read from its configuration")
-        }
-        let scaled = UInt64(frames) * UInt64(clockRate) / UInt64(max(1, format.sampleRate))
-        return UInt32(clamping: scaled)
-    }
-
-    /// - Parameter ordered: the next packet in sequence order.
-    /// - Returns: what it completes.
     package mutating func add(_ ordered: PacketWindow.Ordered) -> [DepacketizedItem] {
         if let loss = ordered.loss {
             let isWithin = fragment != nil

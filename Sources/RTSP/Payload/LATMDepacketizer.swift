@@ -2,7 +2,7 @@ import Media
 
 /// Depacketizes MP4A-LATM (RFC 6416 §4). An AudioMuxElement spans one RTP packet or several with one timestamp; the marker is set
 /// on the last one.
-package struct LATMDepacketizer: Sendable {
+package struct LATMDepacketizer: Depacketizer {
     private let payload: LATMPayload
     /// Duration of one AAC packet, in ticks of the RTP clock.
     private let ticks: UInt32
@@ -14,11 +14,9 @@ package struct LATMDepacketizer: Sendable {
 
     package init(_ payload: LATMPayload, clockRate: UInt32) {
         self.payload = payload
-        ticks = AACDepacketizer.ticks(payload.format, clockRate: clockRate)
+        ticks = payload.format.packetTicks(clockRate: clockRate)
     }
 
-    /// - Parameter ordered: the next packet in sequence order.
-    /// - Returns: what it completes.
     package mutating func add(_ ordered: PacketWindow.Ordered) -> [DepacketizedItem] {
         let packet = ordered.packet
         if let loss = ordered.loss {

@@ -1,10 +1,9 @@
 /// Depacketizes G.711, L16 and Opus, one access unit per packet (RFC 3551 §4.5, RFC 7587 §4.2).
-package struct SoundDepacketizer: Sendable {
+package struct SoundDepacketizer: Depacketizer {
     private let sound: ForeignSound
 
     package init(_ sound: ForeignSound) { self.sound = sound }
 
-    /// - Parameter ordered: the next packet in sequence order.
     package func add(_ ordered: PacketWindow.Ordered) -> [DepacketizedItem] {
         var items: [DepacketizedItem] = []
         let arrival = ordered.arrivalNanoseconds

@@ -5,7 +5,7 @@ package import Media
 /// An access unit ends where the timestamp changes. The marker bit signals the end earlier, but some cameras also set it on parameter
 /// sets and SEI messages, or on every slice. The marker is ignored before the first slice, and until ``trustedUnits`` units in a row
 /// ended with it. A unit that lacks a packet is replaced by a hole.
-package struct VideoDepacketizer: Sendable {
+package struct VideoDepacketizer: Depacketizer {
     private struct Current {
         var unit: AccessUnit
         var slices = 0
@@ -42,8 +42,6 @@ package struct VideoDepacketizer: Sendable {
 
     private var isMarkerTrusted: Bool { !isMarkerWrong && rightMarkers >= Self.trustedUnits }
 
-    /// - Parameter ordered: the next packet in sequence order.
-    /// - Returns: what it completes.
     package mutating func add(_ ordered: PacketWindow.Ordered) -> [DepacketizedItem] {
         let packet = ordered.packet
         if let loss = ordered.loss { note(loss, before: ordered) }
@@ -67,8 +65,6 @@ package struct VideoDepacketizer: Sendable {
         return items
     }
 
-    /// Ends the stream.
-    /// - Returns: the last unit if it is known to be complete.
     package mutating func finishStream() -> [DepacketizedItem] {
         fragment = nil
         if let open = current, open.isMarked, open.flaw == nil { finish() }

@@ -1,15 +1,8 @@
 /// Receives one track: packets in, access units out.
 struct TrackReceiver: Sendable {
-    private enum Depacketizer {
-        case video(VideoDepacketizer)
-        case audio(AACDepacketizer)
-        case latm(LATMDepacketizer)
-        case foreign(SoundDepacketizer)
-    }
-
     let description: CameraTrackDescription
     private var window: PacketWindow
-    private var depacketizer: Depacketizer
+    private var depacketizer: any Depacketizer
     private var statistics: ReceptionStatistics
     /// Malformed packets, and those of another payload type.
     private(set) var foreignPackets = 0
@@ -22,12 +15,10 @@ struct TrackReceiver: Sendable {
         statistics = ReceptionStatistics(clockRate: description.clockRate)
         depacketizer =
             switch description.coding {
-            case .video(let codec, _): .video(VideoDepacketizer(codec))
-            case .audio(let format, let payload):
-                .audio(AACDepacketizer(format, payload, clockRate: description.clockRate))
-            case .latm(let payload):
-                .latm(LATMDepacketizer(payload, clockRate: description.clockRate))
-            case .foreign(let sound): .foreign(SoundDepacketizer(sound))
+            case .video(let codec, _): VideoDepacketizer(codec)
+            case .audio(let stream):
+                stream.payload.depacketizer(clockRate: description.clockRate)
+            case .foreign(let sound): SoundDepacketizer(sound)
             }
     }
 
@@ -53,12 +44,7 @@ struct TrackReceiver: Sendable {
 
     /// Ends the stream.
     mutating func finish() -> [DepacketizedItem] {
-        var items = depacketize(window.flush())
-        if case .video(var own) = depacketizer {
-            items += own.finishStream()
-            depacketizer = .video(own)
-        }
-        return items
+        depacketize(window.flush()) + depacketizer.finishStream()
     }
 
     private mutating func depacketize(_ packets: [PacketWindow.Ordered]) -> [DepacketizedItem] {
@@ -70,20 +56,7 @@ struct TrackReceiver: Sendable {
                 foreignPackets += 1
                 continue
             }
-            switch depacketizer {
-            case .video(var own):
-                // Moved out of the enum to avoid copying its buffers.
-                depacketizer = .video(VideoDepacketizer(own.codec))
-                items += own.add(ordered)
-                depacketizer = .video(own)
-            case .audio(var own):
-                items += own.add(ordered)
-                depacketizer = .audio(own)
-            case .latm(var own):
-                items += own.add(ordered)
-                depacketizer = .latm(own)
-            case .foreign(let own): items += own.add(ordered)
-            }
+            items += depacketizer.add(ordered)
         }
         return items
     }

@@ -33,7 +33,7 @@ struct Clip {
     init(path: String) throws {
         var file = try FileSource(path: path, kinds: [.video, .audio], loops: false)
         var pictures = try VideoCopier(file.tracks[0])
-        var sound = try AACCopier(file.tracks[1], firstPacket: try file.firstPacket(of: .audio))
+        var sound = try AudioCopier(file.tracks[1], firstPacket: try file.firstPacket(of: .audio))
         formats = [.video(pictures.format), .audio(sound.format)]
         var batches: [Batch] = []
         var gathered: [EncodedSample] = []

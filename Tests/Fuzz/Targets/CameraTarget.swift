@@ -116,8 +116,9 @@ enum PayloadTarget {
         var window = PacketWindow(waitNanoseconds: Int64(input.byte()) * 1_000)
         var pictures = VideoCodec.all.map { VideoDepacketizer($0) }
         var sound = AACDepacketizer(
-            AudioFormat.aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2),
-            AACPayload(sizeBits: 13, indexBits: 3, indexDeltaBits: 3), clockRate: 48_000)
+            AACPayload(
+                .aac(configuration: [0x11, 0x90], sampleRate: 48_000, channels: 2),
+                sizeBits: 13, indexBits: 3, indexDeltaBits: 3), clockRate: 48_000)
         let others = otherSound(input.byte())
         var latm = others.latm
         var now: Int64 = 0
@@ -156,7 +157,7 @@ enum PayloadTarget {
     /// LATM with up to 64 packets of AAC in an element, and what is encoded anew.
     private static func otherSound(
         _ choice: UInt8
-    ) -> (latm: LATMDepacketizer?, foreign: [SoundDepacketizer]) {
+    ) -> (latm: (any Depacketizer)?, foreign: [SoundDepacketizer]) {
         let subframes = String(0x40 | Int(choice & 0x3F), radix: 16)
         let text = """
             m=audio 0 RTP/AVP 96
@@ -168,13 +169,13 @@ enum PayloadTarget {
             a=rtpmap:96 opus/48000/2
             """
         do throws(RTSPError) {
-            var latm: LATMDepacketizer?
+            var latm: (any Depacketizer)?
             var foreign: [SoundDepacketizer] = []
             for media in try SessionDescription(parsing: Array(text.utf8)).media {
                 switch try CameraTrackDescription(media).coding {
-                case .latm(let payload): latm = LATMDepacketizer(payload, clockRate: 48_000)
+                case .audio(let stream): latm = stream.payload.depacketizer(clockRate: 48_000)
                 case .foreign(let sound): foreign.append(SoundDepacketizer(sound))
-                case .video, .audio: preconditionFailure("a description of other sound")
+                case .video: preconditionFailure("a description of other sound")
                 }
             }
             precondition(latm != nil && foreign.count == 3)

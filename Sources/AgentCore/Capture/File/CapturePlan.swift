@@ -109,16 +109,11 @@ extension CaptureSettings {
         guard (1...6).contains(channels) || channels == 8 else {
             throw .settings("AAC has 1 to 6 or 8 channels, not \(channels)")
         }
-        let rate = sampleRate ?? Self.usableRate(sourceRate)
-        var plan = AudioEncoderSettings(sampleRate: rate, channels: channels)
+        var plan = AudioEncoderSettings(sampleRate: sourceRate, channels: channels)
+        if !plan.codec.supports(sampleRate: sourceRate) { plan.sampleRate = 48_000 }
+        if let sampleRate { plan.sampleRate = sampleRate }
         plan.bitrate = audioBitrate
         return plan
-    }
-
-    /// A rate that AAC has: the source's own, or 48 kHz.
-    private static func usableRate(_ rate: Int) -> Int {
-        UInt32(exactly: rate).map(AudioSpecificConfig.indexedSampleRates.contains) == true
-            ? rate : 48_000
     }
 
     /// Settings for an encoder of pictures of that size and rate.

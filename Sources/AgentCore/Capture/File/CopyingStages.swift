@@ -75,17 +75,17 @@ private struct UndecodablePictures {
     }
 }
 
-/// A file's own AAC, bit for bit.
+/// A file's own audio, bit for bit.
 final class CopiedAudio: PacketStage {
     let text: String
     private(set) var isDone = false
-    private var copier: AACCopier
+    private var copier: AudioCopier
     private var limit: CaptureLimit
 
     init(
         _ track: CodedTrack, firstPacket: CodedPacket?, durationNanoseconds: Int64?
     ) throws(EncodingError) {
-        copier = try AACCopier(track, firstPacket: firstPacket)
+        copier = try AudioCopier(track, firstPacket: firstPacket)
         limit = CaptureLimit(durationNanoseconds: durationNanoseconds)
         text = CaptureDescription.copiedAudio(copier.format)
     }

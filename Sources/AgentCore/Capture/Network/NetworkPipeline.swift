@@ -111,12 +111,9 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
                 return try NetworkPictures(
                     description, format, orientation: settings.orientation,
                     durationNanoseconds: duration, delayNanoseconds: delay)
-            case .audio(let format, _):
+            case .audio(let stream):
                 return try NetworkSound(
-                    description, format, durationNanoseconds: duration, delayNanoseconds: delay)
-            case .latm(let payload):
-                return try NetworkSound(
-                    description, payload.format, durationNanoseconds: duration,
+                    description, stream.payload.format, durationNanoseconds: duration,
                     delayNanoseconds: delay)
             case .foreign(let sound):
                 let plan = try settings.soundPlan(

@@ -2,14 +2,14 @@ import Encoding
 import Media
 import RTSP
 
-/// Records a network camera's AAC without transcoding.
+/// Records a network camera's audio without transcoding.
 final class NetworkSound: NetworkTrack {
     let kind = TrackKind.audio
     let text: String
     var times: UnitTimes
     var progress: NetworkProgress
     var reports: [CameraReport] = []
-    private var copier: AACCopier
+    private var copier: AudioCopier
     private let delay: Int64
     private var clockRate: UInt32
     /// The camera sends a codec that this track records.
@@ -22,7 +22,7 @@ final class NetworkSound: NetworkTrack {
         delay = delayNanoseconds
         clockRate = description.clockRate
         copier = try Self.copier(format)
-        let duration = try Self.duration(format)
+        let duration = Self.duration(format)
         times = UnitTimes(
             clockRate: description.clockRate, usualDuration: duration, delayNanoseconds: delay)
         progress = NetworkProgress(
@@ -30,10 +30,10 @@ final class NetworkSound: NetworkTrack {
         text = CaptureDescription.copiedAudio(copier.format)
     }
 
-    private static func copier(_ format: AudioFormat) throws(EncodingError) -> AACCopier {
-        try AACCopier(
+    private static func copier(_ format: AudioFormat) throws(EncodingError) -> AudioCopier {
+        try AudioCopier(
             CodedTrack(
-                codec: "aac", codecTag: 0, configuration: format.configuration,
+                codec: format.codec.libraryName, codecTag: 0, configuration: format.configuration,
                 content: .sound(
                     CodedTrack.Audio(
                         sampleRate: Int(format.sampleRate), channels: Int(format.channels),
@@ -41,15 +41,10 @@ final class NetworkSound: NetworkTrack {
     }
 
     /// Duration of one packet, nanoseconds.
-    private static func duration(_ format: AudioFormat) throws(EncodingError) -> Int64 {
-        do throws(BitstreamError) {
-            let parsed = try AudioSpecificConfig(parsing: format.configuration)
-            return saturatingRescale(
-                Int64(parsed.framesPerPacket), from: Timescale(max(1, format.sampleRate)),
-                to: .nanoseconds)
-        } catch {
-            throw .damagedSample(codec: "aac", atNanoseconds: 0, reason: error.description)
-        }
+    private static func duration(_ format: AudioFormat) -> Int64 {
+        saturatingRescale(
+            Int64(format.packetFrames), from: Timescale(max(1, format.sampleRate)), to: .nanoseconds
+        )
     }
 
     var format: TrackFormat { .audio(copier.format) }
@@ -57,13 +52,13 @@ final class NetworkSound: NetworkTrack {
     func resume(
         _ description: CameraTrackDescription, _ output: CaptureOutput
     ) throws(EncodingError) {
-        isUsable = description.aacFormat != nil
+        isUsable = description.audioFormat != nil
         clockRate = description.clockRate
-        guard let format = description.aacFormat else {
+        guard let format = description.audioFormat else {
             times = UnitTimes(clockRate: description.clockRate, delayNanoseconds: delay)
             return
         }
-        let duration = try Self.duration(format)
+        let duration = Self.duration(format)
         times = UnitTimes(
             clockRate: description.clockRate, usualDuration: duration, delayNanoseconds: delay)
         guard format != copier.format else { return }
