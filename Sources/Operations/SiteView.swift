@@ -58,6 +58,46 @@ package struct SiteView: Hashable, Sendable, Codable {
         package var count: Double
     }
 
+    /// A collector, in the status of a site that a viewer makes.
+    package struct Collector: Hashable, Sendable, Codable {
+        package enum State: String, Hashable, Sendable, Codable {
+            /// `idle`: no session. `troubled`: nothing can be recorded.
+            case recording, idle, draining, troubled
+            /// It was stopped, or its status has not come for three seconds.
+            case stopped, silent
+            /// Its status is of another version.
+            case unknown
+        }
+
+        package var name: String
+        package var state: State
+        /// Since its last status; nil: none has come.
+        package var heardSeconds: Double?
+        /// Why nothing is recorded; nil: none.
+        package var trouble: String?
+        package var version: String
+        /// Number of connected sources.
+        package var sources: Double
+        package var bitsPerSecond: Double
+        package var freeBytes: Double?
+        package var sizeBytes: Double?
+
+        package init(
+            name: String, state: State, heardSeconds: Double?, trouble: String?, version: String,
+            sources: Double, bitsPerSecond: Double, freeBytes: Double?, sizeBytes: Double?
+        ) {
+            self.name = name
+            self.state = state
+            self.heardSeconds = heardSeconds
+            self.trouble = trouble
+            self.version = version
+            self.sources = sources
+            self.bitsPerSecond = bitsPerSecond
+            self.freeBytes = freeBytes
+            self.sizeBytes = sizeBytes
+        }
+    }
+
     package struct Gap: Hashable, Sendable, Codable {
         package var cause: String
         package var count: Double
@@ -68,6 +108,8 @@ package struct SiteView: Hashable, Sendable, Codable {
         package var name: String
         /// The source that it is the preview of; nil: it is a source of its own.
         package var previewOf: String?
+        /// The collector that says so, in the status of a site; nil: the only one.
+        package var collector: String?
         package var agent: String
         package var isConnected: Bool
         package var isRecorded: Bool
@@ -111,6 +153,8 @@ package struct SiteView: Hashable, Sendable, Codable {
     package var store: Store?
     /// The clocks of the site's other collectors. Nil: it has none, or the collector is of a version that does not measure them.
     package var clocks: [PeerClockView]?
+    /// In the status of a site: its collectors, by name. Nil: it is the status of one collector.
+    package var collectors: [Collector]?
     package var sources: [Source]
     /// Number of sources without a status, because there are too many.
     package var omittedSources: Double

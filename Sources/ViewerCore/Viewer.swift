@@ -7,6 +7,8 @@ import Recordings
 /// Settings of a viewer.
 package struct ViewerSettings: Sendable {
     package var archive: ArchiveReference
+    /// The site whose catalog determines archives and feeds; nil: ``archive`` and ``feed`` do.
+    package var site: SiteSettings?
     /// Location of the archive's catalog.
     package var catalog = CatalogReference.sqlite
     /// A name or an address, without brackets.
@@ -41,6 +43,23 @@ package struct ViewerSettings: Sendable {
         self.archive = archive
         self.host = host
         self.port = port
+    }
+}
+
+extension ViewerSettings {
+    /// Whether several collectors' feeds are heard.
+    var hearsSeveral: Bool { site != nil || feedPlaces.count > 1 }
+
+    /// The feeds to hear; of a site, those that its catalog names are heard instead.
+    var feedPlaces: [FeedPlace] {
+        guard site == nil else { return [] }
+        if feed == nil, archive.members.count > 1 { return FeedPlace.places(of: archive.members) }
+        let layout = archive.feedLayout
+        return [
+            FeedPlace(
+                collector: "", endpoint: feed ?? layout.flatMap { FeedPlace.endpoint(in: $0) },
+                security: feedSecurity, archive: archive.layout?.root)
+        ]
     }
 }
 

@@ -43,7 +43,8 @@ struct ViewerCommand: RepeatingCommand {
         help: ArgumentHelp(
             """
             Directory of the recordings, or an object store: s3://bucket/prefix. Repeatable: several archives are shown as one, \
-            with each record once. (default: ./recordings)
+            with each record once. (default: with --catalog postgresql://… all archives of the site that can be read from here, \
+            otherwise ./recordings)
             """, valueName: "dir"))
     var archive: [String] = []
 
@@ -77,7 +78,7 @@ struct ViewerCommand: RepeatingCommand {
         help: ArgumentHelp(
             """
             Endpoint at which a collector publishes live pictures: tcp://ADDRESS:PORT or ipc://PATH. An endpoint on another \
-            machine needs keys, or --insecure. (default: the collector's socket in the archive)
+            machine needs keys, or --insecure. (default: the collectors' sockets in the archives)
             """,
             valueName: "endpoint"))
     var feed: String?
@@ -241,10 +242,9 @@ struct ViewerCommand: RepeatingCommand {
             LineLogHandler(console: console, threshold: threshold)
         }
         let shutdown = Shutdown()
-        let reference = try ArchiveReference(
-            archive.isEmpty ? ["./recordings"] : archive, store, cacheBytes: Self.cacheBytes,
-            patience: SessionPatience(nanoseconds: Self.patienceNanoseconds), shutdown: shutdown
-        ) { logger.warning("\($0)") }
+        let catalog = try catalog.forReading(Self._commandName)
+        let site = siteSettings(catalog, shutdown, logger)
+        let reference = try present(of: site) ?? ownArchive(shutdown, logger)
         guard
             storeRedirect == nil || reference.bucket != nil
                 || reference.members.contains(where: { $0.bucket != nil })
@@ -255,7 +255,8 @@ struct ViewerCommand: RepeatingCommand {
         }
         var settings = ViewerSettings(
             archive: reference, host: listen.host, port: listen.port)
-        settings.catalog = try catalog.forReading(Self._commandName)
+        settings.site = site
+        settings.catalog = catalog
         settings.users = users
         settings.feed = feed
         // Checking the options creates no key.
@@ -280,13 +281,49 @@ struct ViewerCommand: RepeatingCommand {
                 print("the options are valid")
                 return
             }
-            let catalog = settings.catalog
             try serve(server, logger) {
                 shutdown.begin()
                 catalog.server?.end()
             }
         } catch {
             throw Failure("\(error)")
+        }
+    }
+
+    /// The archives of ``archive``.
+    private func ownArchive(_ shutdown: Shutdown, _ logger: Logger) throws -> ArchiveReference {
+        try ArchiveReference(
+            archive.isEmpty ? ["./recordings"] : archive, store, cacheBytes: Self.cacheBytes,
+            patience: SessionPatience(nanoseconds: Self.patienceNanoseconds), shutdown: shutdown
+        ) { logger.warning("\($0)") }
+    }
+
+    /// The site whose catalog alone was given; nil: archives or a feed were named.
+    private func siteSettings(
+        _ catalog: CatalogReference, _ shutdown: Shutdown, _ logger: Logger
+    ) -> SiteSettings? {
+        guard archive.isEmpty, feed == nil, store.store == nil,
+            case .postgreSQL(let database) = catalog
+        else { return nil }
+        let register = SiteRegister(database)
+        let options = store
+        return SiteSettings(collectors: { try register.reports() }) {
+            try SiteArchives($0, endpoint: options.storeEndpoint).reference(
+                options, cacheBytes: Self.cacheBytes, shutdown: shutdown
+            ) { logger.warning("\($0)") }
+        }
+    }
+
+    /// The archives of a site that can be read from here; nil: none, or without a site.
+    private func present(of site: SiteSettings?) throws -> ArchiveReference? {
+        // Checking the options asks no server.
+        guard let site, !configuration.checks else { return nil }
+        do {
+            return try site.archive(try site.collectors())
+        } catch let error as ArchiveError {
+            throw Failure(
+                "\(error): without the catalog the site's archives are not known; give them in --archive"
+            )
         }
     }
 

@@ -128,6 +128,12 @@ struct SiteRegisterTests {
             "UPDATE tributary.collector SET heard = heard - interval '21 seconds' WHERE name = 'west'",
             database: site.name)
         #expect(try places() == [:])
+        // Long after, it is still known, with the own one: its archive is there.
+        try site.server.execute(
+            "UPDATE tributary.collector SET heard = heard - interval '9 days' WHERE name = 'west'",
+            database: site.name)
+        #expect(try register.reports().map(\.name).contains("west"))
+        #expect(try register.reports().allSatisfy { $0.holdings.isEmpty })
     }
 
     @Test func `another collector of the same name is told while it is there`() throws {
@@ -158,6 +164,7 @@ struct SiteRegisterTests {
             "UPDATE tributary.collector SET report = repeat('x', 65 << 20) WHERE name = 'east'",
             database: site.name)
         #expect(try register.peers(of: own).map(\.name) == ["west"])
+        #expect(try register.reports().map(\.name) == ["west"])
         #expect(try register.places(of: ["door"], besides: own) == ["door": "west"])
         #expect(
             try register.publish(report("east"), holdings, of: own, run: "1").namesakes == [])

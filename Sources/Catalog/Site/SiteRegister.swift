@@ -210,20 +210,29 @@ package struct SiteRegister: Sendable {
 
     /// The other collectors that were heard within the last ``peerSeconds``, by name, without what they hold.
     package func peers(of identity: ArchiveIdentity) throws(ArchiveError) -> [SiteCollector] {
+        try others(than: identity.text, seconds: Int(Self.peerSeconds))
+    }
+
+    private func others(
+        than archive: String, seconds: Int
+    ) throws(ArchiveError) -> [SiteCollector] {
         try database.use { connection throws(PostgreSQLError) in
-            var peers: [SiteCollector] = []
-            let rows = try connection.run(
-                PostgreSQLStatements.peers, [identity.text, "\(Int(Self.peerSeconds))"]
-            ).rows
+            var others: [SiteCollector] = []
+            let rows = try connection.run(PostgreSQLStatements.peers, [archive, "\(seconds)"]).rows
             for row in rows {
-                peers.append(
+                others.append(
                     SiteCollector(
                         archive: try row.text(0), name: try row.text(1),
                         heardSeconds: Double(try row.integer(2)) / 1e3, runningSeconds: 0,
                         report: Self.value(SiteReport.self, try row.text(3))))
             }
-            return peers
+            return others
         }
+    }
+
+    /// All collectors, by name, without what they hold.
+    package func reports() throws(ArchiveError) -> [SiteCollector] {
+        try others(than: "", seconds: Int(Int32.max))
     }
 
     private static func text(_ value: some Encodable) -> String {

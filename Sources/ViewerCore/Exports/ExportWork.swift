@@ -11,14 +11,14 @@ import Recordings
 
 /// One export, from the archive into a file.
 struct ExportWork: Sendable {
-    let archive: ArchiveReference
+    let site: ViewerSite
     let logger: Logger
 
     /// Runs the export; blocks.
     /// - Parameter path: of the finished file; until then it has another name in the same directory.
     /// - Returns: its size.
     func run(_ job: ExportJob, to path: String, _ control: WorkControl) throws -> Int64 {
-        let library = try RecordingLibrary(archive, isReadOnly: true) { [logger] in
+        let library = try RecordingLibrary(site.archive, isReadOnly: true) { [logger] in
             logger.warning("\($0)")
         }
         let recording = try library.recording(job.wish.session)

@@ -12,7 +12,15 @@ private struct Refused: Error {}
 
 /// Subscribes to a collector's feed on its own thread, for watched sources only. It reconnects automatically.
 final class FeedSubscriber: Sendable {
-    private static let beatNanoseconds: Int64 = 1_000_000_000
+    /// A message of the feed.
+    enum Message: Sendable {
+        case samples(FeedSamples, media: [UInt8])
+        /// A JSON document.
+        case status([UInt8])
+        /// A JSON document.
+        case event([UInt8])
+    }
+
     /// Topic, header, media.
     private static let parts = 3
     private static let messagesPerTurn = 1_000
@@ -21,50 +29,47 @@ final class FeedSubscriber: Sendable {
     /// Maximum queued messages: three seconds of 64 sources.
     private static let queuedMessages: Int32 = 2_000
 
-    private let endpoint: String?
-    private let security: SocketSecurity
+    private let place: FeedPlace
     private let hub: LiveHub
-    private let log: EventLog
-    private let history: StatusHistory
     private let logger: Logger
+    /// Called on the feed's thread, with the time (monotonic, nanoseconds).
+    private let receive: @Sendable (Message, Int64) -> Void
     private let wakeUp: WakeUp
     private let thread = JoinableThread()
     private let isStopping = Atomic(false)
     /// The last logged handshake failure.
     private let refusal = Mutex<String?>(nil)
 
-    /// - Parameters:
-    ///   - endpoint: `ipc://…` or `tcp://…`; nil without a feed.
-    ///   - security: keys of the connection.
+    /// - Parameter hub: determines the topics.
     init(
-        _ endpoint: String?, security: SocketSecurity, hub: LiveHub, log: EventLog,
-        history: StatusHistory, logger: Logger
+        _ place: FeedPlace, hub: LiveHub, logger: Logger,
+        receive: @escaping @Sendable (Message, Int64) -> Void
     ) throws(MessagingError) {
-        self.endpoint = endpoint
-        self.security = security
+        self.place = place
         self.hub = hub
-        self.log = log
-        self.history = history
         self.logger = logger
+        self.receive = receive
         wakeUp = try WakeUp()
     }
 
+    /// The topics of the hub have changed.
+    func wake() { wakeUp.signal() }
+
     func start() {
-        hub.onChange { [wakeUp] in wakeUp.signal() }
         thread.start("feed") { [self] in
             var complaint: String?
             while !isStopping.load(ordering: .acquiring) {
                 do {
                     try run()
                 } catch is Refused {
-                    pause()
+                    usleep(Self.pauseMicroseconds)
                 } catch {
                     // Logged once for each reason.
                     if complaint != "\(error)" {
-                        logger.error("live pictures cannot be received: \(error)")
+                        logger.error("live pictures cannot be received\(origin): \(error)")
                     }
                     complaint = "\(error)"
-                    pause()
+                    usleep(Self.pauseMicroseconds)
                 }
             }
         }
@@ -76,12 +81,8 @@ final class FeedSubscriber: Sendable {
         thread.join()
     }
 
-    /// Wait until the next attempt. Readers of live streams still get heartbeats.
-    private func pause() {
-        hub.tick(now: SystemClock.monotonic.nowNanoseconds)
-        log.add(EventLog.beat, json: "")
-        usleep(Self.pauseMicroseconds)
-    }
+    /// For messages: ` of west`; empty if there is only one.
+    private var origin: String { place.collector.isEmpty ? "" : " of \(place.collector)" }
 
     private func run() throws {
         var options = SocketOptions()
@@ -92,12 +93,11 @@ final class FeedSubscriber: Sendable {
         options.heartbeatMilliseconds = Self.heartbeatMilliseconds
         options.heartbeatTimeoutMilliseconds = 5 * Self.heartbeatMilliseconds
         options.heartbeatLifetimeMilliseconds = 5 * Self.heartbeatMilliseconds
-        options.security = security
+        options.security = place.security
         let context = try Context()
         let socket = try Socket(.subscriber, in: context, options: options)
         let monitor = try ConnectionMonitor(of: socket, in: context)
-        // Without a feed, clients still need heartbeats.
-        if let endpoint { try socket.connect(endpoint) }
+        if let endpoint = place.endpoint { try socket.connect(endpoint) }
         var poller = Poller()
         _ = poller.add(socket)
         _ = poller.add(monitor)
@@ -105,7 +105,6 @@ final class FeedSubscriber: Sendable {
         var subscribed: Set<[UInt8]> = []
         // Changes wake this thread.
         var haveChanged = true
-        var nextBeat = SystemClock.monotonic.nowNanoseconds
         while !isStopping.load(ordering: .acquiring) {
             if try poller.wait(milliseconds: 100), poller.isReadable(token) {
                 haveChanged = wakeUp.drain() || haveChanged
@@ -127,11 +126,6 @@ final class FeedSubscriber: Sendable {
                 guard let message = try socket.receive(maximumParts: Self.parts) else { break }
                 take(message, now: now)
             }
-            if now >= nextBeat {
-                nextBeat = now + Self.beatNanoseconds
-                hub.tick(now: now)
-                log.add(EventLog.beat, json: "")
-            }
         }
     }
 
@@ -142,15 +136,16 @@ final class FeedSubscriber: Sendable {
             switch event {
             case .ready: refusal.withLock { $0 = nil }
             // Without keys, the collector has just ended.
-            case .handshakeFailed(_, .brokenOff) where security == .plain: continue
+            case .handshakeFailed(_, .brokenOff) where place.security == .plain: continue
             case .handshakeFailed(let endpoint, let failure):
                 let line = HandshakeAdvice.line(
-                    failure, endpoint: endpoint, name: "viewer", watches: true, security: security)
+                    failure, endpoint: endpoint, name: "viewer", watches: true,
+                    security: place.security)
                 let isNew = refusal.withLock { refusal in
                     defer { refusal = line }
                     return refusal != line
                 }
-                if isNew { logger.error("live pictures cannot be received: \(line)") }
+                if isNew { logger.error("live pictures cannot be received\(origin): \(line)") }
                 if case .brokenOff = failure { continue }
                 throw Refused()
             case .connected, .accepted, .retrying, .disconnected, .other: continue
@@ -159,20 +154,29 @@ final class FeedSubscriber: Sendable {
     }
 
     private func take(_ message: ReceivedMessage, now: Int64) {
-        guard message.parts.count > 1 else { return }
         do throws(WireError) {
-            switch try FeedMessage(decoding: message.parts[1].bytes) {
-            case .samples(let samples):
-                guard message.parts.count == Self.parts else { return }
-                hub.take(samples, media: message.parts[2].bytes, now: now)
-            case .status(let json):
-                history.take(status: json, now: now)
-                log.add(EventLog.status, json: EventLog.line(json), now: now)
-            case .event(let json): log.take(feed: json)
-            case .unknown: return
-            }
+            if let message = try Self.message(message.parts.map(\.bytes)) { receive(message, now) }
         } catch {
             logger.debug("a message of the feed is left out: \(error)")
         }
+    }
+
+    /// A message, by its parts; nil: it is of another version.
+    /// - Throws: when it is malformed, or on a topic that it does not belong to.
+    static func message(_ parts: [[UInt8]]) throws(WireError) -> Message? {
+        guard parts.count > 1 else { return nil }
+        let topic: [UInt8]
+        let message: Message
+        switch try FeedMessage(decoding: parts[1]) {
+        case .samples(let samples):
+            guard parts.count == Self.parts else { return nil }
+            topic = FeedTopic.source(samples.source)
+            message = .samples(samples, media: parts[2])
+        case .status(let json): (topic, message) = (FeedTopic.status, .status(json))
+        case .event(let json): (topic, message) = (FeedTopic.events, .event(json))
+        case .unknown: return nil
+        }
+        guard parts[0] == topic else { throw .malformed("a message of a feed on another topic") }
+        return message
     }
 }

@@ -86,11 +86,14 @@ enum LiveError: Error, Hashable {
 
 /// The initialization segment of a source, sent again when a format changes.
 struct LiveFormat: Hashable, Sendable {
+    /// The collector's name; empty: it is the only one.
+    var collector: String
     var session: String
     var zeroUTCNanoseconds: Int64
     var formats: [TrackFormat]
 
-    init(_ samples: FeedSamples) {
+    init(_ samples: FeedSamples, from collector: String = "") {
+        self.collector = collector
         session = samples.session
         zeroUTCNanoseconds = samples.zeroUTCNanoseconds
         formats = samples.formats

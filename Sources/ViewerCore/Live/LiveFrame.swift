@@ -23,6 +23,8 @@ struct LiveFrame: Sendable {
 
         var type: Kind
         var source: String?
+        /// The collector whose feed it comes from; nil: the viewer hears only one.
+        var collector: String?
         var session: String?
         /// The session's zero, RFC 3339.
         var zero: String?
@@ -97,6 +99,7 @@ struct LiveFrame: Sendable {
 
     init(_ format: LiveFormat, of source: String) throws(LiveError) {
         var header = Header(.begin, source: source)
+        header.collector = format.collector.isEmpty ? nil : format.collector
         header.session = format.session
         header.zero = UTCTime(nanoseconds: format.zeroUTCNanoseconds).description
         header.codecs = format.codecs

@@ -3,10 +3,15 @@ import Media
 import Synchronization
 import Wire
 
-/// Distributes a feed's sources to their viewers. Any thread may call.
+/// Distributes the sources of the collectors' feeds to their viewers. Any thread may call.
 ///
 /// A source is subscribed to while it has viewers, and for some minutes after. Its last group of pictures is cached during that time,
 /// so that a new viewer sees a picture at once.
+///
+/// Each feed's messages of a source are a stream of their own. Viewers get one of them: the *held* one, which stays held while it is
+/// heard. If it is silent for ``patienceNanoseconds``, the source has moved: viewers continue with the cached group of another feed that
+/// is heard. So a feed that sends a source that belongs to another one changes nothing while that one is heard, and a feed that sends
+/// too much loses its own cache.
 final class LiveHub: Sendable {
     /// Each has a connection and a queue.
     static let maximumWatchers = 500
@@ -14,8 +19,10 @@ final class LiveHub: Sendable {
     static let maximumWatchersOfAccount = 100
     /// Maximum size of the group of pictures that is cached for new viewers.
     private static let groupBytes = 16 << 20
-    /// All groups that are kept: two seconds of 500 sources of 4 Mbit/s.
+    /// All groups that are kept: two seconds of 500 sources of 4 Mbit/s. Each feed has an equal part.
     static let groupsBytes = 512 << 20
+    /// Sources of one feed: more than a collector admits. Others are left out.
+    static let maximumSourcesOfFeed = 2_048
     /// Duration of the subscription after a source's last viewer, so that a returning viewer need not wait for a keyframe. Bounded,
     /// because the collector sends each message of subscribed sources immediately, which costs CPU time.
     static let lingeringNanoseconds: Int64 = 600_000_000_000
@@ -26,18 +33,81 @@ final class LiveHub: Sendable {
     private static let maximumWishes = 500
     /// A source without messages for this long is disconnected.
     private static let silenceNanoseconds: Int64 = 3_000_000_000
+    /// A held stream without messages for this long, and for twice its usual interval, gives way to another feed's. Batches of watched
+    /// sources have 0.1 s.
+    static let patienceNanoseconds: Int64 = 1_000_000_000
+    /// Media with a longer lag is not taken from a feed that had the source before.
+    fileprivate static let timelyNanoseconds: Int64 = 3_000_000_000
+    /// A feed whose source was taken for its silence gets it back for this long.
+    static let returnNanoseconds: Int64 = 30_000_000_000
 
-    private struct Source {
+    /// A source in one feed.
+    private struct Stream {
         var format: LiveFormat
         var begin: LiveFrame
         var number: UInt64
-        /// From the last keyframe on; empty while a part of the group is missing.
+        /// From the last keyframe on, of a stream that is not held from an earlier one on; empty while a part of the group is missing.
         var group: [LiveFrame] = []
         var groupBytes = 0
+        /// Of the keyframes in the group: their places, and when they came.
+        var keyframes: [(place: Int, nanoseconds: Int64)] = []
         /// When its keyframe came.
         var groupNanoseconds: Int64 = 0
         var gate = KeyframeGate(isSkipping: true)
         var heardNanoseconds: Int64
+        /// Greatest interval of messages, of late.
+        var intervalNanoseconds: Int64 = 0
+
+        /// Whether it is silent, so that the source may have moved.
+        func isSilent(_ now: Int64) -> Bool {
+            now.clampedSubtracting(heardNanoseconds)
+                > LiveHub.patienceNanoseconds.clampedAdding(
+                    min(2 * intervalNanoseconds, LiveHub.silenceNanoseconds))
+        }
+
+        /// A message has come. Longer intervals count at once, shorter ones little by little.
+        mutating func hear(_ now: Int64) {
+            let interval = max(0, now.clampedSubtracting(heardNanoseconds))
+            intervalNanoseconds = min(
+                max(interval, intervalNanoseconds / 8 * 7), LiveHub.silenceNanoseconds)
+            heardNanoseconds = now
+        }
+
+        mutating func dropGroup() {
+            group = []
+            groupBytes = 0
+            keyframes = []
+        }
+
+        /// Prepares for a keyframe. A stream that is not held keeps the groups of the time in which the held one's silence is noticed.
+        mutating func beginGroup(isHeld: Bool, now: Int64) {
+            groupNanoseconds = now
+            guard !isHeld else {
+                dropGroup()
+                return keyframes.append((0, now))
+            }
+            keyframes.append((group.count, now))
+            let oldest = now.clampedSubtracting(2 * LiveHub.patienceNanoseconds)
+            while keyframes.count > 1, keyframes[1].nanoseconds < oldest {
+                let count = keyframes[1].place
+                groupBytes -= group[..<count].reduce(0) { $0 + $1.bytes.count }
+                group.removeFirst(count)
+                keyframes.removeFirst()
+                for index in keyframes.indices { keyframes[index].place -= count }
+            }
+        }
+    }
+
+    /// A source, in all feeds that have it.
+    private struct Source {
+        /// The feed whose stream viewers get.
+        var held: String
+        /// The feed that it was taken from, for silence, and until when that one gets it back (monotonic, nanoseconds): an agent that
+        /// has left a collector sends it nothing new.
+        var previous: (feed: String, untilNanoseconds: Int64)?
+        var streams: [String: Stream] = [:]
+
+        var heldStream: Stream? { streams[held] }
     }
 
     private struct State {
@@ -45,8 +115,10 @@ final class LiveHub: Sendable {
         var sources: [String: Source] = [:]
         var fragments: UInt32 = 0
         var status: [UInt8]?
-        /// Of all sources.
-        var groupsBytes = 0
+        /// Of all sources, by feed.
+        var groupsBytes: [String: Int] = [:]
+        /// Number of sources, by feed.
+        var counts: [String: Int] = [:]
         /// Of watchers that are gone.
         var skippedGroups: UInt64 = 0
         var feedLosses: UInt64 = 0
@@ -60,23 +132,58 @@ final class LiveHub: Sendable {
         }
 
         mutating func forget(_ name: String) {
-            if let source = sources.removeValue(forKey: name) { groupsBytes -= source.groupBytes }
+            for feed in (sources[name]?.streams ?? [:]).keys { forget(name, in: feed) }
+            sources[name] = nil
         }
 
-        mutating func keep(_ source: Source, _ name: String) {
-            groupsBytes += source.groupBytes - (sources[name]?.groupBytes ?? 0)
-            sources[name] = source
+        mutating func forget(_ name: String, in feed: String) {
+            guard let stream = sources[name]?.streams.removeValue(forKey: feed) else { return }
+            groupsBytes[feed, default: 0] -= stream.groupBytes
+            counts[feed, default: 0] -= 1
+            if counts[feed] == 0 {
+                counts[feed] = nil
+                groupsBytes[feed] = nil
+            }
         }
 
-        /// Drops groups down to this many bytes, oldest first: their sources send another one soonest.
-        mutating func forgetGroups(downTo maximumBytes: Int) {
-            let oldestFirst = sources.filter { !$0.value.group.isEmpty }
-                .sorted { $0.value.groupNanoseconds < $1.value.groupNanoseconds }
-            for (name, source) in oldestFirst {
-                guard groupsBytes > maximumBytes else { return }
-                groupsBytes -= source.groupBytes
-                sources[name]?.group = []
-                sources[name]?.groupBytes = 0
+        mutating func keep(_ stream: Stream, _ name: String, in feed: String) {
+            let known = sources[name]?.streams[feed]
+            groupsBytes[feed, default: 0] += stream.groupBytes - (known?.groupBytes ?? 0)
+            if known == nil { counts[feed, default: 0] += 1 }
+            sources[name, default: Source(held: feed)].streams[feed] = stream
+        }
+
+        /// Drops a feed's groups down to this many bytes, oldest first: their sources send another one soonest.
+        mutating func forgetGroups(of feed: String, downTo maximumBytes: Int) {
+            var groups: [(name: String, bytes: Int, nanoseconds: Int64)] = []
+            for (name, source) in sources {
+                guard let stream = source.streams[feed], !stream.group.isEmpty else { continue }
+                groups.append((name, stream.groupBytes, stream.groupNanoseconds))
+            }
+            for group in groups.sorted(by: { $0.nanoseconds < $1.nanoseconds }) {
+                guard groupsBytes[feed, default: 0] > maximumBytes else { return }
+                groupsBytes[feed, default: 0] -= group.bytes
+                sources[group.name]?.streams[feed]?.dropGroup()
+            }
+        }
+
+        /// Sends a frame to those who watch a source.
+        func send(_ frame: LiveFrame, of name: String) {
+            for watcher in watchers.values where watcher.wants(name) { watcher.take(frame) }
+        }
+
+        /// Continues a source with another feed's stream: its format, and its present group or the next one.
+        /// - Parameter isReturn: it was that feed's before.
+        mutating func hold(_ name: String, in feed: String, isReturn: Bool = false, now: Int64) {
+            guard let source = sources[name], let stream = source.streams[feed] else { return }
+            sources[name]?.previous =
+                isReturn ? nil : (source.held, now.clampedAdding(LiveHub.returnNanoseconds))
+            sources[name]?.held = feed
+            send(stream.begin, of: name)
+            if stream.group.isEmpty {
+                sources[name]?.streams[feed]?.gate.skip()
+            } else {
+                for frame in stream.group { send(frame, of: name) }
             }
         }
     }
@@ -99,7 +206,10 @@ final class LiveHub: Sendable {
     }
 
     /// Bytes of the cached groups of pictures.
-    var keptBytes: Int { state.withLock { $0.groupsBytes } }
+    var keptBytes: Int { state.withLock { $0.groupsBytes.values.reduce(0, +) } }
+
+    /// The feed whose pictures of a source are distributed; nil: none is heard.
+    func feed(of source: String) -> String? { state.withLock { $0.sources[source]?.held } }
 
     func onChange(_ body: @escaping @Sendable () -> Void) {
         listener.withLock { $0.changed = body }
@@ -169,10 +279,11 @@ final class LiveHub: Sendable {
             }
             var frames: [LiveFrame] = []
             for (name, source) in state.sources where watcher.wants(name) {
-                frames.append(source.begin)
-                frames += source.group
+                guard let stream = source.heldStream else { continue }
+                frames.append(stream.begin)
+                frames += stream.group
                 // The present group is not available: it begins with the next one.
-                if source.group.isEmpty { watcher.skip(name) }
+                if stream.group.isEmpty { watcher.skip(name) }
             }
             // New messages must not overtake it.
             for frame in frames { watcher.take(frame) }
@@ -202,89 +313,136 @@ final class LiveHub: Sendable {
         listener.withLock { $0.changed }()
     }
 
-    /// Processes a message of the feed.
-    func take(_ samples: FeedSamples, media: [UInt8], now: Int64) {
+    /// Processes a message of a feed.
+    /// - Parameters:
+    ///   - feed: the collector's name; empty: the only one.
+    ///   - now: monotonic, nanoseconds.
+    func take(_ samples: FeedSamples, media: [UInt8], from feed: String = "", now: Int64) {
         let isNew = state.withLock { state -> Bool in
-            let watchers = state.watchers.values.filter { $0.wants(samples.source) }
-            if watchers.isEmpty {
-                guard state.lingering[samples.source] != nil else { return false }
+            let name = samples.source
+            if !state.isWatched(name) {
+                guard state.lingering[name] != nil else { return false }
                 state.lingeringBytes += media.count
             }
-            let isNew = state.sources[samples.source] == nil
-            let format = LiveFormat(samples)
-            var source: Source
-            if let known = state.sources[samples.source], known.format == format {
-                source = known
-                if samples.number != known.number &+ 1 {
-                    state.feedLosses += 1
-                    source.gate.skip()
-                    source.group = []
-                    source.groupBytes = 0
-                    for watcher in watchers { watcher.take(.skipped(samples.source)) }
-                }
-            } else {
-                do throws(LiveError) {
-                    let begin = try LiveFrame(format, of: samples.source)
-                    source = Source(
-                        format: format, begin: begin, number: 0, heardNanoseconds: now)
-                    for watcher in watchers { watcher.take(begin) }
-                } catch {
-                    // No player supports the format.
-                    return false
-                }
+            let isNew = state.sources[name] == nil
+            guard
+                var (stream, frames) = Self.received(samples, from: feed, in: state, now: now)
+            else { return false }
+            if let frame = Self.fragment(samples, media, to: &stream, in: &state, now: now) {
+                frames.append(frame)
             }
-            source.number = samples.number
-            source.heardNanoseconds = now
-            defer {
-                state.keep(source, samples.source)
-                if state.groupsBytes > maximumGroupsBytes {
-                    // Several at once, for a low average cost.
-                    state.forgetGroups(downTo: maximumGroupsBytes / 8 * 7)
-                }
+            state.keep(stream, name, in: feed)
+            let part = maximumGroupsBytes / max(1, state.counts.count)
+            if state.groupsBytes[feed, default: 0] > part {
+                // Several at once, for a low average cost.
+                state.forgetGroups(of: feed, downTo: part / 8 * 7)
             }
-            state.fragments &+= 1
-            let fragment: LiveFragment
-            do throws(LiveError) {
-                fragment = try LiveFragment(samples, media: media, number: state.fragments)
-            } catch {
-                source.gate.skip()
-                return isNew
-            }
-            if fragment.beginsDecodable {
-                source.group = []
-                source.groupBytes = 0
-                source.groupNanoseconds = now
-            }
-            guard source.gate.admits(beginsDecodable: fragment.beginsDecodable) else {
-                return isNew
-            }
-            let frame = LiveFrame(fragment)
-            // A group without its keyframe is useless.
-            if fragment.beginsDecodable || !source.group.isEmpty {
-                source.group.append(frame)
-                source.groupBytes += frame.bytes.count
-            }
-            if source.groupBytes > Self.groupBytes {
-                source.group = []
-                source.groupBytes = 0
-            }
-            for watcher in watchers { watcher.take(frame) }
+            Self.distribute(frames, of: name, from: feed, in: &state, now: now)
             return isNew
         }
         // Watchers of all sources may request a batch length for this one.
         if isNew { listener.withLock { $0.changed }() }
     }
 
-    /// Reports sources that have gone, and sends a heartbeat; once a second.
+    /// A feed's stream of a source with this message, and frames that come before its media; nil: it cannot be shown.
+    private static func received(
+        _ samples: FeedSamples, from feed: String, in state: State, now: Int64
+    ) -> (stream: Stream, frames: [LiveFrame])? {
+        let format = LiveFormat(samples, from: feed)
+        let known = state.sources[samples.source]?.streams[feed]
+        guard let known, known.format == format else {
+            guard known != nil || state.counts[feed, default: 0] < maximumSourcesOfFeed else {
+                return nil
+            }
+            do throws(LiveError) {
+                let begin = try LiveFrame(format, of: samples.source)
+                let stream = Stream(
+                    format: format, begin: begin, number: samples.number, heardNanoseconds: now)
+                return (stream, [begin])
+            } catch {
+                // No player supports the format.
+                return nil
+            }
+        }
+        var stream = known
+        var frames: [LiveFrame] = []
+        if samples.number != stream.number &+ 1 {
+            stream.gate.skip()
+            stream.dropGroup()
+            frames.append(.skipped(samples.source))
+        }
+        stream.number = samples.number
+        stream.hear(now)
+        return (stream, frames)
+    }
+
+    /// The media of a message, which is added to its stream's group; nil: it cannot be decoded, or not yet.
+    private static func fragment(
+        _ samples: FeedSamples, _ media: [UInt8], to stream: inout Stream, in state: inout State,
+        now: Int64
+    ) -> LiveFrame? {
+        state.fragments &+= 1
+        let fragment: LiveFragment
+        do throws(LiveError) {
+            fragment = try LiveFragment(samples, media: media, number: state.fragments)
+        } catch {
+            stream.gate.skip()
+            return nil
+        }
+        if fragment.beginsDecodable {
+            let held = state.sources[samples.source]?.held
+            stream.beginGroup(isHeld: held == nil || held == stream.format.collector, now: now)
+        }
+        guard stream.gate.admits(beginsDecodable: fragment.beginsDecodable) else { return nil }
+        let frame = LiveFrame(fragment)
+        // A group without its keyframe is useless.
+        if fragment.beginsDecodable || !stream.group.isEmpty {
+            stream.group.append(frame)
+            stream.groupBytes += frame.bytes.count
+        }
+        if stream.groupBytes > groupBytes { stream.dropGroup() }
+        return frame
+    }
+
+    /// Sends frames of the held stream; another one is kept, and replaces a held one that is silent.
+    private static func distribute(
+        _ frames: [LiveFrame], of name: String, from feed: String, in state: inout State, now: Int64
+    ) {
+        guard let source = state.sources[name] else { return }
+        if feed == source.held {
+            if frames.contains(where: { $0.kind == .skipped }) { state.feedLosses += 1 }
+            for frame in frames { state.send(frame, of: name) }
+            return
+        }
+        // With a part of a group nothing can be decoded.
+        guard let stream = source.streams[feed], !stream.group.isEmpty else { return }
+        if source.heldStream?.isSilent(now) ?? true {
+            state.hold(name, in: feed, now: now)
+        } else if let previous = source.previous, previous.feed == feed,
+            now < previous.untilNanoseconds, frames.contains(where: \.isTimelyKeyframe)
+        {
+            state.hold(name, in: feed, isReturn: true, now: now)
+        }
+    }
+
+    /// Reports sources that have gone, continues those that have moved, and sends a heartbeat; once a second.
     func tick(now: Int64) {
         if endLingering(now) { listener.withLock { $0.changed }() }
         state.withLock { state in
-            for (name, source) in state.sources
-            where now - source.heardNanoseconds > Self.silenceNanoseconds {
-                state.forget(name)
-                let frame = LiveFrame.gone(name)
-                for watcher in state.watchers.values where watcher.wants(name) {
-                    watcher.take(frame)
+            for (name, source) in state.sources {
+                for (feed, stream) in source.streams
+                where now - stream.heardNanoseconds > Self.silenceNanoseconds {
+                    state.forget(name, in: feed)
+                }
+                let rest = state.sources[name]?.streams ?? [:]
+                guard rest[source.held] == nil else { continue }
+                if let other = rest.max(by: {
+                    ($0.value.heardNanoseconds, $1.key) < ($1.value.heardNanoseconds, $0.key)
+                }) {
+                    state.hold(name, in: other.key, now: now)
+                } else {
+                    state.forget(name)
+                    state.send(.gone(name), of: name)
                 }
             }
             for watcher in state.watchers.values { watcher.take(.beat) }
@@ -304,5 +462,14 @@ final class LiveHub: Sendable {
             }
             return !over.isEmpty
         }
+    }
+}
+
+extension LiveFrame {
+    /// Media that begins with a keyframe, and that the collector had in time: an agent that was away sends old media first.
+    fileprivate var isTimelyKeyframe: Bool {
+        guard case .media(let fragment) = content else { return false }
+        return fragment.beginsDecodable
+            && fragment.lagNanoseconds < LiveHub.timelyNanoseconds
     }
 }

@@ -84,6 +84,9 @@ final class StatusHistory: Sendable {
 
     private let state = Mutex(State())
 
+    /// Whether a status would be parsed now.
+    func isDue(now: Int64) -> Bool { state.withLock { now >= $0.nextNanoseconds } }
+
     /// Adds a status (`proto/json/schema.json`, "top"), unless one was parsed recently.
     /// - Parameter now: monotonic, nanoseconds.
     func take(status json: [UInt8], now: Int64) {

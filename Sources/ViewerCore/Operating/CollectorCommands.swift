@@ -30,8 +30,8 @@ final class CollectorCommands: Sendable {
     private static let maximumRunning = 16
     private static let maximumWaiting = 32
 
-    /// Nil: the archive has no directory, and no collector is known.
-    private let path: String?
+    /// The directories of the archives whose collectors a command goes to; none: no collector is known.
+    private let archives: @Sendable (Subject) -> [String]
     private let logger: Logger
     /// A reply may need as long as opening a camera, so reading threads do not wait for it.
     private let queue = BlockingWorkQueue(
@@ -39,9 +39,9 @@ final class CollectorCommands: Sendable {
     /// Number of unanswered requests by subject.
     private let open = Mutex<[Subject: Int]>([:])
 
-    /// - Parameter archive: its directory; nil without one.
-    init(archive: String?, logger: Logger) {
-        path = archive.map { ArchiveLayout(root: $0).commands }
+    /// - Parameter archives: the directories of the archives whose collectors a command goes to.
+    init(logger: Logger, archives: @escaping @Sendable (Subject) -> [String]) {
+        self.archives = archives
         self.logger = logger
     }
 
@@ -57,7 +57,7 @@ final class CollectorCommands: Sendable {
                     "\(Self.maximumOfSubject) requests about \(subject) have not been answered yet: try again later"
                 )
             }
-            let outcome = await self.queue.run { self.exchange(request) }
+            let outcome = await self.queue.run { self.exchange(request, about: subject) }
             self.end(subject)
             guard let outcome else {
                 throw Problem(
@@ -85,15 +85,28 @@ final class CollectorCommands: Sendable {
         }
     }
 
-    /// Blocks. Paths of the server are logged, and not sent to the client.
-    private func exchange(_ request: ControlRequest.Request) -> Result<ControlReply.Reply, Problem>
-    {
-        guard let path, NamedPath.isSocket(path) else {
-            return .failure(
-                Problem(
-                    .conflict,
-                    "no collector takes commands here: start it with --group-commands"))
+    /// Sends a command to each collector that it is for; of several, the last reply counts, or the first failure. Blocks.
+    private func exchange(
+        _ request: ControlRequest.Request, about subject: Subject
+    ) -> Result<ControlReply.Reply, Problem> {
+        var outcome: Result<ControlReply.Reply, Problem>?
+        for archive in archives(subject) {
+            outcome = exchange(request, with: ArchiveLayout(root: archive).commands)
+            guard case .success(let reply) = outcome, Self.problem(reply, subject) == nil else {
+                break
+            }
         }
+        return outcome ?? .failure(Self.noCollector)
+    }
+
+    private static let noCollector = Problem(
+        .conflict, "no collector takes commands here: start it with --group-commands")
+
+    /// Blocks. Paths of the server are logged, and not sent to the client.
+    private func exchange(
+        _ request: ControlRequest.Request, with path: String
+    ) -> Result<ControlReply.Reply, Problem> {
+        guard NamedPath.isSocket(path) else { return .failure(Self.noCollector) }
         do {
             let client = try ControlClient(
                 path: path, name: "the collector",

@@ -44,6 +44,8 @@ final class LiveSource: Sendable {
         var groupBeginning = ServerSession.Beginning(startNanoseconds: nil, tracks: [:])
         /// Samples are dropped up to the next keyframe.
         var isBroken = true
+        /// After a move to another collector, which may repeat a group of pictures: session time at which the next one begins.
+        var resumedNanoseconds = Int64.min
         /// Session time of the newest sample and of the last report, nanoseconds.
         var newest = Int64.min
         var reported = Int64.min
@@ -202,6 +204,10 @@ final class LiveSource: Sendable {
             defer { state.format = format }
             state.goneNanoseconds = nil
             Self.forgetGroup(&state)
+            let isMoved =
+                state.format?.session == format.session
+                && state.format?.collector != format.collector
+            state.resumedNanoseconds = isMoved ? state.newest : .min
             if Self.follow(format, &state) { return [] }
             let presentation = ServedPresentation(
                 name: name, formats: format.formats, extent: .live)
@@ -236,12 +242,13 @@ final class LiveSource: Sendable {
 
     private static func take(_ fragment: LiveFragment, _ state: inout State) {
         guard let format = state.format, fragment.session == format.session else { return }
-        if fragment.beginsDecodable { state.isBroken = false }
+        let shift = format.zeroUTCNanoseconds.clampedSubtracting(state.zeroUTCNanoseconds)
+        let start = shift.clampedAdding(fragment.startNanoseconds)
+        // Timestamps must not repeat.
+        if fragment.beginsDecodable, start >= state.resumedNanoseconds { state.isBroken = false }
         guard !state.isBroken else { return }
         var batch = PacketBatch()
         batch.beginsDecodable = fragment.beginsDecodable
-        let shift = format.zeroUTCNanoseconds.clampedSubtracting(state.zeroUTCNanoseconds)
-        let start = shift.clampedAdding(fragment.startNanoseconds)
         // The picture's time: FFmpeg 5.1 has no time for the first picture, and places it at the time of the report or of the PLAY
         // response. Audio of the same message may start earlier.
         let instant = fragment.mainNanoseconds.map { shift.clampedAdding($0.lowerBound) } ?? start

@@ -43,7 +43,8 @@ package struct ViewerServer: Sendable {
     private let log: EventLog
     private let history = StatusHistory()
     private let exports: ExportQueue
-    private let feed: FeedSubscriber
+    private let feeds: LiveFeeds
+    private let follower: SiteFollower?
     private let commands: CollectorCommands
     private let logger: Logger
 
@@ -59,10 +60,16 @@ package struct ViewerServer: Sendable {
         certificate = try settings.certificate.map { files throws(ViewerError) in
             try Certificate(files, logger: logger)
         }
-        commands = CollectorCommands(archive: settings.archive.layout?.root, logger: logger)
         log = EventLog(
             first: UInt64(clamping: SystemClock.utc.nowNanoseconds / 1_000_000))
-        let work = ExportWork(archive: settings.archive, logger: logger)
+        let feeds = LiveFeeds(
+            hub: hub, log: log, history: history, isSite: settings.hearsSeveral, logger: logger)
+        self.feeds = feeds
+        commands = CollectorCommands(logger: logger) { feeds.archives(for: $0) }
+        follower = settings.site.map { [site] settings in
+            SiteFollower(settings, feeds: feeds, logger: logger) { site.archive = $0 }
+        }
+        let work = ExportWork(site: site, logger: logger)
         exports = ExportQueue(
             directory: settings.exports ?? Self.temporaryDirectory(), logger: logger,
             work: { try work.run($0, to: $1, $2) }
@@ -76,14 +83,7 @@ package struct ViewerServer: Sendable {
             }
         }
         do throws(MessagingError) {
-            // A link in an archive may lead to another program's socket.
-            let own = settings.archive.feedLayout.flatMap { layout in
-                NamedPath.isLink(layout.feed) ? nil : "ipc://\(layout.feed)"
-            }
-            let endpoint = settings.feed ?? own
-            feed = try FeedSubscriber(
-                endpoint, security: settings.feedSecurity, hub: hub, log: log, history: history,
-                logger: logger)
+            try feeds.follow(settings.feedPlaces)
         } catch {
             throw .stopped(reason: "\(error)")
         }
@@ -165,7 +165,8 @@ package struct ViewerServer: Sendable {
             eventLoopGroupProvider: .shared(eventLoops),
             // Hummingbird logs broken connections, which are normal here.
             logger: Logger(label: "http") { _ in SwiftLogNoOpLogHandler() })
-        feed.start()
+        feeds.start()
+        follower?.start()
         progress.start(alive: alive)
         let tidying = Task { [exports, threads = site.threads] in
             while true {
@@ -176,7 +177,8 @@ package struct ViewerServer: Sendable {
         defer {
             tidying.cancel()
             progress.stop()
-            feed.stop()
+            follower?.stop()
+            feeds.stop()
             exports.stop()
         }
         do {

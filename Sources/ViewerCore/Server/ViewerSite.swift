@@ -8,6 +8,7 @@ import Library
 import Logging
 import MP4
 import Recordings
+import Synchronization
 
 /// Shared state of all requests: the archive, and caches.
 final class ViewerSite: Sendable {
@@ -18,7 +19,12 @@ final class ViewerSite: Sendable {
     /// Limit per account or address: a page plays 16 sources at once, and reads a playlist of each.
     private static let maximumWaitingOfOwner = 96
 
-    let archive: ArchiveReference
+    /// Of a site, as of the last look at its catalog.
+    var archive: ArchiveReference {
+        get { present.withLock { $0 } }
+        set { present.withLock { $0 = newValue } }
+    }
+    private let present: Mutex<ArchiveReference>
     let catalog: CatalogReference
     let logger: Logger
     let threads: ReadingThreads
@@ -40,7 +46,7 @@ final class ViewerSite: Sendable {
         archive: ArchiveReference, catalog: CatalogReference = .sqlite,
         storeRedirectSeconds: Int? = nil, logger: Logger, threads: ReadingThreads
     ) {
-        self.archive = archive
+        present = Mutex(archive)
         self.catalog = catalog
         self.storeRedirectSeconds = storeRedirectSeconds
         self.logger = logger

@@ -32,9 +32,9 @@ private final class SilentSocket {
     private let place = AccessPlace()
 
     private func commands() -> CollectorCommands {
-        CollectorCommands(
-            archive: place.directory,
-            logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
+        CollectorCommands(logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }) {
+            [directory = place.directory] _ in [directory]
+        }
     }
 
     @Test func `what hangs holds up requests about its own source only, and for a while`()

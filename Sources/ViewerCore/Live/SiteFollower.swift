@@ -1,0 +1,118 @@
+import Archive
+package import Catalog
+import Dispatch
+package import Library
+import Logging
+import Messaging
+import Synchronization
+import Threads
+
+/// A site whose archives and feeds a viewer finds by its catalog.
+package struct SiteSettings: Sendable {
+    /// The collectors' reports. Blocks for a bounded time.
+    package var collectors: @Sendable () throws -> [SiteCollector]
+    /// The archives that can be read from here; nil: none.
+    package var archive: @Sendable ([SiteCollector]) throws -> ArchiveReference?
+    /// The identity of the archive in a directory of this machine; nil: there is none.
+    package var identity: @Sendable (String) -> String?
+
+    package init(
+        collectors: @escaping @Sendable () throws -> [SiteCollector],
+        archive: @escaping @Sendable ([SiteCollector]) throws -> ArchiveReference?,
+        identity: @escaping @Sendable (String) -> String? = { path in
+            do throws(ArchiveError) {
+                return try ArchiveIdentity.read(ArchiveLayout(root: path))?.text
+            } catch {
+                // A directory that may not be read is not here.
+                return nil
+            }
+        }
+    ) {
+        self.collectors = collectors
+        self.archive = archive
+        self.identity = identity
+    }
+}
+
+/// Looks up the collectors of a site every ``intervalSeconds``, on a thread of its own, and passes on what has changed: archives to read,
+/// and feeds to hear. While the database is away, the last ones stay.
+final class SiteFollower: Sendable {
+    /// As often as collectors report.
+    private static let intervalSeconds = 5.0
+
+    private struct State {
+        var isStopping = false
+    }
+
+    private let settings: SiteSettings
+    private let feeds: LiveFeeds
+    private let logger: Logger
+    /// Called on the thread when other archives can be read.
+    private let archiveChanged: @Sendable (ArchiveReference) -> Void
+    private let state = Mutex(State())
+    private let wake = DispatchSemaphore(value: 0)
+    private let thread = JoinableThread()
+
+    init(
+        _ settings: SiteSettings, feeds: LiveFeeds, logger: Logger,
+        archiveChanged: @escaping @Sendable (ArchiveReference) -> Void
+    ) {
+        self.settings = settings
+        self.feeds = feeds
+        self.logger = logger
+        self.archiveChanged = archiveChanged
+    }
+
+    func start() {
+        thread.start("site") { [self] in
+            var places: Set<Place> = []
+            var complaint: String?
+            while !state.withLock(\.isStopping) {
+                do {
+                    try look(&places)
+                    complaint = nil
+                } catch {
+                    // Logged once for each reason.
+                    if complaint != "\(error)" {
+                        logger.warning("the site's collectors are not known here: \(error)")
+                    }
+                    complaint = "\(error)"
+                }
+                _ = wake.wait(timeout: .now() + Self.intervalSeconds)
+            }
+        }
+    }
+
+    /// Does not wait for the database, which may hang: the process ends.
+    func stop() {
+        state.withLock { $0.isStopping = true }
+        wake.signal()
+    }
+
+    /// A collector's archive, as far as it determines what is read.
+    private struct Place: Hashable {
+        var archive: String
+        var directory: String?
+        var store: String?
+        var storeEndpoint: String?
+        var isHere: Bool
+    }
+
+    private func look(_ places: inout Set<Place>) throws {
+        let collectors = try settings.collectors()
+        feeds.note(collectors)
+        try feeds.follow(FeedPlace.places(of: collectors, identity: settings.identity))
+        let found = Set(
+            collectors.map { collector in
+                let report = collector.report
+                return Place(
+                    archive: collector.archive, directory: report?.archive, store: report?.store,
+                    storeEndpoint: report?.storeEndpoint,
+                    isHere: report.map { settings.identity($0.archive) == collector.archive }
+                        ?? false)
+            })
+        guard found != places else { return }
+        if let archive = try settings.archive(collectors) { archiveChanged(archive) }
+        places = found
+    }
+}

@@ -1,0 +1,180 @@
+#!/usr/bin/python3
+"""Watches a site of two collectors with one viewer, while sources move from one collector to the other.
+
+It starts PostgreSQL (Tests/Catalog/server.py), two collectors, two agents and a viewer that is given the catalog alone. Pictures are judged by the
+test pattern's time codes, read from the tiles.
+
+    Tests/Browser/site.py --binaries .build/debug
+"""
+
+import argparse
+import asyncio
+import glob
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+sys.dont_write_bytecode = True
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path += [os.path.join(os.path.dirname(HERE), part) for part in ("Catalog", "PowerCuts")]
+
+from browsers import browser  # noqa: E402
+from checks import Checks  # noqa: E402
+from pixels import READER  # noqa: E402
+from programs import Site  # noqa: E402
+from server import Absent, Server, free_port  # noqa: E402
+
+SOURCES = ("door", "stage")
+RATE = 15
+# Time limits for what happens after some seconds on an idle machine.
+PATIENCE = 120
+# Every refresh: [monotonic seconds, codes of all tiles]. A code is written down when it changes.
+TRACE = """
+window.trace = [];
+window.isTheSamePage = true;
+(() => {
+    const last = {};
+    const step = () => {
+        const now = Date.now() / 1000 - %(offset)f;
+        for (const [name, code] of Object.entries(look())) {
+            if (code === null || code === last[name]) continue;
+            last[name] = code;
+            trace.push([now, name, code]);
+        }
+        requestAnimationFrame(step);
+    };
+    step();
+})();
+"""
+WORDS = "document.querySelector('.live-tile[aria-label=%s] .words').textContent"
+
+
+def now():
+    return time.clock_gettime(time.CLOCK_MONOTONIC)
+
+
+class Collector:
+    def __init__(self, site, name, port, catalog):
+        self.site, self.name, self.catalog = site, name, catalog
+        self.archive = os.path.join(site.directory, name)
+        self.endpoint = f"tcp://127.0.0.1:{port}"
+        self.process = None
+
+    def start(self):
+        self.process, _ = self.site.start(
+            "tributary-collector", "--name", self.name, "--archive", self.archive, "--listen", self.endpoint, "--catalog", self.catalog,
+            "--segment", "20s", "--group-commands")
+        return self
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def size(self, source):
+        """Bytes of its recording of a source."""
+        return sum(os.path.getsize(path) for path in glob.glob(f"{self.archive}/sessions/*/{source}/*.mp4"))
+
+
+class Evening:
+    """Two collectors, their agents and a viewer."""
+
+    def __init__(self, binaries, directory, server):
+        self.site = Site(binaries, directory, RATE)
+        self.catalog = server.address()
+        self.collectors = [Collector(self.site, name, free_port(), self.catalog).start() for name in ("east", "west")]
+        self.port = free_port()
+        self.viewer = None
+
+    def capture(self, source):
+        places = ",".join(one.endpoint for one in self.collectors)
+        return self.site.start(
+            "tributary-agent", "--video", "test", "--audio", "test", "--size", "640x360", "--fps", str(RATE), "--source", source,
+            "--collector", places, "--spool", f"{self.site.directory}/spool-{source}")[0]
+
+    def view(self):
+        """The page's address."""
+        self.viewer, log = self.site.start(
+            "tributary-viewer", "--catalog", self.catalog, "--listen", str(self.port), "--state", os.path.join(self.site.directory, "state"))
+        return self.site.said(log, r"watch at (http://127\.0\.0\.1:\d+)/")
+
+    async def holder(self, source, besides=None):
+        """The collector whose recording of a source grows."""
+        end = now() + PATIENCE
+        while now() < end:
+            before = [one.size(source) for one in self.collectors]
+            await asyncio.sleep(0.2)
+            for one, size in zip(self.collectors, before):
+                if one is not besides and one.size(source) > size:
+                    return one, now()
+        raise TimeoutError(f"nobody records {source}")
+
+
+async def goes_on(page, source, since, seconds=PATIENCE):
+    """When a tile showed the first picture that was captured after an instant."""
+    await page.until(f"trace.some(([, name, code]) => name === '{source}' && code > {since})", seconds)
+    return await page.run(f"trace.find(([, name, code]) => name === '{source}' && code > {since})[0]")
+
+
+def stands(trace, source):
+    """The longest time between two pictures, and how often one was older than one before."""
+    looks = [(when, code) for when, name, code in trace if name == source]
+    pauses = [after[0] - before[0] for before, after in zip(looks, looks[1:])]
+    back = sum(after[1] < before[1] for before, after in zip(looks, looks[1:]))
+    return max(pauses, default=0), back
+
+
+async def check(arguments, evening):
+    checks = Checks()
+    offset = time.time() - now()
+    for source in SOURCES:
+        evening.capture(source)
+    first, _ = await evening.holder("door")
+    address = evening.view()
+    async with browser(arguments.browser) as page:
+        await page.open(f"{address}/live")
+        await page.until("Object.values(window.tributary?.state().sources ?? {}).filter((one) => one.state === 'live').length === 2", PATIENCE)
+        await page.run(READER + TRACE % {"offset": offset})
+        await asyncio.sleep(5)
+
+        fault = now()
+        first.kill()
+        second, recorded = await evening.holder("door", besides=first)
+        shown = await goes_on(page, "door", fault)
+        print(f"killed: recorded by {second.name} after {recorded - fault:.1f} s, on the wall after {shown - fault:.1f} s")
+        checks("the wall goes on with the other collector's pictures", True)
+        checks("without a reload", await page.run("window.isTheSamePage === true"))
+        checks.console(page)
+    return checks.failures == 0
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--binaries", required=True, help="where the programs are")
+    parser.add_argument("--browser", choices=("chromium", "firefox"), default="chromium")
+    parser.add_argument("--sources", action="store_true", help="the page from the sources, not the one in the programs")
+    parser.add_argument("--shots", help="directory for pictures of the pages")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tributary-site-") as directory:
+        os.chmod(directory, 0o755)
+        try:
+            server = Server(directory)
+        except Absent as why:
+            print(f"skipped: {why}")
+            return 0
+        evening = None
+        try:
+            server.start()
+            evening = Evening(os.path.abspath(arguments.binaries), directory, server)
+            return 0 if asyncio.run(check(arguments, evening)) else 1
+        finally:
+            if evening:
+                evening.site.stop()
+            server.remove()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
