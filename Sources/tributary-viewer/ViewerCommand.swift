@@ -303,9 +303,8 @@ struct ViewerCommand: RepeatingCommand {
         _ catalog: CatalogReference, _ shutdown: Shutdown, _ logger: Logger
     ) -> SiteSettings? {
         guard archive.isEmpty, feed == nil, store.store == nil,
-            case .postgreSQL(let database) = catalog
+            let register = catalog.server?.register
         else { return nil }
-        let register = SiteRegister(database)
         let options = store
         return SiteSettings(collectors: { try register.reports() }) {
             try SiteArchives($0, endpoint: options.storeEndpoint).reference(

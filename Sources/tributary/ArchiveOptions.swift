@@ -85,9 +85,8 @@ struct ArchiveOptions: ParsableArguments {
     func siteDirectories(
         _ catalog: CatalogReference
     ) throws -> (paths: [String], problems: [String]) {
-        guard case .postgreSQL(let database) = catalog else { return ([], []) }
-        let found = SiteArchives(
-            try SiteRegister(database).collectors(), endpoint: store.storeEndpoint)
+        guard let register = catalog.server?.register else { return ([], []) }
+        let found = SiteArchives(try register.collectors(), endpoint: store.storeEndpoint)
         var paths: [String] = []
         var problems = found.problems
         for place in found.places {
