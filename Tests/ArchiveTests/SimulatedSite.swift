@@ -33,7 +33,7 @@ struct SimulatedSite {
         var back: ClosedRange<Int64>
     }
 
-    private var random: SeededBits
+    private var random: SplitMix
     let agent: Clock
     /// The first collector's, one for each boot of its server.
     let east: [Clock]
@@ -61,7 +61,7 @@ struct SimulatedSite {
     var isAsked = (east: true, west: true)
 
     init(seed: UInt64, reboots: Bool) {
-        var random = SeededBits(seed: seed)
+        var random = SplitMix(state: seed)
         func clock(_ base: Int64) -> Clock {
             Clock(
                 base: base, skewPPB: Double.random(in: -200_000...200_000, using: &random),
@@ -205,19 +205,4 @@ struct SimulatedSite {
 
 extension ClockExchange {
     var stamps: [Int64] { [t1Nanoseconds, t2Nanoseconds, t3Nanoseconds, t4Nanoseconds] }
-}
-
-/// A seeded generator (SplitMix64), so that a failure can be run again.
-struct SeededBits: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
-    }
 }

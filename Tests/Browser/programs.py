@@ -40,7 +40,7 @@ class Site:
             "--collector", f"ipc://{self.directory}/in", "--spool", f"{self.directory}/spool-{source}", *words)[0]
 
     def view(self, *words):
-        # Not the walls and links of whoever runs this.
+        # Not the walls and links of the user who runs the tests.
         state = os.path.join(self.directory, f"state-{len(self.running)}")
         _, log = self.start("tributary-viewer", "--archive", self.archive, "--listen", "0", "--state", state, *words)
         return self.said(log, r"watch at (http://127\.0\.0\.1:\d+)/")

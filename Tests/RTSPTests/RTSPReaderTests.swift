@@ -72,6 +72,20 @@ import Testing
         #expect(throws: RTSPError.self) { try reader.next() }
     }
 
+    @Test(arguments: ["\r", "\u{1}", "\u{7F}", "\r\u{B}"])
+    func `a control character in a value becomes a space`(control: String) throws {
+        var reader = RTSPReader()
+        reader.add(
+            Array("RTSP/1.0 200 OK\r\nSession: 7\(control)Evil: 1\(control)\r\n\r\n".utf8))
+        guard case .response(let response) = try reader.next() else {
+            Issue.record("no response")
+            return
+        }
+        let value = try #require(response.head.value("session"))
+        #expect(value.hasPrefix("7 ") && value.hasSuffix("Evil: 1"))
+        #expect(value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F })
+    }
+
     @Test func `a Transport answer with blanks in ssrc, and a number of its own, is read`() {
         let header = TransportHeader(
             parsing: "RTP/AVP/TCP;unicast;interleaved=4-5;ssrc= 1A 2B ;mode=\"PLAY\"")

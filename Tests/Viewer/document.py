@@ -21,7 +21,7 @@ METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 # Of what a document cannot say: how values belong together.
 TOGETHER = (
     "'until' must be later than 'from'", "give 'from' and a later 'until'", "at most 64 days apart", "further away than any recording", "the body changes nothing",
-    "'set' goes with the command set", "'set' changes nothing", "'sources' must be one name", "give 'at'", "different names")
+    "'set' goes with the command set", "'set' changes nothing", "'sources' must be one name", "give 'at'", "different names", "each name of the query once")
 # What must not be done to the recording that others look at.
 HARMLESS = {"/api/v1/sessions/{session}": ("get", "patch"), "/api/v1/sessions/{session}/stop": ()}
 PATIENCE = 60

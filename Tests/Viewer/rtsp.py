@@ -287,6 +287,8 @@ def ended(client, patience=30):
 
 def rtsp_hostile(site):
     """Hostile clients beside a reader: the reader continues, and the viewer's memory does not grow."""
+    # An earlier part may have left a viewer with TLS.
+    site.view()
     collector = site.collect("--once")
     agent = site.capture("stage", "--size", "640x360", "--duration", "60s")
     wait_live(site)

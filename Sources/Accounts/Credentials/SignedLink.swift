@@ -53,7 +53,11 @@ package struct SignedLink: Hashable, Sendable {
             guard isCanonical(query) else {
                 throw .notLinkable(
                     reason:
-                        "write the query as name=value&name=value, percent-encoded, each name once")
+                        "write the query as name=value&name=value, percent-encoded")
+            }
+            guard hasEachNameOnce(query) else {
+                throw .notLinkable(
+                    reason: "give each name of the query once, and none that a link adds itself")
             }
             self.path = path
             self.query = query
@@ -169,11 +173,17 @@ extension SignedLink {
         if query.isEmpty { return true }
         let items = query.split(separator: "&", omittingEmptySubsequences: false)
         guard items.count <= maximumItems else { return false }
-        var names = addedNames
         return items.allSatisfy { item in
             let pair = item.split(separator: "=", omittingEmptySubsequences: false)
             return pair.count == 2 && !pair[0].isEmpty && pair[0].utf8.allSatisfy(isSmallLetter)
-                && pair[1].utf8.allSatisfy(isForValue) && names.insert(String(pair[0])).inserted
+                && pair[1].utf8.allSatisfy(isForValue)
+        }
+    }
+
+    private static func hasEachNameOnce(_ query: String) -> Bool {
+        var names = addedNames
+        return query.split(separator: "&").allSatisfy { item in
+            names.insert(String(item.prefix { $0 != "=" })).inserted
         }
     }
 

@@ -17,7 +17,7 @@ import Wire
 final class PeerClocks: Sendable {
     /// Collectors of a site: a few; more rows than this are an error, and are neither asked nor admitted.
     static let maximumPeers = 64
-    /// Messages of one peer before the others have their turn: each answers a probe, of which a few are on their way.
+    /// Limit of messages of one peer in a turn. Each answers a probe, and few probes are outstanding.
     private static let maximumMessages = 64
     private static let statusNanoseconds: Int64 = 1_000_000_000
     private static let tickMilliseconds = 1_000

@@ -14,7 +14,8 @@ import Wire
 /// of several collectors, one status for all (``SiteStatus``), once a second.
 final class LiveFeeds: Sendable {
     private static let beatMilliseconds = 1_000
-    /// Events of one feed: a source that flickers has a few a second. Beyond them, clients are told to read the state again.
+    /// Rate limit of one feed's events. A source with a bad connection causes a few a second. Past it, clients get `lost` and read the
+    /// state again.
     private static let eventsPerSecond = 50.0
     private static let eventBurst = 500.0
 

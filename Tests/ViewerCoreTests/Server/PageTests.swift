@@ -81,7 +81,7 @@ import Testing
             let parts =
                 try modules.map { try #require(PageFile.all[$0]) } + styles
                 + [#require(PageDocument.files[place])]
-            #expect(parts.reduce(0) { $0 + $1.compressedBytes } < 105_000, "\(place)")
+            #expect(parts.reduce(0) { $0 + $1.compressedBytes } < 100_000, "\(place)")
         }
     }
 

@@ -41,7 +41,7 @@ export class LiveWall {
     /** Called when other tiles are shown. */
     onturn = () => {};
     /**
-     * Called when the own pictures of other sources are needed, beside previews.
+     * Called when the set of sources whose main rendition is needed, beside previews, has changed.
      * @param {string[]} names
      */
     onmains = (names) => {};

@@ -4,7 +4,7 @@
 /** @typedef {'main' | 'preview'} Rendition */
 
 /**
- * The wish of a user: by the size of each tile, or the same everywhere.
+ * The user's choice: by the size of each tile, or one rendition for all tiles.
  * @typedef {'size' | Rendition} Quality
  */
 

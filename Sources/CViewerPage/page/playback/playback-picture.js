@@ -100,7 +100,7 @@ export class PlaybackPicture {
     }
 
     /**
-     * Whether the picture of a time is shown, or the one beside it while they change.
+     * Whether a time's picture is shown, by either rendition while they are being switched.
      * @param {number} time
      */
     shows(time) {

@@ -5,8 +5,8 @@ import { address, ApiError, get } from './api.js';
 import { missingText } from './causes.js';
 import { element, setText } from './element.js';
 import { listen } from './events.js';
-import { ExportPanel } from './export.js';
 import { bytes, counted, duration, utc } from './format.js';
+import { wordsOf } from './form-dialog.js';
 import { showKeys, useKeys } from './keys.js';
 import { parseTime, PlaybackAddress, sessionOf } from './playback-address.js';
 import { chooseSources, mostSources } from './playback-choice.js';
@@ -83,11 +83,10 @@ class PlaybackPage {
         this.title = element('h1', {});
         this.facts = element('p', { className: 'facts muted' });
         this.live = element('a', { className: 'button', href: '/live', hidden: true }, 'Go live');
-        this.exports = new ExportPanel(session, () => ({
-            sources: this.player.tiles.map((tile) => tile.name), reference: this.player.reference?.name ?? '',
-            at: this.player.clock.now, markIn: this.player.markIn, markOut: this.player.markOut, extent: this.player.extent,
-            sizes: new Map(this.overview.sources.map(({ name, sizeBytes }) => [name, sizeBytes])),
-        }));
+        /** @type {import('./export.js').ExportPanel | undefined} */
+        this.exports = undefined;
+        this.isClosed = false;
+        const exportSpot = element('section', { className: 'card export', 'aria-label': 'Export' }, element('h2', {}, 'Export'));
         this.missing = new MissingPanel(session, (time) => this.player.seek(time));
         this.marks = new MarkPanel(session, (time) => this.player.seek(time), () => {
             this.timeline.marks = this.marks.marks;
@@ -98,7 +97,7 @@ class PlaybackPage {
                 element('a', { href: '/sessions', className: 'up' }, 'Sessions'), this.title, this.facts,
                 element('div', { className: 'end' }, this.live, this.controls.more)),
             this.tiles, this.controls.element, this.timeline.element,
-            element('div', { className: 'below' }, this.exports.element, this.missing.element, this.marks.element), this.player.sound.audio);
+            element('div', { className: 'below' }, exportSpot, this.missing.element, this.marks.element), this.player.sound.audio);
         this.describedAt = NaN;
         this.heldAddress = '';
         /** A request for coverage is running. */
@@ -122,6 +121,27 @@ class PlaybackPage {
             void this.marks.read();
         }));
         this.player.beat();
+        void this.#openExports(exportSpot);
+    }
+
+    /**
+     * Loads the panel when the pictures are on their way.
+     * @param {HTMLElement} spot Is replaced by it.
+     */
+    async #openExports(spot) {
+        try {
+            const { ExportPanel } = await import('./export.js');
+            if (this.isClosed) return;
+            const { player } = this;
+            this.exports = new ExportPanel(this.overview.session, () => ({
+                sources: player.tiles.map((tile) => tile.name), reference: player.reference?.name ?? '',
+                at: player.clock.now, markIn: player.markIn, markOut: player.markOut, extent: player.extent,
+                sizes: new Map(this.overview.sources.map(({ name, sizeBytes }) => [name, sizeBytes])),
+            }));
+            spot.replaceWith(this.exports.element);
+        } catch (error) {
+            say(wordsOf(error));
+        }
     }
 
     close() {
@@ -132,7 +152,8 @@ class PlaybackPage {
         this.player.close();
         this.timeline.close();
         this.dropKeys();
-        this.exports.close();
+        this.isClosed = true;
+        this.exports?.close();
         this.missing.close();
         this.address.close();
     }
@@ -225,7 +246,7 @@ class PlaybackPage {
     /** The selected part, the sources, or their coverage have changed. */
     #tellPart() {
         const { shownLanes: lanes, markIn, markOut, extent } = this.player;
-        this.exports.update();
+        this.exports?.update();
         this.missing.update({ lanes, markIn, markOut, extent });
     }
 
