@@ -63,7 +63,7 @@ import Testing
 
     @Test(
         arguments: [
-            "Content-Length: -1", "Content-Length: x", "A\0B: c",
+            "Content-Length: -1", "Content-Length: x", "A\0B: c", "A: 7\u{1}", "A: 7\u{7F}",
             "Content-Length: 1\r\nContent-Length: 2",
         ])
     func `nonsense in a header is refused`(line: String) {
@@ -72,18 +72,14 @@ import Testing
         #expect(throws: RTSPError.self) { try reader.next() }
     }
 
-    @Test(arguments: ["\r", "\u{1}", "\u{7F}", "\r\u{B}"])
-    func `a control character in a value becomes a space`(control: String) throws {
+    @Test func `a bare CR in a value becomes a space`() throws {
         var reader = RTSPReader()
-        reader.add(
-            Array("RTSP/1.0 200 OK\r\nSession: 7\(control)Evil: 1\(control)\r\n\r\n".utf8))
+        reader.add(Array("RTSP/1.0 200 OK\r\nSession: 7\rEvil: 1\r\r\n\r\n".utf8))
         guard case .response(let response) = try reader.next() else {
             Issue.record("no response")
             return
         }
-        let value = try #require(response.head.value("session"))
-        #expect(value.hasPrefix("7 ") && value.hasSuffix("Evil: 1"))
-        #expect(value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F })
+        #expect(response.head.value("session") == "7 Evil: 1")
     }
 
     @Test func `a Transport answer with blanks in ssrc, and a number of its own, is read`() {

@@ -12,15 +12,16 @@ package struct RTSPHead: Hashable, Sendable {
     package let firstLine: String
     package let headers: [Header]
 
-    /// - Parameter bytes: the lines without the final empty line. LF is accepted as line ending. Other control characters, such as a
-    ///   bare CR, become spaces (RFC 9112 §2.2): values return to the camera in requests.
+    /// - Parameter bytes: the lines without the final empty line. LF is accepted as line ending. A bare CR becomes a space
+    ///   (RFC 9112 §2.2), because values return to the sender in messages; other control characters are refused.
     package init(parsing bytes: ArraySlice<UInt8>) throws(RTSPError) {
         var lines: [String] = []
         for line in bytes.split(separator: 0x0A, omittingEmptySubsequences: false) {
             let own = line.last == 0x0D ? line.dropLast() : line
-            guard !own.contains(0) else { throw .malformedMessage("a zero byte in the header") }
-            let text = String(
-                decoding: own.map { $0 < 0x20 || $0 == 0x7F ? 0x20 : $0 }, as: UTF8.self)
+            guard own.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 || $0 == 0x0D }) else {
+                throw .malformedMessage("a control character in the header")
+            }
+            let text = String(decoding: own.map { $0 == 0x0D ? 0x20 : $0 }, as: UTF8.self)
             // Header folding: a line that starts with a space continues the previous one.
             if let first = own.first, first == 0x20 || first == 0x09, lines.count > 1 {
                 lines[lines.count - 1] += " " + text.trimmed
