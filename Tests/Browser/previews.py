@@ -72,6 +72,13 @@ async def live(page, checks, arguments):
     names = "Object.keys(window.tributary.state().sources)"
     # Agents that have just connected: the status lists a preview without its source for up to a second.
     await page.until(f"{names}.includes('{source}') && {names}.includes('{hevc}') && !{names}.some((name) => name.endsWith('.preview'))", 30)
+    for name in (source, hevc):
+        await shows(page, name, "preview")
+    # The agents are connected now: a page that is opened knows all previews by its first status.
+    await page.open(f"{arguments.page}/live")
+    await page.until("!!window.tributary", 20)
+    await page.run(READER)
+    await page.until(f"{names}.includes('{source}') && {names}.includes('{hevc}')", 30)
     checks("the wall has no tile for a preview", not [name for name in await page.run(names) if name.endswith(".preview")], str(await page.run(names)))
     checks("a small tile shows the preview", await shows(page, source, "preview"))
     await page.until(f"window.tributary.state().sources['{source}'].state === 'live'", 20)

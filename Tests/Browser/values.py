@@ -59,6 +59,27 @@ QUESTIONS = (
         return [...[[480, 640], [960, 640], [961, 640], [961, 1280], [961, undefined], [960, 0]].map(([width, own]) => renditionFor('size', width / ratio, own)),
             renditionFor('main', 10, 640), renditionFor('preview', 4000, 640)];
     })()""", ["preview", "preview", "main", "preview", "main", "preview", "main", "preview"]),
+    ("a switch does not go back in time, unless the other pictures stay older", """(async () => {
+        const { LiveRenditions } = await use('live-renditions'), one = new LiveRenditions(), found = [];
+        const frame = (type, more) => ({ header: { type, codecs: 'avc1', session: 'a', ...more }, body: new Uint8Array() });
+        const own = performance.now.bind(performance), began = own();
+        one.setPreview('a.preview', true);
+        one.take('preview', frame('begin'));
+        one.take('main', frame('begin'));
+        one.wish = 'main';
+        const key = (atSeconds) => {
+            one.take('preview', frame('media', {}));
+            found.push(one.take('main', frame('media', { isKeyframe: true, atSeconds }), 10));
+        };
+        key(9); key(9.9);
+        one.shown = 'preview';
+        try {
+            key(9);
+            performance.now = () => began + 6000;
+            key(9);
+        } finally { performance.now = own; }
+        return found;
+    })()""", [False, True, False, True]),
     ("a source is by its preview only where that is there, and back from it where it is silent", """(async () => {
         const { LiveRenditions } = await use('live-renditions'), one = new LiveRenditions(), found = [];
         const frame = (type, more) => ({ header: { type, codecs: 'avc1', ...more }, body: new Uint8Array() });

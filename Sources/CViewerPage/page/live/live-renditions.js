@@ -5,6 +5,10 @@
 
 /** A preview that is connected and from which nothing has come for this long is not waited for, milliseconds. */
 const patience = 5000;
+/** How far a switch may go back in time, seconds. */
+const mostBack = 0.2;
+/** A rendition whose pictures stay older than those of the shown one is switched to after this long, milliseconds. */
+const longestWait = 4000;
 
 /** What has come of one rendition. */
 class Received {
@@ -38,6 +42,8 @@ export class LiveRenditions {
      */
     preview;
     #isConnected = false;
+    /** When the first keyframe of the wanted rendition came that was too old; 0: none has. */
+    #waitingSince = 0;
     #since = 0;
     /** @type {Record<Rendition, Received>} */
     #received = { main: new Received(), preview: new Received() };
@@ -75,6 +81,11 @@ export class LiveRenditions {
         return this.preview !== undefined && isWished && !(this.#received.main.trouble && this.hasPreview);
     }
 
+    /** Whether pictures of the preview replace those of the source, which cannot be decoded, in a moment. */
+    get isPreviewDue() {
+        return this.shown !== 'preview' && this.hasPreview && !this.#received.preview.trouble;
+    }
+
     /** The initialization frame of what is shown. */
     get begin() {
         return this.shown && this.#received[this.shown].begin;
@@ -100,12 +111,29 @@ export class LiveRenditions {
     }
 
     /**
+     * Whether a switch at a keyframe would go back in time: what a collector has kept of an unwatched source is old, and newer
+     * pictures follow soon.
+     * @param {Received} own
+     * @param {number} keyframe Session time, seconds.
+     * @param {number | null} at
+     */
+    #isTooOld(own, keyframe, at) {
+        const shown = this.shown && this.#received[this.shown];
+        const canStay = shown && !shown.isGone && !shown.trouble && shown.begin?.header.session === own.begin?.header.session
+            && performance.now() - shown.heard < patience;
+        if (!canStay || at === null || keyframe >= at - mostBack) return false;
+        this.#waitingSince ||= performance.now();
+        return performance.now() - this.#waitingSince < longestWait;
+    }
+
+    /**
      * Notes a frame.
      * @param {Rendition} rendition
      * @param {import('./live-frames.js').Frame} frame An initialization frame's body is kept.
+     * @param {number | null} at Session time of the shown picture, seconds.
      * @returns {boolean} Whether from this frame on it is shown: its initialization frame comes first.
      */
-    take(rendition, frame) {
+    take(rendition, frame, at = null) {
         const { header } = frame;
         const own = this.#received[rendition];
         switch (header.type) {
@@ -119,9 +147,11 @@ export class LiveRenditions {
             case 'media': {
                 own.heard = performance.now();
                 own.isGone = false;
-                const isDue = rendition !== this.shown && rendition === this.wanted && header.isKeyframe === true && own.begin !== undefined;
-                if (isDue) this.shown = rendition;
-                return isDue;
+                const isOther = rendition !== this.shown && rendition === this.wanted && header.isKeyframe === true && own.begin !== undefined;
+                if (!isOther || this.#isTooOld(own, header.atSeconds ?? 0, at)) return false;
+                this.shown = rendition;
+                this.#waitingSince = 0;
+                return true;
             }
             case 'gone':
                 own.isGone = true;

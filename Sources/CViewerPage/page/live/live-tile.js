@@ -264,7 +264,7 @@ export class LiveTile {
             this.sound.hidden = !codecsOf(header.codecs ?? '', 'audio');
             this.meter.begin(header, body);
         }
-        const isFirst = renditions.take(rendition, header.type === 'begin' ? { header, body: body.slice() } : { header, body });
+        const isFirst = renditions.take(rendition, header.type === 'begin' ? { header, body: body.slice() } : { header, body }, this.at);
         if (isFirst) this.#begin();
         if (rendition !== renditions.shown) return;
         switch (header.type) {
@@ -387,7 +387,7 @@ export class LiveTile {
         if (this.follower.trouble) this.renditions.fail(this.follower.trouble);
         const { state, renditions } = this;
         this.root.dataset.state = state;
-        if (state === 'unsupported') this.stills.show(address`/api/v1/live/${this.#stillName}/picture.jpg`, true);
+        if (state === 'unsupported' && !renditions.isPreviewDue) this.stills.show(address`/api/v1/live/${this.#stillName}/picture.jpg`, true);
         else this.stills.hide();
         setText(this.words, this.#words);
         const [lag, bound] = [this.lag, this.bound];
