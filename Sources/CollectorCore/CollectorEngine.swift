@@ -12,7 +12,7 @@ struct CollectorEngine {
     /// Information and requests for the caller.
     enum Notice: Sendable {
         /// All jobs of the session have been issued.
-        case sessionEnded
+        case sessionEnded(String)
         /// Its files are final.
         case sessionFinished(String)
         /// The disk is full: retention should remove expired segments.
@@ -727,7 +727,7 @@ extension CollectorEngine {
                         .notice, "resuming session \(name) of the previous collector",
                         metadata: ["session": name]))
             case .sessionEnded(let name, let reason):
-                notices.append(.sessionEnded)
+                notices.append(.sessionEnded(name))
                 counts.sessionsEnded += 1
                 link.sessionBegan("")
                 let ends = shutOut.sorted { $0.key < $1.key }.map { "\($0.key) was \($0.value)" }

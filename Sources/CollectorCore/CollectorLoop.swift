@@ -44,6 +44,8 @@ struct CollectorLoop {
     /// Expected time from a sample's capture to its release, seconds; 0: samples are released when they are durable.
     private(set) var releaseSeconds: UInt32 = 0
     private var sessionsEnded = 0
+    /// Ended sessions whose files are not final.
+    private var finishing: Set<String> = []
     private var refusals = RefusalSummary()
     /// Since the start: time of all connected sources together, and bytes copied.
     private var streamNanoseconds: Int64 = 0
@@ -78,10 +80,15 @@ struct CollectorLoop {
         submit()
     }
 
-    /// Whether the collector's work is done.
+    /// Whether the collector's work is done. A session that has ended is finished first, while agents are still answered: one that waits
+    /// for the last acknowledgement must not take a slow disk for a lost collector.
     var isDone: Bool {
-        isStopping || (settings.endsWithSession && sessionsEnded > 0 && !isReleasing)
+        isStopping
+            || (settings.endsWithSession && sessionsEnded > 0 && !isFinishing && !isReleasing)
     }
+
+    /// Whether files of an ended session are being finished. A disk that refuses them is not waited for.
+    private var isFinishing: Bool { !finishing.isEmpty && engine.trouble == nil }
 
     /// Whether agents wait for the object store to have everything, and the store can be used.
     private var isReleasing: Bool {
@@ -89,6 +96,9 @@ struct CollectorLoop {
         let status = uploads.status
         return status.trouble == nil && status.setAside == 0
     }
+
+    /// Whether a session is recorded that was neither ended nor left open.
+    var isRecording: Bool { !isStopping && engine.recorder.sessionName != nil }
 
     var hasOutgoing: Bool { engine.hasOutgoing }
     var failures: [String] { engine.failures }
@@ -431,9 +441,11 @@ extension CollectorLoop {
         for line in engine.takeLines() { logger.log(line) }
         for notice in engine.takeNotices() {
             switch notice {
-            case .sessionEnded:
+            case .sessionEnded(let session):
                 sessionsEnded += 1
+                finishing.insert(session)
             case .sessionFinished(let session):
+                finishing.remove(session)
                 for (question, reply) in stops.finished(session) {
                     question.answer(reply)
                 }

@@ -15,6 +15,8 @@ enum Foreign {
     static let chromium =
         path(of: "chromium") ?? path(of: "chromium-browser") ?? path(of: "google-chrome")
 
+    static func isThere(_ name: String) -> Bool { path(of: name) != nil }
+
     private static func path(of name: String) -> URL? {
         (ProcessInfo.processInfo.environment["PATH"] ?? "").split(separator: ":")
             .map { URL(filePath: "\($0)/\(name)") }

@@ -73,6 +73,8 @@ struct ReceivingThread: ~Copyable {
                 try turn(isDue: wasWoken)
             }
         }
+        // While the files of the only session to be recorded were finished, an agent may have begun another one.
+        if loop.isRecording { loop.stop(endsSession: false) }
     }
 
     /// Writes everything that was submitted, then the remaining events to the catalog. A server that does not answer is
