@@ -90,6 +90,23 @@ import Testing
         #expect(collector.takeRefusal(of: 4) == nil)
     }
 
+    @Test func `media in memory counts where its agent goes or has gone, not where it stays`() {
+        var collector = CollectorHarness()
+        collector.send(.hello(hello()), from: 1)
+        collector.send(.hello(Fixtures.hello(spool: 2, sources: ["other"])), from: 2)
+        #expect(collector.link.unwrittenSources == 0)
+        collector.send(.samples(Fixtures.samples()), from: 2)
+        #expect(collector.link.unwrittenSources == 0)
+        collector.send(.samples(Fixtures.samples()), from: 1)
+        #expect(collector.link.unwrittenSources == 1)
+        collector.perform(
+            collector.link.sendElsewhere(
+                because: "drained", now: collector.now, durable: collector.durable))
+        #expect(collector.link.unwrittenSources == 1)
+        collector.link.released(Fixtures.samples().amount, source: "camera1")
+        #expect(collector.link.unwrittenSources == 0)
+    }
+
     @Test func `an agent that says its formats again is sent elsewhere, and has not come back`() {
         var collector = CollectorHarness()
         collector.send(.hello(hello()))

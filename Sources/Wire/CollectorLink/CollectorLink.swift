@@ -277,9 +277,15 @@ package struct CollectorLink: Sendable {
         connections.filter(\.value.hasOthers).keys.sorted()
     }
 
-    /// Number of sources with received media still in memory.
+    /// Number of sources with received media still in memory, without those whose agents have no other collector.
     package var unwrittenSources: Int {
-        sources.values.count { $0.outstanding != MediaAmount() }
+        sources.values.count { source in
+            guard source.outstanding != MediaAmount() else { return false }
+            guard let holder = source.holder, let connection = connections[holder] else {
+                return true
+            }
+            return connection.hasOthers
+        }
     }
 
     /// Sources whose agents have no other collector.

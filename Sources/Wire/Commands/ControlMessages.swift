@@ -63,7 +63,7 @@ package struct DrainProgress: Hashable, Sendable {
     package var moving: Int
     /// Sources of agents that have no other collector.
     package var staying: [String]
-    /// Number of sources with received records that are not on disk yet.
+    /// Number of sources, without those that stay, with received records that are not on disk yet.
     package var unwritten: Int
 
     package init(collector: String, moving: Int, staying: [String], unwritten: Int) {

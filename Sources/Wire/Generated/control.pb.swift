@@ -411,7 +411,7 @@ nonisolated struct Tributary_V1_Draining: Sendable {
   /// Sources whose agents have no other collector, or are too old for that: they stay.
   var staying: [String] = []
 
-  /// Sources with received records that are not on disk yet.
+  /// Sources, without those that stay, with received records that are not on disk yet.
   var unwritten: UInt32 = 0
 
   /// The collector's name.

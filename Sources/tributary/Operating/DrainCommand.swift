@@ -47,11 +47,13 @@ struct DrainCommand: ParsableCommand {
         let clock = SystemClock.monotonic
         let deadline = clock.nowNanoseconds.clampedAdding(timeout.nanoseconds)
         var progress = try ask()
-        while !cancel, progress.moving > 0 || progress.unwritten > progress.staying.count {
+        while !cancel, progress.moving > 0 || progress.unwritten > 0 {
             guard clock.nowNanoseconds < deadline else {
                 throw Failure(
-                    "\(progress.moving) agents are still here after \(timeout): the collector goes on sending them away"
-                )
+                    progress.moving > 0
+                        ? "\(progress.moving) agents are still here after \(timeout): the collector goes on sending them away"
+                        : "every agent has gone, but media of \(progress.unwritten) sources is not on disk after \(timeout): "
+                            + "see the collector's log")
             }
             SystemClock.sleep(
                 untilMonotonicNanoseconds: clock.nowNanoseconds + Self.pauseNanoseconds)
