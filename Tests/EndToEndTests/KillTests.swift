@@ -43,6 +43,8 @@ extension EndToEnd {
                     }
                     if victim != .collector { agents[name] = try agent(name, on: stage) }
                 }
+                // A program that is only just starting would end with the signal's status.
+                for agent in agents.values { try await agent.says("connected to") }
                 try await Task.sleep(for: .seconds(2))
                 for agent in agents.values { agent.signal(SIGINT) }
                 for agent in agents.values { try await agent.succeeds() }

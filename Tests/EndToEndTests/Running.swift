@@ -24,7 +24,7 @@ struct Outcome: Sendable {
 /// A running or ended program.
 final class Running: Sendable {
     /// Longer than any wait here; it keeps a broken program from hanging the tests.
-    static let patience = Duration.seconds(60)
+    static let patience = Duration.seconds(120)
 
     let name: String
     private let outputFile: URL

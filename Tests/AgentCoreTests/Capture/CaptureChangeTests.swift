@@ -14,6 +14,8 @@ import Wire
     private func settings() -> CaptureSettings {
         var settings = quickSettings()
         settings.size = PictureSize(width: 320, height: 180)
+        // A busy machine may delay the encoder.
+        settings.late = .keep
         return settings
     }
 
