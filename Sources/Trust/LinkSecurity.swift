@@ -78,12 +78,26 @@ package enum LinkSecurity {
         guard let collectorKey else {
             throw .noCollectorKey(endpoint: wish.endpoint, directory: directory.path)
         }
-        if let key = try directory.ownKey() {
-            return Agent(
-                directory: directory, key: key, isNewKey: false, collectorKey: collectorKey)
-        }
+        let own = try ownKey(of: directory)
         return Agent(
-            directory: directory, key: try directory.makeOwnKey(), isNewKey: true,
-            collectorKey: collectorKey)
+            directory: directory, key: own.key, isNewKey: own.isNew, collectorKey: collectorKey)
+    }
+
+    /// This machine's own key; created if there is none.
+    /// - Parameter directory: nil: the standard one.
+    package static func ownKey(
+        in directory: String?
+    ) throws(TrustError) -> (key: SecretKey, directory: KeyDirectory, isNew: Bool) {
+        let chosen: KeyDirectory
+        if let directory { chosen = KeyDirectory(directory) } else { chosen = try .standard() }
+        let own = try ownKey(of: chosen)
+        return (own.key, chosen, own.isNew)
+    }
+
+    private static func ownKey(
+        of directory: KeyDirectory
+    ) throws(TrustError) -> (key: SecretKey, isNew: Bool) {
+        if let key = try directory.ownKey() { return (key, false) }
+        return (try directory.makeOwnKey(), true)
     }
 }

@@ -93,7 +93,7 @@ struct ViewerCommand: RepeatingCommand {
     @Option(
         help: ArgumentHelp(
             """
-            Key directory for --feed. If it holds no key for this machine, one is generated; the server must let it watch \
+            Key directory for --feed, and for feeds of a site's collectors on other machines. If it holds no key for this machine, one is generated; the server must let it watch \
             ('tributary keys authorize NAME KEY --watch'). (default: /etc/tributary/keys for root and for users with read access \
             to it, otherwise ~/.config/tributary/keys)
             """, valueName: "dir"))
@@ -160,8 +160,12 @@ struct ViewerCommand: RepeatingCommand {
             throw ValidationError("--tls-certificate and --tls-key belong together: give both")
         }
         if let feed, let flaw = Endpoint.flaw(feed) { throw ValidationError("--feed: \(flaw)") }
-        if feed == nil, keys != nil || collectorKey != nil {
-            throw ValidationError("--keys and --collector-key are for --feed: give it, too")
+        if feed == nil, collectorKey != nil {
+            throw ValidationError("--collector-key is for --feed: give it, too")
+        }
+        if feed == nil, keys != nil, catalog.catalog == CatalogOptions().catalog {
+            throw ValidationError(
+                "--keys is for --feed, and for the collectors of --catalog: give one of them, too")
         }
         try KeyOptions.check(collectorKey: collectorKey)
         do throws(UsageError) {
@@ -306,7 +310,10 @@ struct ViewerCommand: RepeatingCommand {
             let register = catalog.server?.register
         else { return nil }
         let options = store
-        return SiteSettings(collectors: { try register.reports() }) {
+        let access = FeedAccess(machine: ArchiveIdentity.host, isInsecure: insecure) {
+            [keys] in try Self.watchingKey(keys, logger)
+        }
+        return SiteSettings(feeds: access, collectors: { try register.reports() }) {
             try SiteArchives($0, endpoint: options.storeEndpoint).reference(
                 options, cacheBytes: Self.cacheBytes, shutdown: shutdown
             ) { logger.warning("\($0)") }
@@ -351,6 +358,21 @@ struct ViewerCommand: RepeatingCommand {
             ?? variable("HOME").map { "\($0)/.local/state/\(own)" }
     }
 
+    /// This machine's key, with which it watches; created if it is missing, with a line that has the command for the servers.
+    private static func watchingKey(
+        _ directory: String?, _ logger: Logger
+    ) throws(TrustError) -> SecretKey {
+        let own = try LinkSecurity.ownKey(in: directory)
+        if own.isNew { tell(own.key, of: own.directory, logger) }
+        return own.key
+    }
+
+    private static func tell(_ key: SecretKey, of directory: KeyDirectory, _ logger: Logger) {
+        logger.notice("generated a key for this machine: \(directory.ownKeyPath)")
+        logger.notice(
+            "run on the server: tributary keys authorize viewer \(key.publicKey.text) --watch")
+    }
+
     /// The connection to the feed; creates this machine's key if it is missing, and logs the command for it.
     private func security(for feed: String, _ logger: Logger) throws -> SocketSecurity {
         let isNamed = keys != nil || collectorKey != nil
@@ -367,12 +389,7 @@ struct ViewerCommand: RepeatingCommand {
             }
         }
         guard let chosen else { return .plain }
-        if chosen.isNewKey {
-            logger.notice("generated a key for this machine: \(chosen.directory.ownKeyPath)")
-            logger.notice(
-                "run on the server: tributary keys authorize viewer \(chosen.key.publicKey.text) --watch"
-            )
-        }
+        if chosen.isNewKey { Self.tell(chosen.key, of: chosen.directory, logger) }
         return .client(chosen.key, server: chosen.collectorKey)
     }
 

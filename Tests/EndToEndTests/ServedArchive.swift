@@ -21,8 +21,22 @@ struct ServedArchive: Sendable {
     /// - Parameter archives: nil: the stage's.
     init(on stage: Stage, archives: [String]? = nil, _ arguments: String...) async throws {
         let places = (archives ?? [stage.archive]).flatMap { ["--archive", $0] }
-        viewer = try stage.start(
-            .viewer, places + ["--listen", "127.0.0.1:0"] + arguments)
+        try await self.init(
+            try stage.start(.viewer, places + ["--listen", "127.0.0.1:0"] + arguments), on: stage)
+    }
+
+    /// Starts a viewer of a site that cannot see a directory, as on another machine. Needs root.
+    init(on stage: Stage, without hidden: String, _ arguments: String...) async throws {
+        let script = #"mount -t tmpfs none "$0" && exec "$@""#
+        try await self.init(
+            try stage.start(
+                at: URL(filePath: "/usr/bin/unshare"),
+                ["--mount", "sh", "-c", script, hidden, Executable.viewer.url.path]
+                    + ["--listen", "127.0.0.1:0"] + arguments), on: stage)
+    }
+
+    private init(_ viewer: Running, on stage: Stage) async throws {
+        self.viewer = viewer
         try await viewer.says("watch at ")
         let line = try viewer.complaints.firstMatch(
             of: /watch at (https?:\/\/127\.0\.0\.1:[0-9]+)\//)

@@ -176,6 +176,40 @@ extension EndToEnd {
             }
         }
 
+        @Test(
+            .timeLimit(.minutes(4)),
+            .enabled(
+                if: Foreign.curl != nil && geteuid() == 0,
+                "hiding a directory needs root, and curl asks"))
+        func `a viewer hears the feed of a collector on another machine, with its key`()
+            async throws
+        {
+            try await Stage.with { stage in
+                let catalog = Site(stage: stage, server: try PostgreSQLServer()).catalog
+                let site = try await EndToEndTests.Site.open(
+                    on: stage, "--feed", "tcp://127.0.0.1:*", "--name", "west", "--catalog",
+                    catalog)
+                let agent = try site.agent("stage", keys: "box")
+                try await site.keys("authorize", "stage", try await site.key(saidBy: agent))
+                try await stage.grows("stage")
+                let served = try await ServedArchive(
+                    on: stage, without: stage.archive, "--catalog", catalog, "--keys",
+                    stage.directory.appending(path: "viewer").path)
+                try await served.viewer.says("tributary keys authorize viewer")
+                let key = try #require(
+                    served.viewer.complaints.firstMatch(
+                        of: /keys authorize viewer ([a-z2-7]{56}) --watch/)?.1)
+                try await served.viewer.says("does not admit this viewer's key")
+                try await site.keys("authorize", "viewer", String(key), "--watch")
+                try await served.eventually("it is live", "/hls/live/stage/index.m3u8") {
+                    $0.status == 200 && $0.text.contains("#EXT-X-PART")
+                }
+                let status = try await served.get("/api/v1/status")
+                #expect(status.text.contains(#""collector":"west""#), "\(status.text)")
+                #expect(agent.isRunning && site.collector.isRunning)
+            }
+        }
+
         /// A source of `tributary top --json`.
         private struct Status: Decodable {
             struct Source: Decodable {

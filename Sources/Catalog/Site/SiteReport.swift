@@ -47,6 +47,10 @@ package struct SiteReport: Hashable, Sendable, Codable {
     package var clock: String?
     /// Its public key as text; nil: it uses no keys.
     package var key: String?
+    /// Endpoint of its feed for viewers on other machines, as it was given; nil: none, or it is of a version that does not say.
+    package var feed: String?
+    /// That feed's public key as text; nil: it uses no keys.
+    package var feedKey: String?
     /// The other collectors' clocks as it has measured them; nil: it is of a version that does not.
     package var clocks: [SiteClock]?
 
@@ -68,5 +72,37 @@ package struct SiteReport: Hashable, Sendable, Codable {
         bitsPerSecond = 0
         owedBytes = 0
         omittedHoldings = 0
+    }
+}
+
+extension SiteReport {
+    /// Endpoints on all addresses of a machine.
+    private static let everywhere = ["tcp://0.0.0.0:", "tcp://*:", "tcp://[::]:"]
+
+    /// The endpoint for agents and other collectors, as it is reached.
+    /// - Parameter isHere: whether that is on the reader's machine.
+    package func reachableListen(isHere: Bool) -> String {
+        address ?? Self.reached(listen, at: isHere ? "127.0.0.1" : machine)
+    }
+
+    /// The endpoint of its feed, as it is reached: at the host of ``address``, if there is one. Nil without such a feed.
+    package func reachableFeed(isHere: Bool) -> String? {
+        let host = address.flatMap(Self.host) ?? (isHere ? "127.0.0.1" : machine)
+        return feed.map { Self.reached($0, at: host) }
+    }
+
+    /// An endpoint on all addresses is reached by a host's name.
+    private static func reached(_ endpoint: String, at host: String) -> String {
+        guard let any = everywhere.first(where: endpoint.hasPrefix) else { return endpoint }
+        return "tcp://\(host):\(endpoint.dropFirst(any.count))"
+    }
+
+    private static func host(_ endpoint: String) -> String? {
+        let scheme = "tcp://"
+        guard endpoint.hasPrefix(scheme), let colon = endpoint.lastIndex(of: ":") else {
+            return nil
+        }
+        let host = endpoint[..<colon].dropFirst(scheme.count)
+        return host.isEmpty ? nil : String(host)
     }
 }

@@ -74,7 +74,7 @@ extension ReceivingThread {
 
         let (context, authenticator) = try environment.openAuthenticator()
         running.append { _ in authenticator?.close() }
-        let (remoteFeed, feedKeys) = try environment.openRemoteFeed()
+        let (remoteFeed, feedKeys, feedEndpoint) = try environment.openRemoteFeed()
         running.append { _ in feedKeys?.close() }
 
         let wireRecorder = try environment.openWireRecorder()
@@ -131,7 +131,7 @@ extension ReceivingThread {
         let peerClocks = try environment.makePeerClocks { uploads?.documentsChanged(of: $0) }
         peerClocks?.start()
         running.append { peerClocks?.stop(until: $0) }
-        let site = environment.makeSitePublisher(peerClocks) { places in
+        let site = environment.makeSitePublisher(peerClocks, feed: feedEndpoint) { places in
             authenticator?.admit(places.compactMap(\.authorization))
         }
         site?.start()
@@ -202,9 +202,11 @@ extension CollectorEnvironment {
     /// Opens the feed for viewers on other machines, if it is enabled.
     ///
     /// It has its own context: its I/O thread encrypts, and its authenticator admits viewers, not agents.
-    fileprivate func openRemoteFeed() throws(CollectorError) -> (FeedPublisher?, KeyAuthenticator?)
-    {
-        guard let remote = settings.remoteFeed else { return (nil, nil) }
+    /// - Returns: also the endpoint, with the actual port.
+    fileprivate func openRemoteFeed() throws(CollectorError) -> (
+        FeedPublisher?, KeyAuthenticator?, endpoint: String?
+    ) {
+        guard let remote = settings.remoteFeed else { return (nil, nil, nil) }
         var opened: KeyAuthenticator?
         do {
             let context = try Context()
@@ -221,7 +223,7 @@ extension CollectorEnvironment {
             let protection = remote.keys == nil ? ", without keys" : ""
             let endpoint = try publisher.endpoint()
             logger.info("the feed is at \(endpoint)\(protection)")
-            return (publisher, authenticator)
+            return (publisher, authenticator, endpoint)
         } catch {
             opened?.close()
             throw .cannotPublish(endpoint: remote.endpoint, reason: "\(error)")
@@ -267,8 +269,9 @@ extension CollectorEnvironment {
     }
 
     /// Reports itself where the catalog is shared, unless it has no name.
+    /// - Parameter feed: the endpoint of the feed for other machines.
     fileprivate func makeSitePublisher(
-        _ clocks: PeerClocks?, peersFound: @escaping @Sendable ([PeerPlace]) -> Void
+        _ clocks: PeerClocks?, feed: String?, peersFound: @escaping @Sendable ([PeerPlace]) -> Void
     ) -> SitePublisher? {
         guard let server = settings.catalog.server, !settings.name.isEmpty else { return nil }
         var report = SiteReport(
@@ -280,6 +283,8 @@ extension CollectorEnvironment {
         report.address = settings.address
         report.clock = clocks?.clock.description
         report.key = settings.keys?.key.publicKey.text
+        report.feed = feed
+        report.feedKey = settings.remoteFeed?.keys?.key.publicKey.text
         return SitePublisher(
             CatalogSiteReporting(server.register, layout), report, board: board, logger: logger,
             clocks: clocks, peersFound: peersFound)

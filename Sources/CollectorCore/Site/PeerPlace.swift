@@ -41,7 +41,7 @@ struct PeerPlace: Hashable, Sendable {
             }
         }
         let isHere = report.machine == machine
-        let endpoint = Self.endpoint(report, isHere: isHere)
+        let endpoint = report.reachableListen(isHere: isHere)
         if let flaw {
             way = .none(flaw)
         } else if let flaw = Self.flaw(endpoint, report, isHere: isHere) {
@@ -69,17 +69,6 @@ struct PeerPlace: Hashable, Sendable {
                 "it listens on \(endpoint) of \(report.machine), which other machines cannot reach: start it with --advertise"
         }
         return nil
-    }
-
-    /// The endpoint to connect to: a collector that listens on all addresses is reached by its machine's name.
-    private static func endpoint(_ report: SiteReport, isHere: Bool) -> String {
-        if let address = report.address { return address }
-        for any in ["tcp://0.0.0.0:", "tcp://*:", "tcp://[::]:"]
-        where report.listen.hasPrefix(any) {
-            return
-                "tcp://\(isHere ? "127.0.0.1" : report.machine):\(report.listen.dropFirst(any.count))"
-        }
-        return report.listen
     }
 }
 

@@ -1,7 +1,9 @@
 import Archive
 import Catalog
 import Library
-import Messaging
+package import Messaging
+import Terminal
+import Trust
 
 /// A collector's feed, and how it is reached.
 struct FeedPlace: Hashable, Sendable {
@@ -33,28 +35,89 @@ struct FeedPlace: Hashable, Sendable {
         return places
     }
 
-    /// The feeds of a site's collectors whose archives are on this machine.
-    /// - Parameter identity: of the archive in a directory of this machine; nil: there is none.
+    /// The feeds of a site's collectors.
+    /// - Parameters:
+    ///   - identity: of the archive in a directory of this machine; nil: there is none.
+    ///   - access: how feeds of other machines are heard.
+    /// - Returns: the feeds, and a line for each collector that cannot be heard.
     static func places(
-        of collectors: [SiteCollector], identity: (String) -> String?
-    ) -> [FeedPlace] {
+        of collectors: [SiteCollector], identity: (String) -> String?, access: FeedAccess
+    ) -> (places: [FeedPlace], flaws: [String]) {
         var places: [FeedPlace] = []
+        var flaws: [String] = []
         var names: Set<String> = []
-        for collector in collectors {
+        for collector in collectors where places.count < maximumFeeds {
             // A name that two collectors use belongs to the first one.
             guard let report = collector.report, !collector.name.isEmpty,
-                identity(report.archive) == collector.archive,
-                names.insert(collector.name).inserted
+                !names.contains(collector.name)
             else { continue }
-            places.append(
-                FeedPlace(
-                    collector: collector.name,
-                    endpoint: endpoint(in: ArchiveLayout(root: report.archive)),
-                    archive: report.archive))
+            do throws(Failure) {
+                let isHere = identity(report.archive) == collector.archive
+                let place =
+                    isHere
+                    ? FeedPlace(
+                        collector: collector.name,
+                        endpoint: endpoint(in: ArchiveLayout(root: report.archive)),
+                        archive: report.archive)
+                    : try remote(report, named: collector.name, access)
+                guard let place else { continue }
+                names.insert(collector.name)
+                places.append(place)
+            } catch {
+                flaws.append("\(oneLine(collector.name)) is not heard: \(error)")
+            }
         }
-        return Array(places.prefix(maximumFeeds))
+        return (places, flaws)
+    }
+
+    /// The feed of a collector on another machine; nil: it has none, or is stopped.
+    private static func remote(
+        _ report: SiteReport, named name: String, _ access: FeedAccess
+    ) throws(Failure) -> FeedPlace? {
+        let isHere = report.machine == access.machine
+        guard !report.isStopped, let endpoint = report.reachableFeed(isHere: isHere) else {
+            return nil
+        }
+        guard Endpoint.flaw(endpoint) == nil, endpoint.hasPrefix("tcp://"),
+            isHere || !Endpoint.isLocal(endpoint)
+        else {
+            throw Failure(
+                "its feed is at \(oneLine(endpoint)), which other machines cannot reach: start it with --feed tcp://0.0.0.0:PORT"
+            )
+        }
+        var place = FeedPlace(collector: name, endpoint: endpoint)
+        if let text = report.feedKey {
+            do {
+                place.security = .client(try access.key(), server: try PublicKey(text: text))
+            } catch {
+                throw Failure("\(error)")
+            }
+        } else if !access.isInsecure, !Endpoint.isLocal(endpoint) {
+            throw Failure(
+                "its feed uses no keys: make keys for it, or start the viewer with --insecure")
+        }
+        return place
     }
 
     /// A site has a few collectors; each feed has a thread.
     static let maximumFeeds = 32
+}
+
+/// How a viewer hears the feeds of collectors on other machines.
+package struct FeedAccess: Sendable {
+    /// This machine's name, as collectors report it.
+    package var machine: String
+    /// Whether feeds without keys are heard.
+    package var isInsecure: Bool
+    /// This machine's key, with which it watches.
+    package var key: @Sendable () throws -> SecretKey
+
+    package init(
+        machine: String, isInsecure: Bool,
+        key: @escaping @Sendable () throws -> SecretKey
+    ) {
+        self.machine = machine
+        self.isInsecure = isInsecure
+        self.key = key
+    }
 }

@@ -15,8 +15,11 @@ package struct SiteSettings: Sendable {
     package var archive: @Sendable ([SiteCollector]) throws -> ArchiveReference?
     /// The identity of the archive in a directory of this machine; nil: there is none.
     package var identity: @Sendable (String) -> String?
+    /// How feeds of other machines are heard.
+    package var feeds: FeedAccess
 
     package init(
+        feeds: FeedAccess,
         collectors: @escaping @Sendable () throws -> [SiteCollector],
         archive: @escaping @Sendable ([SiteCollector]) throws -> ArchiveReference?,
         identity: @escaping @Sendable (String) -> String? = { path in
@@ -28,6 +31,7 @@ package struct SiteSettings: Sendable {
             }
         }
     ) {
+        self.feeds = feeds
         self.collectors = collectors
         self.archive = archive
         self.identity = identity
@@ -67,9 +71,10 @@ final class SiteFollower: Sendable {
         thread.start("site") { [self] in
             var places: Set<Place> = []
             var complaint: String?
+            var flaws: Set<String> = []
             while !state.withLock(\.isStopping) {
                 do {
-                    try look(&places)
+                    try look(&places, &flaws)
                     complaint = nil
                 } catch {
                     // Logged once for each reason.
@@ -98,10 +103,15 @@ final class SiteFollower: Sendable {
         var isHere: Bool
     }
 
-    private func look(_ places: inout Set<Place>) throws {
+    /// - Parameter flaws: what has been logged about collectors that cannot be heard.
+    private func look(_ places: inout Set<Place>, _ flaws: inout Set<String>) throws {
         let collectors = try settings.collectors()
         feeds.note(collectors)
-        try feeds.follow(FeedPlace.places(of: collectors, identity: settings.identity))
+        let heard = FeedPlace.places(
+            of: collectors, identity: settings.identity, access: settings.feeds)
+        for flaw in heard.flaws where !flaws.contains(flaw) { logger.warning("\(flaw)") }
+        flaws = Set(heard.flaws)
+        try feeds.follow(heard.places)
         let found = Set(
             collectors.map { collector in
                 let report = collector.report

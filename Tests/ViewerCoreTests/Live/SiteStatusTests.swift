@@ -1,8 +1,10 @@
 import Catalog
 import Logging
 import Media
+import Messaging
 import Operations
 import Testing
+import Trust
 
 @testable import Accounts
 @testable import ViewerCore
@@ -167,13 +169,70 @@ import Testing
         #expect(later.map(\.name) == ["session"])
     }
 
-    @Test func `feeds are those of archives on this machine, one for each name`() {
-        var other = reported("west")
-        other.report?.archive = "/elsewhere"
-        let places = FeedPlace.places(of: [reported("east"), reported("east"), other]) {
-            $0 == "/a" ? "east" : nil
+    private static let machine = "server-a"
+
+    private func feeds(
+        _ collectors: [SiteCollector], isInsecure: Bool = false
+    ) -> (places: [FeedPlace], flaws: [String]) {
+        let access = FeedAccess(machine: Self.machine, isInsecure: isInsecure) {
+            guard let key = Self.key else { throw TrustError.noOwnKey(directory: "/keys") }
+            return key
         }
-        #expect(places.map(\.collector) == ["east"])
-        #expect(places.map(\.endpoint) == ["ipc:///a/collector.feed"])
+        return FeedPlace.places(
+            of: collectors, identity: { $0 == "/a" ? "east" : nil }, access: access)
+    }
+
+    private static let key = try? SecretKey.generate()
+
+    private func elsewhere(_ name: String, feed: String? = nil, key: String? = nil)
+        -> SiteCollector
+    {
+        var other = reported(name)
+        other.report?.archive = "/elsewhere"
+        other.report?.machine = "server-b"
+        other.report?.feed = feed
+        other.report?.feedKey = key
+        return other
+    }
+
+    @Test func `feeds on this machine are sockets in archives, one for each name`() {
+        let found = feeds([reported("east"), reported("east"), elsewhere("west")])
+        #expect(found.places.map(\.collector) == ["east"])
+        #expect(found.places.map(\.endpoint) == ["ipc:///a/collector.feed"])
+        #expect(found.flaws == [])
+    }
+
+    @Test func `feeds of other machines are heard with keys`() throws {
+        let key = try #require(Self.key)
+        let publicKey = key.publicKey.text
+        let found = feeds([
+            elsewhere("west", feed: "tcp://0.0.0.0:5560", key: publicKey), reported("east"),
+        ])
+        #expect(found.places.map(\.endpoint) == ["tcp://server-b:5560", "ipc:///a/collector.feed"])
+        #expect(found.places.first?.security == .client(key, server: key.publicKey))
+        #expect(found.places.first?.archive == nil)
+        // At the host that is advertised.
+        var advertised = elsewhere("west", feed: "tcp://*:5560", key: publicKey)
+        advertised.report?.address = "tcp://10.0.0.7:5550"
+        #expect(feeds([advertised]).places.map(\.endpoint) == ["tcp://10.0.0.7:5560"])
+    }
+
+    @Test func `a feed that cannot be heard is said, and hides no other`() {
+        let found = feeds([
+            elsewhere("plain", feed: "tcp://0.0.0.0:5560"),
+            elsewhere("own", feed: "tcp://127.0.0.1:5560"),
+            elsewhere("odd", feed: "ipc:///tmp/feed"),
+            elsewhere("key", feed: "tcp://0.0.0.0:5560", key: "not a key"),
+            reported("east"),
+        ])
+        #expect(found.places.map(\.collector) == ["east"])
+        #expect(found.flaws.count == 4)
+        #expect(found.flaws.first?.contains("--insecure") == true)
+        #expect(
+            feeds([elsewhere("plain", feed: "tcp://0.0.0.0:5560")], isInsecure: true).places
+                .map(\.endpoint) == ["tcp://server-b:5560"])
+        var stopped = elsewhere("west", feed: "tcp://0.0.0.0:5560")
+        stopped.report?.isStopped = true
+        #expect(feeds([stopped]).places == [] && feeds([stopped]).flaws == [])
     }
 }
