@@ -9,9 +9,15 @@ package struct CatalogOptions: ParsableArguments {
             Catalog: 'sqlite' (tributary.sqlite in the archive), or postgresql://USER@HOST[,HOST]/DATABASE, which several \
             archives can share. The password comes from the file that PGPASSFILE or ?passfile=FILE names.
             """, valueName: "sqlite|address"))
-    package var catalog = "sqlite"
+    package var catalog = ownFile
+
+    /// The catalog in the archive itself.
+    private static let ownFile = "sqlite"
 
     package init() {}
+
+    /// Whether a database server was chosen.
+    package var isServer: Bool { catalog != Self.ownFile }
 
     package func validate() throws {
         do throws(UsageError) {

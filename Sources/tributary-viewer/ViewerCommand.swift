@@ -163,7 +163,7 @@ struct ViewerCommand: RepeatingCommand {
         if feed == nil, collectorKey != nil {
             throw ValidationError("--collector-key is for --feed: give it, too")
         }
-        if feed == nil, keys != nil, catalog.catalog == CatalogOptions().catalog {
+        if feed == nil, keys != nil, !catalog.isServer {
             throw ValidationError(
                 "--keys is for --feed, and for the collectors of --catalog: give one of them, too")
         }

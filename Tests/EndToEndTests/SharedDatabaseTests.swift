@@ -185,7 +185,9 @@ extension EndToEnd {
             async throws
         {
             try await Stage.with { stage in
-                let catalog = Site(stage: stage, server: try PostgreSQLServer()).catalog
+                let server = try PostgreSQLServer()
+                defer { withExtendedLifetime(server) {} }
+                let catalog = server.text()
                 let site = try await EndToEndTests.Site.open(
                     on: stage, "--feed", "tcp://127.0.0.1:*", "--name", "west", "--catalog",
                     catalog)
@@ -204,8 +206,6 @@ extension EndToEnd {
                 try await served.eventually("it is live", "/hls/live/stage/index.m3u8") {
                     $0.status == 200 && $0.text.contains("#EXT-X-PART")
                 }
-                let status = try await served.get("/api/v1/status")
-                #expect(status.text.contains(#""collector":"west""#), "\(status.text)")
                 #expect(agent.isRunning && site.collector.isRunning)
             }
         }
