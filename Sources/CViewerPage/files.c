@@ -122,6 +122,9 @@ static const unsigned char live_pages_js[] = {
 static const unsigned char live_painter_js[] = {
 #embed "page/live/live-painter.js"
 };
+static const unsigned char live_place_js[] = {
+#embed "page/live/live-place.js"
+};
 static const unsigned char live_recorded_js[] = {
 #embed "page/live/live-recorded.js"
 };
@@ -337,6 +340,7 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("live-missing.js", live_missing_js),
     FILE_ENTRY("live-pages.js", live_pages_js),
     FILE_ENTRY("live-painter.js", live_painter_js),
+    FILE_ENTRY("live-place.js", live_place_js),
     FILE_ENTRY("live-recorded.js", live_recorded_js),
     FILE_ENTRY("live-renditions.js", live_renditions_js),
     FILE_ENTRY("live-samples.js", live_samples_js),

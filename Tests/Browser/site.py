@@ -12,6 +12,7 @@ import asyncio
 import glob
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -50,7 +51,7 @@ window.isTheSamePage = true;
     step();
 })();
 """
-WORDS = "document.querySelector('.live-tile[aria-label=%s] .words').textContent"
+TILE = "document.querySelector('.live-tile[aria-label=%s] %s').textContent"
 
 
 def now():
@@ -95,11 +96,12 @@ class Evening:
             "tributary-agent", "--video", "test", "--audio", "test", "--size", "640x360", "--fps", str(RATE), "--source", source,
             "--collector", places, "--spool", f"{self.site.directory}/spool-{source}")[0]
 
-    def view(self):
+    def view(self, has_sources):
         """The page's address."""
         self.viewer, log = self.site.start(
             "tributary-viewer", "--catalog", self.catalog, "--listen", str(self.port), "--state", os.path.join(self.site.directory, "state"))
-        return self.site.said(log, r"watch at (http://127\.0\.0\.1:\d+)/")
+        page = self.site.said(log, r"watch at (http://127\.0\.0\.1:\d+)/")
+        return self.site.serve(page) if has_sources else page
 
     async def holder(self, source, besides=None):
         """The collector whose recording of a source grows."""
@@ -119,6 +121,11 @@ async def goes_on(page, source, since, seconds=PATIENCE):
     return await page.run(f"trace.find(([, name, code]) => name === '{source}' && code > {since})[0]")
 
 
+def seconds(clock):
+    """Since midnight."""
+    return sum(int(part) * unit for part, unit in zip(clock.split(":"), (3600, 60, 1)))
+
+
 def stands(trace, source):
     """The longest time between two pictures, and how often one was older than one before."""
     looks = [(when, code) for when, name, code in trace if name == source]
@@ -133,12 +140,18 @@ async def check(arguments, evening):
     for source in SOURCES:
         evening.capture(source)
     first, _ = await evening.holder("door")
-    address = evening.view()
+    address = evening.view(arguments.sources)
     async with browser(arguments.browser) as page:
         await page.open(f"{address}/live")
         await page.until("Object.values(window.tributary?.state().sources ?? {}).filter((one) => one.state === 'live').length === 2", PATIENCE)
         await page.run(READER + TRACE % {"offset": offset})
         await asyncio.sleep(5)
+        for source in SOURCES:
+            holder, _ = await evening.holder(source)
+            shown = await page.run(f"[{TILE % (source, '.from')}, window.tributary.state().sources.{source}.collector]")
+            checks(f"the tile of {source} tells its collector", shown == [holder.name] * 2, f"{shown} instead of {holder.name}")
+        if arguments.shots:
+            await page.shoot(f"{arguments.shots}/site.png")
 
         fault = now()
         first.kill()
@@ -147,6 +160,16 @@ async def check(arguments, evening):
         print(f"killed: recorded by {second.name} after {recorded - fault:.1f} s, on the wall after {shown - fault:.1f} s")
         checks("the wall goes on with the other collector's pictures", True)
         checks("without a reload", await page.run("window.isTheSamePage === true"))
+        await page.until(f"{TILE % ('door', '.moved')} !== ''", 5)
+        words, place = await page.run(f"[{TILE % ('door', '.moved')}, {TILE % ('door', '.from')}]")
+        checks("the tile tells the new collector", place == second.name, place)
+        found = re.fullmatch(rf"Moved from {first.name} to {second.name} at (\d\d:\d\d:\d\d).*", words)
+        moment = time.strftime("%H:%M:%S", time.localtime(fault + offset))
+        checks("and when it has moved", found and -3 <= seconds(found.group(1)) - seconds(moment) <= shown - fault + 1, f"{words}; killed at {moment}")
+        if arguments.shots:
+            await page.shoot(f"{arguments.shots}/site-moved.png")
+        await page.until(f"{TILE % ('door', '.moved')} === ''", 40)
+        checks("for a moment", True)
         checks.console(page)
     return checks.failures == 0
 

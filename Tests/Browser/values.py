@@ -109,6 +109,37 @@ QUESTIONS = (
         return found;
     })()""", ["main main false", "main preview true", "main preview true", "preview preview false", "main preview false", "preview preview false",
         "preview main true", "preview main true"]),
+    ("a tile tells the collector of its pictures, and when the first one of another was captured", """(async () => {
+        const { SourcePlace } = await use('live-place'), place = new SourcePlace(), found = [], { clock } = await use('format');
+        const at = (second) => clock(new Date(Date.UTC(2026, 10, 20, 15, 0, second)));
+        const take = (type, more, rendition = 'main', now = 0) => place.take(rendition, { type, zero: '2026-11-20T15:00:00Z', ...more }, now);
+        const note = (now) => found.push([place.collector('main'), place.news('main', now).replaceAll(/\\d+:\\d\\d:\\d\\d.*/g, ''), place.news('main', now).slice(-at(9).length)]);
+        take('begin', { collector: 'east' });
+        take('media', { atSeconds: 1, durationSeconds: 1 });
+        note(0);
+        // Where it was begun anew it has not moved; nor with the first of another collector's frames, which has no picture.
+        take('begin', { collector: 'east' });
+        take('begin', { collector: 'west' });
+        note(0);
+        take('media', { atSeconds: 9, durationSeconds: 1 }, 'main', 1000);
+        note(1000);
+        note(22000);
+        take('begin', { collector: 'north' }, 'preview');
+        take('media', { atSeconds: 10, durationSeconds: 1 }, 'preview');
+        take('begin', { collector: 'east' });
+        take('begin', { collector: 'west' });
+        take('media', { atSeconds: 10, durationSeconds: 1 }, 'main', 23000);
+        note(23000);
+        take('begin', { collector: 'east' });
+        take('media', { atSeconds: 40, durationSeconds: 1 }, 'main', 30000);
+        note(30000);
+        found.push(place.collector('preview'), place.news('preview', 0), place.collector(undefined), place.lastMove('main') === `from west to east before ${at(40)}`);
+        take('begin', {}, 'preview');
+        take('media', { atSeconds: 11, durationSeconds: 1 }, 'preview');
+        found.push(place.lastMove('preview'));
+        return found.flat().map((one) => (one === at(9) ? 'nine' : one === at(40) ? 'forty' : one));
+    })()""", ["east", "", "", "west", "", "", "west", "Moved from east to west at ", "nine", "west", "", "", "west", "", "", "east", "Moved from west to east before ", "forty",
+        "north", "", None, True, ""]),
     ("corrections are small and bounded", """(async () => {
         const { correction } = await use('live-clock');
         return [correction(0.001, 0.25, 1), correction(0.05, 0.25, 1), correction(-1, 0.25, 1), correction(1, 0.04, 1)];

@@ -16,6 +16,7 @@ import { takeZone, withZone } from './zone.js';
  * @property {number | null} lag Time since the capture of that picture, seconds; null if unknown.
  * @property {string} state One word.
  * @property {import('./renditions.js').Rendition} [rendition] Whose pictures are shown, of a source with a preview.
+ * @property {string} [collector] Whose pictures are shown, where a site has several collectors.
  */
 
 /**

@@ -5,6 +5,7 @@
  * @typedef {object} FrameHeader
  * @property {'begin' | 'media' | 'skipped' | 'gone' | 'beat'} type
  * @property {string} [source]
+ * @property {string} [collector] The collector that it comes from, if the viewer hears several.
  * @property {string} [session]
  * @property {string} [zero] The session's zero, RFC 3339.
  * @property {string} [codecs]

@@ -11,6 +11,7 @@ import { canPlay } from './media-buffer.js';
 import { codecsOf } from './movie-tracks.js';
 import { LevelMeter } from './live-level.js';
 import { MissingNow } from './live-missing.js';
+import { SourcePlace } from './live-place.js';
 import { recordedPicture } from './live-recorded.js';
 import { LiveRenditions } from './live-renditions.js';
 import { PictureZoom } from './picture-zoom.js';
@@ -32,6 +33,7 @@ const pathWords = {
  * @typedef {object} SourceStatus
  * @property {string} name
  * @property {string} [previewOf] The source that it is the preview of.
+ * @property {string} [collector] The collector that says so, of a site's.
  * @property {boolean} isConnected
  * @property {boolean} isRecorded
  * @property {boolean} isStopped
@@ -67,6 +69,8 @@ export class LiveTile {
     /** @type {SourceStatus | undefined} Of its preview. */
     previewStatus;
     renditions = new LiveRenditions();
+    /** Whether the site has several collectors. */
+    hasCollectors = false;
     /** Whether the status lists it; ended sources are not listed. */
     isListed = true;
     /** Why no live pictures are shown: `paused`, `lost`; empty if they are. */
@@ -75,6 +79,7 @@ export class LiveTile {
     isSeen = true;
     #now;
     #missing = new MissingNow();
+    #place = new SourcePlace();
     #heard = 0;
     /** @type {number | null} */
     #lastAt = null;
@@ -112,13 +117,15 @@ export class LiveTile {
         this.words = element('p', { className: 'words' });
         this.meter = new LevelMeter(name);
         this.gap = element('p', { className: 'missing' });
+        this.moved = element('p', { className: 'missing moved' });
+        this.from = element('span', { className: 'from' });
         this.figures = element('span', { className: 'figures' });
         this.light = element('span', { className: 'light' });
         this.screen = element('div', { className: 'screen' }, this.video ?? canvas, this.enlarge);
         this.root = element('figure', { className: 'live-tile', role: 'group', 'aria-label': name },
             this.screen, this.words, this.meter.element,
-            element('figcaption', {}, this.gap, element('div', { className: 'bar' },
-                element('strong', {}, this.light, name), this.figures)),
+            element('figcaption', {}, this.gap, this.moved, element('div', { className: 'bar' },
+                element('strong', {}, this.light, name), this.from, this.figures)),
             this.buttons);
         this.zoom = new PictureZoom(name, this.screen, this.video ?? canvas, this.root);
         this.stills = new StillPictures(this.screen, name);
@@ -260,6 +267,7 @@ export class LiveTile {
      */
     take({ header, body }, rendition) {
         const { renditions } = this;
+        this.#place.take(rendition, header, Date.now());
         if (header.type === 'begin' && rendition === 'main') {
             this.sound.hidden = !codecsOf(header.codecs ?? '', 'audio');
             this.meter.begin(header, body);
@@ -300,6 +308,11 @@ export class LiveTile {
         if (!this.video || this.video.readyState < 2) return null;
         const { currentTime } = this.video;
         return this.#shown ?? ('requestVideoFrameCallback' in this.video ? null : currentTime);
+    }
+
+    /** The site's collector that the pictures come from, or else the one that has the source; undefined: there is only one. */
+    get collector() {
+        return this.hasCollectors ? this.#place.collector(this.renditions.shown) ?? this.status?.collector : undefined;
     }
 
     /** Error bound of that time, seconds. */
@@ -364,7 +377,9 @@ export class LiveTile {
             case 'paused': return 'Paused while the page is hidden';
             case 'lost': return `No connection to the viewer${since}; trying again`;
             case 'unsupported': return `${this.follower.trouble} Keyframes are shown as pictures.`;
-            case 'away': return this.#heard ? `No contact${since}` : 'No contact';
+            case 'away':
+                if (this.status?.elsewhere) return `Recorded by ${this.status.elsewhere}; no pictures from there${since}`;
+                return `No contact${since}`;
             case 'ended': return `Ended${since}`;
             case 'stopped': return `Stopped on purpose${since}`;
             case 'sound': return 'Sound only';
@@ -413,6 +428,15 @@ export class LiveTile {
         const missing = this.#missing.at(this.#now() ?? 0, this.zero);
         setText(this.gap, missing?.text ?? '');
         this.gap.style.borderLeftColor = missing?.colour ?? '';
+        this.#drawPlace();
+    }
+
+    #drawPlace() {
+        const { collector, renditions: { shown } } = this;
+        setText(this.from, collector ?? '');
+        setText(this.moved, collector ? this.#place.news(shown, Date.now()) : '');
+        const move = this.#place.lastMove(shown);
+        this.from.title = collector ? `The collector of these pictures is ${collector}.${move && ` Moved ${move}.`}` : '';
     }
 }
 

@@ -384,8 +384,9 @@ export class LiveWall {
     get states() {
         /** @type {Record<string, import('./main.js').SourceState>} */
         const states = {};
-        for (const { name, at, bound, lag, state, renditions } of this.tiles.values()) {
-            states[name] = { at, bound, lag, state, ...(renditions.preview && { rendition: renditions.shown ?? 'main' }) };
+        for (const { name, at, bound, lag, state, renditions, collector } of this.tiles.values()) {
+            const more = { ...(renditions.preview && { rendition: renditions.shown ?? 'main' }), ...(collector && { collector }) };
+            states[name] = { at, bound, lag, state, ...more };
         }
         return states;
     }

@@ -251,6 +251,7 @@ class LivePage {
             const tile = this.#wall.tiles.get(source.name);
             if (tile) [tile.status, tile.isListed] = [source, true];
         }
+        for (const tile of this.#wall.tiles.values()) tile.hasCollectors = (status.collectors?.length ?? 0) > 1;
         if (status.omittedSources) for (const tile of this.#wall.tiles.values()) tile.isListed = true;
         this.#removeOthers(status);
         this.#wall.setPreviews(previews);

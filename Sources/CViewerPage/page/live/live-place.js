@@ -1,0 +1,91 @@
+// @ts-check
+// Which collector of a site a tile's pictures come from, and since when.
+
+import { clock } from './format.js';
+
+/** @typedef {import('./renditions.js').Rendition} Rendition */
+
+/** A move is shown for this long after it was seen, milliseconds. */
+const memory = 20_000;
+/** A move with a longer time without pictures was at any time in it: the page was hidden, or had no connection. Milliseconds. */
+const longestPause = 15_000;
+
+/**
+ * Another collector's pictures.
+ * @typedef {object} Move
+ * @property {string} from
+ * @property {string} to
+ * @property {Date} at When the first picture of the other collector was captured.
+ * @property {boolean} isExact False: the source has moved before that.
+ * @property {number} seen When the page had that picture, milliseconds.
+ */
+
+/** What the frames of one rendition have said. */
+class Place {
+    /** @type {string | undefined} */
+    collector;
+    /**
+     * The collector before it, until the first picture has come.
+     * @type {string | undefined}
+     */
+    left;
+    /** The session's zero, and the end of the last picture; UTC, milliseconds. */
+    zero = NaN;
+    end = NaN;
+    /** @type {Move | undefined} */
+    move;
+}
+
+export class SourcePlace {
+    #places = { main: new Place(), preview: new Place() };
+
+    /**
+     * @param {Rendition} rendition
+     * @param {import('./live-frames.js').FrameHeader} header
+     * @param {number} now Milliseconds.
+     */
+    take(rendition, header, now) {
+        const place = this.#places[rendition];
+        if (header.type === 'begin') {
+            if (place.collector !== header.collector) place.left ??= place.collector;
+            place.collector = header.collector;
+            place.zero = Date.parse(header.zero ?? '');
+            return;
+        }
+        if (header.type !== 'media') return;
+        const at = place.zero + (header.atSeconds ?? 0) * 1000;
+        const { left: from, collector: to } = place;
+        place.left = undefined;
+        if (from && to && from !== to && Number.isFinite(at)) {
+            place.move = { from, to, at: new Date(at), isExact: at - place.end <= longestPause, seen: now };
+        }
+        place.end = at + (header.durationSeconds ?? 0) * 1000;
+    }
+
+    /**
+     * The collector of a rendition's pictures; undefined: none have come, or the viewer hears only one collector.
+     * @param {Rendition | undefined} rendition
+     */
+    collector(rendition) {
+        return rendition && this.#places[rendition].collector;
+    }
+
+    /**
+     * Its last move, as a part of a sentence; empty: none was seen.
+     * @param {Rendition | undefined} rendition
+     */
+    lastMove(rendition) {
+        const move = rendition && this.#places[rendition].move;
+        return move ? `from ${move.from} to ${move.to} ${move.isExact ? 'at' : 'before'} ${clock(move.at)}` : '';
+    }
+
+    /**
+     * Its last move, while that is news; empty: it is not.
+     * @param {Rendition | undefined} rendition
+     * @param {number} now Milliseconds.
+     */
+    news(rendition, now) {
+        const move = rendition && this.#places[rendition].move;
+        return move && now - move.seen <= memory ? `Moved ${this.lastMove(rendition)}` : '';
+    }
+}
