@@ -234,6 +234,81 @@ import Testing
         #expect(try both.verification(of: Self.session).sources.first?.held == nil)
     }
 
+    @Test func `a time that is held is not recorded, although one file has both sides of it`()
+        throws
+    {
+        let recorded = try WrittenSession(segments: 1, secondsEach: 10) { _ in 0 }
+        try old.copy(Self.session, from: recorded.layout, to: places[0]) {
+            $1 <= 140 || $1 > 490
+        }
+        var held = LedgerEntry(kind: .held, at: UTCTime(nanoseconds: 0))
+        held.spool = SmallArchive.spool.description
+        held.firstSequence = 141
+        held.lastSequence = 490
+        held.collector = "west"
+        try FileSystem.replace(
+            places[0].ledger(Self.session, "camera"), with: Ledger.line(held))
+        let library = try RecordingLibrary(east.path) { [complaints] in complaints.take($0) }
+        let lane = try #require(
+            try library.coverage(
+                of: Self.session, in: 0..<20 * Self.second, resolutionNanoseconds: 0
+            ).first)
+        #expect(lane.recorded.map { $0.startNanoseconds / Self.second } == [0, 7])
+        #expect(lane.recorded.map { $0.endNanoseconds / Self.second } == [2, 10])
+        #expect(lane.held.map(\.records) == [350] && lane.missing.isEmpty)
+    }
+
+    @Test func `coverage tells which archive has what, also within a file`() throws {
+        let recorded = try WrittenSession { _ in 0 }
+        // 70 records a second: the source was at west from the second to the seventh second.
+        try split(
+            recorded, east: old, west: new, { $0 <= 140 || $0 > 490 },
+            { (120...500).contains($0) })
+        let memory = CoverageMemory()
+        func lane(_ directories: [String]? = nil, pixels: Int = 10_000) throws -> SourceCoverage {
+            let library =
+                directories?.count == 1
+                ? try RecordingLibrary(directories?.first ?? "") { _ in }
+                : try library(directories)
+            return try #require(
+                try library.coverage(
+                    of: Self.session, sources: nil, from: nil, until: nil, pixels: pixels,
+                    remembering: directories == nil ? memory : nil
+                ) { _ in true }.first)
+        }
+        func spans(_ lane: SourceCoverage) -> [String] {
+            (lane.copies ?? []).flatMap { copy in
+                copy.recorded.map {
+                    let tenths = [$0.startNanoseconds, $0.endNanoseconds].map {
+                        Double($0 / 100_000_000) / 10
+                    }
+                    return "\(copy.collector) \(tenths[0]) \(tenths[1])"
+                }
+            }
+        }
+        let whole = try lane()
+        #expect(whole.recorded.count == 1 && whole.held.isEmpty)
+        let wanted = ["east 0.0 2.0", "east 7.0 10.0", "west 1.7 7.2"]
+        #expect(spans(whole) == wanted)
+        // Remembered, and in the other order of archives.
+        #expect(try lane() == whole)
+        #expect(try spans(lane([west.path, east.path])) == wanted)
+        // Two pixels of five seconds.
+        #expect(try spans(lane(pixels: 2)) == ["east 0.0 10.0", "west 1.7 7.2"])
+        #expect(try lane([east.path]).copies == nil)
+        // Without collectors' names, archives have numbers: paths are not for viewers.
+        for place in places {
+            let path = place.manifest(Self.session)
+            var manifest = try SessionManifest.read(path)
+            manifest.collector = nil
+            try FileSystem.replace(path, with: manifest.encoded())
+        }
+        #expect(
+            try library().coverage(
+                of: Self.session, in: 0..<20 * Self.second, resolutionNanoseconds: 0
+            ).first?.copies?.map(\.collector) == ["archive 1", "archive 2"])
+    }
+
     @Test func `what a collector that is away may still get of its own source is not missing`()
         throws
     {

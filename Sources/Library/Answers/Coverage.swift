@@ -52,6 +52,19 @@ package struct SourceCoverage: Hashable, Encodable, Sendable {
         package var aheadNanoseconds: Int64
     }
 
+    /// What the archive of one of several collectors has.
+    package struct Copy: Hashable, Encodable, Sendable {
+        package struct Span: Hashable, Encodable, Sendable {
+            package var startNanoseconds: Int64
+            package var endNanoseconds: Int64
+        }
+
+        /// The collector's name; the archive's number if it is unknown.
+        package var collector: String
+        /// In the order of time, without overlaps.
+        package var recorded: [Span]
+    }
+
     package var source: String
     /// The source that it is the preview of; nil: it is a source of its own, or that is not asked.
     package var previewOf: String?
@@ -63,6 +76,8 @@ package struct SourceCoverage: Hashable, Encodable, Sendable {
     package var unplaced: [UnplacedGap]
     /// By collector.
     package var held: [Held]
+    /// By collector; nil: one archive has all of the session.
+    package var copies: [Copy]?
     /// In the order of time; nil: none is known.
     package var stated: [Stated]?
 }
@@ -70,7 +85,7 @@ package struct SourceCoverage: Hashable, Encodable, Sendable {
 extension SourceCoverage {
     /// Files of one source that follow each other are one span, although the last sample of the one and the first of the other
     /// are half a picture apart.
-    private static let jointNanoseconds: Int64 = 100_000_000
+    static let jointNanoseconds: Int64 = 100_000_000
     /// Lines of one loss are adjacent, except for rounding.
     private static let touchNanoseconds: Int64 = 1_000_000
     /// Nothing is missing in a pause that is shorter than a picture at 50 pictures a second: the next one came in time. 0: its end is not known.
@@ -90,7 +105,8 @@ extension SourceCoverage {
     ///   - isForDrawing: the range has at most ``maximumParts`` parts of each kind.
     init(
         _ source: String, files: [Span], gaps: [RecordedGap], held: [HeldRecords] = [],
-        stated lines: [LedgerEntry] = [], range: Range<Int64>, resolutionNanoseconds: Int64,
+        stated lines: [LedgerEntry] = [], copies: [CopiedSpans]? = nil, range: Range<Int64>,
+        resolutionNanoseconds: Int64,
         isForDrawing: Bool = true
     ) {
         self.source = source
@@ -106,6 +122,7 @@ extension SourceCoverage {
         let part =
             range.upperBound.clampedSubtracting(range.lowerBound) / Int64(Self.maximumParts)
         let step = max(resolutionNanoseconds, 0, isForDrawing ? part : 0)
+        self.copies = copies.map { Self.copies($0, in: range, max(step, Self.jointNanoseconds)) }
         var byCause: [String: [Gap]] = [:]
         var unplaced: [String: UnplacedGap] = [:]
         var holes: [Range<Int64>] = []
@@ -129,6 +146,12 @@ extension SourceCoverage {
                 holes.append(start..<end)
             }
         }
+        // A file may have sound of both sides of it.
+        holes += held.compactMap { held in
+            guard let start = held.startNanoseconds, let end = held.endNanoseconds, start < end
+            else { return nil }
+            return start..<end
+        }
         missing = byCause.sorted { $0.key < $1.key }.flatMap { Self.merged($0.value, step) }
         self.unplaced = unplaced.values.sorted { $0.cause < $1.cause }
         recorded = Self.without(
@@ -141,6 +164,26 @@ extension SourceCoverage {
                 startNanoseconds: start, endNanoseconds: end,
                 isGrowing: span.isGrowing && end == span.endNanoseconds)
         }
+    }
+
+    private static func copies(
+        _ copies: [CopiedSpans], in range: Range<Int64>, _ step: Int64
+    ) -> [Copy] {
+        Dictionary(grouping: copies, by: \.collector).sorted { $0.key < $1.key }
+            .compactMap { collector, files in
+                let spans = files.flatMap(\.spans).map {
+                    Span(
+                        startNanoseconds: $0.lowerBound, endNanoseconds: $0.upperBound,
+                        isGrowing: false)
+                }
+                let recorded = merged(spans, step).compactMap { span -> Copy.Span? in
+                    let start = max(span.startNanoseconds, range.lowerBound)
+                    let end = min(span.endNanoseconds, range.upperBound)
+                    return start < end
+                        ? Copy.Span(startNanoseconds: start, endNanoseconds: end) : nil
+                }
+                return recorded.isEmpty ? nil : Copy(collector: collector, recorded: recorded)
+            }
     }
 
     /// What is stated in a range: from the last line before it on.

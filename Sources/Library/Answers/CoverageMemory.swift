@@ -16,7 +16,10 @@ package final class CoverageMemory: Sendable {
         var used: UInt64
 
         /// An empty lane has a cost, too.
-        var parts: Int { 1 + lane.files.count + lane.gaps.count }
+        var parts: Int {
+            let copies = lane.copies?.reduce(0) { $0 + 1 + $1.spans.count } ?? 0
+            return 1 + lane.files.count + lane.gaps.count + copies
+        }
     }
 
     private struct State {

@@ -22,6 +22,8 @@ struct SourceLane: Sendable {
     var held: [HeldRecords] = []
     /// Ledger lines about the times that a network camera states.
     var stated: [LedgerEntry] = []
+    /// What each of several archives has; nil: one has all.
+    var copies: [CopiedSpans]?
 
     /// - Parameters:
     ///   - range: nanoseconds of session time.
@@ -39,7 +41,7 @@ struct SourceLane: Sendable {
                         startNanoseconds: $0.lowerBound, endNanoseconds: $0.upperBound,
                         isGrowing: isRecording && file.isOpen)
                 }
-            }, gaps: gaps, held: held, stated: stated, range: range,
+            }, gaps: gaps, held: held, stated: stated, copies: copies, range: range,
             resolutionNanoseconds: resolutionNanoseconds, isForDrawing: isForDrawing)
     }
 }
@@ -146,7 +148,10 @@ private struct LaneReader {
         }
         return SourceLane(
             source: source.source, files: files, gaps: try recorded.gaps(),
-            held: try recorded.held(), stated: try recorded.stated())
+            held: try recorded.held(), stated: try recorded.stated(),
+            copies: try library.merged?.copiedSpans(
+                of: source, in: range, jointNanoseconds: SourceCoverage.jointNanoseconds,
+                known: known?.copies ?? []))
     }
 
     private static func files(

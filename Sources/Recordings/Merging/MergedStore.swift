@@ -443,7 +443,7 @@ package final class MergedStore: SegmentStore {
     }
 
     /// Files of neighbouring segments that may have the same records.
-    private static func around(
+    static func around(
         _ group: [CopiedFile], _ files: CopiedFiles, _ session: MergedSession
     ) -> [CopiedFile] {
         let length = session.manifest.segmentNanoseconds
@@ -457,7 +457,7 @@ package final class MergedStore: SegmentStore {
         }
     }
 
-    private func recorded(
+    func recorded(
         _ file: CopiedFile, in session: MergedSession
     ) throws(ArchiveError) -> RecordedFile {
         try RecordedFile { [self] () throws(ArchiveError) in try placed(file, in: session) }
@@ -507,7 +507,7 @@ package final class MergedStore: SegmentStore {
     }
 
     /// Omits an unreadable file with a complaint.
-    private func leaveOut(
+    func leaveOut(
         _ error: ArchiveError, _ file: CopiedFile, _ session: MergedSession
     ) throws(ArchiveError) {
         if error.isForStore, waiting == .strict { throw error }
