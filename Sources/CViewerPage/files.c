@@ -59,6 +59,9 @@ static const unsigned char format_js[] = {
 static const unsigned char health_alerts_js[] = {
 #embed "page/health/health-alerts.js"
 };
+static const unsigned char health_collectors_js[] = {
+#embed "page/health/health-collectors.js"
+};
 static const unsigned char health_findings_js[] = {
 #embed "page/health/health-findings.js"
 };
@@ -275,6 +278,9 @@ static const unsigned char still_pictures_js[] = {
 static const unsigned char theme_js[] = {
 #embed "page/common/theme.js"
 };
+static const unsigned char timeline_collectors_js[] = {
+#embed "page/timeline/timeline-collectors.js"
+};
 static const unsigned char timeline_draw_js[] = {
 #embed "page/timeline/timeline-draw.js"
 };
@@ -319,6 +325,7 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("form-dialog.js", form_dialog_js),
     FILE_ENTRY("format.js", format_js),
     FILE_ENTRY("health-alerts.js", health_alerts_js),
+    FILE_ENTRY("health-collectors.js", health_collectors_js),
     FILE_ENTRY("health-findings.js", health_findings_js),
     FILE_ENTRY("health-history.js", health_history_js),
     FILE_ENTRY("health-plot.js", health_plot_js),
@@ -391,6 +398,7 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("sound-track.js", sound_track_js),
     FILE_ENTRY("still-pictures.js", still_pictures_js),
     FILE_ENTRY("theme.js", theme_js),
+    FILE_ENTRY("timeline-collectors.js", timeline_collectors_js),
     FILE_ENTRY("timeline-draw.js", timeline_draw_js),
     FILE_ENTRY("timeline-hover.js", timeline_hover_js),
     FILE_ENTRY("timeline-scale.js", timeline_scale_js),

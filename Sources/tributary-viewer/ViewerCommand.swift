@@ -307,13 +307,21 @@ struct ViewerCommand: RepeatingCommand {
         _ catalog: CatalogReference, _ shutdown: Shutdown, _ logger: Logger
     ) -> SiteSettings? {
         guard archive.isEmpty, feed == nil, store.store == nil,
-            let register = catalog.server?.register
+            let server = catalog.server
         else { return nil }
+        let register = server.register
         let options = store
         let access = FeedAccess(machine: ArchiveIdentity.host, isInsecure: insecure) {
             [keys] in try Self.watchingKey(keys, logger)
         }
-        return SiteSettings(feeds: access, collectors: { try register.reports() }) {
+        return SiteSettings(
+            feeds: access, collectors: { try register.reports() },
+            overview: {
+                SiteOverview(
+                    try register.collectors(), leases: try server.leases.entries(),
+                    catalog: server.name)
+            }
+        ) {
             try SiteArchives($0, endpoint: options.storeEndpoint).reference(
                 options, cacheBytes: Self.cacheBytes, shutdown: shutdown
             ) { logger.warning("\($0)") }

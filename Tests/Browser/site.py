@@ -103,6 +103,13 @@ class Evening:
         page = self.site.said(log, r"watch at (http://127\.0\.0\.1:\d+)/")
         return self.site.serve(page) if has_sources else page
 
+    def view_alone(self, collector, has_sources):
+        """The address of a page that reads the archive of one collector."""
+        _, log = self.site.start(
+            "tributary-viewer", "--archive", collector.archive, "--listen", "0", "--state", os.path.join(self.site.directory, "state-alone"))
+        page = self.site.said(log, r"watch at (http://127\.0\.0\.1:\d+)/")
+        return self.site.serve(page) if has_sources else page
+
     async def holder(self, source, besides=None):
         """The collector whose recording of a source grows."""
         end = now() + PATIENCE
@@ -170,8 +177,81 @@ async def check(arguments, evening):
             await page.shoot(f"{arguments.shots}/site-moved.png")
         await page.until(f"{TILE % ('door', '.moved')} === ''", 40)
         checks("for a moment", True)
-        checks.console(page)
+
+        await health(page, checks, arguments, address, first, second)
+        await recording(page, checks, arguments, address, first, second)
+        # The source goes back, and the archive of the other collector is not read.
+        first.start()
+        second.kill()
+        await evening.holder("door", besides=second)
+        await asyncio.sleep(5)
+        await held(page, checks, arguments, evening.view_alone(first, arguments.sources), second)
+        # The names of media change while a file of both archives grows: the page reads its list again.
+        checks.console(page, ("/hls/",))
     return checks.failures == 0
+
+
+async def health(page, checks, arguments, address, killed, other):
+    """The table of the collectors."""
+    await page.open(f"{address}/health")
+    row = "[...document.querySelectorAll('.collectors tbody tr')].find((row) => row.cells[0].textContent === '%s')"
+    await page.until(f"{row % killed.name}?.dataset.state === 'silent'", 60)
+    cells = await page.run(f"[...({row % other.name}).cells].map((cell) => cell.textContent)")
+    checks("Health has a row for each collector", cells[1] == "recording" and cells[3] == str(len(SOURCES)) and "B of" in cells[5], cells)
+    await page.until(f"document.querySelector('.findings').innerText.includes('{killed.name} has not been heard for')", 15)
+    checks("and says above it which one is silent", True)
+    if arguments.shots:
+        await page.shoot(f"{arguments.shots}/site-health.png")
+
+
+async def recording(page, checks, arguments, address, before, after):
+    """The timeline of a recording that two collectors have."""
+    await page.open(f"{address}/sessions/latest")
+    await page.until("document.querySelectorAll('.legend .thin').length === 2", PATIENCE)
+    await page.until("Object.values(tributary.state().sources).every((one) => one.at !== null)", PATIENCE)
+    checks("its sources are played", True)
+    names = await page.run("[...document.querySelectorAll('.legend li')].filter((item) => item.querySelector('.thin')).map((item) => item.textContent)")
+    checks("the legend has both collectors", names == [f"At {name}" for name in sorted((before.name, after.name))], names)
+    lane = await page.run("fetch(`/api/v1/sessions/${location.pathname.split('/')[2]}/coverage`).then((answer) => answer.json())"
+        ".then((lanes) => lanes.find((lane) => lane.source === 'door'))")
+    copies = {copy["collector"]: copy["recorded"] for copy in lane["copies"]}
+    joint = copies[before.name][-1]["endSeconds"]
+    checks("the coverage tells where it was before and after the move", abs(copies[after.name][0]["startSeconds"] - joint) < 5, copies)
+    for name, at in ((before.name, joint - 3), (after.name, joint + 6)):
+        words = await hovered(page, at, ".place-words")
+        checks(f"the pointer tells that {name} has a time", words == f"At {name}", words)
+    if arguments.shots:
+        await page.shoot(f"{arguments.shots}/site-recording.png")
+
+
+async def held(page, checks, arguments, address, other):
+    """The timeline of a recording of which one archive is not read."""
+    await page.open(f"{address}/sessions/latest")
+    await page.until("!!document.querySelector('.legend .falling')", PATIENCE)
+    lanes = await page.run("fetch(`/api/v1/sessions/${location.pathname.split('/')[2]}/coverage`).then((answer) => answer.json())")
+    lane = next(lane for lane in lanes if lane["source"] == "door")
+    place = lane["held"][0]
+    checks("what the other collector holds is neither recorded nor missing", place["collector"] == other.name and "copies" not in lane and not [
+        part for part in lane["recorded"] + lane["missing"] if part["startSeconds"] < place["endSeconds"] - 0.05 and part["endSeconds"] > place["startSeconds"] + 0.05], lane)
+    at = (place["startSeconds"] + place["endSeconds"]) / 2
+    words = await hovered(page, at, ".place-words")
+    checks("the pointer tells who holds it", words.startswith(f"Held by {other.name}, which is not read"), words)
+    if arguments.shots:
+        await page.shoot(f"{arguments.shots}/site-held.png")
+
+
+async def hovered(page, at, selector):
+    """The words of the timeline's tooltip over a time of the source door."""
+    x, y = await page.run(f"""(() => {{
+        const slider = document.querySelector('.slider');
+        slider.scrollIntoView({{ block: 'center' }});
+        const box = slider.getBoundingClientRect(), left = box.width < 600 ? 64 : 110;
+        const [least, most] = ['min', 'max'].map((end) => Number(slider.getAttribute(`aria-value${{end}}`)));
+        return [box.left + left + ({at} - least) / (most - least) * (box.width - left - 8), box.top + 66];
+    }})()""")
+    await page.mouse("mouseMoved", x, y)
+    await asyncio.sleep(0.3)
+    return await page.run(f"document.querySelector('.timeline .hover {selector}').textContent")
 
 
 def main():

@@ -140,6 +140,32 @@ QUESTIONS = (
         return found.flat().map((one) => (one === at(9) ? 'nine' : one === at(40) ? 'forty' : one));
     })()""", ["east", "", "", "west", "", "", "west", "Moved from east to west at ", "nine", "west", "", "", "west", "", "", "east", "Moved from west to east before ", "forty",
         "north", "", None, True, ""]),
+    ("lanes tell which collectors have a time, and what an archive that is not read has", """(async () => {
+        const { collectorsOf, legend, placeWords, stretches } = await use('timeline-collectors');
+        const span = (startSeconds, endSeconds) => ({ startSeconds, endSeconds });
+        const lane = { source: 'door', recorded: [span(0, 60)], missing: [], unplaced: [], held: [{ collector: 'south', startSeconds: 60, records: 1 }], copies: [
+            { collector: 'west', recorded: [span(10, 20), span(40, 60)] }, { collector: 'east', recorded: [span(0, 12), span(20, 35)] }] };
+        const other = { ...lane, held: [], copies: [{ collector: 'north', recorded: [span(0, 1)] }] }, items = legend([lane, other]);
+        return [collectorsOf([lane, other]), stretches(lane).map(({ startSeconds, endSeconds, collectors }) => [startSeconds, endSeconds, collectors.join()]),
+            [11, 20, 37, 59, 60].map((time) => placeWords(lane, time).join()), placeWords({ source: 'hall', recorded: [], missing: [], unplaced: [] }, 1),
+            items.map(({ property, words }) => `${property} ${words}`),
+            items.every(({ property }) => getComputedStyle(document.documentElement).getPropertyValue(property))];
+    })()""", [["east", "north", "west"], [[0, 10, "east"], [10, 12, "east,west"], [12, 20, "west"], [20, 35, "east"], [40, 60, "west"]],
+        ["At east and west", "At east", "", "At west", "Held by south, which is not read: 1 record"], [],
+        ["--collector-1 At east", "--collector-2 At north", "--collector-3 At west", "--recorded Held by south, which is not read"], True]),
+    ("a row of a collector, and its clock beside those of the others that are there", """(async () => {
+        const { cellsOf } = await use('health-collectors');
+        const one = (name, more) => ({ name, state: 'recording', heardSeconds: 3, sources: 2, bitsPerSecond: 2e6, aloneRecords: 0, aloneSources: [], owedBytes: 0, ...more });
+        const clocks = (bounds) => Object.entries(bounds).map(([collector, boundSeconds]) => ({ collector, boundSeconds }));
+        const all = [one('east', { clocks: clocks({ west: 0.002, north: 0.0004 }), freeBytes: 5e9, sizeBytes: 1e10, version: '1' }), one('west', { clocks: clocks({ east: 0.001 }) }),
+            one('north', { state: 'troubled', trouble: 'there is no room on the disk', aloneRecords: 1200, aloneSources: ['door', 'hall'], owedBytes: 5e6, unstoredBytes: 2e6 }),
+            one('south', { state: 'silent', heardSeconds: 130 })];
+        return all.map((collector) => cellsOf(collector, all).map(({ text, title }) => (title ? `${text} (${title})` : text)).join(' | '));
+    })()""", [
+        "east | recording | 3 s ago | 2 | 2.00 Mbit/s | 5.00 GB of 10.0 GB | nothing | – | nothing | ±1.0 ms (west: ±1.0 ms, north: ±400 µs) | 1",
+        "west | recording | 3 s ago | 2 | 2.00 Mbit/s | – | nothing | – | nothing | ? (east: ±1.0 ms, north: not compared) | –",
+        "north | troubled: there is no room on the disk | 3 s ago | 2 | 2.00 Mbit/s | – | 1,200 records (door, hall) | 2.00 MB | 5.00 MB | ? (east: ±400 µs, west: not compared) | –",
+        "south | silent | 2 min 10 s ago | – | – | – | nothing | – | nothing | – | –"]),
     ("corrections are small and bounded", """(async () => {
         const { correction } = await use('live-clock');
         return [correction(0.001, 0.25, 1), correction(0.05, 0.25, 1), correction(-1, 0.25, 1), correction(1, 0.04, 1)];

@@ -28,6 +28,12 @@ enum PageSentences {
             export.js: of …, in full size
             export.js: that works
             export.js: …, as it was recorded
+            health-collectors.js: Bit rate
+            health-collectors.js: Clock error
+            health-collectors.js: Collectors as a table
+            health-collectors.js: Collectors of the site
+            health-collectors.js: Held alone
+            health-collectors.js: Not stored
             health.js: Bit rate
             health.js: Clock error
             health.js: Full in
@@ -121,6 +127,14 @@ enum PageSentences {
         what a control or a key does
             account.js: All log-ins of this account end with it, on every device.
             calendar.js: A click on a lane opens that instant.
+            health-collectors.js: Age of its last report.
+            health-collectors.js: Connected sources.
+            health-collectors.js: Data that agents keep for it.
+            health-collectors.js: Draining: it takes no new sources.
+            health-collectors.js: Finished segments that are not in the object store.
+            health-collectors.js: Free space of its disk.
+            health-collectors.js: Records that no other collector has, nor, as far as is known, the object store.
+            health-collectors.js: The largest error between its clock and that of another collector that is there.
             health.js: The runbook, deploy/alerts.md, says more under the same names.
             health.js: The viewer remembers an hour, from when it was started.
             live.js:  can be watched meanwhile.
@@ -351,10 +365,15 @@ enum PageSentences {
             playback-missing.js: …: …, at an unknown time: ….
             playback-tile.js:  Back at ….
             playback-tile.js: : pictures are missing
+            playback-tile.js: Held by …, which is not read.
             playback-tile.js: : … missing
             playback-tile.js: Nothing of it is recorded.
             playback-tile.js: Recorded, and not to be played yet.
             playback-tile.js: The recording has not got here yet.
+            timeline-collectors.js: At …
+            timeline-collectors.js: Held by …, which is not read
+            timeline-collectors.js: Held by …, which is not read: …
+            timeline-collectors.js: … and …
             timeline-hover.js:  for …
             timeline-hover.js:  of …
             timeline-hover.js: , in …
@@ -437,6 +456,16 @@ enum PageSentences {
             live-choice.js: No source is known yet.
             live-tile.js: Recorded by …; no pictures from there…
             live-tile.js: Stopped on purpose…
+
+        the reports of a site’s collectors (GET /api/v1/site)
+            health-collectors.js:  of …
+            health-collectors.js: , … of them not there
+            health-collectors.js: done by …
+            health-collectors.js: no holder at present
+            health-collectors.js: not compared
+            health-collectors.js: The site’s database does not answer: this is of ….
+            health-collectors.js: … ago
+            health-collectors.js: ……, as … knows them.
 
         the status of the last hour (GET /api/v1/history)
             health.js: Sources, the last …
@@ -613,7 +642,6 @@ enum PageSentences {
             playback-media.js: …/mp4; codecs="…"
             theme.js: (prefers-color-scheme: dark)
             theme.js: not all
-            timeline.js: swatch striped
             timeline-draw.js: … …px …
             timeline-hover.js: impossible times
             timeline-hover.js: not sent again

@@ -11,6 +11,8 @@ import Threads
 package struct SiteSettings: Sendable {
     /// The collectors' reports. Blocks for a bounded time.
     package var collectors: @Sendable () throws -> [SiteCollector]
+    /// The collectors with what each has, for people; nil: the catalog is not asked for it. Blocks for a bounded time.
+    package var overview: (@Sendable () throws -> SiteOverview)?
     /// The archives that can be read from here; nil: none.
     package var archive: @Sendable ([SiteCollector]) throws -> ArchiveReference?
     /// The identity of the archive in a directory of this machine; nil: there is none.
@@ -21,6 +23,7 @@ package struct SiteSettings: Sendable {
     package init(
         feeds: FeedAccess,
         collectors: @escaping @Sendable () throws -> [SiteCollector],
+        overview: (@Sendable () throws -> SiteOverview)? = nil,
         archive: @escaping @Sendable ([SiteCollector]) throws -> ArchiveReference?,
         identity: @escaping @Sendable (String) -> String? = { path in
             do throws(ArchiveError) {
@@ -33,6 +36,7 @@ package struct SiteSettings: Sendable {
     ) {
         self.feeds = feeds
         self.collectors = collectors
+        self.overview = overview
         self.archive = archive
         self.identity = identity
     }

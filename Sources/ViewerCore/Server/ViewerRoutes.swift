@@ -80,6 +80,8 @@ struct ViewerRoutes {
         endpoints.on(.delete, "\(api)/exports/:export", jobs.remove)
         endpoints.get("\(api)/exports/:export/file", jobs.file)
         endpoints.get("\(api)/events", EventsAPI(log: log, access: access.access).listen)
+        let overviews = settings.site?.overview.map { OverviewCache($0) }
+        endpoints.get("\(api)/site", SiteAPI(overviews: overviews).show)
         endpoints.get("\(api)/history", HistoryAPI(site: site, history: history).show)
         let (sessions, media) = (SessionsAPI(site: site), MediaAPI(site: site))
         endpoints.get(

@@ -18,6 +18,7 @@ import { listen } from './events.js';
  * @property {number} refusedConnections
  * @property {{reason: string, count: number}[]} [refusals]
  * @property {import('./disk-words.js').Disk} disk
+ * @property {{ name: string, state: string }[]} [collectors] Of a site.
  * @property {SourceStatus[]} sources
  * @property {number} omittedSources
  */

@@ -4,6 +4,7 @@
 import { button, element, setText } from './element.js';
 import { bitRate, bytes, counted, duration, shortTime } from './format.js';
 import { alerts } from './health-alerts.js';
+import { CollectorTable } from './health-collectors.js';
 import { findings, silence } from './health-findings.js';
 import { keptHistory } from './health-history.js';
 import { Plot } from './health-plot.js';
@@ -33,6 +34,7 @@ class HealthPage {
     #sources = element('div', { className: 'sources' });
     #table = element('tbody');
     #heading = element('h2', {}, 'Sources');
+    #collectors = new CollectorTable();
     #timer;
 
     /** @param {HTMLElement} root */
@@ -48,7 +50,7 @@ class HealthPage {
         }
         this.#column.append(
             element('h1', {}, 'Health'),
-            this.#list, this.#figures,
+            this.#list, this.#figures, this.#collectors.root,
             this.#heading,
             element('p', { className: 'muted' }, 'The viewer remembers an hour, from when it was started.'),
             this.#sources,
@@ -64,6 +66,7 @@ class HealthPage {
 
     close() {
         clearInterval(this.#timer);
+        this.#collectors.close();
     }
 
     #tableOf() {
@@ -75,6 +78,7 @@ class HealthPage {
 
     #draw() {
         const { status } = this.#history;
+        this.#collectors.refresh((status?.collectors?.length ?? 0) > 0);
         this.#drawFindings();
         if (!status) return;
         const { disk } = status;
@@ -110,8 +114,9 @@ class HealthPage {
         const isNew = this.#history.second < 0 && this.#history.openFor < silence;
         this.#column.classList.toggle('awaiting', isNew);
         const found = isNew ? [] : findings(this.#history);
-        const said = found.map((finding) => finding.alert + (finding.source ?? '')).join() + isNew;
-        const texts = found.map((finding) => finding.text);
+        const { problems } = this.#collectors;
+        const said = found.map((finding) => finding.alert + (finding.source ?? '')).join() + problems.length + isNew;
+        const texts = [...found.map((finding) => finding.text), ...problems];
         if (said === this.#said) {
             // Only numbers have changed: nothing is read out again.
             [...this.#list.querySelectorAll('.text')].forEach((place, index) => setText(place, texts[index] ?? place.textContent));
@@ -121,6 +126,7 @@ class HealthPage {
         const items = found.map((finding) => element('li', { className: finding.isCritical ? 'notice bad' : 'notice' },
             element('span', { className: 'text' }, finding.text), ' ',
             button(finding.alert, () => this.#explain(finding.alert), { className: 'plain', title: 'What this alert means' })));
+        items.push(...problems.map((text) => element('li', { className: 'notice' }, element('span', { className: 'text' }, text))));
         const well = isNew ? 'Waiting for the collector’s status…' : 'Everything is well.';
         this.#list.replaceChildren(...(items.length ? items : [element('li', { className: isNew ? 'muted' : 'well' }, well)]));
     }

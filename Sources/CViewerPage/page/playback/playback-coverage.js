@@ -24,6 +24,18 @@ const together = 2;
  * @property {Missing[]} missing
  * @property {{ cause: string, count: number, samples: number }[]} unplaced
  * @property {Stated[]} [stated] Of a network camera.
+ * @property {Held[]} [held]
+ * @property {{ collector: string, recorded: { startSeconds: number, endSeconds: number }[] }[]} [copies] What the archive of each collector has,
+ *     by name; missing: one has all.
+ */
+
+/**
+ * Records in the archive of a collector that is not read.
+ * @typedef {object} Held
+ * @property {string} collector
+ * @property {number} [startSeconds] Missing: nothing is recorded before them.
+ * @property {number} [endSeconds] Missing: nothing is recorded after them.
+ * @property {number} records
  */
 
 /**
@@ -110,6 +122,14 @@ export function beginning(lanes) {
     // A source's first picture may come after its first sound.
     return Math.ceil((Math.max(start, ...starts) + 0.05) * 10) / 10;
 }
+
+/**
+ * What an archive that is not read has at a time.
+ * @param {Lane} lane
+ * @param {number} time
+ */
+export const heldAt = (lane, time) =>
+    lane.held?.filter(({ startSeconds = -Infinity, endSeconds = Infinity }) => startSeconds <= time && time <= endSeconds) ?? [];
 
 /** @param {Lane[]} lanes */
 export const isGrowing = (lanes) => lanes.some((lane) => lane.recorded.at(-1)?.isGrowing);

@@ -6,6 +6,7 @@ import { causeBeginning, isOnPurpose } from './causes.js';
 import { element, setText } from './element.js';
 import { counted, duration, sessionTime } from './format.js';
 import { PictureZoom } from './picture-zoom.js';
+import { heldAt } from './playback-coverage.js';
 import { PlaybackLevel } from './playback-level.js';
 import { gap, PlaybackPicture } from './playback-picture.js';
 import { renditionFor } from './renditions.js';
@@ -280,6 +281,8 @@ export class PlaybackTile {
         }
         if (media.isBroken(time, sample)) return ['failed', 'This browser cannot decode this part of the recording.'];
         if (sample === undefined || (sample && !isThere)) return ['loading', 'Loading…'];
+        const held = lane && (isGap || sample === null) ? heldAt(lane, time)[0] : undefined;
+        if (held) return ['held', `Held by ${held.collector}, which is not read.`];
         if (sample === null) {
             const first = media.samples.beside(time, 1)?.start ?? lane?.recorded[0]?.startSeconds ?? this.index.start ?? 0;
             return ['notBegun', `Not begun yet: its first picture is at ${sessionTime(first)}.`];

@@ -24,6 +24,9 @@ const flag = 10;
 /** The end that grows, CSS pixels. */
 const growingWidth = 14;
 
+/** Marks of the collectors that have a time, in lanes and low lanes, CSS pixels. */
+const strip = { high: 3, low: 2 };
+
 /**
  * @typedef {object} View
  * @property {import('./timeline-scale.js').TimelineScale} scale
@@ -34,6 +37,8 @@ const growingWidth = 14;
  * @property {number | null} markOut
  * @property {number | null} pointer X.
  * @property {import('./playback-marks.js').Mark[]} marks
+ * @property {typeof import('./timeline-collectors.js')} [places] Missing: there is one archive.
+ * @property {string[]} collectors All that have something, in their order; empty: there is one archive.
  * @property {string} reference The source whose pictures are stepped by.
  * @property {(source: string) => import('./playback-samples.js').SampleTable | undefined} samples
  */
@@ -120,21 +125,27 @@ function drawAxes(context, view, height) {
 function drawLane(context, view, lane, top, height) {
     const { scale } = view;
     const inset = Math.round(height / 7);
+    const isLow = height < sizes.lane;
+    const { places, collectors } = view;
+    const mark = places && collectors.length ? (isLow ? strip.low : strip.high) : 0;
+    const size = height - 2 * inset - (mark && mark + 1);
     bar(context, scale, scale.whole.start, scale.whole.end, top, height, colour('--lane'));
     for (const part of lane.recorded) {
-        bar(context, scale, part.startSeconds, part.endSeconds, top + inset, height - 2 * inset, colour('--recorded'));
+        bar(context, scale, part.startSeconds, part.endSeconds, top + inset, size, colour('--recorded'));
         if (!part.isGrowing) continue;
         const tail = Math.max(part.startSeconds, part.endSeconds - growingWidth * scale.secondsPerPixel);
-        bar(context, scale, tail, part.endSeconds, top + inset, height - 2 * inset, colour('--growing'));
+        bar(context, scale, tail, part.endSeconds, top + inset, size, colour('--growing'));
     }
-    drawPictures(context, view, lane.source, top + inset, height - 2 * inset);
+    drawPictures(context, view, lane.source, top + inset, size);
+    places?.drawHeld(context, scale, lane, top + inset, size);
     for (const gap of lane.missing) {
         // Sound alone: the lower third. Pictures: all of it.
         const isSound = gap.track === 'audio';
         const [upper, size] = isSound ? [top + height * 0.66, height * 0.34] : [top, height];
-        if (isOnPurpose(gap)) hatch(context, scale, gap, upper, size);
+        if (isOnPurpose(gap)) hatch(context, scale, gap, upper, size, causeColour(gap.cause), 1);
         else bar(context, scale, gap.startSeconds, gap.endSeconds, upper, size, causeColour(gap.cause));
     }
+    if (mark) places?.drawCollectors(context, scale, lane, collectors, top + height - inset - mark, mark, isLow ? null : top + inset + size / 2);
 }
 
 /**
@@ -319,7 +330,7 @@ function drawHead(context, view, height) {
  * @param {number} height
  * @param {string} fill
  */
-function bar(context, scale, start, end, top, height, fill) {
+export function bar(context, scale, start, end, top, height, fill) {
     if (end < scale.start || start > scale.end) return;
     const left = Math.max(scale.left, scale.x(start));
     const right = Math.min(scale.left + scale.width, scale.x(end));
@@ -329,25 +340,28 @@ function bar(context, scale, start, end, top, height, fill) {
 }
 
 /**
- * A requested stop: an outline with stripes, unlike losses.
+ * A requested stop, or what is held elsewhere: an outline with stripes, unlike losses.
  * @param {CanvasRenderingContext2D} context
  * @param {import('./timeline-scale.js').TimelineScale} scale
- * @param {import('./playback-coverage.js').Missing} gap
+ * @param {{ startSeconds: number, endSeconds: number }} part
  * @param {number} top
  * @param {number} height
+ * @param {string} stroke
+ * @param {1 | -1} direction 1: stripes rise to the right; -1: they fall.
  */
-function hatch(context, scale, gap, top, height) {
-    if (gap.endSeconds < scale.start || gap.startSeconds > scale.end) return;
-    const left = Math.max(scale.left, scale.x(gap.startSeconds));
-    const width = Math.max(2, Math.min(scale.left + scale.width, scale.x(gap.endSeconds)) - left);
+export function hatch(context, scale, part, top, height, stroke, direction) {
+    if (part.endSeconds < scale.start || part.startSeconds > scale.end) return;
+    const left = Math.max(scale.left, scale.x(part.startSeconds));
+    const width = Math.max(2, Math.min(scale.left + scale.width, scale.x(part.endSeconds)) - left);
     context.save();
     context.beginPath();
     context.rect(left, top, width, height);
     context.clip();
     context.fillStyle = colour('--surface');
     context.fillRect(left, top, width, height);
-    for (let x = left - height; x < left + width; x += 6) line(context, x, top + height, x + height, top, causeColour(gap.cause));
-    context.strokeStyle = causeColour(gap.cause);
+    const [low, high] = direction > 0 ? [top + height, top] : [top, top + height];
+    for (let x = left - height; x < left + width; x += 6) line(context, x, low, x + height, high, stroke);
+    context.strokeStyle = stroke;
     context.lineWidth = 2;
     context.strokeRect(left, top, width, height);
     context.restore();
@@ -386,6 +400,6 @@ function fitted(context, text, room) {
  * @param {number} size
  * @param {number} [weight]
  */
-function font(size, weight = 400) {
+export function font(size, weight = 400) {
     return `${weight} ${size}px ${colour('--letters')}`;
 }

@@ -35,7 +35,10 @@ export class TimelineHover {
         this.time = element('p', { className: 'figures' });
         this.words = element('p', { className: 'gap-words', hidden: true });
         this.stated = element('p', { className: 'figures', hidden: true });
-        this.element = element('div', { className: 'hover', hidden: true }, this.picture, this.time, this.stated, this.words);
+        this.place = element('p', { className: 'place-words', hidden: true });
+        this.element = element('div', { className: 'hover', hidden: true }, this.picture, this.time, this.stated, this.place, this.words);
+        /** @type {typeof import('./timeline-collectors.js') | undefined} */
+        this.places = undefined;
         this.waiting = 0;
         this.wanted = '';
         /** @type {Map<string, string>} Object URLs of pictures, by address. */
@@ -64,6 +67,9 @@ export class TimelineHover {
         const stated = lane && statedAt(lane, time);
         this.stated.hidden = !stated;
         if (stated) setText(this.stated, statedWords(stated, new Date(this.zero + (time + stated.offsetSeconds) * 1000)));
+        const place = lane ? this.places?.placeWords(lane, time).join('\n') : '';
+        this.place.hidden = !place;
+        if (place) setText(this.place, place);
         const gap = lane?.missing.find((gap) => gap.startSeconds - step <= time && time <= gap.endSeconds + step);
         this.words.hidden = !gap;
         if (gap) setText(this.words, gapWords(gap));

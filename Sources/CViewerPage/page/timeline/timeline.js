@@ -37,6 +37,10 @@ export class Timeline {
         this.names = [];
         /** @type {import('./playback-coverage.js').Lane[]} Of the whole session. */
         this.lanes = [];
+        /** @type {typeof import('./timeline-collectors.js') | undefined} */
+        this.places = undefined;
+        /** @type {string[]} Of all lanes. */
+        this.collectors = [];
         /** @type {{ start: number, end: number, lanes: import('./playback-coverage.js').Lane[] } | undefined} */
         this.fine = undefined;
         this.settling = 0;
@@ -92,6 +96,7 @@ export class Timeline {
     /** @param {import('./playback-coverage.js').Lane[]} lanes */
     setLanes(lanes) {
         this.lanes = lanes;
+        if (lanes.some(({ copies, held }) => copies ?? held?.length)) void this.#loadPlaces();
         this.scale.setWhole(extent(lanes));
         const { start, end } = this.scale.whole;
         this.slider.setAttribute('aria-valuemin', start.toFixed(3));
@@ -101,17 +106,33 @@ export class Timeline {
         this.redraw();
     }
 
+    /** Loads what paints the collectors of a session of several archives. */
+    async #loadPlaces() {
+        try {
+            this.places ??= await import('./timeline-collectors.js');
+        } catch {
+            // The viewer is away: asked again with the next coverage.
+            return;
+        }
+        this.hover.places = this.places;
+        this.#tellColours();
+        this.redraw();
+    }
+
     /** A legend of the colours that there are. */
     #tellColours() {
         const causes = [...new Set(this.lanes.flatMap(({ missing }) => missing.map(({ cause }) => cause)))].sort();
         const isGrowing = this.lanes.some(({ recorded }) => recorded.at(-1)?.isGrowing);
-        const text = `${causes} ${isGrowing}`;
+        this.collectors = this.places?.collectorsOf(this.lanes) ?? [];
+        const places = this.places?.legend(this.lanes) ?? [];
+        const text = [causes, isGrowing, ...places.map(({ words }) => words)].join();
         if (text === this.legendOf) return;
         this.legendOf = text;
-        const item = (/** @type {string} */ property, /** @type {string} */ words, isStriped = false) =>
-            element('li', {}, element('span', { className: isStriped ? 'swatch striped' : 'swatch', style: { color: `var(${property})` } }), words);
+        const item = (/** @type {string} */ property, /** @type {string} */ words, look = '') =>
+            element('li', {}, element('span', { className: `swatch ${look}`, style: { color: `var(${property})` } }), words);
         this.legend.replaceChildren(item('--recorded', 'Recorded'), ...(isGrowing ? [item('--growing', 'Being recorded')] : []),
-            ...causes.map((cause) => item(causeProperty(cause), causeBeginning(cause), isOnPurpose({ cause }))));
+            ...places.map(({ property, words, look }) => item(property, words, look)),
+            ...causes.map((cause) => item(causeProperty(cause), causeBeginning(cause), isOnPurpose({ cause }) ? 'striped' : '')));
     }
 
     /**
@@ -144,8 +165,10 @@ export class Timeline {
         const gaps = this.lanes.filter(({ source }) => this.names.includes(source)).flatMap((lane) => lane.missing
             .filter((gap) => gap.startSeconds <= at && at <= gap.endSeconds)
             .map((gap) => `${lane.source}: ${gapWords(gap)}`));
+        const places = this.lanes.filter(({ source }) => source === this.reference).flatMap((lane) =>
+            (this.places?.placeWords(lane, at) ?? []).map((words) => `${lane.source}: ${words}`));
         slider.setAttribute('aria-valuetext',
-            [`${sessionTime(at)}, ${clock(new Date(this.zero + at * 1000))}`, ...gaps].join('. '));
+            [`${sessionTime(at)}, ${clock(new Date(this.zero + at * 1000))}`, ...places, ...gaps].join('. '));
     }
 
     /** @param {number} factor */
@@ -196,6 +219,7 @@ export class Timeline {
         draw(context, {
             scale, lanes: this.shownLanes, zero: this.zero, at: this.at, markIn: this.markIn, markOut: this.markOut,
             pointer: this.pointer, reference: this.reference, samples: this.samples, marks: this.marks,
+            places: this.places, collectors: this.collectors,
         }, width, height);
     }
 
