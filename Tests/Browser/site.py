@@ -222,6 +222,21 @@ async def recording(page, checks, arguments, address, before, after):
         checks(f"the pointer tells that {name} has a time", words == f"At {name}", words)
     if arguments.shots:
         await page.shoot(f"{arguments.shots}/site-recording.png")
+    await page.open(f"{address}/sessions/latest?at={joint - 3:.3f}&sources=door")
+    await page.until("window.tributary?.state().sources.door?.state === 'shown'", PATIENCE)
+    await page.run(READER)
+    await page.key(" ", "Space")
+    looks = []
+    end = now() + PATIENCE
+    while now() < end and (not looks or looks[-1][0] < joint + 3):
+        at, code = await page.run("[tributary.state().sources.door.at, look().door]")
+        if at is not None and code is not None:
+            looks.append((at, code))
+        await asyncio.sleep(0.1)
+    distances = [code - at for at, code in looks]
+    spread = max(distances) - min(distances)
+    checks("playback crosses from one collector to the other", looks[0][0] < joint - 1 and looks[-1][0] > joint + 2, f"{looks[0][0]:.2f} to {looks[-1][0]:.2f}")
+    checks("with each picture at its time, to one picture", spread < 1.5 / RATE, f"{1000 * spread:.1f} ms in {len(looks)} looks")
 
 
 async def held(page, checks, arguments, address, other):
@@ -238,6 +253,12 @@ async def held(page, checks, arguments, address, other):
     checks("the pointer tells who holds it", words.startswith(f"Held by {other.name}, which is not read"), words)
     if arguments.shots:
         await page.shoot(f"{arguments.shots}/site-held.png")
+    await page.open(f"{address}/sessions/latest?at={at:.3f}")
+    await page.until("window.tributary?.state().sources?.door?.state === 'held'", 20)
+    words = await page.run("document.querySelector('[data-source=door]').closest('figure, .tile').innerText")
+    checks("so does the tile", f"Held by {other.name}, which is not read." in words, words)
+    if arguments.shots:
+        await page.shoot(f"{arguments.shots}/site-held-tile.png")
 
 
 async def hovered(page, at, selector):
