@@ -29,15 +29,17 @@ package final class Agent: Sendable {
     private let control = Mutex<ControlServer?>(nil)
 
     /// Nothing is opened yet.
+    /// - Parameter shared: see ``CaptureSession``.
     package init(
-        capture settings: CaptureSettings, uplink uplinkSettings: UplinkSettings, logger: Logger
+        capture settings: CaptureSettings, uplink uplinkSettings: UplinkSettings, logger: Logger,
+        shared: SharedPictures? = nil
     ) throws(UplinkError) {
         self.logger = logger
         self.settings = uplinkSettings
         let uplink = try Uplink(settings: uplinkSettings, logger: logger)
         self.uplink = uplink
         sink = UplinkSink(uplink: uplink, logger: logger)
-        capture = CaptureSession(settings: settings, sink: sink)
+        capture = CaptureSession(settings: settings, sink: sink, shared: shared)
         desk = CommandQueue(
             capture: capture, software: uplinkSettings.software, logger: logger
         ) { uplink.status }

@@ -117,7 +117,7 @@ struct CaptureOptions: ParsableArguments {
         }
         settings.video = try VideoChoice(argument: video)
         settings.preview = try preview.map {
-            try VideoChoice(argument: $0, option: "--preview")
+            try VideoChoice(previewArgument: $0)
         }
         settings.audio =
             try audio.map(AudioChoice.init(argument:)) ?? followingVideo(settings.video)
@@ -155,6 +155,7 @@ struct CaptureOptions: ParsableArguments {
         // A microphone must be named.
         case .device: .none
         case .network(let url): .networkIfPresent(url)
+        case .small: .none
         }
     }
 

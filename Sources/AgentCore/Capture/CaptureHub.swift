@@ -38,6 +38,8 @@ final class CaptureHub: Sendable {
     }
 
     let clock: any CaptureClock
+    /// For the preview of this source.
+    let shared: SharedPictures?
     private let sink: any CaptureSink
     private let state = Mutex(State())
     /// The end was requested. Not part of the state: a sink may ask from within a call.
@@ -45,8 +47,9 @@ final class CaptureHub: Sendable {
     /// All threads must end.
     private let isStoppingAll = Atomic(false)
 
-    init(sink: any CaptureSink, clock: any CaptureClock) {
+    init(sink: any CaptureSink, clock: any CaptureClock, shared: SharedPictures? = nil) {
         self.sink = sink
+        self.shared = shared
         self.clock = clock
     }
 
@@ -55,7 +58,8 @@ final class CaptureHub: Sendable {
 
     // MARK: Output of pipelines
 
-    func sample(_ sample: EncodedSample) {
+    /// - Parameter isShared: whether a preview gets the encoded picture, because there is no raw one.
+    func sample(_ sample: EncodedSample, isShared: Bool = false) {
         var sample = sample
         deliver { state in
             closeSeam(of: sample.track, atNanoseconds: sample.ptsNanoseconds, &state)
@@ -69,6 +73,8 @@ final class CaptureHub: Sendable {
                 endNanoseconds: max(end, before?.endNanoseconds ?? .min),
                 samples: (before?.samples ?? 0) + 1)
             sink.sample(sample)
+            guard isShared, let shared, shared.isWanted, sample.track == .video else { return }
+            for case .video(let format) in state.formats { shared.offer(sample, format) }
         }
     }
 
@@ -83,8 +89,13 @@ final class CaptureHub: Sendable {
         deliver { state in
             closeSeam(of: loss.track, atNanoseconds: loss.startNanoseconds, &state)
             state.lostSamples += UInt64(max(0, loss.samples))
-            sink.lost(loss)
+            lost(loss, &state)
         }
+    }
+
+    private func lost(_ loss: CaptureLoss, _ state: inout State) {
+        sink.lost(loss)
+        if loss.track == .video { shared?.lost(loss) }
     }
 
     /// Another pipeline continues a track: the loss by a command reaches from the end of the previous one to the next sample.
@@ -108,11 +119,11 @@ final class CaptureHub: Sendable {
     ) {
         guard let seam = state.seams.removeValue(forKey: kind) else { return }
         let end = max(time, seam.beginNanoseconds)
-        sink.lost(
+        lost(
             CaptureLoss(
                 track: kind, cause: .command, startNanoseconds: seam.endNanoseconds,
                 durationNanoseconds: max(0, end - seam.endNanoseconds), samples: 0,
-                text: seam.text))
+                text: seam.text), &state)
     }
 
     func noted(_ line: String) { deliver { _ in sink.noted(line) } }
@@ -235,10 +246,14 @@ final class CaptureHub: Sendable {
         }
         state.hasEnded = true
         if let failure = state.failure {
+            shared?.interrupt(failure)
             sink.ended(.failed(failure))
+        } else if isStopRequested.load(ordering: .relaxed) {
+            shared?.interrupt("the source was stopped")
+            sink.ended(.stopped)
         } else {
-            let isStopped = isStopRequested.load(ordering: .relaxed)
-            sink.ended(isStopped ? .stopped : state.latestEnd)
+            shared?.end(state.latestEnd)
+            sink.ended(state.latestEnd)
         }
     }
 

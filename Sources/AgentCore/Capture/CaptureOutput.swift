@@ -1,4 +1,5 @@
 import Devices
+import Encoding
 import Media
 import Synchronization
 
@@ -16,10 +17,15 @@ final class CaptureOutput: Sendable {
     /// Another pipeline replaces this one.
     private let isRetiring = Atomic(false)
     private let turnCount = Atomic<UInt64>(0)
+    /// Whether the preview gets encoded pictures.
+    private let sharesSamples: Bool
+    private let isShortOfMemory = Atomic(false)
 
-    init(_ hub: CaptureHub, continued: Set<TrackKind> = []) {
+    /// - Parameter sharesSamples: whether the pipeline has no raw pictures for a preview.
+    init(_ hub: CaptureHub, continued: Set<TrackKind> = [], sharesSamples: Bool = false) {
         self.hub = hub
         self.continued = continued
+        self.sharesSamples = sharesSamples
     }
 
     /// Passes on a sample.
@@ -27,8 +33,21 @@ final class CaptureOutput: Sendable {
         var sample = sample
         // Within a track an encoder's delay is ordinary sound: silence at the seam.
         if continued.contains(sample.track) { sample.flags.remove(.priming) }
-        hub.sample(sample)
+        hub.sample(sample, isShared: sharesSamples)
     }
+
+    /// Gives the preview a picture that is encoded next. Does not block.
+    func share(_ picture: RawFrame, _ shape: @autoclosure () -> PictureShape) {
+        guard let shared = hub.shared, shared.isWanted else { return }
+        shared.offer(
+            picture, shape(), isScarce: isShortOfMemory.load(ordering: .relaxed))
+    }
+
+    /// Whether the device needs the memory of its pictures back at once: the preview gets none.
+    func setShortOfMemory(_ isShort: Bool) { isShortOfMemory.store(isShort, ordering: .relaxed) }
+
+    /// Has the preview return the pictures' memory: the device is about to be closed.
+    func reclaimPictures() { hub.shared?.reclaim(hub.clock) }
 
     /// Passes on a format that applies from now on.
     func formatChanged(_ format: TrackFormat) { hub.formatChanged(format) }

@@ -37,13 +37,18 @@ package final class CaptureSession: Sendable {
 
     let hub: CaptureHub
     let state: Mutex<State>
+    /// The pictures of the source that this one is the preview of.
+    private let watched: SharedPictures?
 
     /// Nothing is opened yet.
+    /// - Parameter shared: pictures of this source for its preview; for a preview of another source's pictures, theirs.
     package init(
         settings: CaptureSettings, clock: any CaptureClock = MonotonicClock(),
-        sink: any CaptureSink
+        sink: any CaptureSink, shared: SharedPictures? = nil
     ) {
-        hub = CaptureHub(sink: sink, clock: clock)
+        watched = settings.isSmallPreview ? shared : nil
+        hub = CaptureHub(
+            sink: sink, clock: clock, shared: settings.isSmallPreview ? nil : shared)
         state = Mutex(State(settings: settings))
     }
 
@@ -59,7 +64,10 @@ package final class CaptureSession: Sendable {
         try settings.validate()
         CodecLibrary.keepOffTerminal()
         var opened: [(plan: PipelinePlan, pipeline: any CapturePipeline)] = []
-        for plan in try settings.pipelinePlans() { opened.append((plan, try plan.open())) }
+        for plan in try settings.pipelinePlans() {
+            // The source's pictures may come late, for example from a camera that is away.
+            opened.append((plan, try open(plan, patience: nil)))
+        }
         let now = hub.clock.nowNanoseconds
         state.withLock { state in
             state.deadlineNanoseconds = settings.duration.map {
@@ -68,6 +76,19 @@ package final class CaptureSession: Sendable {
             }
         }
         begin(opened, notBefore: now)
+    }
+
+    /// Opens a pipeline.
+    /// - Parameter patience: maximum wait for the first picture of a preview's source; nil: no limit.
+    func open(
+        _ plan: PipelinePlan, patience: Duration? = .seconds(3)
+    ) throws(CaptureError) -> any CapturePipeline {
+        guard let watched else { return try plan.open() }
+        return try plan.open { (settings) throws(CaptureError) in
+            try PreviewPipeline(
+                watched, settings, patience: patience, clock: hub.clock,
+                isStopping: { hub.isStopping })
+        }
     }
 
     /// Requests the end of the capture: encoders are flushed, then the sink is notified. Returns at once, and may be called from the
@@ -133,7 +154,9 @@ package final class CaptureSession: Sendable {
                 begun.append(
                     Running(
                         number: state.pipelineCount, plan: plan, pipeline: pipeline,
-                        output: CaptureOutput(hub, continued: continued), ended: CancellableCall()))
+                        output: CaptureOutput(
+                            hub, continued: continued, sharesSamples: pipeline.encoder == nil),
+                        ended: CancellableCall()))
             }
             state.pipelines += begun
             if let found = begun.compactMap(\.pipeline.encoder).first {

@@ -13,6 +13,8 @@ package enum VideoChoice: Hashable, Sendable {
     case device(String)
     /// A network camera.
     case network(RTSPURL)
+    /// For a preview only: the pictures of its source, scaled to fit into a box, at most 15 per second.
+    case small(within: PictureSize)
 }
 
 /// Where a source's sound comes from.
@@ -144,8 +146,11 @@ extension CaptureSettings {
         }
         if case .device = preview, preview == video {
             throw .settings(
-                "--preview is the camera of --video, which cannot be opened twice: give another one"
+                "--preview is the camera of --video, which cannot be opened twice: use --preview small, or another camera"
             )
+        }
+        if case .small = preview, video == .none {
+            throw .settings("--preview small needs pictures, but --video is none: leave it out")
         }
         if let duration, duration <= .zero {
             throw .settings("--duration must be more than 0")
@@ -192,7 +197,7 @@ extension CaptureSettings {
         switch video {
         case .test: _ = try testPicturePlan()
         case .device: _ = try cameraWish()
-        case .file, .network, .none: break
+        case .file, .network, .small, .none: break
         }
     }
 

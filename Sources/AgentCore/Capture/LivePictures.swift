@@ -57,7 +57,9 @@ final class LivePictures {
             durationNanoseconds: picture.durationNanoseconds,
             nowNanoseconds: output.nowNanoseconds, tell: output.lost)
         guard isAdmitted ?? true else { return }
-        try encoder.encode(try cropped(picture)) { give($0, output) }
+        let part = try cropped(picture)
+        output.share(part, PictureShape(plan, orientation: latest.orientation))
+        try encoder.encode(part) { give($0, output) }
     }
 
     /// Flushes the encoder.

@@ -13,6 +13,8 @@ struct PipelinePlan: Hashable, Sendable {
         case camera(String)
         case microphone(String)
         case network(RTSPURL)
+        /// The pictures of the source that this one is the preview of.
+        case shared
     }
 
     var source: Source
@@ -28,7 +30,10 @@ struct PipelinePlan: Hashable, Sendable {
     }
 
     /// Opens source and encoders.
-    func open() throws(CaptureError) -> any CapturePipeline {
+    /// - Parameter shared: opens the pipeline of a preview of another source's pictures.
+    func open(
+        shared: (CaptureSettings) throws(CaptureError) -> any CapturePipeline = Self.noPictures
+    ) throws(CaptureError) -> any CapturePipeline {
         switch source {
         case .testPicture: try TestPicturePipeline(settings)
         case .testAudio: try TestAudioPipeline(settings)
@@ -42,13 +47,21 @@ struct PipelinePlan: Hashable, Sendable {
                     url: url, login: settings.cameraLogin, transport: settings.cameraTransport,
                     trust: settings.cameraTrust, kinds: kinds, agent: "tributary-agent"),
                 isSoundNeeded: settings.audio == .network(url), settings: settings)
+        case .shared: try shared(settings)
         }
+    }
+
+    /// A capture without a source beside it.
+    private static func noPictures(
+        _ settings: CaptureSettings
+    ) throws(CaptureError) -> any CapturePipeline {
+        throw .settings("'small' makes a preview of a source's pictures: use --preview small")
     }
 
     /// A device that can be opened only once, a camera by its node under any name; nil: none. Searches the camera.
     var device: String? {
         switch source {
-        case .testPicture, .testAudio, .file: return nil
+        case .testPicture, .testAudio, .file, .shared: return nil
         case .camera(let name):
             do throws(DeviceError) {
                 return try CameraAddress(name: name).camera().node
@@ -113,6 +126,7 @@ extension CaptureSettings {
         case .file(let path): plans.append(PipelinePlan(.file(path: path), [.video], self))
         case .device(let name): plans.append(PipelinePlan(.camera(name), [.video], self))
         case .network(let url): plans.append(PipelinePlan(.network(url), [.video], self))
+        case .small: plans.append(PipelinePlan(.shared, [.video], self))
         }
         switch audio {
         case .none: break

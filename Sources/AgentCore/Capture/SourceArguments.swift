@@ -1,9 +1,39 @@
+import Media
 import RTSP
 
 /// Values of command line options for sources and encoders.
 extension VideoChoice {
     /// Reads `none`, `test`, `file:PATH`, `rtsp://…`, or the name of a camera.
-    package init(argument: String, option: String = "--video") throws(CaptureError) {
+    package init(argument: String) throws(CaptureError) {
+        try self.init(argument, option: "--video")
+    }
+
+    /// Reads the value of `--preview`: `small`, `small:WIDTHxHEIGHT`, or what `--video` accepts.
+    package init(previewArgument argument: String) throws(CaptureError) {
+        let parts = argument.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts[0] == "small" else {
+            self = try VideoChoice(argument, option: "--preview")
+            return
+        }
+        guard parts.count == 2 else {
+            self = .small(within: CaptureSettings.smallBox)
+            return
+        }
+        let sides = parts[1].split(separator: "x", omittingEmptySubsequences: false)
+        guard sides.count == 2, let width = Int(sides[0]), let height = Int(sides[1]),
+            Self.smallSides.contains(width), Self.smallSides.contains(height)
+        else {
+            throw .settings(
+                "--preview small: '\(parts[1])' is not a size: use small:WIDTHxHEIGHT, such as small:480x480, numbers from "
+                    + "\(Self.smallSides.lowerBound) to \(Self.smallSides.upperBound)")
+        }
+        self = .small(within: PictureSize(width: width, height: height))
+    }
+
+    /// Sides of the box for a preview: smaller ones show nothing, larger ones are no preview.
+    private static let smallSides = 64...1920
+
+    private init(_ argument: String, option: String) throws(CaptureError) {
         switch try SourceArgument(argument, option: option) {
         case .none: self = .none
         case .test: self = .test

@@ -66,7 +66,7 @@ extension CaptureSession {
                     continue
                 }
                 do throws(CaptureError) {
-                    opened.append((plan, try plan.open()))
+                    opened.append((plan, try open(plan)))
                 } catch .heldHere {
                     waiting.append(plan)
                 }
@@ -83,7 +83,7 @@ extension CaptureSession {
         if !exchange.leaving.isEmpty { hub.hold(true) }
         let ends = retire(exchange.leaving)
         do throws(CaptureError) {
-            for plan in waiting { opened.append((plan, try plan.open())) }
+            for plan in waiting { opened.append((plan, try open(plan))) }
         } catch {
             for step in undo.reversed() { step() }
             // A new pipeline may hold a device that an old one needs again.
@@ -194,7 +194,8 @@ extension CaptureSession {
 
     /// Changes the orientation of pipelines that continue, from the next keyframe on.
     private func turn(_ exchange: Exchange) {
-        for (running, plan) in exchange.kept where plan.kinds.contains(.video) {
+        for (running, plan) in exchange.kept
+        where plan.kinds.contains(.video) && plan.source != .shared {
             running.output.wishes.add { $0.orientation = plan.settings.orientation }
         }
     }
@@ -222,7 +223,7 @@ extension CaptureSession {
         var failures: [String] = []
         for running in pipelines {
             do throws(CaptureError) {
-                opened.append((running.plan, try running.plan.open()))
+                opened.append((running.plan, try open(running.plan)))
             } catch {
                 failures.append(error.description)
             }

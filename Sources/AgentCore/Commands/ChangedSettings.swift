@@ -8,6 +8,16 @@ extension CaptureSettings {
     /// - Throws: if they are contradictory; nothing has been opened then.
     func changed(by change: CaptureChange) throws(CaptureError) -> CaptureSettings {
         var settings = self
+        if isSmallPreview, change.video == nil {
+            let follows =
+                change.size != nil || change.frameRate != nil || change.crop != nil
+                || change.rotation != nil || change.isMirrored != nil
+            if follows {
+                throw .settings(
+                    "the size, rate and rotation of this preview follow its source: change the source '\(pictureSource)'"
+                )
+            }
+        }
         if let video = change.video {
             settings.video = try VideoChoice(argument: video)
             // Sound of a file stays with that file.
@@ -69,6 +79,8 @@ extension VideoChoice {
         case .file(let path): "file:\(path)"
         case .device(let name): name
         case .network(let url): url.text
+        case .small(CaptureSettings.smallBox): "small"
+        case .small(let box): "small:\(box.width)x\(box.height)"
         }
     }
 

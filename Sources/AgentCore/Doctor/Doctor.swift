@@ -35,7 +35,7 @@ package struct Doctor: Sendable {
     /// Permissions of this user for a kind of device.
     private func access(to source: PipelinePlan.Source) -> DevicePermissions.Access {
         switch source {
-        case .testPicture, .testAudio, .file, .network: .unclear
+        case .testPicture, .testAudio, .file, .network, .shared: .unclear
         case .camera: DevicePermissions.ofCameras()
         case .microphone: DevicePermissions.ofMicrophones()
         }
@@ -48,7 +48,7 @@ package struct Doctor: Sendable {
         do throws(CaptureError) {
             try capture.validate()
             for plan in try capture.pipelinePlans() { plans.append(("", plan)) }
-            for plan in try capture.ownPreview?.pipelinePlans() ?? [] {
+            for plan in try capture.ownPreview?.pipelinePlans() ?? [] where plan.source != .shared {
                 plans.append(("preview ", plan))
             }
         } catch {

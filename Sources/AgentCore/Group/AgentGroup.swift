@@ -41,6 +41,8 @@ package final class AgentGroup: Sendable {
     }
 
     private let members = Mutex<[Member]>([])
+    /// Pictures for previews, by the source that they are from.
+    private let shared = Mutex<[String: SharedPictures]>([:])
     private let isStopping = Atomic(false)
     /// Serialises opening of sockets and directories: see umask(2) in ``ControlServer``.
     private let opening = Mutex(())
@@ -190,7 +192,8 @@ package final class AgentGroup: Sendable {
         do {
             let agent = try opening.withLock { _ in
                 let agent = try Agent(
-                    capture: plan.capture, uplink: plan.uplink, logger: member.logger)
+                    capture: plan.capture, uplink: plan.uplink, logger: member.logger,
+                    shared: pictures(of: plan.capture.pictureSource))
                 agent.listen()
                 return agent
             }
@@ -209,6 +212,14 @@ package final class AgentGroup: Sendable {
             }
         } catch {
             return .failed("\(error)")
+        }
+    }
+
+    private func pictures(of source: String) -> SharedPictures {
+        shared.withLock { shared in
+            let pictures = shared[source] ?? SharedPictures()
+            shared[source] = pictures
+            return pictures
         }
     }
 

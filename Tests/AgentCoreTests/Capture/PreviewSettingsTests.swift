@@ -12,7 +12,7 @@ import Testing
         var settings = CaptureSettings(sourceName: "door")
         settings.video = try VideoChoice(argument: video)
         settings.audio = .none
-        settings.preview = try VideoChoice(argument: preview, option: "--preview")
+        settings.preview = try VideoChoice(previewArgument: preview)
         return settings
     }
 

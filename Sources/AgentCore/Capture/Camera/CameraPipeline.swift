@@ -129,6 +129,7 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
             end = .failed(error.description)
         }
         // The camera's ownership is transferred.
+        output.reclaimPictures()
         state = .searching
         return end
     }
@@ -215,6 +216,7 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
                 captureNanoseconds: time, durationNanoseconds: timeline.intervalNanoseconds,
                 nowNanoseconds: output.nowNanoseconds, tell: output.lost)
             guard isInTime ?? true else { return }
+            output.setShortOfMemory(input.isShortOfBuffers)
             try stage.take(
                 picture,
                 PicturePlace(
@@ -249,6 +251,7 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
         output.noted("\(reason); waiting for it")
         timeline.interrupt(.deviceLost, text: reason)
         // Closed here, so that it can be opened again: at once, because most faults are over then.
+        output.reclaimPictures()
         state = .searching
         let pause =
             fruitlessOpenings == 0 ? 0 : Self.searchNanoseconds << min(fruitlessOpenings - 1, 8)

@@ -2,7 +2,7 @@ package import Media
 import RTSP
 
 extension CaptureSettings {
-    /// Size of a preview that is encoded here: a tile of a wall of sixteen on a screen of 2,560 pixels.
+    /// Size of a preview of another camera or the test pattern that is encoded here: a tile of a wall of sixteen on a screen of 2,560 pixels.
     package static let previewSize = PictureSize(width: 640, height: 360)
     /// Bits per second of such a preview.
     package static let previewBitrate = 500_000
@@ -34,8 +34,28 @@ extension CaptureSettings {
         case .device, .test:
             own.size = Self.previewSize
             own.frameRate = frameRate
+        case .small:
+            // It ends with its source, whose pictures it has at once.
+            own.duration = nil
+            own.loop = false
+            own.late = .drop
+            own.encoderCandidates = encoderCandidates
+            // More threads need more time in total, and one is fast enough. It has the priority of the preview.
+            own.encoderThreads = 1
+            own.videoBitrate = min(videoBitrate, Self.smallBitrate)
         case .none: break
         }
         return own
+    }
+
+    /// Whether these are the settings of a preview of another source's pictures.
+    package var isSmallPreview: Bool {
+        if case .small = video { return true }
+        return false
+    }
+
+    /// The source whose pictures are captured: another one for a preview of its pictures.
+    package var pictureSource: String {
+        isSmallPreview ? SourcePreviews.source(named: sourceName) ?? sourceName : sourceName
     }
 }
