@@ -19,11 +19,12 @@ struct CaptureOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            Record a preview too, as a source NAME.preview without sound: a network camera's second stream \
-            (rtsp://HOST/PATH), or any other input of --video. Walls, thumbnails and small tiles show it, exports take the main \
-            pictures. A camera's stream is recorded unchanged; test and cameras of this box are encoded at 640x360 and \
-            500 kbit/s.
-            """, valueName: "video"))
+            Record a preview too, as a source NAME.preview without sound: small for the source's own pictures, encoded a second \
+            time to fit into 640x640 (small:WIDTHxHEIGHT for another box), at most 15 a second and 400 kbit/s; or a network \
+            camera's second stream (rtsp://HOST/PATH), which is recorded unchanged; or any other input of --video, encoded at \
+            640x360 and 500 kbit/s. Walls, thumbnails and small tiles show it, exports take the main pictures. With \
+            --encoder copy and network cameras, small has to decode their pictures.
+            """, valueName: "small|video"))
     var preview: String?
 
     @Option(

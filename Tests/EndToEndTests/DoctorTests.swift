@@ -49,6 +49,18 @@ extension EndToEnd {
             }
         }
 
+        @Test func `a preview of the source's pictures is measured with its source`() async throws {
+            try await Stage.with { stage in
+                let (_, findings) = try await examine(
+                    stage, "--video", "test", "--audio", "none", "--size", "320x180", "--fps", "5",
+                    "--encoder-preset", "ultrafast", "--preview", "small:80x80")
+                let preview = try #require(findings["preview"])
+                #expect(preview.verdict == "ok", "\(preview.text)")
+                #expect(preview.text.contains("source and preview together at"))
+                #expect(preview.text.contains("80×46"))
+            }
+        }
+
         @Test func `what is wrong is said, with what to do, and nothing else suffers`()
             async throws
         {

@@ -205,7 +205,9 @@ extension EndToEnd {
             try await Stage.with { stage in
                 func flaw(_ words: String...) async throws -> String {
                     let outcome = try await stage.start(
-                        .agent, ["--check-config", "--video", "test"] + words
+                        .agent,
+                        ["--check-config"] + (words.contains("--video") ? [] : ["--video", "test"])
+                            + words
                     ).outcome()
                     #expect(outcome.status == 64, "\(outcome.complaints)")
                     return outcome.complaints
@@ -219,6 +221,15 @@ extension EndToEnd {
                 #expect(
                     try await flaw("--source", "door", "--preview", "none").contains(
                         "--preview none records nothing"))
+                #expect(
+                    try await flaw("--source", "door", "--preview", "small:640").contains(
+                        "use small:WIDTHxHEIGHT"))
+                #expect(
+                    try await flaw(
+                        "--source", "door", "--preview", "small", "--video", "none", "--audio",
+                        "test"
+                    )
+                    .contains("--video is none"))
                 let fine = try await stage.start(
                     .agent,
                     ["--check-config", "--video", "test", "--source", "door", "--preview", "test"]

@@ -89,13 +89,9 @@ final class CaptureHub: Sendable {
         deliver { state in
             closeSeam(of: loss.track, atNanoseconds: loss.startNanoseconds, &state)
             state.lostSamples += UInt64(max(0, loss.samples))
-            lost(loss, &state)
+            sink.lost(loss)
+            if loss.track == .video { shared?.lost(loss) }
         }
-    }
-
-    private func lost(_ loss: CaptureLoss, _ state: inout State) {
-        sink.lost(loss)
-        if loss.track == .video { shared?.lost(loss) }
     }
 
     /// Another pipeline continues a track: the loss by a command reaches from the end of the previous one to the next sample.
@@ -106,6 +102,8 @@ final class CaptureHub: Sendable {
             // Without samples since the last one, it is extended.
             let start = min(end, state.seams[kind]?.endNanoseconds ?? end)
             state.seams[kind] = Seam(endNanoseconds: start, beginNanoseconds: begin, text: text)
+            // The preview gets the next picture before the seam is closed by a sample.
+            if kind == .video { shared?.interrupt(.command, text) }
         }
     }
 
@@ -119,11 +117,11 @@ final class CaptureHub: Sendable {
     ) {
         guard let seam = state.seams.removeValue(forKey: kind) else { return }
         let end = max(time, seam.beginNanoseconds)
-        lost(
+        sink.lost(
             CaptureLoss(
                 track: kind, cause: .command, startNanoseconds: seam.endNanoseconds,
                 durationNanoseconds: max(0, end - seam.endNanoseconds), samples: 0,
-                text: seam.text), &state)
+                text: seam.text))
     }
 
     func noted(_ line: String) { deliver { _ in sink.noted(line) } }
@@ -246,10 +244,10 @@ final class CaptureHub: Sendable {
         }
         state.hasEnded = true
         if let failure = state.failure {
-            shared?.interrupt(failure)
+            shared?.interrupt(.deviceLost, failure)
             sink.ended(.failed(failure))
         } else if isStopRequested.load(ordering: .relaxed) {
-            shared?.interrupt("the source was stopped")
+            shared?.interrupt(.deviceLost, "the source was stopped")
             sink.ended(.stopped)
         } else {
             shared?.end(state.latestEnd)

@@ -27,6 +27,10 @@ extension CaptureSession {
         }
         status.crop = state.settings.crop
         status.orientation = state.settings.orientation
+        // It is that of its source.
+        if state.settings.isSmallPreview, case .video(let format) = hub.format(of: .video) {
+            status.orientation = format.orientation
+        }
         let counts = hub.counts
         status.pictures = counts.pictures
         status.soundPackets = counts.soundPackets

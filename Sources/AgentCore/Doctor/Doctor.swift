@@ -17,7 +17,9 @@ package struct Doctor: Sendable {
     /// Runs all checks; `found` receives each result at once. Blocks for some seconds.
     package func examine(found: (Diagnosis) -> Void) {
         let pipelines = openPipelines(found)
-        if let finding = encoderSpeed(pipelines) { found(finding) }
+        let (finding, speed) = encoderSpeed(pipelines)
+        if let finding { found(finding) }
+        if let preview = previewSpeed(pipelines, source: speed) { found(preview) }
         found(SpoolCheck.look(at: uplink.spool, memoryLimitBytes: uplink.memoryLimitBytes))
         if let finding = PlacementCheck.look(at: uplink) { found(finding) }
         for finding in CollectorCheck.look(uplink, bitrate: bitrate) { found(finding) }
@@ -82,11 +84,14 @@ package struct Doctor: Sendable {
     /// Those that are running.
     private var processors: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
-    private func encoderSpeed(_ pipelines: [any CapturePipeline]) -> Diagnosis? {
+    /// The encoder of the source: what was found, and how fast it is in multiples of real time.
+    private func encoderSpeed(
+        _ pipelines: [any CapturePipeline]
+    ) -> (finding: Diagnosis?, speed: Double?) {
         guard let pipeline = pipelines.first(where: { $0.encoder != nil }),
             let encoder = pipeline.encoder,
             case .video(let format) = pipeline.formats.first(where: { $0.kind == .video })
-        else { return nil }
+        else { return (nil, nil) }
         var settings = capture
         settings.video = .test
         settings.size = PictureSize(width: Int(format.width), height: Int(format.height))
@@ -95,11 +100,39 @@ package struct Doctor: Sendable {
         do {
             let plan = try settings.testPicturePlan()
             let speed = try EncoderSpeed.measure(plan)
-            return EncoderSpeed.judge(speed, plan, processors: processors)
+            return (EncoderSpeed.judge(speed, plan, processors: processors), speed)
         } catch let error as CaptureError {
-            return Diagnosis("encoder", .problem, error.description)
+            return (Diagnosis("encoder", .problem, error.description), nil)
         } catch {
-            return Diagnosis("encoder", .problem, "\(error)")
+            return (Diagnosis("encoder", .problem, "\(error)"), nil)
+        }
+    }
+
+    /// The encoder of a preview of the source's pictures; nil: none is wanted, or the source was not opened.
+    private func previewSpeed(
+        _ pipelines: [any CapturePipeline], source: Double?
+    ) -> Diagnosis? {
+        guard let own = capture.ownPreview, own.isSmallPreview,
+            case .video(let format) = pipelines.flatMap(\.formats).first(where: {
+                $0.kind == .video
+            })
+        else { return nil }
+        do {
+            let shape = PictureShape(format, durationNanoseconds: 0)
+            let pictures = try LivePictures(try own.previewPlan(of: shape), for: own, late: nil)
+            var plan = pictures.plan
+            // The painted pictures have a minimum size, and any encoder is fast enough at it.
+            if plan.size.width < TestPicture.minimumSize.width
+                || plan.size.height < TestPicture.minimumSize.height
+            {
+                plan.size = TestPicture.minimumSize
+            }
+            let speed = try EncoderSpeed.measure(plan)
+            return EncoderSpeed.judge(preview: speed, pictures.plan, source: source)
+        } catch let error as CaptureError {
+            return Diagnosis("preview", .problem, error.description)
+        } catch {
+            return Diagnosis("preview", .problem, "\(error)")
         }
     }
 }

@@ -63,5 +63,28 @@ enum EncoderSpeed {
         return Diagnosis("encoder", .ok, what)
     }
 
+    /// Judges the speed of a preview's encoder, which works beside that of its source.
+    /// - Parameter source: speed of the source's encoder; nil: its pictures are not encoded here, and decoded for the preview.
+    static func judge(
+        preview speed: Double, _ plan: VideoEncoderSettings, source: Double?
+    ) -> Diagnosis {
+        let both = source.map { 1 / (1 / speed + 1 / max($0, 0.001)) }
+        let what =
+            "\(plan.encoder) encodes \(plan.size) at \(plan.frameRate) fps at \(tenths(speed)) times real time"
+            + (both.map { ", and source and preview together at \(tenths($0)) times" }
+                ?? "; decoding the source's pictures for it is not measured")
+        let advice = "choose a smaller one, such as --preview small:320x320, or none"
+        let least = both ?? speed
+        if least < 1 {
+            return Diagnosis(
+                "preview", .problem, "\(what), so pictures would be dropped: \(advice)")
+        }
+        if least < comfortable {
+            return Diagnosis(
+                "preview", .warning, "\(what), which leaves no reserve for load peaks: \(advice)")
+        }
+        return Diagnosis("preview", .ok, what)
+    }
+
     private static func tenths(_ value: Double) -> Double { (value * 10).rounded() / 10 }
 }

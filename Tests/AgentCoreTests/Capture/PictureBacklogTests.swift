@@ -92,7 +92,7 @@ import Testing
         backlog.put(picture(0), shape, isScarce: false)
         backlog.put(loss(1))
         backlog.put(picture(2), shape, isScarce: false)
-        backlog.interrupt("stopped")
+        backlog.interrupt(.deviceLost, "stopped")
         backlog.end(.stopped)
         #expect(text(backlog) == ["p0", "lost 1+1", "p2", "interrupted", "ended"])
         var many = PictureBacklog()

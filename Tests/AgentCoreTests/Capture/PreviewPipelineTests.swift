@@ -188,7 +188,14 @@ import Wire
         pair.previewSink.waitForMore(of: .video, 4)
         change.size = .this(PictureSize(width: 320, height: 180))
         let refusal = #expect(throws: ChangeError.self) { try pair.preview.apply(change) }
-        #expect("\(refusal, default: "")".contains("change the source 'door'"))
+        #expect("\(refusal, default: "")".contains("follow its source: change the source"))
+        change = CaptureChange()
+        change.isCapturing = false
+        try pair.main.apply(change)
+        Thread.sleep(forTimeInterval: 0.3)
+        change.isCapturing = true
+        try pair.main.apply(change)
+        pair.previewSink.waitForMore(of: .video, 4)
         let (_, preview) = pair.stop()
         #expect(
             sizes(preview) == [
@@ -197,8 +204,10 @@ import Wire
             ])
         guard case .video(let last) = try #require(preview.changes.last) else { return }
         #expect(last.orientation.rotation == .quarter)
-        // The commands' gaps are the preview's, too.
-        #expect(preview.losses.count { $0.cause == .command } >= 2)
+        // A gap of the source is one of the preview.
+        let gap = try #require(preview.losses.last { $0.durationNanoseconds > 0 })
+        #expect(gap.cause == .command && gap.durationNanoseconds > 100_000_000)
+        #expect(gap.samples >= 2)
         for (sample, next) in zip(preview.video, preview.video.dropFirst()) {
             #expect(next.ptsNanoseconds > sample.ptsNanoseconds)
         }
@@ -212,6 +221,7 @@ import Wire
         pair.previewSink.waitForMore(of: .video, 3)
         pair.main.stop()
         _ = pair.mainSink.collected.wait()
+        Thread.sleep(forTimeInterval: 0.3)
         let again = CaptureSession(
             settings: settings, sink: CollectingSink(), shared: pair.shared)
         try again.start()

@@ -28,6 +28,20 @@ struct `What a box can encode` {
         #expect(crowded.text.hasSuffix("about 1.6 such cameras at once"))
     }
 
+    @Test func `a preview is judged together with its source's encoder`() {
+        let alone = EncoderSpeed.judge(preview: 20, settings(threads: 1), source: nil)
+        #expect(alone.verdict == .ok)
+        #expect(alone.text.contains("at 20.0 times real time"))
+        let both = EncoderSpeed.judge(preview: 20, settings(threads: 1), source: 5)
+        #expect(both.verdict == .ok)
+        #expect(both.text.hasSuffix("source and preview together at 4.0 times"))
+        #expect(
+            EncoderSpeed.judge(preview: 20, settings(threads: 1), source: 1.4).verdict == .warning)
+        let slow = EncoderSpeed.judge(preview: 20, settings(threads: 1), source: 1.02)
+        #expect(slow.verdict == .problem)
+        #expect(slow.text.contains("--preview small:320x320, or none"))
+    }
+
     @Test func `one camera that is too slow is a problem, whatever the others could do`() {
         let finding = EncoderSpeed.judge(0.7, settings(threads: 1), processors: 4)
         #expect(finding.verdict == .problem)

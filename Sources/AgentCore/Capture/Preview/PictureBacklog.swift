@@ -15,8 +15,8 @@ struct PictureBacklog {
         case lost(CaptureLoss)
         /// Pictures that the preview was too slow for.
         case dropped(CaptureLoss)
-        /// The source is restarted.
-        case interrupted(String)
+        /// There are no pictures until the next one, for this reason: the source is restarted or changed.
+        case interrupted(CaptureLossCause, String)
         case ended(CaptureEnd)
     }
 
@@ -40,6 +40,9 @@ struct PictureBacklog {
     private enum KeyframeNeed {
         case none, first, afterGap
     }
+
+    /// Whether there are raw pictures.
+    var hasPictures: Bool { pictures > 0 }
 
     /// Removes the oldest item.
     mutating func take() -> Item? {
@@ -86,10 +89,11 @@ struct PictureBacklog {
         append(.lost(loss))
     }
 
-    mutating func interrupt(_ text: String) {
+    /// Adds the beginning of a gap whose end is the next picture.
+    mutating func interrupt(_ cause: CaptureLossCause, _ text: String) {
         pace.restart()
         keyframe = .first
-        append(.interrupted(text))
+        append(.interrupted(cause, text))
     }
 
     mutating func end(_ end: CaptureEnd) { append(.ended(end)) }

@@ -46,8 +46,8 @@ final class PictureSubscription: Sendable {
     /// The last picture's memory is not needed any more.
     func release() { state.withLock { $0.isHeld = false } }
 
-    /// Whether the last picture's memory is in use.
-    var isHeld: Bool { state.withLock { $0.isHeld } }
+    /// Whether a picture's memory is in use, or will be.
+    var hasMemory: Bool { state.withLock { $0.isHeld || $0.backlog.hasPictures } }
 
     /// Drops all items, and takes no more.
     func cancel() {

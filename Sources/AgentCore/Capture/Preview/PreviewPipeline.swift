@@ -9,7 +9,10 @@ import Synchronization
 final class PreviewPipeline: CapturePipeline, @unchecked Sendable {
     let name = "capture preview"
     let formats: [TrackFormat]
-    var descriptions: [String] { ["\(text.withLock { $0 }) from the pictures of \(source)"] }
+    var descriptions: [String] {
+        let text = described.withLock { $0.pictures.description.withLock { $0 } }
+        return ["\(text) from the pictures of \(source)"]
+    }
     let details: [String]
     let encoder: String?
 
@@ -21,7 +24,7 @@ final class PreviewPipeline: CapturePipeline, @unchecked Sendable {
     private let source: String
     private let settings: CaptureSettings
     private let subscription: PictureSubscription
-    private let text: Mutex<String>
+    private let described: Mutex<Described>
     private var pictures: LivePictures
     private var converter: PictureConverter
     private var shape: PictureShape
@@ -31,8 +34,14 @@ final class PreviewPipeline: CapturePipeline, @unchecked Sendable {
     private var startNanoseconds: Int64 = 0
     /// End of the samples and gaps so far.
     private var endNanoseconds: Int64 = 0
-    /// Why the source is not captured.
-    private var interruption: String?
+    /// Why there are no pictures from ``endNanoseconds`` to the next one.
+    private var gap: (cause: CaptureLossCause, text: String)?
+
+    /// For other threads.
+    // @unchecked: only the description is used, which has a lock.
+    private struct Described: @unchecked Sendable {
+        let pictures: LivePictures
+    }
 
     /// A picture of the preview's size.
     private struct Picture {
@@ -83,7 +92,7 @@ final class PreviewPipeline: CapturePipeline, @unchecked Sendable {
         formats = [.video(pictures.format)]
         encoder = pictures.plan.encoder
         details = pictures.search.map { [$0] } ?? []
-        text = Mutex(CaptureDescription.video(pictures.plan))
+        described = Mutex(Described(pictures: pictures))
     }
 
     deinit { subscription.cancel() }
@@ -173,15 +182,16 @@ final class PreviewPipeline: CapturePipeline, @unchecked Sendable {
                     "a picture cannot be decoded: \(reason)", output)
                 decoder.restart()
             }
-        case .lost(let loss):
+        case .lost(let loss), .dropped(let loss):
             decoder?.restart()
             lose(loss.cause, loss.startNanoseconds, loss.durationNanoseconds, loss.text, output)
-        case .dropped(let loss):
-            decoder?.restart()
-            lose(loss.cause, loss.startNanoseconds, loss.durationNanoseconds, loss.text, output)
-        case .interrupted(let text):
+            // Gaps without length are pauses, and notes about times.
+            if loss.durationNanoseconds > 0 || loss.cause == .command {
+                gap = (loss.cause, loss.text)
+            }
+        case .interrupted(let cause, let text):
             try finishDecoder(output)
-            interruption = text
+            gap = (cause, text)
         case .ended: break
         }
         return nil
@@ -212,17 +222,16 @@ final class PreviewPipeline: CapturePipeline, @unchecked Sendable {
 
     private func encode(_ picture: Picture, _ output: CaptureOutput) throws(EncodingError) {
         let time = picture.frame.captureNanoseconds
-        if let text = interruption, time > endNanoseconds {
-            lose(.deviceLost, endNanoseconds, time - endNanoseconds, text, output)
+        if let gap, time - endNanoseconds > picture.frame.durationNanoseconds / 2 {
+            lose(gap.cause, endNanoseconds, time - endNanoseconds, gap.text, output)
         }
-        interruption = nil
+        gap = nil
         if picture.orientation != shape.orientation {
             shape.orientation = picture.orientation
             output.wishes.add { $0.orientation = picture.orientation }
         }
         try pictures.encode(picture.frame, output)
         endNanoseconds = time + picture.frame.durationNanoseconds
-        text.withLock { $0 = CaptureDescription.video(pictures.plan) }
     }
 
     /// Another encoder, if the source's pictures have changed.
@@ -252,6 +261,8 @@ final class PreviewPipeline: CapturePipeline, @unchecked Sendable {
         own.orientation = wanted.orientation
         own.encoder = .named(plan.encoder)
         pictures = try LivePictures(plan, for: own, late: nil)
+        let next = Described(pictures: pictures)
+        described.withLock { $0 = next }
         converter = PictureConverter(size: plan.size)
         output.formatChanged(.video(pictures.format))
     }

@@ -8,7 +8,9 @@ import Synchronization
 ///
 /// Exists for each source of a group and outlives its captures. Without subscriptions, all calls return at once.
 package final class SharedPictures: Sendable {
-    /// Time limit for a preview to scale the picture in work.
+    /// Time for a preview to process the last pictures before they are dropped …
+    private static let graceNanoseconds: Int64 = 250_000_000
+    /// … and to scale the one in work.
     private static let longestReclaimNanoseconds: Int64 = 500_000_000
     private static let napNanoseconds: Int64 = 1_000_000
 
@@ -40,8 +42,10 @@ package final class SharedPictures: Sendable {
     /// Pictures that the source lacks.
     func lost(_ loss: CaptureLoss) { pass { $0.put(loss) } }
 
-    /// The capture has ended, and another one may follow.
-    func interrupt(_ text: String) { pass { $0.interrupt(text) } }
+    /// The pipeline has ended, and another one may follow.
+    func interrupt(_ cause: CaptureLossCause, _ text: String) {
+        pass { $0.interrupt(cause, text) }
+    }
 
     /// The source has ended.
     func end(_ end: CaptureEnd) { pass { $0.end(end) } }
@@ -51,11 +55,15 @@ package final class SharedPictures: Sendable {
     func reclaim(_ clock: any CaptureClock) {
         guard isWanted else { return }
         let current = subscriptions.withLock { $0 }
-        for subscription in current { subscription.put { $0.dropRaw() } }
-        let end = clock.nowNanoseconds + Self.longestReclaimNanoseconds
-        while current.contains(where: \.isHeld), clock.nowNanoseconds < end {
-            clock.sleep(untilNanoseconds: clock.nowNanoseconds + Self.napNanoseconds)
+        func wait(atMost nanoseconds: Int64) {
+            let end = clock.nowNanoseconds + nanoseconds
+            while current.contains(where: \.hasMemory), clock.nowNanoseconds < end {
+                clock.sleep(untilNanoseconds: clock.nowNanoseconds + Self.napNanoseconds)
+            }
         }
+        wait(atMost: Self.graceNanoseconds)
+        for subscription in current { subscription.put { $0.dropRaw() } }
+        wait(atMost: Self.longestReclaimNanoseconds)
     }
 
     private func pass(_ change: (inout PictureBacklog) -> Void) {
