@@ -199,7 +199,8 @@ package struct FileSource: ~Copyable {
                 try timeline.add(
                     output.packet, track: output.track, pts: output.packet.ptsNanoseconds,
                     dts: output.dtsNanoseconds, duration: output.packet.durationNanoseconds,
-                    bytes: output.packet.bytes.bindMemory(to: UInt8.self).span))
+                    bytes: output.packet.bytes.bindMemory(to: UInt8.self).span,
+                    newConfiguration: output.packet.newConfiguration))
         } catch {
             throw failure(error)
         }

@@ -232,6 +232,40 @@ import Testing
         #expect(outputs[15].sample?.data == H265Stream.accessUnit(packets[15]))
     }
 
+    @Test func `a set of H.265 that is replaced and comes back stays in the samples`() throws {
+        let own = H265Stream.pictureSet
+        let other = Array(own.dropLast() + [0x41, 0x80])
+        var packets = H265Stream.pictures.map { [$0] }
+        packets[2].insert(other, at: 0)
+        packets[4].insert(own, at: 0)
+        packets[15].insert(own, at: 0)
+        let (copier, outputs) = try copyH265(packets)
+        #expect(outputs.allSatisfy { $0.newFormat == nil })
+        #expect(copier.format.parameterSets == H265Stream.sets)
+        #expect(outputs[2].sample?.data == H265Stream.accessUnit([other, packets[2][1]]))
+        #expect(outputs[4].sample?.data == H265Stream.accessUnit([own, packets[4][1]]))
+        // A decoder that was elsewhere gets it at the next access point; from then on, it is in the format alone.
+        #expect(outputs[7].sample?.data == H265Stream.accessUnit([own, packets[7][0]]))
+        #expect(outputs[15].sample?.data == H265Stream.accessUnit([packets[15][1]]))
+    }
+
+    @Test func `H.265's pictures that refer before a joint are left out`() throws {
+        // The CRA pictures have a RASL picture each, after them.
+        func kept(_ packets: [[[UInt8]]]) throws -> [Int] {
+            let (_, outputs) = try copyH265(packets)
+            return outputs.indices.filter { outputs[$0].sample != nil }
+        }
+        let packets = H265Stream.pictures.map { [$0] }
+        #expect(try kept(packets) == Array(0..<20))
+        var broken = packets
+        // BLA_W_LP.
+        broken[15][0][0] = 16 << 1
+        #expect(try kept(broken) == Array(0..<16) + Array(17..<20))
+        var ended = packets
+        ended[6].append([36 << 1, 1])
+        #expect(try kept(ended) == Array(0..<8) + Array(9..<20))
+    }
+
     @Test func `pictures before the first access point are none`() throws {
         let sequence = Sequence()
         var copier = try copier(sequence)

@@ -9,7 +9,8 @@ package import Media
 ///   not change the format. From then on, it is inserted into pictures at which decoding can start, so that a file can
 ///   begin with each of them.
 /// - H.265: sets are in the format only (``VideoCoding/allowsSetsInSamples``). A new format begins where decoding can
-///   start after any of them has changed; sets that the format has are left out of the samples.
+///   start after any of them has changed; sets that the format has are left out of the samples, unless the samples have
+///   replaced them.
 ///
 /// Output begins with the first access point (``AccessPoint``). If that is a gradual one, the pictures until the
 /// decoder has recovered are marked as never presented (``SampleFlags/priming``).
@@ -18,8 +19,13 @@ package struct VideoCopier: Sendable {
     package struct Output: Sendable {
         /// The format from this sample on, if it changes.
         package let newFormat: VideoFormat?
-        /// Nil before the first picture at which decoding can start.
+        /// Nil for a picture that cannot be decoded: it refers to others before the start, or before a joint.
         package let sample: EncodedSample?
+    }
+
+    /// For people: so many pictures had no sample.
+    package static func leftOut(_ pictures: Int) -> String {
+        "\(pictures) pictures that cannot be decoded were left out: they refer to others before the start, or before a joint"
     }
 
     /// The present format.
@@ -35,7 +41,8 @@ package struct VideoCopier: Sendable {
     private var table: ParameterSetTable
     /// The properties of pictures in the format.
     private var appearance: PictureProperties
-    /// Sets that the format lacks, or that have had another version since it began.
+    /// Sets that the format lacks, or that have had another version since it began, or since the last access point if
+    /// they are the format's again.
     private var varied: Set<ParameterSetTable.Key> = []
     private var start = DecodingStart()
 
@@ -117,14 +124,16 @@ package struct VideoCopier: Sendable {
             data = try lengthPrefixed(packet)
             try takeSets(in: data)
             let picture = try CodedPicture(of: data.span, codec, with: table)
+            var inForce = varied
             newFormat = try formatChange(at: picture)
+            if newFormat != nil { inForce = varied }
             if picture.accessPoint != .none {
-                data = try bringing(varied, into: data)
+                data = try bringing(inForce, into: data)
             } else if newFormat == nil, !told.isEmpty {
                 data = try bringing(told, into: data)
             }
             if !codec.coding.allowsSetsInSamples {
-                data = try withoutParameterSets(of: format, in: data.span)
+                data = try withoutParameterSets(of: format, in: data.span, except: inForce)
             }
             flags = start.flags(of: picture)
         } catch {

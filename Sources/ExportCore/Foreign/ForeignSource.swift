@@ -91,8 +91,7 @@ struct ForeignSource {
                         "decoding can start at none of its pictures (no IDR picture, no recovery point): transcode it with "
                         + "ffmpeg -i FILE -c:v libx264 -c:a copy NEW.mp4")
             }
-            let text =
-                "\(undecodable) pictures before the first one that can be decoded were left out"
+            let text = VideoCopier.leftOut(undecodable)
             summary.notes.append(text)
             recorder.leftOut(pictures: undecodable, text)
         }

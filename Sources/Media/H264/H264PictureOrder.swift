@@ -20,6 +20,9 @@ struct H264PictureOrder: PictureOrderReader {
         return order(of: try SliceHeader(parsing: bytes, with: table), table)
     }
 
+    /// Sequences begin with IDR pictures.
+    mutating func note(_ unit: NALUnit) {}
+
     private mutating func order(
         of slice: SliceHeader, _ table: ParameterSetTable
     ) -> PictureOrder? {

@@ -119,6 +119,7 @@ struct H265NALUnitHeader: Hashable {
     static let pictureParameterSet: UInt8 = 34
     static let accessUnitDelimiter: UInt8 = 35
     static let endOfSequence: UInt8 = 36
+    static let endOfBitstream: UInt8 = 37
 
     /// `nal_unit_type`, 0 … 63 (table 7-1).
     let type: UInt8
@@ -137,6 +138,8 @@ struct H265NALUnitHeader: Hashable {
     var isRandomAccess: Bool { (16...23).contains(type) }
     /// BLA_W_LP, BLA_W_RADL, BLA_N_LP.
     var isBrokenLink: Bool { (16...18).contains(type) }
+    /// The next picture begins a coded video sequence (§7.4.2.2).
+    var endsSequence: Bool { type == Self.endOfSequence || type == Self.endOfBitstream }
     /// IDR_W_RADL, IDR_N_LP.
     var isIDR: Bool { type == 19 || type == 20 }
     /// RASL_N, RASL_R: may refer to pictures before the random access point that they follow.

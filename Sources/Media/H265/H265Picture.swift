@@ -3,6 +3,8 @@ struct H265Picture: PictureReader {
     private(set) var slices = 0
     private(set) var sequenceID: UInt8?
     private(set) var refersBeforeAccessPoint = false
+    private(set) var isBrokenLink = false
+    private(set) var endsSequence = false
     /// All slices of a picture have its type (ITU-T H.265 §7.4.2.2).
     private var isRandomAccess = false
 
@@ -17,6 +19,7 @@ struct H265Picture: PictureReader {
         if slices == 0 {
             isRandomAccess = header.isRandomAccess
             refersBeforeAccessPoint = header.isSkippedLeading
+            isBrokenLink = header.isBrokenLink
             if let slice = Self.header(of: bytes, with: table),
                 let set = table.content(.picture(slice.pictureSetID)) as? H265PictureParameterSet
             {
@@ -26,7 +29,10 @@ struct H265Picture: PictureReader {
         slices += 1
     }
 
-    mutating func note(_ unit: NALUnit, _ bytes: Span<UInt8>) {}
+    mutating func note(_ unit: NALUnit, _ bytes: Span<UInt8>) {
+        let header = H265NALUnitHeader(unit.header)
+        if header.layerID == 0, header.endsSequence { endsSequence = true }
+    }
 
     func ends(
         before unit: NALUnit, _ bytes: Span<UInt8>, with table: ParameterSetTable,

@@ -37,4 +37,9 @@ struct H265PictureOrder: PictureOrderReader {
         if unit.isRandomAccess { isAtStart = false }
         return PictureOrder(beginsSequence: beginsSequence, count: count)
     }
+
+    mutating func note(_ unit: NALUnit) {
+        let header = H265NALUnitHeader(unit.header)
+        if header.layerID == 0, header.endsSequence { isAtStart = true }
+    }
 }

@@ -115,14 +115,17 @@ package struct PacketTimeline<Packet> {
     package var joints: [ClockJoint] { clock.joints }
 
     /// Adds the next packet in the file's order; returns the complete ones, each track's in decoding order.
+    ///
+    /// - Parameter newConfiguration: the container's new description from this packet on, if it changes.
     package mutating func add(
         _ packet: Packet, track: Int, pts: Int64?, dts: Int64?, duration: Int64,
-        bytes: Span<UInt8>
+        bytes: Span<UInt8>, newConfiguration: [UInt8]? = nil
     ) throws(TimelineError) -> [Timed] {
         guard [pts ?? 0, dts ?? 0, duration].allSatisfy({ $0.magnitude < Self.longest }) else {
             throw .outOfRange(track: track)
         }
         var order: PictureOrder?
+        configure(track, newConfiguration)
         let own = states[track].track
         // A library's guess for a container without times is ignored.
         let known = own.storesPresentationTimes ? pts : nil
@@ -160,6 +163,19 @@ package struct PacketTimeline<Packet> {
         } catch {
             throw .contradiction(error)
         }
+    }
+
+    private mutating func configure(_ track: Int, _ configuration: [UInt8]?) {
+        guard let configuration, case .counted(var counter) = states[track].track.order else {
+            return
+        }
+        do throws(BitstreamError) {
+            try counter.configure(configuration)
+        } catch {
+            // The track's copier or decoder reports it.
+            return
+        }
+        states[track].track.order = .counted(counter)
     }
 
     /// No packet follows.

@@ -70,6 +70,10 @@ package struct CodedPicture: Sendable {
     package var hasSecondField: Bool { reader.hasSecondField }
     /// Whether it may refer to pictures before the access point that it follows in decoding order.
     package var refersBeforeAccessPoint: Bool { reader.refersBeforeAccessPoint }
+    /// Pictures that refer before this access point are never decoded: what they refer to is of another stream.
+    package var isBrokenLink: Bool { reader.isBrokenLink }
+    /// The next access point begins another coded video sequence.
+    package var endsSequence: Bool { reader.endsSequence }
     /// Its number among reference frames.
     package var frameNumber: FrameNumber? { reader.frameNumber }
 
@@ -117,6 +121,8 @@ package protocol PictureReader: Sendable {
     var sequenceID: UInt8? { get }
     var hasSecondField: Bool { get }
     var refersBeforeAccessPoint: Bool { get }
+    var isBrokenLink: Bool { get }
+    var endsSequence: Bool { get }
     var frameNumber: FrameNumber? { get }
     mutating func add(_ slice: NALUnit, _ bytes: Span<UInt8>, with table: ParameterSetTable)
     mutating func note(_ unit: NALUnit, _ bytes: Span<UInt8>)

@@ -1,4 +1,4 @@
-/// The start of a stream's decoding: drops pictures that need earlier ones, and marks pictures before the decoder has
+/// The start of a stream's decoding, and of each of its sequences: drops pictures that need earlier ones, and marks pictures before the decoder has
 /// recovered as not presented.
 package struct DecodingStart: Hashable, Sendable {
     private enum State: Hashable {
@@ -8,6 +8,8 @@ package struct DecodingStart: Hashable, Sendable {
         /// With this access point; pictures that follow it may refer to pictures before it (ITU-T H.265 §8.1.3, RASL).
         case atAccessPoint
         case started
+        /// The sequence has ended: the next access point is like the first one (ITU-T H.265 §8.1.3, NoRaslOutputFlag).
+        case ended
     }
 
     private var state = State.waiting
@@ -26,12 +28,14 @@ package struct DecodingStart: Hashable, Sendable {
     /// The flags of the next picture; nil when it cannot be decoded.
     package mutating func flags(of picture: CodedPicture) -> SampleFlags? {
         let point = picture.accessPoint
+        defer { if picture.endsSequence, state != .waiting { state = .ended } }
         if point == .sync {
-            state = state == .waiting ? .atAccessPoint : .started
+            let isFirst = state == .waiting || state == .ended || picture.isBrokenLink
+            state = isFirst ? .atAccessPoint : .started
             return .keyframe
         }
         switch state {
-        case .started:
+        case .started, .ended:
             return []
         case .atAccessPoint:
             return picture.refersBeforeAccessPoint ? nil : []

@@ -31,15 +31,23 @@ package func withParameterSets(
 }
 
 /// An access unit with 4-byte lengths, without the parameter sets that `format` has: its sample entry describes them.
+///
+/// - Parameter replaced: those of which samples have had another version: a decoder needs the format's again.
 package func withoutParameterSets(
-    of format: VideoFormat, in accessUnit: Span<UInt8>
+    of format: VideoFormat, in accessUnit: Span<UInt8>,
+    except replaced: Set<ParameterSetTable.Key> = []
 ) throws(BitstreamError) -> [UInt8] {
     var result: [UInt8] = []
     result.reserveCapacity(accessUnit.count)
     var cursor = NALUnitCursor()
     while let unit = try cursor.next(in: accessUnit) {
         let bytes = accessUnit.extracting(unit.range)
-        if format.codec.kind(of: unit).isParameterSet, format.hasParameterSet(bytes) { continue }
+        if format.codec.kind(of: unit).isParameterSet, format.hasParameterSet(bytes) {
+            let set = bytes.withUnsafeBufferPointer(Array.init)
+            guard !replaced.isEmpty, let key = try ParameterSetTable.key(of: set, format.codec),
+                replaced.contains(key)
+            else { continue }
+        }
         appendLengthPrefixed(bytes, to: &result)
     }
     return result

@@ -12,22 +12,31 @@ package protocol PictureOrderReader: Sendable {
     mutating func order(
         of slice: NALUnit, _ bytes: Span<UInt8>, with table: ParameterSetTable
     ) throws(BitstreamError) -> PictureOrder?
+    /// Notes a NAL unit after a picture, which may end its sequence.
+    mutating func note(_ unit: NALUnit)
 }
 
 /// Computes the picture order counts of a track's pictures in decoding order.
 ///
 /// They determine the presentation order if a container has no presentation times.
 package struct PictureOrderCounter: Sendable {
-    private let framing: NALUnitFraming
+    private var framing: NALUnitFraming
     private var table: ParameterSetTable
     private var reader: any PictureOrderReader
 
     /// - Parameter configuration: a record, or Annex B parameter sets, or nothing.
     package init(_ codec: VideoCodec, configuration: [UInt8]) throws(BitstreamError) {
-        framing = try NALUnitFraming(codec, configuration: configuration)
+        framing = .annexB
         table = ParameterSetTable(codec)
         reader = codec.coding.orderReader()
+        try configure(configuration)
+    }
+
+    /// The container describes the following pictures anew.
+    package mutating func configure(_ configuration: [UInt8]) throws(BitstreamError) {
+        let codec = table.codec
         guard !configuration.isEmpty else { return }
+        framing = try NALUnitFraming(codec, configuration: configuration)
         switch framing {
         case .annexB:
             for unit in try framing.units(in: configuration.span) {
@@ -53,7 +62,8 @@ package struct PictureOrderCounter: Sendable {
                 // The first slice determines the picture's order.
                 guard found == nil else { continue }
                 found = try reader.order(of: unit, bytes, with: table)
-            case .delimiter, .preamble, .prefix, .suffix: continue
+            case .suffix: reader.note(unit)
+            case .delimiter, .preamble, .prefix: continue
             }
         }
         return found

@@ -50,7 +50,7 @@ final class CopiedPictures: PacketStage {
     func finish(_ output: CaptureOutput) throws(EncodingError) { undecodable.tell(output) }
 }
 
-/// Pictures of a file before the first one at which decoding can start.
+/// Pictures of a file that cannot be decoded.
 private struct UndecodablePictures {
     private var count = 0
     private var start: Int64 = 0
@@ -70,7 +70,7 @@ private struct UndecodablePictures {
             CaptureLoss(
                 track: .video, cause: .damagedInput, startNanoseconds: start,
                 durationNanoseconds: max(0, end - start), samples: count,
-                text: "\(count) pictures before the first one that can be decoded were left out"))
+                text: VideoCopier.leftOut(count)))
         self = UndecodablePictures()
     }
 }
