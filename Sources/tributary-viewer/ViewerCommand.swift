@@ -314,8 +314,11 @@ struct ViewerCommand: RepeatingCommand {
         let access = FeedAccess(machine: ArchiveIdentity.host, isInsecure: insecure) {
             [keys] in try Self.watchingKey(keys, logger)
         }
+        let known = KnownSite(directory: state ?? Self.usualState(users: users), logger: logger) {
+            try register.reports()
+        }
         return SiteSettings(
-            feeds: access, collectors: { try register.reports() },
+            feeds: access, collectors: { try known.collectors() },
             overview: {
                 SiteOverview(
                     try register.collectors(), leases: try server.leases.entries(),

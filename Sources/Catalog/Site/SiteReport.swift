@@ -76,6 +76,20 @@ package struct SiteReport: Hashable, Sendable, Codable {
 }
 
 extension SiteReport {
+    /// The same without what changes while the collector runs.
+    package var lasting: SiteReport {
+        var report = SiteReport(
+            name: name, version: version, machine: machine, listen: listen, http: http,
+            archive: archive, store: store, release: release)
+        report.storeEndpoint = storeEndpoint
+        report.address = address
+        report.clock = clock
+        report.key = key
+        report.feed = feed
+        report.feedKey = feedKey
+        return report
+    }
+
     /// Endpoints on all addresses of a machine.
     private static let everywhere = ["tcp://0.0.0.0:", "tcp://*:", "tcp://[::]:"]
 
