@@ -85,6 +85,40 @@ import Testing
         #expect(queue.take(now: last) != nil)
     }
 
+    @Test func `answers to requests from before an outage do not end it`() throws {
+        var queue = begun()
+        queue.add(.segment(first), now: 0)
+        queue.add(.segment(second), now: 0)
+        #expect(queue.take(now: 0) == .segment(first))
+        #expect(queue.take(now: 0) == .segment(second))
+        #expect(queue.failed(.segment(first), away(.unreachable), now: 0) != nil)
+        #expect(queue.finished(.segment(second), hasAnswer: true, now: 0) == nil)
+        var status = UploadStatus()
+        queue.describe(&status, utcNanoseconds: 0)
+        #expect(status.trouble != nil)
+        let due = try #require(queue.due(now: 0))
+        #expect(queue.take(now: due) == .segment(first))
+        // The same outage is not said twice.
+        #expect(queue.failed(.segment(first), away(.unreachable), now: due) == nil)
+        let last = try #require(queue.due(now: due))
+        #expect(queue.take(now: last) == .segment(first))
+        #expect(queue.finished(.segment(first), hasAnswer: true, now: last) != nil)
+    }
+
+    @Test func `an earlier request that ends leaves the attempt of an outage alone`() throws {
+        var queue = begun()
+        queue.add(.segment(first), now: 0)
+        queue.add(.segment(second), now: 0)
+        #expect(queue.take(now: 0) == .segment(first))
+        #expect(queue.take(now: 0) == .segment(second))
+        #expect(queue.failed(.segment(first), away(.unreachable), now: 0) != nil)
+        let due = try #require(queue.due(now: 0))
+        #expect(queue.take(now: due) == .segment(first))
+        #expect(queue.failed(.segment(second), away(.unreachable), now: due) == nil)
+        // One attempt at a time.
+        #expect(queue.take(now: due + 3_600_000_000_000) == nil)
+    }
+
     @Test func `what is done without the store does not say that it can be used again`() throws {
         var queue = begun()
         queue.add(.segment(first), now: 0)

@@ -100,8 +100,8 @@ package struct UploadQueue: Sendable {
         var message: String
         var failures: Int
         var due: Int64
-        /// A worker is trying.
-        var isTried = false
+        /// The attempt whose answer ends it. Answers to earlier requests do not: those were sent before it began.
+        var attempt: UploadWork?
     }
 
     private var waiting = Waiting()
@@ -192,7 +192,7 @@ package struct UploadQueue: Sendable {
 
     /// The next work to do; nil: nothing now.
     package mutating func take(now: Int64) -> UploadWork? {
-        if let outage, outage.isTried || now < outage.due { return nil }
+        if let outage, outage.attempt != nil || now < outage.due { return nil }
         let busy = Set(running.keys.map(\.place))
         let sessions = Set(running.keys.map(\.session))
         let next = waiting.entries.filter { work, entry in
@@ -207,7 +207,7 @@ package struct UploadQueue: Sendable {
         guard let next else { return nil }
         waiting[next.key] = nil
         running[next.key] = next.value
-        outage?.isTried = true
+        outage?.attempt = next.key
         return next.key
     }
 
@@ -218,7 +218,7 @@ package struct UploadQueue: Sendable {
 
     /// The next time at which ``take(now:)`` may return work; nil: only after another event.
     package func due(now: Int64) -> Int64? {
-        if let outage { return outage.isTried ? nil : waiting.entries.isEmpty ? nil : outage.due }
+        if let outage { return outage.attempt != nil || waiting.entries.isEmpty ? nil : outage.due }
         return waiting.entries.lazy.filter { isReady($0.key) }.map(\.value.due).min()
     }
 
@@ -230,8 +230,8 @@ package struct UploadQueue: Sendable {
     package mutating func finished(
         _ work: UploadWork, hasAnswer: Bool, now: Int64
     ) -> String? {
-        let line = hasAnswer ? storeAnswered() : nil
-        outage?.isTried = false
+        let line = hasAnswer ? storeAnswered(work) : nil
+        endAttempt(work)
         end(work, now: now)
         if case .documents(let session) = work { known.insert(session) }
         if case .forgetSession(let session) = work { known.remove(session) }
@@ -240,7 +240,7 @@ package struct UploadQueue: Sendable {
 
     /// There was nothing to do, and no request.
     package mutating func dropped(_ work: UploadWork, now: Int64) {
-        outage?.isTried = false
+        endAttempt(work)
         end(work, now: now)
         if case .documents(let session) = work { dropSegments(of: session) }
     }
@@ -253,7 +253,7 @@ package struct UploadQueue: Sendable {
 
     /// The work has to be restarted, because its file has changed.
     package mutating func repeated(_ work: UploadWork, now: Int64) {
-        outage?.isTried = false
+        endAttempt(work)
         end(work, now: now)
         add(work, now: now)
     }
@@ -268,7 +268,8 @@ package struct UploadQueue: Sendable {
         let isNews = outage?.kind != error.kind
         outage = Outage(
             kind: error.kind, message: error.message, failures: failures,
-            due: now + Backoff.store.pause(after: failures, draw: random()))
+            due: now + Backoff.store.pause(after: failures, draw: random()),
+            attempt: outage?.attempt == work ? nil : outage?.attempt)
         putBack(work) { $0.due = now }
         return isNews
             ? "\(error.message); uploads wait, and recordings stay on the disk until the store can be used"
@@ -281,8 +282,8 @@ package struct UploadQueue: Sendable {
     package mutating func failed(
         _ work: UploadWork, _ message: String, hasAnswer: Bool, now: Int64
     ) -> String? {
-        let line = hasAnswer ? storeAnswered() : nil
-        outage?.isTried = false
+        let line = hasAnswer ? storeAnswered(work) : nil
+        endAttempt(work)
         var failures = 0
         let draw = random()
         putBack(work) { entry in
@@ -296,7 +297,7 @@ package struct UploadQueue: Sendable {
     /// The same work would fail again: it is tried again in an hour, or when its file changes.
     /// - Returns: a line for the log, the first time.
     package mutating func setAside(_ work: UploadWork, _ message: String, now: Int64) -> String? {
-        outage?.isTried = false
+        endAttempt(work)
         var isNews = false
         putBack(work) { entry in
             isNews = entry.flaw != message
@@ -310,13 +311,13 @@ package struct UploadQueue: Sendable {
 
     /// The work was not finished because the program is stopping.
     package mutating func stopped(_ work: UploadWork, now: Int64) {
-        outage?.isTried = false
+        endAttempt(work)
         putBack(work) { $0.due = now }
     }
 
     /// This program is not the one that does the work now.
     package mutating func postponed(_ work: UploadWork, now: Int64) {
-        outage?.isTried = false
+        endAttempt(work)
         putBack(work) {
             $0.due = now + Self.postponedNanoseconds
             $0.isPostponed = true
@@ -347,9 +348,13 @@ package struct UploadQueue: Sendable {
         if again.remove(work) != nil { add(work, now: now) }
     }
 
-    private mutating func storeAnswered() -> String? {
-        guard outage != nil else { return nil }
-        outage = nil
+    private mutating func endAttempt(_ work: UploadWork) {
+        if outage?.attempt == work { outage?.attempt = nil }
+    }
+
+    private mutating func storeAnswered(_ work: UploadWork) -> String? {
+        guard let outage, outage.attempt == work else { return nil }
+        self.outage = nil
         return "the store can be used again: \(segmentCount) segments wait"
     }
 
