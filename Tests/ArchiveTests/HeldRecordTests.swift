@@ -52,6 +52,17 @@ import Testing
         #expect(contents.damage.isEmpty)
     }
 
+    @Test func `recovery tells which records another collector holds`() throws {
+        let archive = SmallArchive()
+        try archive.addSession("s", segments: 1, state: .recording)
+        try archive.append(Ledger.line(held(800...900)), session: "s")
+        let spool = try ArchiveRecovery.run(
+            archive.layout, now: SmallArchive.zero.advanced(by: 1 << 60), idleTimeoutNanoseconds: 0
+        ).spools["camera"]?.first
+        #expect(spool?.held.ranges == [800...900])
+        #expect(spool?.sequences.missing(in: 800...900).isEmpty == true)
+    }
+
     @Test func `a spool's highest term outlives its session's end`() throws {
         let archive = SmallArchive()
         try archive.addSession("s", segments: 1, state: .recording)

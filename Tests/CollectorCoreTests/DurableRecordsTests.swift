@@ -40,6 +40,24 @@ import Wire
         #expect(insert([1...3], &durable) == nil)
     }
 
+    @Test func `records that another collector holds are not reported as being here`() {
+        var durable = DurableRecords()
+        durable.begin(source: "camera", spool: spool, received: 100, missing: 1...100)
+        durable.note(absent: 1...100, source: "camera", spool: spool)
+        #expect(durable.held.isEmpty)
+        #expect(insert([101...150], &durable) == 150)
+        #expect(durable.held.map(\.durable.ranges) == [[101...150]])
+        // Afterwards the ledger says so.
+        var recorded = RecordedSpool(spool: spool, sequences: SequenceSet(upTo: 150))
+        recorded.held.insert(1...90)
+        durable = DurableRecords(["camera": [recorded]])
+        #expect(durable.held.map(\.durable.ranges) == [[91...150]])
+        #expect(durable.persisted(source: "camera", spool: spool) == 150)
+        recorded.held.insert(91...95)
+        durable.restart("camera", recorded: [recorded])
+        #expect(durable.held.map(\.durable.ranges) == [[96...150]])
+    }
+
     @Test
     func `an agent may forget what is durable and in the store, up to the first hole of either`() {
         func released(_ durable: DurableRecords, keptFrom: UInt64 = 1) -> UInt64? {

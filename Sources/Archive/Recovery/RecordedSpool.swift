@@ -21,6 +21,8 @@ package struct RecordedSpool: Hashable, Sendable {
     /// 16 bytes.
     package var spool: SpoolID
     package var sequences: SequenceSet
+    /// Those of them that another collector holds, as the ledger says: they are not in this archive.
+    package var held = SequenceSet()
     /// The number of its goodbye, if it is on disk.
     package var goodbye: UInt64?
     /// The highest term under which it was sent; 0: none.
@@ -53,6 +55,7 @@ package struct RecordedSpool: Hashable, Sendable {
     /// Adds the records of the same spool in another session.
     mutating func join(_ other: RecordedSpool) {
         sequences.formUnion(other.sequences)
+        held.formUnion(other.held)
         goodbye = other.goodbye ?? goodbye
         term = max(term, other.term)
         runs += other.runs

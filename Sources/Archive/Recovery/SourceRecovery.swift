@@ -233,6 +233,9 @@ package struct SourceRecovery {
                 for range in ranges { recorded.sequences.insert(range) }
             }
             for line in explained { recorded.sequences.insert(line.sequences) }
+            for line in entries where line.kind == .held && line.spool == identity {
+                for range in line.sequences { recorded.held.insert(range) }
+            }
             recorded.goodbye = explained.last { $0.isGoodbye }?.sequences.upperBound
             recorded.term =
                 entries.lazy.filter { $0.spool == identity }.compactMap(\.term).max()

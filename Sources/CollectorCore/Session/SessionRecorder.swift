@@ -226,9 +226,11 @@ struct SessionRecorder: Sendable {
         let spool = introduction.spool
         heldToClose.remove(name)
         var lost = missing.map { [$0] } ?? []
+        var absent: [ClosedRange<UInt64>] = []
         var actions: [Action] = []
         if let missing {
             let own = durable.durable(source: name, spool: spool)
+            absent = own.missing(in: missing)
             let known = noteHeld(held, within: missing, own: own, of: name, spool)
             lost = known.missing(in: missing)
             if sources[name]?.value.hasJoined != true, !known.ranges.isEmpty {
@@ -240,6 +242,7 @@ struct SessionRecorder: Sendable {
         }
         durable.begin(source: name, spool: spool, received: received, missing: missing)
         durable.note(term: introduction.term, source: name, spool: spool)
+        for range in absent { durable.note(absent: range, source: name, spool: spool) }
         let persisted = durable.persisted(source: name, spool: spool)
         for range in lost where persisted < range.upperBound {
             // Without this, the agent would never finish.

@@ -32,6 +32,8 @@ struct DurableRecords: Sendable {
     fileprivate struct Spool: Sendable {
         let id: SpoolID
         var durable = SequenceSet()
+        /// Those of them that are not on disk here, because another collector holds them or they are lost everywhere.
+        var absent = SequenceSet()
         /// The records that the object store has, or need not have; may temporarily exceed ``durable``.
         var stored = SequenceSet()
         /// The number of its Goodbye, if known: it was on disk when the collector began with the spool, or, with
@@ -70,6 +72,7 @@ struct DurableRecords: Sendable {
                 var spool = Spool(id: $0.spool, durable: $0.sequences)
                 spool.goodbye = $0.hasGoodbye ? $0.goodbye : nil
                 spool.term = $0.term
+                spool.absent = $0.held
                 // If every record up to the last one is on disk, agents continue after it.
                 spool.archived = $0.sequences.highest > 0 ? $0 : nil
                 return spool
@@ -100,13 +103,19 @@ struct DurableRecords: Sendable {
         self[source, spool]?.durable ?? SequenceSet()
     }
 
-    /// The durable records of all spools, by source; with ``ReleasePolicy/stored``, also those that the object store has.
+    /// The records of all spools that are on disk here, by source; with ``ReleasePolicy/stored``, also those that the
+    /// object store has.
     var held: [(source: String, spool: SpoolID, durable: SequenceSet, stored: SequenceSet?)] {
         spools.keys.sorted().flatMap { source in
-            (spools[source] ?? []).filter { $0.durable.highest > 0 }.map {
-                (source, $0.id, $0.durable, policy == .stored ? $0.stored : nil)
-            }
+            (spools[source] ?? []).map {
+                (source, $0.id, $0.present, policy == .stored ? $0.stored : nil)
+            }.filter { $0.2.highest > 0 }
         }
+    }
+
+    /// Records count as durable although they are not on disk here: another collector holds them, or no agent has them.
+    mutating func note(absent records: ClosedRange<UInt64>, source: String, spool: SpoolID) {
+        change(source, spool) { $0.absent.insert(records) }
     }
 
     /// Registers a new spool that begins after `received`.
@@ -338,6 +347,16 @@ extension DurableRecords: DurabilityLookup {
 }
 
 extension DurableRecords.Spool {
+    /// Durable, and on disk here.
+    fileprivate var present: SequenceSet {
+        guard absent.highest > 0 else { return durable }
+        var present = SequenceSet()
+        for range in durable.ranges {
+            for part in absent.missing(in: range) { present.insert(part) }
+        }
+        return present
+    }
+
     /// Durable or written off, although the line may not be durable yet.
     fileprivate var accounted: SequenceSet {
         var all = durable
@@ -352,6 +371,7 @@ extension DurableRecords.Spool {
         givenOut = [:]
         var known = found ?? RecordedSpool(spool: id, sequences: SequenceSet())
         known.sequences.formUnion(accounted)
+        absent.formUnion(known.held)
         // If nothing was left to look up, everything was accounted for.
         if archived == nil { reported = known.sequences }
         if let found { reported.formUnion(found.sequences) }
