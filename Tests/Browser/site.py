@@ -198,6 +198,8 @@ async def health(page, checks, arguments, address, killed, other):
     await page.until(f"{row % killed.name}?.dataset.state === 'silent'", 60)
     cells = await page.run(f"[...({row % other.name}).cells].map((cell) => cell.textContent)")
     checks("Health has a row for each collector", cells[1] == "recording" and cells[3] == str(len(SOURCES)) and "B of" in cells[5], cells)
+    alone = await page.run(f"({row % killed.name}).cells[6].textContent")
+    checks("the silent one alone has what it recorded", re.fullmatch(r"[\d,]+ records", alone), alone)
     await page.until(f"document.querySelector('.findings').innerText.includes('{killed.name} has not been heard for')", 15)
     checks("and says above it which one is silent", True)
     if arguments.shots:
@@ -256,6 +258,8 @@ async def held(page, checks, arguments, address, other):
     await page.open(f"{address}/sessions/latest?at={at:.3f}")
     await page.until("window.tributary?.state().sources?.door?.state === 'held'", 20)
     words = await page.run("document.querySelector('[data-source=door]').closest('figure, .tile').innerText")
+    told = await page.run("document.querySelector('.facts').innerText + document.querySelector('[aria-label=\"What is missing\"]').innerText")
+    checks("so do the heading and the list", "more held elsewhere" in told and f"{place['records']:,} records held by {other.name}" in told, told)
     checks("so does the tile", f"Held by {other.name}, which is not read." in words, words)
     if arguments.shots:
         await page.shoot(f"{arguments.shots}/site-held-tile.png")

@@ -359,6 +359,8 @@ enum PageSentences {
             playback.js: No source … in this session.
             playback-controls.js: That is not in this session: it goes from …, … to …….
             playback-controls.js: The session is … long: … is not in it. The field beside it takes a time of day.
+            playback.js: more held elsewhere
+            playback-missing.js:  Of …, … held by …, which is not read.
             playback-missing.js:  A gap that reaches beyond it is counted whole.
             playback-missing.js: , for …
             playback-missing.js: … more are on the timeline.

@@ -3,7 +3,7 @@
 
 import { causeBeginning, causeProperty, isOnPurpose, missingText } from './causes.js';
 import { button, element, setText } from './element.js';
-import { sessionTime } from './format.js';
+import { counted, sessionTime } from './format.js';
 import { readCoverage } from './playback-coverage.js';
 import { lengthWords, whatWords } from './timeline-hover.js';
 
@@ -69,15 +69,18 @@ export class MissingPanel {
             .sort((one, other) => one.gap.startSeconds - other.gap.startSeconds);
         // Nothing says when these were: they may be in any part.
         const unplaced = lanes.flatMap(({ source, unplaced }) => unplaced.map((gap) => ({ source, gap })));
+        const held = lanes.flatMap(({ source, held = [] }) => held
+            .filter(({ startSeconds = -Infinity, endSeconds = Infinity }) => endSeconds >= from && startSeconds <= until)
+            .map(({ collector, records }) => ` Of ${source}, ${counted(records, 'record')} held by ${collector}, which is not read.`));
         const isPart = markIn !== null || markOut !== null;
-        const listed = JSON.stringify([isPart, markIn === null, markOut === null, gaps, unplaced]);
+        const listed = JSON.stringify([isPart, markIn === null, markOut === null, gaps, unplaced, held]);
         if (listed === this.listed) return;
         this.listed = listed;
         const part = !isPart ? 'In the whole session' : markIn === null ? 'Before the out point'
             : markOut === null ? 'After the in point' : 'Between the in and out points';
         const isCut = gaps.some(({ gap }) => gap.startSeconds < from || gap.endSeconds > until);
         setText(this.words, `${part}: ${missingText([...gaps, ...unplaced].map(({ gap }) => gap))}.`
-            + (isCut ? ' A gap that reaches beyond it is counted whole.' : ''));
+            + (isCut ? ' A gap that reaches beyond it is counted whole.' : '') + held.join(''));
         this.list.replaceChildren(
             ...gaps.slice(0, mostLines).map(({ source, gap }) => this.#line(source, gap)),
             ...unplaced.slice(0, mostLines).map(({ source, gap }) =>

@@ -265,7 +265,7 @@ class PlaybackPage {
         this.live.hidden = !this.player.isRecording;
         this.live.href = `/live${this.named ? `?sources=${this.named.map(encodeURIComponent).join(',')}` : ''}`;
         setText(this.facts, [duration(end - start), counted(overview.sources.filter(({ previewOf }) => previewOf === undefined).length, 'source'), bytes(size),
-            missing,
+            missing, ...(this.player.lanes.some(({ held }) => held?.length) ? ['more held elsewhere'] : []),
             ...(this.player.isRecording ? ['recording now'] : []), ...overview.tags].join(' · '));
         // Its own name, for the command line.
         this.facts.title = overview.session;
