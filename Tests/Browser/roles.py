@@ -8,18 +8,20 @@ The viewer has to run with accounts, on an archive that is being recorded to and
 
 import argparse
 import asyncio
+import json
 import sys
 
 from checks import Checks
 from chromium import Chromium
 
 # The browser tells of these by itself.
-REFUSED = ("401", "429")
+REFUSED = ("401", "429", "api/v1/site")
 FORM = "!!document.querySelector('dialog.login[open]')"
 NO_FORM = "!document.querySelector('dialog.login')"
 SHOWN = "Object.values(window.tributary?.state().sources ?? {}).some((one) => one.at !== null)"
 WRONG = "(document.querySelector('dialog.login .wrong')?.textContent ?? '')"
 # As a log-out in another tab.
+SITE = "fetch('/api/v1/site').then(async (answer) => [answer.status, (await answer.text()).trim()])"
 LOG_OUT = "fetch('/api/v1/logout', { method: 'POST' }).then((answer) => answer.status)"
 # Everything that changes something, by its words.
 OFFERED = """(() => [...document.querySelectorAll('button')].filter((button) => !button.closest('header'))
@@ -68,6 +70,8 @@ async def check(arguments):
         checks("a viewer sees live pictures", True)
         checks("the header says who it is", viewer[0] in await page.run("document.querySelector('.who').textContent"))
         checks("a viewer is offered no commands", await page.run(OFFERED) == [], str(await page.run(OFFERED)))
+        told = await page.run(SITE)
+        checks("a viewer does not get the site's collectors", told == [403, "the site's collectors are for operators of all sources"], told)
         await page.key("?")
         keys = await page.run("document.querySelector('dialog.keys')?.textContent ?? ''")
         checks("and no key for them", "In step" in keys and "Commands" not in keys)
@@ -103,6 +107,8 @@ async def check(arguments):
         await log_in(page, operator)
         await page.until("document.querySelectorAll('.session').length > 0", 10)
         offered = await page.run(OFFERED)
+        told = await page.run(SITE)
+        checks("an operator gets them; without a catalog there are none", told[0] == 200 and json.loads(told[1])["collectors"] == [], told)
         checks("an operator is offered changes", any(text.startswith("Edit") for text in offered), str(offered))
         await page.run("history.pushState(null, '', '/live'); dispatchEvent(new PopStateEvent('popstate'))")
         await page.until("!!document.querySelector('[aria-label^=\"Commands for\"]')", 10)
