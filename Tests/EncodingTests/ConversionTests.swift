@@ -56,6 +56,29 @@ import Testing
         #expect(isClose(try roundTrip(packed(.yuyv422, [90, 60, 90, 200])), [90, 60, 200]))
     }
 
+    @Test func `a reduced pixel is the average of the pixels that it covers`() throws {
+        let whole = PictureBuffer(width: 256, height: 256)
+        // One white row in eight: cubic interpolation would not see all of them alike.
+        for row in 0..<256 {
+            let line = whole.planes[0].baseAddress + row * whole.planes[0].bytesPerRow
+            line.initializeMemory(as: UInt8.self, repeating: row % 8 == 3 ? 232 : 16, count: 256)
+        }
+        for plane in whole.planes.dropFirst() {
+            plane.baseAddress.initializeMemory(
+                as: UInt8.self, repeating: 128, count: 128 * plane.bytesPerRow)
+        }
+        var converter = PictureConverter(
+            size: PictureSize(width: 32, height: 32), averages: true)
+        let small = try converter.convert(
+            whole.frame(captureNanoseconds: 7, durationNanoseconds: 9, colour: nil))
+        #expect(small.captureNanoseconds == 7 && small.durationNanoseconds == 9)
+        for row in 0..<32 {
+            let value = small.planes[0].baseAddress.load(
+                fromByteOffset: row * small.planes[0].bytesPerRow + 16, as: UInt8.self)
+            #expect(abs(Int(value) - (16 + (232 - 16) / 8)) <= 2, "row \(row): \(value)")
+        }
+    }
+
     @Test func `a picture format that nobody knows is named`() {
         let error = #expect(throws: EncodingError.self) {
             _ = try roundTrip(packed(PixelFormat(name: "plasma"), [1]))

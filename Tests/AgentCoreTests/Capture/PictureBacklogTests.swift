@@ -12,8 +12,8 @@ import Testing
         rate: FrameRate(30), hasConstantRate: true, orientation: .upright)
     private let format = VideoFormat(.h264, parameterSets: [], width: 16, height: 16)
 
-    private func picture(_ number: Int64) -> RawFrame {
-        PictureBuffer(width: 16, height: 16).frame(
+    private func picture(_ number: Int64, width: Int = 16, height: Int = 16) -> RawFrame {
+        PictureBuffer(width: width, height: height).frame(
             captureNanoseconds: number * interval, durationNanoseconds: interval, colour: nil)
     }
 
@@ -49,18 +49,24 @@ import Testing
 
     @Test func `a preview that is too slow loses its oldest pictures, as one gap`() {
         var backlog = PictureBacklog()
-        for number in Int64(0)..<6 { backlog.put(picture(number), shape, isScarce: false) }
-        #expect(text(backlog) == ["p0", "p2", "p4"])
-        for number in Int64(6)..<12 { backlog.put(picture(number), shape, isScarce: false) }
-        #expect(text(backlog) == ["dropped 0+6", "p6", "p8", "p10"])
+        for number in Int64(0)..<16 { backlog.put(picture(number), shape, isScarce: false) }
+        #expect(text(backlog) == (0..<8).map { "p\(2 * $0)" })
+        for number in Int64(16)..<22 { backlog.put(picture(number), shape, isScarce: false) }
+        #expect(text(backlog) == ["dropped 0+6"] + (3..<11).map { "p\(2 * $0)" })
         guard case .dropped(let dropped) = backlog.take() else {
             Issue.record("the gap comes first")
             return
         }
         #expect(dropped.samples == 3)
         #expect(dropped.cause == .encoderOverload)
-        for number in Int64(12)..<1_000 { backlog.put(picture(number), shape, isScarce: false) }
-        #expect(text(backlog) == ["dropped 6+988", "p994", "p996", "p998"])
+        for number in Int64(22)..<1_000 { backlog.put(picture(number), shape, isScarce: false) }
+        #expect(text(backlog) == ["dropped 6+978"] + (492..<500).map { "p\(2 * $0)" })
+        // Large ones need memory.
+        var large = PictureBacklog()
+        for number in Int64(0)..<20 {
+            large.put(picture(number, width: 3840, height: 2160), shape, isScarce: false)
+        }
+        #expect(text(large) == ["dropped 0+14", "p14", "p16", "p18"])
     }
 
     @Test func `pictures of a camera that is short of buffers are not kept`() {

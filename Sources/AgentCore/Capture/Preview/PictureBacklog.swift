@@ -20,8 +20,10 @@ struct PictureBacklog {
         case ended(CaptureEnd)
     }
 
-    /// Maximum number of raw pictures: 200 ms. More would need memory: 12 MB each in 4K.
-    static let mostPictures = 3
+    /// Maximum number of raw pictures: half a second, the lateness that the source's own encoder is allowed …
+    static let mostPictures = 8
+    /// … and of their bytes: three pictures in 4K.
+    static let mostPictureBytes = 40 << 20
     /// Maximum number of encoded pictures: two seconds at 30 pictures per second …
     static let mostSamples = 64
     /// … and of their bytes.
@@ -32,6 +34,7 @@ struct PictureBacklog {
     private(set) var items: [Item] = []
     private var pace = PreviewPace()
     private var pictures = 0
+    private var pictureBytes = 0
     private var samples = 0
     private var sampleBytes = 0
     private var keyframe = KeyframeNeed.first
@@ -65,7 +68,11 @@ struct PictureBacklog {
         let item = Item.picture(picture, shape)
         if isScarce { return append(Self.dropped(item)) }
         append(item)
-        if pictures > Self.mostPictures { dropOldestPicture() }
+        while pictures > Self.mostPictures
+            || pictures > 1 && pictureBytes > Self.mostPictureBytes
+        {
+            dropOldestPicture()
+        }
     }
 
     /// Adds an encoded picture.
@@ -160,7 +167,10 @@ struct PictureBacklog {
 
     private mutating func count(_ item: Item, _ sign: Int) {
         switch item {
-        case .picture: pictures += sign
+        case .picture(let picture, _):
+            pictures += sign
+            // YUV 4:2:0; more for other formats.
+            pictureBytes += sign * picture.width * picture.height * 3 / 2
         case .sample(let sample, _):
             samples += sign
             sampleBytes += sign * sample.data.count

@@ -88,7 +88,7 @@ final class PreviewPipeline: CapturePipeline, @unchecked Sendable {
             subscription.cancel()
             throw error
         }
-        converter = PictureConverter(size: pictures.plan.size)
+        converter = PictureConverter(size: pictures.plan.size, averages: true)
         formats = [.video(pictures.format)]
         encoder = pictures.plan.encoder
         details = pictures.search.map { [$0] } ?? []
@@ -222,16 +222,20 @@ final class PreviewPipeline: CapturePipeline, @unchecked Sendable {
 
     private func encode(_ picture: Picture, _ output: CaptureOutput) throws(EncodingError) {
         let time = picture.frame.captureNanoseconds
-        if let gap, time - endNanoseconds > picture.frame.durationNanoseconds / 2 {
-            lose(gap.cause, endNanoseconds, time - endNanoseconds, gap.text, output)
+        // A decoder may still have pictures from before the gap.
+        if let gap, time >= endNanoseconds {
+            // A camera's times are not exactly periodic.
+            if time - endNanoseconds > picture.frame.durationNanoseconds / 2 {
+                lose(gap.cause, endNanoseconds, time - endNanoseconds, gap.text, output)
+            }
+            self.gap = nil
         }
-        gap = nil
         if picture.orientation != shape.orientation {
             shape.orientation = picture.orientation
             output.wishes.add { $0.orientation = picture.orientation }
         }
         try pictures.encode(picture.frame, output)
-        endNanoseconds = time + picture.frame.durationNanoseconds
+        endNanoseconds = max(endNanoseconds, time + picture.frame.durationNanoseconds)
     }
 
     /// Another encoder, if the source's pictures have changed.
@@ -263,7 +267,7 @@ final class PreviewPipeline: CapturePipeline, @unchecked Sendable {
         pictures = try LivePictures(plan, for: own, late: nil)
         let next = Described(pictures: pictures)
         described.withLock { $0 = next }
-        converter = PictureConverter(size: plan.size)
+        converter = PictureConverter(size: plan.size, averages: true)
         output.formatChanged(.video(pictures.format))
     }
 
