@@ -169,12 +169,14 @@ import Testing
         let next = [H264Writer.delimiter] + picture(.idr(id: 1))
         #expect(
             try copy(next, &copier).sample?.data
-                == lengthPrefixed([next[0], second.nalUnit, later, next[1]]))
+                == lengthPrefixed([
+                    next[0], second.nalUnit, H264Writer.pictureSet(), later, next[1],
+                ]))
         // The first one again, for a decoder that starts where the second applied.
         _ = try copy([first.nalUnit] + picture(.repeated), &copier)
         #expect(
             try copy(start, &copier).sample?.data
-                == lengthPrefixed([first.nalUnit, later] + start))
+                == lengthPrefixed([first.nalUnit, H264Writer.pictureSet(), later] + start))
         #expect(copier.format.sets(.sequence) == [first.nalUnit])
     }
 

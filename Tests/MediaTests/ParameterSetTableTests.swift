@@ -61,6 +61,25 @@ struct ParameterSetTableTests {
         #expect(try AVCDecoderConfiguration(format).bytes().count > 1_000)
     }
 
+    @Test func `a picture set comes again with the sequence set that it refers to`() throws {
+        var table = ParameterSetTable(.h264)
+        for set in [
+            Sequence().nalUnit, Sequence(id: 1).nalUnit, H264Writer.pictureSet(),
+            H264Writer.pictureSet(1, of: 1),
+        ] { _ = try table.insert(set) }
+        #expect(table.withDependents([.sequence(1)]) == [.sequence(1), .picture(1)])
+        #expect(table.withDependents([.picture(0)]) == [.picture(0)])
+        // Behind the sequence set that the access unit brings.
+        let slice = H264Writer.Picture(.idr(id: 0), number: 0, order: 0).slices(Sequence())
+        let own = Sequence(id: 1, orderBits: 6).nalUnit
+        let bytes = FLVFile.Packet(at: 0, [own] + slice).bytes
+        let result = try withParameterSets(
+            [H264Writer.pictureSet(1, of: 1)], in: bytes.span, .h264)
+        #expect(
+            result
+                == FLVFile.Packet(at: 0, [own, H264Writer.pictureSet(1, of: 1)] + slice).bytes)
+    }
+
     @Test func `sets are inserted behind a delimiter, and only those that are missing`() throws {
         let sets = [Sequence().nalUnit, H264Writer.pictureSet(), H264Writer.pictureSet(1)]
         let slice = H264Writer.Picture(.idr(id: 0), number: 0, order: 0).slices(Sequence())

@@ -227,7 +227,7 @@ package struct VideoCopier: Sendable {
         _ keys: Set<ParameterSetTable.Key>, into accessUnit: [UInt8]
     ) throws(BitstreamError) -> [UInt8] {
         guard !keys.isEmpty else { return accessUnit }
-        let sets = keys.sorted().compactMap { table[$0] }
+        let sets = table.withDependents(keys).compactMap { table[$0] }
         return try withParameterSets(sets, in: accessUnit.span, codec)
     }
 }

@@ -115,6 +115,7 @@ extension SequenceParameterSet: ParameterSet {
 }
 
 extension PictureParameterSet: ParameterSet {
+    package var reference: UInt8? { sequenceID }
     package var pictures: PictureProperties? { nil }
 }
 

@@ -9,6 +9,7 @@ package struct H265PictureParameterSet: ParameterSet, Hashable {
     /// `num_extra_slice_header_bits`.
     package var extraSliceHeaderBits: Int
     package var pictures: PictureProperties? { nil }
+    package var reference: UInt8? { sequenceID }
 
     /// Reads a NAL unit, header included, without start code or length.
     package init(parsing nalUnit: [UInt8]) throws(BitstreamError) {

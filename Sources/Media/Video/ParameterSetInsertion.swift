@@ -1,31 +1,41 @@
 /// An access unit with 4-byte lengths and those of `sets` whose identifiers it does not define itself, inserted at its
-/// start but after a delimiter (ISO/IEC 14496-10 §7.4.1.2.3, ITU-T H.265 §7.4.2.4.4).
+/// start but after a delimiter (ISO/IEC 14496-10 §7.4.1.2.3, ITU-T H.265 §7.4.2.4.4), each behind the access unit's own
+/// sets of the kinds that it may refer to.
 package func withParameterSets(
     _ sets: [[UInt8]], in accessUnit: Span<UInt8>, _ codec: VideoCodec
 ) throws(BitstreamError) -> [UInt8] {
     var own: Set<ParameterSetTable.Key> = []
+    var lastOwn: [ParameterSetKind: Int] = [:]
     var cursor = NALUnitCursor()
     while let unit = try cursor.next(in: accessUnit) {
         guard codec.kind(of: unit).isParameterSet else { continue }
         let bytes = accessUnit.extracting(unit.range).withUnsafeBufferPointer(Array.init)
-        if let key = try ParameterSetTable.key(of: bytes, codec) { own.insert(key) }
+        if let key = try ParameterSetTable.key(of: bytes, codec) {
+            own.insert(key)
+            lastOwn[key.kind] = unit.range.lowerBound
+        }
     }
-    var missing: [[UInt8]] = []
+    var missing: [(set: [UInt8], after: Int?)] = []
     for set in sets {
         if let key = try ParameterSetTable.key(of: set, codec), !own.contains(key) {
-            missing.append(set)
+            missing.append((set, lastOwn.filter { $0.key < key.kind }.values.max()))
         }
     }
     var result: [UInt8] = []
-    result.reserveCapacity(accessUnit.count + missing.reduce(0) { $0 + $1.count + 4 })
+    result.reserveCapacity(accessUnit.count + missing.reduce(0) { $0 + $1.set.count + 4 })
     var hasInserted = false
     cursor = NALUnitCursor()
     while let unit = try cursor.next(in: accessUnit) {
         if !hasInserted, codec.kind(of: unit) != .delimiter {
             hasInserted = true
-            for set in missing { appendLengthPrefixed(set.span, to: &result) }
+            for missing in missing where missing.after == nil {
+                appendLengthPrefixed(missing.set.span, to: &result)
+            }
         }
         appendLengthPrefixed(accessUnit.extracting(unit.range), to: &result)
+        for missing in missing where missing.after == unit.range.lowerBound {
+            appendLengthPrefixed(missing.set.span, to: &result)
+        }
     }
     return result
 }

@@ -97,6 +97,15 @@ package struct ParameterSetTable: Equatable, Sendable {
         content(.sequence(sequenceID))?.pictures
     }
 
+    /// The sets of a stream that has to be given some anew: decoders keep a picture parameter set with the sequence
+    /// parameter set that they had when it came.
+    package func withDependents(_ keys: Set<Key>) -> [Key] {
+        self.keys.filter { key in
+            keys.contains(key)
+                || content(key)?.reference.map { keys.contains(.sequence($0)) } ?? false
+        }
+    }
+
     /// A track's description with all active sets, that of the present pictures first: it determines size, profile and
     /// pixel shape. Sets that are one too many for the description are omitted, the last ones first.
     package func format(

@@ -97,6 +97,12 @@ package protocol ParameterSet: Sendable {
     var id: UInt8 { get }
     /// The properties of pictures; nil unless it is a sequence parameter set.
     var pictures: PictureProperties? { get }
+    /// The sequence parameter set that a picture parameter set refers to; nil for other sets.
+    var reference: UInt8? { get }
+}
+
+extension ParameterSet {
+    package var reference: UInt8? { nil }
 }
 
 /// All properties of a video codec. No other part of the project names a codec.
