@@ -14,6 +14,7 @@ struct H264Picture: PictureReader {
     /// Open groups of H.264 do not say which pictures refer to the previous one.
     var refersBeforeAccessPoint: Bool { false }
     var isBrokenLink: Bool { false }
+    var isUnpairedField: Bool { first?.identity?.isField == true && !hasSecondField }
     /// An IDR picture follows (ISO/IEC 14496-10 §7.4.1.2.3).
     var endsSequence: Bool { false }
 

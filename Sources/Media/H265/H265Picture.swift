@@ -10,6 +10,7 @@ struct H265Picture: PictureReader {
 
     /// Both fields of a frame are pictures, with an access unit each.
     var hasSecondField: Bool { false }
+    var isUnpairedField: Bool { false }
     /// Gradual access points are not used: without a random access picture, decoding does not begin.
     var frameNumber: FrameNumber? { nil }
     var accessPoint: AccessPoint { isRandomAccess ? .sync : .none }

@@ -72,6 +72,8 @@ package struct CodedPicture: Sendable {
     package var refersBeforeAccessPoint: Bool { reader.refersBeforeAccessPoint }
     /// Pictures that refer before this access point are never decoded: what they refer to is of another stream.
     package var isBrokenLink: Bool { reader.isBrokenLink }
+    /// A field without the other one of its frame.
+    package var isUnpairedField: Bool { reader.isUnpairedField }
     /// The next access point begins another coded video sequence.
     package var endsSequence: Bool { reader.endsSequence }
     /// Its number among reference frames.
@@ -123,6 +125,7 @@ package protocol PictureReader: Sendable {
     var refersBeforeAccessPoint: Bool { get }
     var isBrokenLink: Bool { get }
     var endsSequence: Bool { get }
+    var isUnpairedField: Bool { get }
     var frameNumber: FrameNumber? { get }
     mutating func add(_ slice: NALUnit, _ bytes: Span<UInt8>, with table: ParameterSetTable)
     mutating func note(_ unit: NALUnit, _ bytes: Span<UInt8>)

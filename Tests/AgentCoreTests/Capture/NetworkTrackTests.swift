@@ -1,6 +1,7 @@
 import Devices
 import Encoding
 import Media
+import TestMedia
 import Testing
 import Wire
 
@@ -21,13 +22,20 @@ import Wire
         let start = JumpingClock.start
 
         init() throws {
-            let clock = JumpingClock()
             let (format, streams) = try ScriptedCamera.accessUnits(60)
-            units = try streams.map { stream in
-                var unit: [UInt8] = []
-                try AnnexB.appendLengthPrefixed(stream.span, to: &unit)
-                return unit
-            }
+            try self.init(
+                format,
+                streams.map { stream in
+                    var unit: [UInt8] = []
+                    try AnnexB.appendLengthPrefixed(stream.span, to: &unit)
+                    return unit
+                })
+        }
+
+        /// A camera that sends these access units.
+        init(_ format: VideoFormat, _ units: [[UInt8]]) throws {
+            let clock = JumpingClock()
+            self.units = units
             let media = try SessionDescription(
                 parsing: Array("m=video 0 RTP/AVP 96\na=rtpmap:96 H264/90000".utf8)
             ).media[0]
@@ -107,6 +115,23 @@ import Wire
                 CameraReport(
                     source: 7, ntp: 1 << 40, timestamp: 90_000, arrivalNanoseconds: stand.start)
             ])
+    }
+
+    @Test func `the two fields of a frame, each with its timestamp, are one sample`() throws {
+        let stream = OddStream.accessUnits[2]
+        let format = try VideoFormat(
+            .h264, extradata: FLVFile.record(stream.sequenceSets, stream.pictureSets))
+        let stand = try Stand(format, stream.packets.map(\.bytes))
+        try stand.send(0..<41)
+        let result = try stand.finish(at: 41)
+        let pairs = stride(from: 0, to: 40, by: 2).map { stand.units[$0] + stand.units[$0 + 1] }
+        // The last field is alone.
+        #expect(result.video.map(\.data) == pairs + [stand.units[40]])
+        #expect(result.losses.isEmpty)
+        for (index, sample) in result.video.dropLast().enumerated() {
+            #expect(sample.ptsNanoseconds == stand.arrival(2 * index))
+            #expect(sample.durationNanoseconds == 2 * Self.interval)
+        }
     }
 
     @Test func `after a loss, pictures are left out up to the next keyframe, and told`() throws {

@@ -12,6 +12,9 @@ final class NetworkPictures: NetworkTrack {
     var progress: NetworkProgress
     var reports: [CameraReport] = []
     private var copier: VideoCopier
+    private var fields: FieldPairs
+    /// A field that waits for the other one of its frame.
+    private var field: UnitTimes.Timed?
     private var orientation: PictureOrientation
     /// The new orientation is not announced yet: it applies from the next keyframe.
     private var isTurned = false
@@ -35,6 +38,12 @@ final class NetworkPictures: NetworkTrack {
                     width: Int(format.width), height: Int(format.height), format: nil, colour: nil,
                     rate: nil, hasConstantRate: false, sampleAspectRatio: nil)))
         copier = try VideoCopier(track)
+        do throws(BitstreamError) {
+            fields = try FieldPairs(format)
+        } catch {
+            throw .damagedSample(
+                codec: format.codec.libraryName, atNanoseconds: 0, reason: error.description)
+        }
         self.orientation = orientation
         clockRate = description.clockRate
         delay = delayNanoseconds
@@ -91,8 +100,16 @@ final class NetworkPictures: NetworkTrack {
         }
     }
 
-    func discontinue(isHarmless: Bool, _ output: CaptureOutput) {
+    func discontinue(isHarmless: Bool, _ output: CaptureOutput) throws(EncodingError) {
+        try recordField(output)
+        fields.interrupt()
         if !isHarmless { copier.interrupt() }
+    }
+
+    func finish(atNanoseconds end: Int64, _ output: CaptureOutput) throws(EncodingError) {
+        try record(times.flush(), output)
+        try recordField(output)
+        progress.finish(atNanoseconds: end, output)
     }
 
     func resume(
@@ -106,9 +123,40 @@ final class NetworkPictures: NetworkTrack {
         newConfiguration = try described.map { (format) throws(EncodingError) in
             try Self.configuration(format)
         }
+        guard let described else { return }
+        do throws(BitstreamError) {
+            try fields.configure(described)
+        } catch {
+            throw .damagedSample(
+                codec: codec.libraryName, atNanoseconds: 0, reason: error.description)
+        }
     }
 
     func record(_ timed: UnitTimes.Timed, _ output: CaptureOutput) throws(EncodingError) {
+        switch fields.role(of: timed.unit.data.span) {
+        case .secondField:
+            guard let first = field else { return try recordFrame(timed, output) }
+            field = nil
+            try recordFrame(first.joined(by: timed), output)
+        case .firstField:
+            try recordField(output)
+            field = timed
+        case .whole:
+            try recordField(output)
+            try recordFrame(timed, output)
+        }
+    }
+
+    /// Records a field without the other one of its frame.
+    private func recordField(_ output: CaptureOutput) throws(EncodingError) {
+        guard let own = field else { return }
+        field = nil
+        try recordFrame(own, output)
+    }
+
+    private func recordFrame(
+        _ timed: UnitTimes.Timed, _ output: CaptureOutput
+    ) throws(EncodingError) {
         guard timed.ptsNanoseconds >= progress.limit.startNanoseconds else {
             // It precedes the start, and the next pictures reference it.
             return copier.interrupt()
@@ -135,5 +183,17 @@ final class NetworkPictures: NetworkTrack {
         }
         if sample.flags.contains(.keyframe) { isTurned = false }
         output.sample(sample)
+    }
+}
+
+extension UnitTimes.Timed {
+    /// Both fields of a frame, with the times of the first one.
+    fileprivate func joined(by second: UnitTimes.Timed) -> UnitTimes.Timed {
+        var frame = self
+        frame.unit.data += second.unit.data
+        frame.unit.lastNumber = second.unit.lastNumber
+        frame.unit.lastArrivalNanoseconds = second.unit.lastArrivalNanoseconds
+        frame.durationNanoseconds += second.durationNanoseconds
+        return frame
     }
 }
