@@ -1,3 +1,4 @@
+import FFmpegSupport
 import Files
 
 /// A writable container, by the name of libavformat's muxer.
@@ -81,4 +82,16 @@ package struct ContainerFormat: Hashable, Sendable, CustomStringConvertible {
 
     /// Whether it is MP4 or MOV, with exact times and edit lists.
     package var isISO: Bool { self == .mp4 || self == .mov }
+
+    /// Whether libavformat's muxer writes a property of pictures.
+    func states(_ property: ContainerProperty) -> Bool {
+        switch property {
+        case .orientation: isISO
+        case .pixelShape: isISO || isMatroska || self == .avi
+        case .colour, .mastering, .lightLevel: isISO || isMatroska
+        case .projection, .stereoscopy: isMatroska
+        }
+    }
+
+    private var isMatroska: Bool { self == .matroska || self == .webM }
 }

@@ -24,8 +24,8 @@ struct InputHandle: ~Copyable {
     /// libavformat's names of the detected format: `mov,mp4,m4a,3gp,3g2,mj2`.
     var formatName: String { String(cString: context.pointee.iformat.pointee.name) }
 
-    /// The continuity counters of an MPEG transport stream; nil in other containers.
-    var transportLosses: TransportStreamLosses? { input.transportLosses }
+    /// Finds the places at which the container has lost bytes; nil in containers where that is unknown.
+    var losses: (any ContainerLosses)? { input.losses }
 
     /// Whether each packet of the file has a time of its own, or at least a position.
     var hasPositions: Bool { input.hasPositions }
@@ -42,8 +42,18 @@ struct InputHandle: ~Copyable {
 
     /// The earliest presented time of the file, microseconds.
     var startMicroseconds: Int64 {
-        let start = context.pointee.start_time
-        return start == CFFmpeg_NOPTS_VALUE ? 0 : start
+        guard !input.storesPresentationTimes else {
+            let start = context.pointee.start_time
+            return start == CFFmpeg_NOPTS_VALUE ? 0 : start
+        }
+        let starts = (0..<Int32(streamCount)).compactMap { index in
+            input.startTime(of: index).map {
+                av_rescale_q(
+                    $0, stream(Int(index)).pointee.time_base,
+                    AVRational(num: 1, den: Int32(AV_TIME_BASE)))
+            }
+        }
+        return starts.min() ?? 0
     }
 
     /// The file's stated duration, microseconds; nil without one.

@@ -8,7 +8,7 @@ package import Media
 /// Owns both handles; belongs to one thread.
 package struct Remuxer: ~Copyable {
     /// Descriptions of the streams that the output does not contain.
-    package let leftOut: [String]
+    package private(set) var leftOut: [String]
     /// Duration of the file, nanoseconds.
     package let durationNanoseconds: Int64?
     /// Progress in the file's time, nanoseconds.
@@ -42,6 +42,8 @@ package struct Remuxer: ~Copyable {
         var read = 0
         /// Assembles pictures of a codec of recordings.
         var pictures: StreamPictures?
+        /// Headers of self-contained packets of audio, which repeat its format.
+        var framing: (any AudioFraming)?
     }
 
     private let format: ContainerFormat
@@ -65,7 +67,7 @@ package struct Remuxer: ~Copyable {
             let stream = input.stream(index)
             let name = Self.codecName(stream)
             guard try Self.isWanted(stream, in: output, format, path) else {
-                leftOut.append("stream \(index) (\(name))")
+                leftOut.append(Self.text(index, stream))
                 stream.pointee.discard = AVDISCARD_ALL
                 routes.append(nil)
                 continue
@@ -82,6 +84,9 @@ package struct Remuxer: ~Copyable {
             }
             // Containers without edit lists get no more audio before the start than the first frame needs.
             let isPicture = stream.pointee.codecpar.pointee.codec_type == AVMEDIA_TYPE_VIDEO
+            for property in ContainerProperty.all(of: stream) where !format.states(property) {
+                leftOut.append("\(property.text) of stream \(index)")
+            }
             routes.append(
                 Route(
                     output: Int32(number), codec: name, isPicture: isPicture,
@@ -140,6 +145,7 @@ package struct Remuxer: ~Copyable {
         if result == CFFmpeg_ERROR_EOF {
             try writeRest()
             try checkIsComplete()
+            noteUnlisted()
             return false
         }
         guard result >= 0 else {
@@ -151,7 +157,12 @@ package struct Remuxer: ~Copyable {
         }
         defer { av_packet_unref(packet) }
         let index = Int(packet.pointee.stream_index)
-        guard index < routes.count, var route = routes[index] else { return true }
+        guard index < routes.count else {
+            let type = input.stream(index).pointee.codecpar?.pointee.codec_type
+            guard type == AVMEDIA_TYPE_VIDEO || type == AVMEDIA_TYPE_AUDIO else { return true }
+            throw beginsLate(index)
+        }
+        guard var route = routes[index] else { return true }
         if packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0,
             let io = input.context.pointee.pb, avio_feof(io) != 0
         {
@@ -161,19 +172,88 @@ package struct Remuxer: ~Copyable {
             throw .cannotRead(input.path, reason: Self.encrypted)
         }
         guard !Self.changesFormat(packet, of: input.stream(index)) else {
-            throw .cannotRead(
-                input.path,
-                reason:
-                    "its \(route.codec) changes its format at \(positionNanoseconds / 1_000_000_000) s, which one track "
-                    + "cannot hold: use 'tributary import', or transcode it with ffmpeg -i FILE NEW.mp4"
-            )
+            throw changesFormat(route)
         }
         route.read += 1
         let handle = PacketHandle(taking: packet)
-        let complete = route.pictures?.add(handle) ?? [handle]
+        try check(handle, &route, of: input.stream(index))
+        let complete: [PacketHandle]
+        do throws(BitstreamError) {
+            complete = try Self.pictures(handle, &route)
+        } catch {
+            throw damage(of: route, error)
+        }
         routes[index] = route
         for picture in complete { try time(picture, route, of: input.stream(index)) }
         return true
+    }
+
+    /// Checks the header of a self-contained packet of audio: one track has one format.
+    private func check(
+        _ handle: PacketHandle, _ route: inout Route, of stream: UnsafeMutablePointer<AVStream>
+    ) throws(ContainerError) {
+        guard let parameters = stream.pointee.codecpar, parameters.pointee.extradata_size == 0,
+            let codec = AudioCodec(parameters.pointee.codec_id)
+        else { return }
+        let packet = Array(
+            UnsafeBufferPointer(
+                start: handle.packet.pointee.data, count: Int(handle.packet.pointee.size)))
+        let isSame: Bool
+        do throws(BitstreamError) {
+            if route.framing == nil { route.framing = try codec.coding.framing(of: packet) }
+            isSame = try Self.payload(of: packet, route) != nil
+        } catch {
+            // What a transport stream has lost is copied, and said.
+            guard input.losses == nil else { return }
+            throw damage(of: route, error)
+        }
+        guard isSame else { throw changesFormat(route) }
+    }
+
+    private static func payload(
+        of packet: [UInt8], _ route: Route
+    ) throws(BitstreamError) -> [UInt8]? {
+        guard let framing = route.framing else { return packet }
+        return try framing.payload(of: packet)
+    }
+
+    /// The pictures that are complete with a packet.
+    private static func pictures(
+        _ handle: PacketHandle, _ route: inout Route
+    ) throws(BitstreamError) -> [PacketHandle] {
+        guard var pictures = route.pictures else { return [handle] }
+        let complete = try pictures.add(handle)
+        route.pictures = pictures
+        return complete
+    }
+
+    private func damage(of route: Route, _ error: BitstreamError) -> ContainerError {
+        .cannotRead(
+            input.path,
+            reason:
+                "its \(route.codec) is damaged at \(positionNanoseconds / 1_000_000_000) s: \(error)"
+        )
+    }
+
+    private func changesFormat(_ route: Route) -> ContainerError {
+        .cannotRead(
+            input.path,
+            reason:
+                "its \(route.codec) changes its format at \(positionNanoseconds / 1_000_000_000) s, which one track "
+                + "cannot hold: \(route.isPicture ? "use 'tributary import', or" : "cut it there, or") transcode it with "
+                + "ffmpeg -i FILE NEW.mp4")
+    }
+
+    private func beginsLate(_ index: Int) -> ContainerError {
+        .cannotRead(
+            input.path,
+            reason:
+                "\(Self.text(index, input.stream(index))) begins at \(positionNanoseconds / 1_000_000_000) s, after the "
+                + "output has begun: use 'tributary import', or cut the file there")
+    }
+
+    private static func text(_ index: Int, _ stream: UnsafeMutablePointer<AVStream>) -> String {
+        "stream \(index) (\(codecName(stream)))"
     }
 
     /// Assigns times to a picture, or a packet of another codec; writes the packets that are complete.
@@ -237,13 +317,20 @@ package struct Remuxer: ~Copyable {
             })
     }
 
-    /// Number of losses in the copied streams of an MPEG transport stream. Reads the file again.
+    /// Number of places at which the container has lost parts of the copied streams. Reads the file again.
     package var losses: Int {
-        guard var losses = input.transportLosses else { return 0 }
-        return routes.indices.reduce(0) { sum, index in
-            routes[index] == nil
-                ? sum : sum + losses.total(pid: Int(input.stream(index).pointee.id))
-        }
+        guard var losses = input.losses else { return 0 }
+        return losses.total(
+            streams: routes.indices.filter { routes[$0] != nil }.map {
+                Int(input.stream($0).pointee.id)
+            })
+    }
+
+    /// Streams of a transport stream that libavformat did not read.
+    private mutating func noteUnlisted() {
+        guard var losses = input.losses else { return }
+        let known = Set((0..<input.streamCount).map { Int(input.stream($0).pointee.id) })
+        leftOut += losses.unlisted(known)
     }
 
     /// Discontinuities of the file's clock, on the output's timeline.

@@ -25,10 +25,13 @@ struct StreamPictures {
     }
 
     /// Adds the next packet; returns the pictures that are complete.
-    mutating func add(_ handle: PacketHandle) -> [PacketHandle] {
+    /// - Throws: when the packet cannot be divided into NAL units.
+    mutating func add(_ handle: PacketHandle) throws(BitstreamError) -> [PacketHandle] {
         let bytes = UnsafeRawBufferPointer(
             start: handle.packet.pointee.data, count: Int(handle.packet.pointee.size))
-        return assembler.add(handle, bytes).map(Self.packet)
+        let pictures = assembler.add(handle, bytes)
+        if let damage = pictures.lazy.compactMap(\.damage).first { throw damage }
+        return pictures.map(Self.packet)
     }
 
     /// No packet follows: the last picture.

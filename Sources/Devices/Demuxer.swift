@@ -17,7 +17,11 @@ struct Demuxer: ~Copyable {
 
     let tracks: [FormatHandle.Track]
     /// Descriptions of the file's other streams.
-    let others: [String]
+    private let others: [Int32: String]
+    /// What the container says of the tracks, and recordings cannot hold.
+    let lost: [String]
+    /// Streams when the file was opened.
+    private let streamCount: Int32
     /// The earliest presented time, on the file's own scale.
     let startNanoseconds: Int64
     private let handle: FormatHandle
@@ -29,7 +33,12 @@ struct Demuxer: ~Copyable {
     private var lastNanoseconds: Int64 = 0
     /// The end of the last packet of any stream, on the file's own scale.
     private var endNanoseconds: Int64 = 0
-    /// Finds packets that a transport stream has lost.
+    /// Tracks that other streams continue; nil: none.
+    private var continued: [Int32: Int?] = [:]
+    /// Descriptions of the other ones, by number.
+    private var late: [Int32: String] = [:]
+    private var unlisted: [String] = []
+    /// Finds packets that the container has lost.
     private var losses: PacketLosses?
 
     /// Opens the file and finds its best track of each of `kinds`.
@@ -48,11 +57,38 @@ struct Demuxer: ~Copyable {
         self.use = use
         losses =
             use == .playing
-            ? handle.transportLosses.map { PacketLosses($0, tracks: tracks, handle) } : nil
+            ? handle.losses.map { PacketLosses($0, tracks: tracks, handle) } : nil
         packetsRead = tracks.map { _ in 0 }
         self.tracks = tracks
         self.others = others
+        streamCount = Int32(handle.context.pointee.nb_streams)
+        lost = tracks.flatMap { handle.lostProperties($0) }
         self.handle = handle
+    }
+
+    /// Descriptions of the file's streams that are left out, as far as they are known.
+    var leftOut: [String] {
+        others.merging(late) { $1 }.filter { continued[$0.key, default: nil] == nil }
+            .sorted { $0.key < $1.key }.map(\.value) + unlisted
+    }
+
+    /// The track that a stream continues, which begins where the track's own has ended: its program was described anew.
+    private mutating func continuedTrack(_ index: Int32) -> Int? {
+        if let known = continued[index] { return known }
+        var found: Int?
+        for track in tracks.indices
+        where found == nil && handle.isSimilar(index, tracks[track].index) {
+            let stream = Int(handle.stream(index).pointee.id)
+            if losses?.continues(track, stream) == true { found = track }
+        }
+        continued[index] = .some(found)
+        if found == nil, index >= streamCount { noteLateStream(index) }
+        return found
+    }
+
+    private mutating func noteLateStream(_ index: Int32) {
+        late[index] =
+            "\(handle.description(index)), which begins at \(lastNanoseconds / 1_000_000_000) s,"
     }
 
     /// Whether each packet of the file has a time of its own, or at least a position.
@@ -72,6 +108,8 @@ struct Demuxer: ~Copyable {
         var dtsNanoseconds: Int64?
         /// Whether parts of it are missing: its container lost packets.
         var isDamaged = false
+        /// It belongs before packets that are there already, where the track's stream changed.
+        var isLate = false
     }
 
     /// The next packet in the file's order, nil at its end.
@@ -80,6 +118,7 @@ struct Demuxer: ~Copyable {
             if let output = losses?.next() { return output }
             guard let (output, position) = try read() else {
                 losses?.finish()
+                unlisted = losses?.unlisted() ?? []
                 return losses?.next()
             }
             guard losses != nil else { return output }
@@ -102,13 +141,16 @@ struct Demuxer: ~Copyable {
                     reason: libraryErrorText(result))
             }
             let index = box.packet.pointee.stream_index
+            losses?.note(box.packet.pointee.pos)
             try notePresence(of: box.packet.pointee)
             // Truncated by the end of the file, not damaged by its writer.
             let isCorrupt = box.packet.pointee.flags & AV_PKT_FLAG_CORRUPT != 0
             if isCorrupt, use == .playing, let io = handle.context.pointee.pb, avio_feof(io) != 0 {
                 throw .truncated(path: handle.path, atNanoseconds: lastNanoseconds)
             }
-            guard let track = tracks.firstIndex(where: { $0.index == index }) else { continue }
+            guard
+                let track = tracks.firstIndex(where: { $0.index == index }) ?? continuedTrack(index)
+            else { continue }
             packetsRead[track] += 1
             guard Self.sideData(box.packet, AV_PKT_DATA_ENCRYPTION_INFO) == nil else {
                 throw .cannotOpen(
@@ -123,29 +165,37 @@ struct Demuxer: ~Copyable {
     }
 }
 
-/// Marks packets of a transport stream whose parts are missing.
+/// Marks packets whose parts are missing.
 ///
 /// A packet is known to be whole when the next one of its stream begins, so the packets of one position wait for
 /// another.
 private struct PacketLosses {
     private struct Track {
-        let pid: Int
+        var stream: Int
         var position: Int64 = -1
+        /// The present packet is of a stream that the track has left: the library completes it at the end of the file.
+        var isLate = false
         /// Losses before ``position``.
         var count = 0
         var held: [Demuxer.Output] = []
     }
 
-    private var file: TransportStreamLosses
+    private var file: any ContainerLosses
     private var tracks: [Track]
+    /// Identifiers of streams that libavformat knows.
+    private var known: Set<Int>
     private var ready: [Demuxer.Output] = []
 
     init(
-        _ file: TransportStreamLosses, tracks: [FormatHandle.Track],
+        _ file: any ContainerLosses, tracks: [FormatHandle.Track],
         _ handle: borrowing FormatHandle
     ) {
         self.file = file
-        self.tracks = tracks.map { Track(pid: Int(handle.stream($0.index).pointee.id)) }
+        known = Set(
+            (0..<Int32(handle.context.pointee.nb_streams)).map {
+                Int(handle.stream($0).pointee.id)
+            })
+        self.tracks = tracks.map { Track(stream: Int(handle.stream($0.index).pointee.id)) }
     }
 
     mutating func next() -> Demuxer.Output? { ready.isEmpty ? nil : ready.removeFirst() }
@@ -153,15 +203,50 @@ private struct PacketLosses {
     mutating func add(_ output: Demuxer.Output, at position: Int64) {
         let track = output.track
         if position >= 0, position != tracks[track].position {
-            let count = file.count(pid: tracks[track].pid, before: position)
+            follow(track, to: position)
+        }
+        if position >= 0, position != tracks[track].position, !tracks[track].isLate {
+            let count = file.count(stream: tracks[track].stream, before: position)
             release(track, count)
             tracks[track].position = position
+        }
+        guard !tracks[track].isLate else {
+            var output = output
+            output.isLate = true
+            return ready.append(output)
         }
         tracks[track].held.append(output)
     }
 
+    /// The program table may have moved the track to other packets.
+    private mutating func follow(_ track: Int, to position: Int64) {
+        tracks[track].isLate = false
+        guard let stream = file.stream(at: position), stream != tracks[track].stream else { return }
+        tracks[track].isLate = position < tracks[track].position
+        guard !tracks[track].isLate else { return }
+        release(track, file.count(stream: tracks[track].stream, before: position))
+        tracks[track].stream = stream
+        tracks[track].count = file.count(stream: stream, before: position)
+    }
+
+    /// Whether a stream continues a track.
+    mutating func continues(_ track: Int, _ stream: Int) -> Bool {
+        file.isStream(stream, after: tracks[track].stream)
+    }
+
+    /// Notes the place of any packet.
+    mutating func note(_ position: Int64) {
+        guard position >= 0, let stream = file.stream(at: position) else { return }
+        known.insert(stream)
+    }
+
+    /// Descriptions of streams that were not read, at the end of the file.
+    mutating func unlisted() -> [String] { file.unlisted(known) }
+
     mutating func finish() {
-        for track in tracks.indices { release(track, file.total(pid: tracks[track].pid)) }
+        for track in tracks.indices {
+            release(track, file.total(streams: [tracks[track].stream]))
+        }
     }
 
     private mutating func release(_ track: Int, _ count: Int) {
@@ -205,17 +290,18 @@ extension Demuxer {
     private func output(_ box: PacketHandle, _ place: Int) throws(DeviceError) -> Output {
         let packet = box.packet.pointee
         let track = tracks[place]
+        let base = handle.stream(packet.stream_index).pointee.time_base
         let pts =
             packet.pts == CFFmpeg_NOPTS_VALUE
-            ? nil : try handle.nanoseconds(packet.pts, track.timeBase) - originNanoseconds
+            ? nil : try handle.nanoseconds(packet.pts, base) - originNanoseconds
         let dts =
             packet.dts == CFFmpeg_NOPTS_VALUE || !handle.hasPositions
-            ? nil : try handle.nanoseconds(packet.dts, track.timeBase) - originNanoseconds
+            ? nil : try handle.nanoseconds(packet.dts, base) - originNanoseconds
         let skipped = Self.skippedFrames(box.packet)
         let coded = CodedPacket(
             track: track.description.kind, ptsNanoseconds: pts,
             dtsNanoseconds: dts ?? 0,
-            durationNanoseconds: max(0, try handle.nanoseconds(packet.duration, track.timeBase)),
+            durationNanoseconds: max(0, try handle.nanoseconds(packet.duration, base)),
             isKeyframe: packet.flags & AV_PKT_FLAG_KEY != 0,
             isDiscarded: packet.flags & AV_PKT_FLAG_DISCARD != 0,
             skippedAtStart: skipped.start, skippedAtEnd: skipped.end,

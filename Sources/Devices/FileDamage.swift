@@ -10,7 +10,7 @@ package struct FileDamage: Hashable, Sendable {
 
     /// The reason, for the ledger.
     package static let reason =
-        "the transport stream lost packets: what cannot be decoded is left out"
+        "parts of the file are lost: what cannot be decoded is left out"
 }
 
 /// Leaves out damaged samples, and pictures up to the next one at which decoding is right again.
@@ -62,6 +62,15 @@ struct DamagedPackets {
         gap.damage.endNanoseconds = max(gap.damage.endNanoseconds, end)
         gaps[packet.track] = gap
         return false
+    }
+
+    /// Leaves out a packet that comes too late.
+    mutating func leaveOut(_ packet: CodedPacket) {
+        let start = (packet.ptsNanoseconds ?? packet.dtsNanoseconds) + originNanoseconds
+        found.append(
+            FileDamage(
+                track: packet.track, startNanoseconds: start,
+                endNanoseconds: start + packet.durationNanoseconds, samples: 1))
     }
 
     /// Complete losses since the last call.

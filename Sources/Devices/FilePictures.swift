@@ -31,7 +31,7 @@ struct FilePictures {
     {
         var output = picture.packet
         output.packet.isKeyframe = picture.isSync
-        output.isDamaged = picture.parts.contains { $0.isDamaged }
+        output.isDamaged = picture.damage != nil || picture.parts.contains { $0.isDamaged }
         guard let bytes = picture.bytes else { return output }
         output.packet = output.packet.with(bytes.withUnsafeBytes { PaddedBytes($0) })
         let parts = picture.parts.map(\.packet)

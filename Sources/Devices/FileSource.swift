@@ -24,7 +24,11 @@ package struct FileSource: ~Copyable {
 
     /// Notes for the user about the file: ignored streams, and an assumed rate.
     package var notes: [String] {
-        var notes = demuxer.others.map { "\($0) is left out" }
+        var notes = demuxer.leftOut.map { "\($0) is left out" }
+        // Recordings describe pictures by their parameter sets.
+        if purpose == .copying {
+            notes += demuxer.lost.map { "\($0), which only its container states, is left out" }
+        }
         if let rate = assumedRate {
             notes.append("it has no timestamps and no frame rate: \(rate) fps are assumed")
         }
@@ -164,6 +168,7 @@ package struct FileSource: ~Copyable {
     private mutating func readOn() throws(DeviceError) {
         do throws(DeviceError) {
             if let output = try demuxer.next() {
+                guard !output.isLate else { return damaged.leaveOut(output.packet) }
                 let complete = output.packet.track == .video ? pictures?.add(output) : nil
                 for output in complete ?? [output] { try time(output) }
                 return

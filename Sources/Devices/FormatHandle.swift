@@ -30,8 +30,8 @@ struct FormatHandle: ~Copyable {
 
     var context: UnsafeMutablePointer<AVFormatContext> { input.context }
 
-    /// The continuity counters of an MPEG transport stream; nil in other containers.
-    var transportLosses: TransportStreamLosses? { input.transportLosses }
+    /// Finds the places at which the container has lost bytes; nil in containers where that is unknown.
+    var losses: (any ContainerLosses)? { input.losses }
 }
 
 extension FormatHandle {
@@ -73,21 +73,40 @@ extension FormatHandle {
     }
 
     /// Descriptions of the file's other streams: unused, or unusable.
-    func others(than tracks: [Track]) -> [String] {
-        (0..<Int32(context.pointee.nb_streams)).compactMap { index in
-            if tracks.contains(where: { $0.index == index }) { return nil }
-            guard let parameters = stream(index).pointee.codecpar else { return nil }
-            let type = parameters.pointee.codec_type
-            let kind = av_get_media_type_string(type).map { String(cString: $0) } ?? "unknown"
-            let isPicture = stream(index).pointee.disposition & AV_DISPOSITION_ATTACHED_PIC != 0
-            var words = [isPicture ? "cover picture" : kind]
-            if parameters.pointee.codec_id != AV_CODEC_ID_NONE {
-                words.append(String(cString: avcodec_get_name(parameters.pointee.codec_id)))
-            }
-            let isMedia = type == AVMEDIA_TYPE_VIDEO || type == AVMEDIA_TYPE_AUDIO
-            if isMedia, !isPicture, !isDescribed(index) { words.append("without content") }
-            return "stream \(index) (\(words.joined(separator: ", ")))"
+    func others(than tracks: [Track]) -> [Int32: String] {
+        let numbers = (0..<Int32(context.pointee.nb_streams)).filter { index in
+            !tracks.contains { $0.index == index }
         }
+        return Dictionary(uniqueKeysWithValues: numbers.map { ($0, description($0)) })
+    }
+
+    /// A stream's number, kind and codec.
+    func description(_ index: Int32) -> String {
+        guard let parameters = stream(index).pointee.codecpar else { return "stream \(index)" }
+        let type = parameters.pointee.codec_type
+        let kind = av_get_media_type_string(type).map { String(cString: $0) } ?? "unknown"
+        let isPicture = stream(index).pointee.disposition & AV_DISPOSITION_ATTACHED_PIC != 0
+        var words = [isPicture ? "cover picture" : kind]
+        if parameters.pointee.codec_id != AV_CODEC_ID_NONE {
+            words.append(String(cString: avcodec_get_name(parameters.pointee.codec_id)))
+        }
+        let isMedia = type == AVMEDIA_TYPE_VIDEO || type == AVMEDIA_TYPE_AUDIO
+        if isMedia, !isPicture, !isDescribed(index) { words.append("without content") }
+        return "stream \(index) (\(words.joined(separator: ", ")))"
+    }
+
+    /// Whether two streams have one kind and one codec.
+    func isSimilar(_ index: Int32, _ other: Int32) -> Bool {
+        guard let own = stream(index).pointee.codecpar, let other = stream(other).pointee.codecpar
+        else { return false }
+        return own.pointee.codec_type == other.pointee.codec_type
+            && own.pointee.codec_id == other.pointee.codec_id
+    }
+
+    /// What only the container says of a track, and recordings cannot hold.
+    func lostProperties(_ track: Track) -> [String] {
+        ContainerProperty.all(of: stream(track.index))
+            .filter { $0 != .orientation && $0 != .pixelShape }.map(\.text)
     }
 
     private func isMedia(_ index: Int32, of type: AVMediaType) -> Bool {
@@ -200,8 +219,7 @@ extension FormatHandle {
             let type = stream.pointee.codecpar.pointee.codec_type
             let isMedia = type == AVMEDIA_TYPE_VIDEO || type == AVMEDIA_TYPE_AUDIO
             let isPicture = stream.pointee.disposition & AV_DISPOSITION_ATTACHED_PIC != 0
-            let start = stream.pointee.start_time
-            if isMedia, !isPicture, start != CFFmpeg_NOPTS_VALUE {
+            if isMedia, !isPicture, let start = input.startTime(of: index) {
                 let time = try nanoseconds(start, stream.pointee.time_base)
                 origin = min(origin ?? time, time)
             }

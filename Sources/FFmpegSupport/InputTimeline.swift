@@ -30,6 +30,9 @@ extension MediaInput {
     /// Whether a stream's packets have times for their positions in the file.
     package var hasPositions: Bool { Self.times(formatName).positions }
 
+    /// Whether the container has presentation times.
+    package var storesPresentationTimes: Bool { Self.times(formatName).presentation }
+
     /// Repairs the times of some streams' packets.
     ///
     /// - Parameter step: minimum difference of decoding times per stream, nanoseconds.

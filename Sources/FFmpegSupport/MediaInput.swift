@@ -20,13 +20,10 @@ package struct MediaInput: ~Copyable {
     package let context: UnsafeMutablePointer<AVFormatContext>
     private let bytes: InputBytes
 
-    /// The continuity counters of an MPEG transport stream; nil in other containers.
-    package var transportLosses: TransportStreamLosses? {
-        guard let format = context.pointee.iformat,
-            String(cString: format.pointee.name) == "mpegts"
-        else { return nil }
-        return TransportStreamLosses(descriptor: bytes.descriptor)
-    }
+    /// The open file.
+    var descriptor: Int32 { bytes.descriptor }
+    /// Containers without presentation times: the first decoding time of each stream, in its time base.
+    private let firstTimes: [Int32: Int64]
 
     /// The permitted demuxers, by libavformat's names. Each reads one file sequentially, or by its own index.
     package static let formats: Set<String> = [
@@ -66,17 +63,56 @@ package struct MediaInput: ~Copyable {
     package init(
         _ origin: Origin, isCancelled: @escaping @Sendable () -> Bool = { false }
     ) throws(InputFailure) {
+        self = try Self.searched(origin, isCancelled)
+    }
+
+    private static func searched(
+        _ origin: Origin, _ isCancelled: @escaping @Sendable () -> Bool
+    ) throws(InputFailure) -> MediaInput {
         let first = try Self(origin, isCancelled, search: .usual)
-        guard first.hasUnknownStream else {
-            self = first
-            return
-        }
+        let needsTimes = first.hasPositions && !first.storesPresentationTimes
+        let needsSearch = first.hasUnknownStream
+        guard needsTimes || needsSearch else { return first }
+        let times = needsTimes ? first.readFirstTimes() : [:]
         _ = consume first
-        self = try Self(origin, isCancelled, search: .long)
+        return try Self(
+            origin, isCancelled, search: needsSearch ? .long : .usual, firstTimes: times)
+    }
+
+    /// Packets that are read for the first one of each stream.
+    private static let mostFirstPackets = 4_096
+
+    /// Reads the first decoding time of each stream.
+    private func readFirstTimes() -> [Int32: Int64] {
+        var times: [Int32: Int64] = [:]
+        let handle = PacketHandle()
+        defer { withExtendedLifetime(handle) {} }
+        for _ in 0..<Self.mostFirstPackets {
+            guard times.count < context.pointee.nb_streams,
+                av_read_frame(context, handle.packet) >= 0
+            else { break }
+            defer { av_packet_unref(handle.packet) }
+            let packet = handle.packet.pointee
+            if times[packet.stream_index] == nil, packet.dts != CFFmpeg_NOPTS_VALUE {
+                times[packet.stream_index] = packet.dts
+            }
+        }
+        return times
+    }
+
+    /// The earliest time of a stream, in its time base; nil if unknown.
+    ///
+    /// Without presentation times, the first picture is presented at the first position; the library's guess is later by as
+    /// many pictures as may be reordered.
+    package func startTime(of index: Int32) -> Int64? {
+        if let first = firstTimes[index] { return first }
+        let start = context.pointee.streams[Int(index)]?.pointee.start_time
+        return start == CFFmpeg_NOPTS_VALUE ? nil : start
     }
 
     private init(
-        _ origin: Origin, _ isCancelled: @escaping @Sendable () -> Bool, search: Search
+        _ origin: Origin, _ isCancelled: @escaping @Sendable () -> Bool, search: Search,
+        firstTimes: [Int32: Int64] = [:]
     ) throws(InputFailure) {
         let bytes =
             switch origin {
@@ -116,6 +152,7 @@ package struct MediaInput: ~Copyable {
         }
         self.context = context
         self.bytes = bytes
+        self.firstTimes = firstTimes
     }
 
     deinit {

@@ -1,5 +1,6 @@
 import Files
 import Glibc
+package import Media
 
 /// Positions of lost packets in an MPEG transport stream, from its continuity counters.
 ///
@@ -7,7 +8,7 @@ import Glibc
 /// up to the queried position.
 ///
 /// Source: ISO/IEC 13818-1, §2.4.3.2 (packet layer) and §2.4.3.4 (adaptation field).
-package struct TransportStreamLosses {
+package struct TransportStreamLosses: ContainerLosses {
     /// Descriptor of the file; a duplicate owned by this value's ``file``.
     private let file: OwnedDescriptor
     private let layout: Layout
@@ -39,22 +40,44 @@ package struct TransportStreamLosses {
         offset = Int64(first)
     }
 
-    /// Losses of a stream before the packet that begins at `position`, since the beginning of the file.
-    ///
-    /// - Parameters:
-    ///   - pid: the stream's packet identifier.
-    ///   - position: of the transport packet, bytes from the start of the file.
-    package mutating func count(pid: Int, before position: Int64) -> Int {
+    package mutating func count(stream: Int, before position: Int64) -> Int {
         // libavformat reports the end of the 188 bytes, less the distance of packets: up to 16 bytes early.
         let start = position + 16
         while !isAtEnd, offset <= start { readBlock() }
-        return counters.losses(pid: pid, before: start)
+        return counters.losses(pid: stream, before: start)
     }
 
-    /// Losses of a stream in the whole file.
-    package mutating func total(pid: Int) -> Int {
+    package mutating func total(streams: [Int]) -> Int {
         while !isAtEnd { readBlock() }
-        return counters.losses(pid: pid, before: .max)
+        return streams.reduce(0) { $0 + counters.losses(pid: $1, before: .max) }
+    }
+
+    package func stream(at position: Int64) -> Int? {
+        // libavformat's position is up to 16 bytes early, as in `count(stream:before:)`.
+        guard let bytes = Descriptor.read(file.number, at: position, count: 20), bytes.count == 20
+        else { return nil }
+        let start = (0...16).first {
+            bytes[$0] == ContinuityCounters.syncByte && bytes[$0 + 1] & 0x40 != 0
+        }
+        return start.map { Int(bytes[$0 + 1] & 0x1f) << 8 | Int(bytes[$0 + 2]) }
+    }
+
+    package mutating func elementaryStreams() -> [Int: TrackKind] {
+        while !isAtEnd { readBlock() }
+        return counters.elementaryStreams.mapValues(\.kind)
+    }
+
+    package mutating func isStream(_ stream: Int, after other: Int) -> Bool {
+        while true {
+            let streams = (counters.elementaryStreams[stream], counters.elementaryStreams[other])
+            if case (let own?, let other?) = streams,
+                own.kind != other.kind || own.first < other.last
+            {
+                return false
+            }
+            guard !isAtEnd else { return streams.0 != nil && streams.1 != nil }
+            readBlock()
+        }
     }
 
     private mutating func readBlock() {
@@ -127,6 +150,15 @@ struct ContinuityCounters {
     private var joint: Int64 = -1
     /// Of each stream, the position of its last packet.
     private var lastPositions: [Int: Int64] = [:]
+    /// Streams of PES packets with video or audio (ISO/IEC 13818-1 §2.4.3.7).
+    private(set) var elementaryStreams: [Int: ElementaryStream] = [:]
+
+    struct ElementaryStream {
+        let kind: TrackKind
+        /// Positions of the first and the last PES packet.
+        let first: Int64
+        var last: Int64
+    }
 
     /// Adds the next packet.
     /// - Parameters:
@@ -141,6 +173,11 @@ struct ContinuityCounters {
         let hasError = packet[1] & 0x80 != 0
         let isMarked = control & 2 != 0 && packet[4] > 0 && packet[5] & 0x80 != 0
         defer { lastPositions[pid] = position }
+        if let kind = Self.kind(packet) {
+            elementaryStreams[
+                pid, default: ElementaryStream(kind: kind, first: position, last: position)
+            ].last = position
+        }
         guard var stream = streams[pid] else {
             streams[pid] = Stream(last: counter, losses: hasError ? [position] : [])
             return
@@ -162,6 +199,19 @@ struct ContinuityCounters {
             return
         }
         note(position, in: &stream, counter)
+    }
+
+    /// The kind of the PES packet that begins in a transport packet; nil for anything else.
+    private static func kind(_ packet: Span<UInt8>) -> TrackKind? {
+        let start = 4 + (packet[3] & 0x20 != 0 ? 1 + Int(packet[4]) : 0)
+        guard packet[1] & 0x40 != 0, packet[3] & 0xD0 == 0x10, start + 4 <= packet.count,
+            packet[start] == 0, packet[start + 1] == 0, packet[start + 2] == 1
+        else { return nil }
+        switch packet[start + 3] {
+        case 0xC0...0xDF: return .audio
+        case 0xE0...0xEF: return .video
+        default: return nil
+        }
     }
 
     private func note(_ position: Int64, in stream: inout Stream, _ counter: UInt8) {

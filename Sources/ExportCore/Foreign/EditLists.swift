@@ -1,7 +1,7 @@
 import MP4
 import Media
 
-/// The edit lists of a foreign MP4 (ISO/IEC 14496-12 §8.6.6).
+/// The edit lists of a foreign MP4 (ISO/IEC 14496-12 §8.6.6), and whether libavformat reads all of its samples.
 struct EditLists {
     /// Whether all of its tracks begin later than the movie, which is deliberate.
     private(set) var beginsLate = false
@@ -19,6 +19,16 @@ struct EditLists {
             movie = try DescriptorSource.withFile(path) { try Movie.read(from: $0) }
         } catch is MP4Error {
             return
+        }
+        for track in movie.tracks where track.kind != nil {
+            guard let first = track.entries.first?.type,
+                let other = track.entries.lazy.map(\.type).first(where: { $0 != first })
+            else { continue }
+            throw ExportError.refused(
+                path: path,
+                reason:
+                    "a track changes from '\(first)' to '\(other)', and libavformat reads the first kind of samples "
+                    + "only: convert it first with a tool that reads both")
         }
         for track in movie.tracks {
             let shown = track.edits.filter { $0.mediaTime >= 0 }

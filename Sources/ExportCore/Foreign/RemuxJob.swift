@@ -30,7 +30,7 @@ package struct RemuxJob {
         package var earlierNanoseconds: Int64
         /// Discontinuities of the input's clock, at which the output was joined.
         package var joints: [ClockJoint]
-        /// Number of losses in the input, a transport stream; incomplete pictures are copied as they are.
+        /// Number of losses in the input's container; incomplete pictures are copied as they are.
         package var losses: Int
     }
 
@@ -68,13 +68,13 @@ package struct RemuxJob {
         return result
     }
 
-    /// A muxer refuses some of the samples that a transport stream has damaged.
+    /// A muxer refuses some of the samples that are damaged.
     private func refusal(_ failure: ContainerError, losses: Int) -> any Error {
         guard case .cannotWrite(_, let reason) = failure, losses > 0 else { return failure }
         return ExportError.refused(
             path: input,
             reason:
-                "the transport stream lost packets, and \(format) cannot hold what is damaged (\(reason)): use 'tributary "
+                "parts of the file are lost, and \(format) cannot hold what is damaged (\(reason)): use 'tributary "
                 + "import', which leaves it out, and 'tributary export'")
     }
 }

@@ -87,6 +87,8 @@ package struct PacketTimeline<Packet> {
         var track: Track
         var order = PresentationOrder<(packet: Packet, dts: Int64?, duration: Int64)>()
         var times: DecodingTimes<Packet>
+        /// The last stated duration of a track that is not reordered; 0 if unknown.
+        var usualDuration: Int64 = 0
         /// The position of the next packet without any time.
         var next: Int64 = 0
         /// Interpolates the times of single pictures.
@@ -155,7 +157,9 @@ package struct PacketTimeline<Packet> {
         }
         // If positions are numbered, a library's duration is one of its own ticks.
         let isTold = duration > 0 && (own.storesPresentationTimes || own.usualDuration == 0)
-        let duration = isTold ? duration : own.usualDuration
+        let duration = isTold ? duration : max(own.usualDuration, states[track].usualDuration)
+        // Audio packets of most codecs have one duration; the last one of an edit list may have none.
+        if !own.mayReorder, isTold { states[track].usualDuration = duration }
         do throws(ClockContradiction) {
             return place(
                 try clock.add(

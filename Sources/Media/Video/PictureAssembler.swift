@@ -15,6 +15,8 @@ package struct PictureAssembler<Packet> {
         /// The index of the picture among those that begin in that packet, and their number.
         package var place: (index: Int, count: Int)
         package var isSync: Bool
+        /// Why the packet cannot be divided into NAL units; nil if it can.
+        package var damage: BitstreamError?
     }
 
     private struct Held {
@@ -25,6 +27,9 @@ package struct PictureAssembler<Packet> {
         var pictures = 0
         var complete = 0
     }
+
+    /// Bytes of a start code or a length.
+    private static var longestPrefix: Int { 4 }
 
     private let codec: VideoCodec
     private var assembler: AccessUnitAssembler
@@ -69,7 +74,8 @@ package struct PictureAssembler<Packet> {
             return complete + finish()
                 + [
                     Picture(
-                        packet: packet, parts: [packet], bytes: nil, place: (0, 1), isSync: false)
+                        packet: packet, parts: [packet], bytes: nil, place: (0, 1), isSync: false,
+                        damage: error)
                 ]
         }
     }
@@ -114,7 +120,10 @@ package struct PictureAssembler<Packet> {
         }
         held[unit.pictureIn]?.complete += 1
         let numbers = Set(unit.positions.map(\.packet)).sorted()
-        let isWhole = numbers.count == 1 && unit.positions.count == own.nalUnits
+        // Some muxers refuse zeros in front of the first start code (leading_zero_8bits, Annex B).
+        let isWhole =
+            numbers.count == 1 && unit.positions.count == own.nalUnits
+            && unit.positions[0].range.lowerBound <= Self.longestPrefix
         return Picture(
             packet: own.packet, parts: numbers.compactMap { held[$0]?.packet },
             bytes: isWhole ? nil : bytes(of: unit), place: (own.complete, own.pictures),

@@ -83,7 +83,7 @@ struct RemuxCommand: ParsableCommand {
         for joint in result.joints { print("  note: \(FileSource.note(joint))") }
         if result.losses > 0 {
             print(
-                "  note: the transport stream lost packets at \(result.losses) places, and the damaged samples are copied: "
+                "  note: parts of the file are lost at \(result.losses) places, and the damaged samples are copied: "
                     + "'tributary import' leaves them out")
         }
         for stream in result.leftOut {

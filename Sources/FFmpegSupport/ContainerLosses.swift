@@ -1,0 +1,52 @@
+package import Media
+
+/// Places of a file at which its container has lost bytes.
+///
+/// libavformat searches for the next intact part, and does not report what it skips.
+package protocol ContainerLosses {
+    /// Losses of a stream before the packet that begins at `position`, since the beginning of the file.
+    ///
+    /// The file is read sequentially, up to the queried position.
+    /// - Parameters:
+    ///   - stream: libavformat's identifier of the stream; in a transport stream, that of its packets.
+    ///   - position: bytes from the start of the file.
+    mutating func count(stream: Int, before position: Int64) -> Int
+
+    /// Losses in the whole file that affect any of the streams.
+    mutating func total(streams: [Int]) -> Int
+
+    /// The identifier of the stream whose packet begins at `position`; nil if unknown.
+    func stream(at position: Int64) -> Int?
+
+    /// Kinds of the streams of video and audio in the whole file, by identifier; empty if unknown.
+    mutating func elementaryStreams() -> [Int: TrackKind]
+
+    /// Whether a stream begins where another one has ended.
+    mutating func isStream(_ stream: Int, after other: Int) -> Bool
+}
+
+extension ContainerLosses {
+    package func stream(at position: Int64) -> Int? { nil }
+    package mutating func elementaryStreams() -> [Int: TrackKind] { [:] }
+    package mutating func isStream(_ stream: Int, after other: Int) -> Bool { false }
+
+    /// For people: streams of video and audio that libavformat does not know, because no program table that it follows
+    /// lists them.
+    package mutating func unlisted(_ known: Set<Int>) -> [String] {
+        elementaryStreams().filter { !known.contains($0.key) }.sorted { $0.key < $1.key }.map {
+            "a stream of \($0.value) that the file's first program table does not list (PID \($0.key))"
+        }
+    }
+}
+
+extension MediaInput {
+    /// Finds the places at which the container has lost bytes; nil in containers where that is unknown.
+    package var losses: (any ContainerLosses)? {
+        switch formatName {
+        case "mpegts": TransportStreamLosses(descriptor: descriptor)
+        case "flv": ElementLosses(descriptor: descriptor, FLVTags())
+        case "matroska,webm": ElementLosses(descriptor: descriptor, MatroskaElements())
+        default: nil
+        }
+    }
+}
