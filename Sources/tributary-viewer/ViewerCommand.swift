@@ -93,8 +93,8 @@ struct ViewerCommand: RepeatingCommand {
     @Option(
         help: ArgumentHelp(
             """
-            Key directory for --feed, and for feeds of a site's collectors on other machines. If it holds no key for this machine, one is generated; the server must let it watch \
-            ('tributary keys authorize NAME KEY --watch'). (default: /etc/tributary/keys for root and for users with read access \
+            Key directory for --feed, and for the feeds of a site on other machines. If it holds no key for this machine, one \
+            is generated; the server must let it watch ('tributary keys authorize NAME KEY --watch'). (default: /etc/tributary/keys for root and for users with read access \
             to it, otherwise ~/.config/tributary/keys)
             """, valueName: "dir"))
     var keys: String?

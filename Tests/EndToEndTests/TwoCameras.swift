@@ -17,7 +17,9 @@ struct TwoCameras: Sendable {
         let agents = try names.map { name in
             try stage.agent(
                 name, "--video", "test", "--audio", "test", "--size",
-                "\(size.width)x\(size.height)", "--fps", "30", "--duration", "10s")
+                "\(size.width)x\(size.height)", "--fps", "30", "--duration", "10s",
+                // A machine busy with tests may keep an encoder waiting.
+                "--late", "keep")
         }
         for program in agents + [collector] { try await program.succeeds() }
         var files: [String: URL] = [:]

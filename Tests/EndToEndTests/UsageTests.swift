@@ -102,7 +102,8 @@ extension EndToEnd {
             Wish(
                 .viewer, "--feed tcp://10.0.0.1:1 --collector-key abc --check-config", 64,
                 "'abc' is not a valid public key"),
-            Wish(.viewer, "--keys /nowhere", 64, "--keys and --collector-key are for --feed"),
+            Wish(.viewer, "--keys /nowhere", 64, "--keys is for --feed, and for the collectors of"),
+            Wish(.viewer, "--collector-key abc", 64, "--collector-key is for --feed"),
             Wish(.viewer, "--store-redirect 60s", 64, "--store-redirect needs an object store"),
             Wish(.viewer, "--store-redirect 0s", 64, "--store-redirect must be from 1s to 7d"),
             Wish(.collector, "--release stored", 64, "--release stored needs an object store"),
