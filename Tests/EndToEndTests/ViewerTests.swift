@@ -517,7 +517,7 @@ extension EndToEnd {
                 "--feed tcp://192.0.2.1:5560 --keys /nowhere/keys", 64,
                 "the key of the collector at tcp://192.0.2.1:5560 is not known"
             ),
-            ("--keys /nowhere/keys", 64, "--keys and --collector-key are for --feed"),
+            ("--keys /nowhere/keys", 64, "--keys is for --feed"),
             ("--colour red", 64, "Unknown option '--colour'"),
             ("watch", 64, "no command 'watch'"),
             ("users ad", 64, "did you mean 'add'?"),
