@@ -507,5 +507,32 @@ def cost(report):
     report.expect(memory <= their_memory, f"memory {memory / 1e6:.1f} MB against {their_memory / 1e6:.1f} MB")
 
 
-JUDGES = {"minute": minute, "skew": skew, "faults": faults, "errors": errors, "formats": formats, "switch": switch,
+def preview(report):
+    """The preview has the source's own pictures, and gaps where the source has them."""
+    source(report)
+    entries = {entry["name"]: entry for entry in report.json("session.show.json")["sources"]}
+    report.expect(set(entries) == {"box", "box.preview"}, f"sources: {sorted(entries)}")
+    begins = {name: sorted(file["originSeconds"] + next(track["startSeconds"] for track in file["tracks"])
+                           for file in entry["files"]) for name, entry in entries.items()}
+    times = {name: sorted(begin + time for path, begin in zip(paths, begins[name]) for time in times_of_file(path))
+             for name, paths in (("box", recordings(report)), ("box.preview", recordings(report, "preview")))}
+    main, small = times["box"], times["box.preview"]
+    own = [time for time in small if min(abs(time - other) for other in main) > 0.002]
+    report.expect(not own, f"{len(small)} pictures of the preview and {len(main)} of its source; of other times: {own[:5]}")
+    # An emulated processor is too slow for both.
+    report.expect(len(small) >= 0.3 * len(main), f"{len(small) / len(main):.0%} of the source's pictures")
+    taken = lost([gap for gap in gaps(entries["box"], "video") if "no free buffer" in gap.get("text", "")], "encoder overload")
+    report.expect(taken <= 10, f"{taken} pictures of the source lost for want of a buffer")
+    lost_by_both = [gap for gap in gaps(entries["box.preview"], "video") if gap["cause"] != "encoder overload"]
+    report.expect(len(lost_by_both) >= 2, f"{len(lost_by_both)} gaps of the preview are the source's")
+    decodes(report, recordings(report) + recordings(report, "preview"))
+
+
+def times_of_file(path):
+    """From its first picture, seconds."""
+    found = packet_times(path, "v")
+    return [time - found[0] for time in found]
+
+
+JUDGES = {"preview": preview, "minute": minute, "skew": skew, "faults": faults, "errors": errors, "formats": formats, "switch": switch,
           "grabber": grabber, "latency": latency, "late": late, "cost": cost}

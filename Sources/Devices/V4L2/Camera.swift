@@ -108,6 +108,8 @@ package final class Camera: CameraInput {
 
     package var isShortOfBuffers: Bool { 2 * queued <= buffers.memory.count }
 
+    package var canLendBuffer: Bool { queued + 2 >= buffers.memory.count }
+
     package func requestKeyframe() {
         guard node.control(CV4L2_CID_FORCE_KEY_FRAME) != nil else { return }
         do throws(ControlFault) {

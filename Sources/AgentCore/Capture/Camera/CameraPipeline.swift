@@ -216,7 +216,7 @@ final class CameraPipeline: CapturePipeline, @unchecked Sendable {
                 captureNanoseconds: time, durationNanoseconds: timeline.intervalNanoseconds,
                 nowNanoseconds: output.nowNanoseconds, tell: output.lost)
             guard isInTime ?? true else { return }
-            output.setShortOfMemory(input.isShortOfBuffers)
+            output.setShortOfMemory(!input.canLendBuffer)
             try stage.take(
                 picture,
                 PicturePlace(

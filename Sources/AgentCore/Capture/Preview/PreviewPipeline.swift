@@ -19,7 +19,7 @@ final class PreviewPipeline: CapturePipeline, @unchecked Sendable {
     /// Timeout of a read, after which the thread checks for a stop.
     private static let readMilliseconds = 100
     /// Scheduling priority (nice): where processors are short, the source goes before its preview.
-    private static let niceness: Int32 = 5
+    private static let niceness: Int32 = 10
 
     private let source: String
     private let settings: CaptureSettings
