@@ -234,7 +234,7 @@ private struct PacketLosses {
         file.isStream(stream, after: tracks[track].stream)
     }
 
-    /// Notes the place of any packet.
+    /// Notes the stream of a packet, by the packet's position in the file.
     mutating func note(_ position: Int64) {
         guard position >= 0, let stream = file.stream(at: position) else { return }
         known.insert(stream)

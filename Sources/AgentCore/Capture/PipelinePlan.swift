@@ -51,7 +51,7 @@ struct PipelinePlan: Hashable, Sendable {
         }
     }
 
-    /// A capture without a source beside it.
+    /// Refuses a preview of shared pictures where no source shares any.
     private static func noPictures(
         _ settings: CaptureSettings
     ) throws(CaptureError) -> any CapturePipeline {

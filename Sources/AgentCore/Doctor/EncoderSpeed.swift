@@ -63,7 +63,7 @@ enum EncoderSpeed {
         return Diagnosis("encoder", .ok, what)
     }
 
-    /// Judges the speed of a preview's encoder, which works beside that of its source.
+    /// Judges the speed of a preview's encoder while its source's encoder runs.
     /// - Parameter source: speed of the source's encoder; nil: its pictures are not encoded here, and decoded for the preview.
     static func judge(
         preview speed: Double, _ plan: VideoEncoderSettings, source: Double?

@@ -78,8 +78,7 @@ package protocol CameraInput: AnyObject {
     func read(timeoutMilliseconds: Int) throws(DeviceError) -> CameraEvent
     /// Whether half or more of the driver's buffers are in use: pictures that have to wait should be copied.
     var isShortOfBuffers: Bool { get }
-    /// Whether, besides the last picture's, at most one of the driver's buffers is in use: another reader may keep the last one for a
-    /// moment.
+    /// Whether another reader may keep the last picture's buffer for a moment: no other one is in use.
     var canLendBuffer: Bool { get }
     /// Requests a keyframe from its own encoder; does nothing without one, or if it is not configurable.
     func requestKeyframe()

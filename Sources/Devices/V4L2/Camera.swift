@@ -108,7 +108,12 @@ package final class Camera: CameraInput {
 
     package var isShortOfBuffers: Bool { 2 * queued <= buffers.memory.count }
 
-    package var canLendBuffer: Bool { queued + 2 >= buffers.memory.count }
+    package var canLendBuffer: Bool { Self.canLend(queued: queued, of: buffers.memory.count) }
+
+    /// Whether only the last picture's buffer is in use, and the driver keeps more than half of them without it.
+    static func canLend(queued: Int, of buffers: Int) -> Bool {
+        queued + 1 >= buffers && 2 * queued > buffers
+    }
 
     package func requestKeyframe() {
         guard node.control(CV4L2_CID_FORCE_KEY_FRAME) != nil else { return }

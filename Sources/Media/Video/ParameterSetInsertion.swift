@@ -42,7 +42,7 @@ package func withParameterSets(
 
 /// An access unit with 4-byte lengths, without the parameter sets that `format` has: its sample entry describes them.
 ///
-/// - Parameter replaced: those of which samples have had another version: a decoder needs the format's again.
+/// - Parameter replaced: sets that samples have replaced by another version: the decoder needs the format's version again.
 package func withoutParameterSets(
     of format: VideoFormat, in accessUnit: Span<UInt8>,
     except replaced: Set<ParameterSetTable.Key> = []

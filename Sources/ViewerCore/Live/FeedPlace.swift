@@ -46,25 +46,29 @@ struct FeedPlace: Hashable, Sendable {
         var places: [FeedPlace] = []
         var flaws: [String] = []
         var names: Set<String> = []
+        var others: [(name: String, report: SiteReport)] = []
+        // A name that two collectors use belongs to the first one, and one on this machine comes first: a report of another machine
+        // must not silence it.
         for collector in collectors where places.count < maximumFeeds {
-            // A name that two collectors use belongs to the first one.
-            guard let report = collector.report, !collector.name.isEmpty,
-                !names.contains(collector.name)
-            else { continue }
+            guard let report = collector.report, !collector.name.isEmpty else { continue }
+            guard identity(report.archive) == collector.archive else {
+                others.append((collector.name, report))
+                continue
+            }
+            guard names.insert(collector.name).inserted else { continue }
+            places.append(
+                FeedPlace(
+                    collector: collector.name,
+                    endpoint: endpoint(in: ArchiveLayout(root: report.archive)),
+                    archive: report.archive))
+        }
+        for (name, report) in others where places.count < maximumFeeds && !names.contains(name) {
             do throws(Failure) {
-                let isHere = identity(report.archive) == collector.archive
-                let place =
-                    isHere
-                    ? FeedPlace(
-                        collector: collector.name,
-                        endpoint: endpoint(in: ArchiveLayout(root: report.archive)),
-                        archive: report.archive)
-                    : try remote(report, named: collector.name, access)
-                guard let place else { continue }
-                names.insert(collector.name)
+                guard let place = try remote(report, named: name, access) else { continue }
+                names.insert(name)
                 places.append(place)
             } catch {
-                flaws.append("\(oneLine(collector.name)) is not heard: \(error)")
+                flaws.append("\(oneLine(name)) is not heard: \(error)")
             }
         }
         return (places, flaws)

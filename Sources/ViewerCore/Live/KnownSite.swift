@@ -1,4 +1,3 @@
-import Accounts
 import Archive
 package import Catalog
 import Files
@@ -97,7 +96,10 @@ package final class KnownSite: Sendable {
             encoder.outputFormatting = [.sortedKeys, .prettyPrinted]
             let bytes = [UInt8](
                 try encoder.encode(Document(version: Self.version, collectors: lasting)))
-            guard bytes.count <= Self.maximumBytes else { return }
+            guard bytes.count <= Self.maximumBytes else {
+                throw ArchiveError.malformed(
+                    path: path, reason: "it would be larger than \(Self.maximumBytes) bytes")
+            }
             try FileSystem.makeDirectories(Path.directory(of: path))
             try FileSystem.replace(path, with: bytes)
         } catch {

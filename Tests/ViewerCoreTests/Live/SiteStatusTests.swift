@@ -206,11 +206,13 @@ import Trust
         let key = try #require(Self.key)
         let publicKey = key.publicKey.text
         let found = feeds([
-            elsewhere("west", feed: "tcp://0.0.0.0:5560", key: publicKey), reported("east"),
+            elsewhere("west", feed: "tcp://0.0.0.0:5560", key: publicKey),
+            elsewhere("east", feed: "tcp://0.0.0.0:5561", key: publicKey), reported("east"),
         ])
-        #expect(found.places.map(\.endpoint) == ["tcp://server-b:5560", "ipc:///a/collector.feed"])
-        #expect(found.places.first?.security == .client(key, server: key.publicKey))
-        #expect(found.places.first?.archive == nil)
+        // The one on this machine keeps its name.
+        #expect(found.places.map(\.endpoint) == ["ipc:///a/collector.feed", "tcp://server-b:5560"])
+        #expect(found.places.last?.security == .client(key, server: key.publicKey))
+        #expect(found.places.last?.archive == nil)
         // At the host that is advertised.
         var advertised = elsewhere("west", feed: "tcp://*:5560", key: publicKey)
         advertised.report?.address = "tcp://10.0.0.7:5550"
