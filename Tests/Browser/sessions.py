@@ -32,6 +32,18 @@ async def check(arguments):
         await page.open(f"{arguments.page}/sessions")
         await page.until(f"!!document.querySelector('{item} .acts')", 15)
 
+        await page.send("Fetch.enable", patterns=[{"urlPattern": "*/coverage*", "requestStage": "Request"}])
+        await page.open(f"{arguments.page}/sessions")
+        await page.until(f"!!document.querySelector('{item} .acts')", 15)
+        while not page.stopped:
+            await asyncio.sleep(0.05)
+        places = "[...document.querySelectorAll('.session')].map((one) => one.getBoundingClientRect().y)"
+        before = await page.run(places)
+        await page.send("Fetch.disable")
+        page.stopped.clear()
+        await page.until("document.querySelectorAll('.day .track span').length > 0", 15)
+        checks("sessions stay in their place when their details come", await page.run(places) == before, f"{before} {await page.run(places)}")
+
         async def press(name):
             await page.run(f"document.querySelector('{item} [data-act={name}]').focus()")
             await page.key("Enter")

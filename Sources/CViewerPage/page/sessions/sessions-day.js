@@ -82,6 +82,15 @@ export class DayStrip {
     }
 
     /**
+     * Adds empty lanes, so that what is below does not move when their spans are read.
+     * @param {string[]} sources
+     */
+    reserve(sources) {
+        for (const source of sources) if (!this.spans.has(source)) this.spans.set(source, []);
+        this.#draw();
+    }
+
+    /**
      * @param {string} session
      * @param {number} zero Milliseconds since 1970.
      * @param {import('./playback-coverage.js').Lane[]} lanes

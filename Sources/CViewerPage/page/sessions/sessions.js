@@ -10,7 +10,7 @@ import { DetailReader } from './sessions-details.js';
 import { editSession, endSession, protectSession, removeSession } from './sessions-edit.js';
 import { sessionItem } from './sessions-item.js';
 import { zeroOf } from './session-name.js';
-import { queryOf, searchOf, SessionList } from './sessions-list.js';
+import { mainSources, queryOf, searchOf, SessionList } from './sessions-list.js';
 import { searchForm } from './sessions-search.js';
 import { setTitle } from './shell.js';
 import { withZone } from './zone.js';
@@ -156,7 +156,8 @@ class SessionsPage {
     /** @param {import('./sessions-list.js').Listing} listing */
     #add(listing) {
         const zero = zeroOf(listing.session);
-        const { section } = this.#section(zero);
+        const { section, strip } = this.#section(zero);
+        strip?.reserve(mainSources(listing));
         const again = () => this.#open(this.search, this.count);
         const acts = this.mayOperate ? {
             edit: (/** @type {any} */ wanted) => editSession(wanted, again),
