@@ -197,10 +197,10 @@ async def wall(page, checks, arguments):
     finally:
         os.kill(arguments.agent, signal.SIGCONT)
     await page.until(f"{tile}.dataset.state === 'live'", 40)
-    # Behind what the pause has cost: there, the recording has no picture.
+    # The pause is a gap of the recording, and the link leads to the newest picture in a file, seconds before the live one.
     shown = f"tributary.state().sources[{json.dumps(arguments.source)}].at"
     for _ in range(2):
-        await page.until(f"{shown} > {await page.run(shown)} + 0.5", 20)
+        await page.until(f"{shown} > {await page.run(shown)} + 3", 20)
     at = await page.run(shown)
     await page.run(f"{tile}.querySelector('a.button').click()")
     await page.until("location.pathname.startsWith('/sessions/')", 5)
