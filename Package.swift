@@ -293,9 +293,9 @@ let package = Package(
         .target(
             name: "FuzzTargets",
             dependencies: [
-                "Archive", "Catalog", "Library", "Media", "Messaging", "MP4", "ObjectStore",
-                "ONVIF", "Recordings", "RTSP", "RTSPServer", "Spooling", "TestRecordings",
-                "TestSpools", "Trust", "Wire", "XML",
+                "Archive", "Catalog", "FFmpegSupport", "Library", "Media", "Messaging", "MP4",
+                "ObjectStore", "ONVIF", "Recordings", "RTSP", "RTSPServer", "Spooling",
+                "TestRecordings", "TestSpools", "Trust", "Wire", "XML",
             ],
             path: "Tests/Fuzz/Targets", swiftSettings: settings),
         tests("Fuzz", "FuzzTargets"),

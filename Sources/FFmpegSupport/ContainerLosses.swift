@@ -42,11 +42,19 @@ extension ContainerLosses {
 extension MediaInput {
     /// Finds the places at which the container has lost bytes; nil in containers where that is unknown.
     package var losses: (any ContainerLosses)? {
-        switch formatName {
-        case "mpegts": TransportStreamLosses(descriptor: descriptor)
-        case "flv": ElementLosses(descriptor: descriptor, FLVTags())
-        case "matroska,webm": ElementLosses(descriptor: descriptor, MatroskaElements())
-        default: nil
-        }
+        containerLosses(format: formatName, descriptor: descriptor)
+    }
+}
+
+/// Finds the places at which a container has lost bytes; nil in containers where that is unknown.
+/// - Parameters:
+///   - format: libavformat's name.
+///   - descriptor: the open file; duplicated.
+package func containerLosses(format: String, descriptor: Int32) -> (any ContainerLosses)? {
+    switch format {
+    case "mpegts": TransportStreamLosses(descriptor: descriptor)
+    case "flv": ElementLosses(descriptor: descriptor, FLVTags())
+    case "matroska,webm": ElementLosses(descriptor: descriptor, MatroskaElements())
+    default: nil
     }
 }

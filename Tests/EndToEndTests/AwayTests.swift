@@ -4,7 +4,7 @@ import Testing
 
 extension EndToEnd {
     /// A store or database that accepts connections and never answers, with sessions that are all on disk.
-    @Suite(.serialized, .enabled(if: Foreign.curl != nil, "curl asks"))
+    @Suite(.serialized, .long, .enabled(if: Foreign.curl != nil, "curl asks"))
     struct AwayTests {
         /// A page of the list of sessions.
         private struct Page: Decodable, Sendable {

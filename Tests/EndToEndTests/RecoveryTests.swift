@@ -5,7 +5,7 @@ import Testing
 
 extension EndToEnd {
     /// Collectors killed while recording and restarted.
-    @Suite(.serialized, .enabled(if: Foreign.hasFFmpeg, "ffmpeg makes and reads the clips"))
+    @Suite(.serialized, .long, .enabled(if: Foreign.hasFFmpeg, "ffmpeg makes and reads the clips"))
     struct RecoveryTests {
         /// Twelve seconds with B-frames and sound, with keyframes two seconds apart, so that most restarts fall between
         /// two.

@@ -5,7 +5,7 @@ import Testing
 
 extension EndToEnd {
     /// Samples saved by an agent's spool, and the reports of lost ones.
-    @Suite(.serialized) struct SpoolTests {
+    @Suite(.serialized, .long) struct SpoolTests {
         /// Length of the collector's outage; `TRIBUTARY_LONG_TESTS=1` uses two minutes.
         private static let outage: Int =
             ProcessInfo.processInfo.environment["TRIBUTARY_LONG_TESTS"] == "1" ? 120 : 20

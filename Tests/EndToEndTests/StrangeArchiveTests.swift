@@ -6,7 +6,7 @@ import Testing
 extension EndToEnd {
     /// A maximally hostile archive beside an honest session: every command, the viewer and a collector exit or serve
     /// the honest one.
-    @Suite(.serialized) struct StrangeArchiveTests {
+    @Suite(.serialized, .long) struct StrangeArchiveTests {
         private static let honest = "2026-11-21T22-26-29.924Z"
         private static let model = "2026-11-21T22-26-34.191Z"
         /// Content outside the archive, which no program may print.

@@ -3,7 +3,7 @@ import Testing
 
 extension EndToEnd {
     /// Impossible requests fail with one line and the right exit status.
-    @Suite(.serialized) struct UsageTests {
+    @Suite(.serialized, .long) struct UsageTests {
         /// A command line that must fail.
         struct Wish: Sendable, CustomTestStringConvertible {
             var program: Executable

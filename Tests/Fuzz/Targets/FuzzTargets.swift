@@ -17,6 +17,7 @@ package enum FuzzTargets {
         "pictures": { AccessUnitTarget.run($0, .h264) },
         "pictures-h265": { AccessUnitTarget.run($0, .h265) },
         "keys": { KeysTarget.run($0) },
+        "containers": { ContainerTarget.run($0) },
         "camera": { CameraTarget.run($0) },
         "payloads": { PayloadTarget.run($0) },
         "descriptions": { DescriptionTarget.run($0) },

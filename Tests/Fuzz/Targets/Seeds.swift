@@ -79,6 +79,9 @@ enum Seeds {
         save(H265Seeds.sets, "\(directory)/sets-h265/known")
         save(H265Seeds.pictures, "\(directory)/pictures-h265/packets")
         save(spoolScript, "\(directory)/spool/lives")
+        for (name, script) in ContainerTarget.seeds {
+            save(script, "\(directory)/containers/\(name)")
+        }
         save(CameraSeeds.session, "\(directory)/camera/session")
         save(CameraSeeds.packets, "\(directory)/payloads/packets")
         save(CameraSeeds.description, "\(directory)/descriptions/description")
