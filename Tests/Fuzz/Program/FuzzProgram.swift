@@ -13,8 +13,14 @@ private func runDriver(
 /// Runs one target under libFuzzer: `fuzz TARGET [libFuzzer's options] [corpus …]`.
 @main
 enum FuzzProgram {
+    /// A closure that a `Mutex` holds itself is wrapped once more by each access: after minutes, an execution calls
+    /// thousands of wrappers.
+    private struct Chosen {
+        var run: @Sendable ([UInt8]) -> Void
+    }
+
     /// The chosen target. A function for C has no captures.
-    private static let target: Mutex<@Sendable ([UInt8]) -> Void> = Mutex { _ in }
+    private static let target = Mutex(Chosen { _ in })
 
     static func main() {
         let words = CommandLine.arguments
@@ -26,7 +32,7 @@ enum FuzzProgram {
             print(FuzzTargets.all.keys.sorted().joined(separator: " "))
             exit(64)
         }
-        target.withLock { $0 = chosen }
+        target.withLock { $0.run = chosen }
         // libFuzzer reads the program's arguments and may change them.
         var pointers: [UnsafeMutablePointer<CChar>?] = ([words[0]] + words.dropFirst(2)).map {
             strdup($0)
@@ -37,7 +43,7 @@ enum FuzzProgram {
             var start = buffer.baseAddress
             return runDriver(&count, &start) { bytes, count in
                 let input = Array(UnsafeBufferPointer(start: bytes, count: count))
-                FuzzProgram.target.withLock { $0 }(input)
+                FuzzProgram.target.withLock { $0 }.run(input)
                 return 0
             }
         }
