@@ -61,6 +61,26 @@ import Testing
         }
     }
 
+    @Test func `a message that another collector has in part is accepted whole`() {
+        var collector = CollectorHarness()
+        var hello = hello()
+        hello.sources[0].firstSequence = 20
+        hello.sources[0].held = [HeldRange(collector: "west", sequences: 1...19)]
+        collector.send(.hello(hello))
+        _ = collector.takeEvents()
+        // Three records, the first of which is held elsewhere.
+        collector.send(.samples(Fixtures.samples(first: 19)))
+        #expect(collector.takeRefusal() == nil)
+        guard case .samples(_, let samples)? = collector.takeEvents().first else {
+            Issue.record("not accepted")
+            return
+        }
+        #expect(samples.lastSequence == 21)
+        // Later messages follow exactly.
+        collector.send(.samples(Fixtures.samples(first: 21)))
+        #expect(collector.takeRefusal()?.reason == .sequence)
+    }
+
     @Test func `only agents with another collector are sent there, and their sources go on`() {
         var collector = CollectorHarness()
         collector.send(.hello(hello()), from: 1)

@@ -633,7 +633,9 @@ extension Delivery {
     private mutating func turn() {
         let former = note.endpoint.isEmpty ? nil : note.collectorName
         for seat in seats {
-            if former != nil, mirror == nil { keepGroup(at: seat) }
+            if former != nil, let start = firstForNext(at: seat, after: self[seat].released) {
+                self[seat].link.cursors[0].keepAgain(from: start)
+            }
             self[seat].link.cursors[0].leave(former)
             // Until the next Welcome, records that only the former collector has are not released.
             if mirror != nil { self[seat].link.cursors[0].rewind() }
@@ -651,14 +653,13 @@ extension Delivery {
         writeNote()
     }
 
-    /// Sends the next collector the whole group of pictures of its first record: its archive can be read alone then. Pictures of the
-    /// group that the present collector has released are copies.
-    private mutating func keepGroup(at seat: Seat) {
-        let (place, released) = (self[seat].place, self[seat].released)
-        guard !self[seat].link.isComplete,
-            let start = log.groupStart(of: released + 1, in: place, as: Payload.self)
-        else { return }
-        self[seat].link.cursors[0].keepAgain(from: start)
+    /// The first record that the next collector is sent, of those after `released`: the beginning of the group of pictures, so that its
+    /// archive can be read alone, or of the record, because records are never split. What the present collector has of it is a copy.
+    private mutating func firstForNext(at seat: Seat, after released: UInt64) -> UInt64? {
+        let place = self[seat].place
+        guard !self[seat].link.isComplete else { return nil }
+        return log.groupStart(of: released + 1, in: place, as: Payload.self)
+            ?? log.recordStart(of: released + 1, in: place, as: Payload.self)
     }
 
     private func heldText(by collector: String) -> String {
@@ -1258,7 +1259,14 @@ extension Delivery {
         guard let present = mirror?.choice.present else { return }
         let former =
             note.mirror.isEmpty ? nil : CollectorNote.called(note.mirrorName, at: note.mirror)
-        for seat in seats { self[seat].mirror?.cursors[0].leave(former) }
+        for seat in seats {
+            if former != nil, let released = self[seat].mirror?.cursors[0].released,
+                let start = firstForNext(at: seat, after: released)
+            {
+                self[seat].mirror?.cursors[0].keepAgain(from: start)
+            }
+            self[seat].mirror?.cursors[0].leave(former)
+        }
         note.term += 1
         note.mirror = present
         note.mirrorName = ""

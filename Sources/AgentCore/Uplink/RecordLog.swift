@@ -304,6 +304,16 @@ struct RecordLog: Sendable {
         }?.sequences.lowerBound
     }
 
+    /// The first number of the record that contains `number`; nil if there is none.
+    mutating func recordStart<Payload: SpooledPayload>(
+        of number: UInt64, in place: Place, as: Payload.Type
+    ) -> UInt64? {
+        guard let spool = spool(place), spool.firstNumber <= number, number < spool.nextNumber
+        else { return nil }
+        return content(of: place, number...number, as: Payload.self).records.first?.sequences
+            .lowerBound
+    }
+
     // MARK: Synchronising
 
     /// Whether a power cut could lose records that are on the disk.

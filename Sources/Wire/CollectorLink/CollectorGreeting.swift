@@ -348,6 +348,8 @@ extension CollectorLink {
         guard offer.firstSequence > entry.received + 1 else { return (entry, nil) }
         let missing = entry.received + 1...offer.firstSequence - 1
         entry.received = missing.upperBound
+        // Where another collector has a part of a record, the whole record follows.
+        entry.resumedAt = missing.upperBound
         return (entry, missing)
     }
 }

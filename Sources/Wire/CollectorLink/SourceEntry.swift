@@ -16,8 +16,8 @@ struct SourceEntry: Hashable, Sendable {
     var outstanding: MediaAmount
     /// Records without media that are not durable.
     var unpersisted = UnpersistedRecords()
-    /// The record after which the archive made this link begin or resume; 0 without one. It need not be the end of a
-    /// message.
+    /// The record after which this link began or resumed, by the archive or by what the agent's Hello offers; 0 without
+    /// one. It need not be the end of a message.
     var resumedAt: UInt64 = 0
     /// The oldest record that its agent has reported.
     var keptFrom: UInt64 = 1

@@ -93,19 +93,26 @@ private struct MirroredAgent {
         ends[endpoint]?.isConnected = true
     }
 
-    /// - Parameter group: pictures from one keyframe to the next.
-    mutating func capture(_ count: Int = 1, sizeBytes: Int = 100, group: Int = 1) {
+    /// - Parameters:
+    ///   - group: pictures from one keyframe to the next; nil: there is none.
+    ///   - pictures: of each message.
+    mutating func capture(
+        _ count: Int = 1, sizeBytes: Int = 100, group: Int? = 1, pictures: Int = 1
+    ) {
         for _ in 0..<count {
-            let time = Int64(made) * 100_000_000
+            let times = (0..<pictures).map { Int64(made + $0) * 100_000_000 }
             let run = SampleRun(
-                track: .video, sizes: [UInt32(sizeBytes)], dtsNanoseconds: [time],
+                track: .video, sizes: times.map { _ in UInt32(sizeBytes) }, dtsNanoseconds: times,
                 ptsOffsetsNanoseconds: [], durationsNanoseconds: [100_000_000],
-                flags: [made % group == 0 ? .keyframe : []])
-            let bytes = [UInt8](repeating: UInt8(truncatingIfNeeded: made), count: sizeBytes)
+                flags: times.indices.map { index in
+                    group.map { (made + index).isMultiple(of: $0) } ?? false ? .keyframe : []
+                })
+            let bytes = [UInt8](
+                repeating: UInt8(truncatingIfNeeded: made), count: sizeBytes * pictures)
             let batch = Batch(
                 runs: [run], digest: [UInt8](repeating: 0, count: 32), payload: .init(bytes))
             perform(backlog.add(batch, payload: TestPayload(bytes), now: now), to: first)
-            made += 1
+            made += pictures
         }
     }
 
@@ -131,9 +138,10 @@ private struct MirroredAgent {
         perform(backlog.tick(now: now), to: first)
     }
 
-    /// A collector's disk has everything that it has received.
-    mutating func persist(_ endpoint: String) {
-        guard let spool = hellos[endpoint]?.last?.spool, let through = ends[endpoint]?.received
+    /// A collector's disk has everything that it has received, or all records through a number.
+    mutating func persist(_ endpoint: String, through number: UInt64? = nil) {
+        guard let spool = hellos[endpoint]?.last?.spool,
+            let through = number ?? ends[endpoint]?.received
         else { return }
         ends[endpoint]?.archive.persisted[spool] = through
         ends[endpoint]?.link.becameDurable(source: "camera", spool: spool, through: through)
@@ -257,6 +265,24 @@ struct MirrorTests {
         agent.capture(group: 10)
         for _ in 0..<5 { agent.pass() }
         #expect(agent.ends[former]?.received == 21)
+    }
+
+    @Test func `the next collector begins with a whole message`() throws {
+        var agent = try MirroredAgent(disk: disk, isMirrored: false)
+        agent.connect()
+        agent.pass()
+        agent.capture(3, group: nil, pictures: 5)
+        agent.pass()
+        // A collector's disk may have a part of a message.
+        agent.persist(agent.first, through: 8)
+        for _ in 0..<5 { agent.pass() }
+        agent.goElsewhere()
+        agent.connect()
+        for _ in 0..<5 { agent.pass() }
+        let source = try #require(agent.hellos[agent.first]?.last?.sources.first)
+        #expect(source.firstSequence == 6)
+        #expect(source.held.map(\.sequences) == [1...5])
+        #expect(agent.ends[agent.first]?.received == 15)
     }
 
     @Test func `an acknowledgement of the second collector alone releases nothing`() throws {

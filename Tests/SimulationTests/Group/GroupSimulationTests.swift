@@ -34,6 +34,12 @@ private let seeds = SimulationRun.seeds(usually: 32)
         }
     }
 
+    /// Collectors whose disk had a part of a message, with `--release mirrored`.
+    @Test(arguments: [45, 83, 178] as [UInt64])
+    func `what was once found stays mended`(seed: UInt64) throws {
+        #expect(try run(seed).violations == [])
+    }
+
     @Test func `whichever collectors fail, their archives have every sample once together`() throws
     {
         var all = Result(violations: [])
