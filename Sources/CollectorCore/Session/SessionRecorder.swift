@@ -262,8 +262,11 @@ struct SessionRecorder: Sendable {
             }
             return actions
         }
-        actions += sources[name]?.value.reopen(introduction, durable: persisted, at: now) ?? []
-        return actions + writeHeld(of: name, at: now) + relate(name, at: now)
+        let held = takeHeld(of: name)
+        actions +=
+            sources[name]?.value.reopen(introduction, durable: persisted, held: held, at: now)
+            ?? []
+        return actions + relate(name, at: now)
     }
 
     /// Registers the records that other collectors hold, for the ledger.
@@ -286,14 +289,9 @@ struct SessionRecorder: Sendable {
         return known
     }
 
-    /// Writes which records other collectors hold of a source that has joined the session.
-    private mutating func writeHeld(of name: String, at now: Instant) -> [Action] {
-        guard sources[name]?.value.hasJoined == true,
-            let held = heldElsewhere.removeValue(forKey: name)
-        else { return [] }
-        return held.flatMap { spool, records in
-            sources[name]?.value.recordHeld(records, of: spool, at: now) ?? []
-        }
+    /// The records of a source that other collectors hold and that its ledger does not have yet.
+    private mutating func takeHeld(of name: String) -> [(spool: SpoolID, records: HeldRange)] {
+        heldElsewhere.removeValue(forKey: name) ?? []
     }
 
     /// A source's connection has closed. A source that is part of the session may reconnect to it.
@@ -586,14 +584,20 @@ struct SessionRecorder: Sendable {
             let persisted =
                 sources[source].map { durable.persisted(source: source, spool: $0.value.spool) }
                 ?? 0
-            actions += sources[source]?.value.join(in: manifest, durable: persisted, at: now) ?? []
-            actions += writeHeld(of: source, at: now) + relate(source, at: now)
+            let held = takeHeld(of: source)
+            actions +=
+                sources[source]?.value.join(in: manifest, durable: persisted, held: held, at: now)
+                ?? []
+            actions += relate(source, at: now)
             isDescriptionDue = true
         }
         // Changed in place: a copy of a recorder would copy the fragment that it is collecting.
         switch event {
         case .opened(let introduction, let durable):
-            actions += sources[source]?.value.reopen(introduction, durable: durable, at: now) ?? []
+            let held = takeHeld(of: source)
+            actions +=
+                sources[source]?.value.reopen(introduction, durable: durable, held: held, at: now)
+                ?? []
         case .samples(let samples, let payload, let rest, let roomBytes):
             actions +=
                 sources[source]?.value.record(

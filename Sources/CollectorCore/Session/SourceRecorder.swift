@@ -158,9 +158,13 @@ struct SourceRecorder: Sendable {
     mutating func disconnect() { isConnected = false }
 
     /// The source has reconnected, possibly with other tracks, another clock or another spool.
-    /// - Parameter durable: the last of its records that is on disk.
+    /// - Parameters:
+    ///   - durable: the last of its records that is on disk, here or where they are held.
+    ///   - held: records that other collectors hold. Their lines are before that of the opening, which counts all records
+    ///     up to `durable` as present: a crash must not leave it alone.
     mutating func reopen(
-        _ new: SourceIntroduction, durable: UInt64, at now: Instant
+        _ new: SourceIntroduction, durable: UInt64,
+        held: [(spool: SpoolID, records: HeldRange)], at now: Instant
     ) -> [Action] {
         if new.spool != spool {
             var ends: [SessionManifest.SpoolEnd] = []
@@ -182,7 +186,8 @@ struct SourceRecorder: Sendable {
         open()
         segmenter.setFormats(new.tracks)
         intake.resume(spool: new.spool, owner: new.clockOwner, epochs: new.epochs)
-        return opened(durable: durable, "back from \(new.agent) at \(new.address)", at: now)
+        return recordHeld(held, at: now)
+            + opened(durable: durable, "back from \(new.agent) at \(new.address)", at: now)
     }
 
     private mutating func open() {
@@ -238,9 +243,10 @@ struct SourceRecorder: Sendable {
     }
 
     /// Joins a session.
-    /// - Parameter durable: the last of its records that is on disk.
+    /// - Parameters: as of ``reopen(_:durable:held:at:)``.
     mutating func join(
-        in manifest: SessionManifest, durable: UInt64, at now: Instant
+        in manifest: SessionManifest, durable: UInt64,
+        held: [(spool: SpoolID, records: HeldRange)], at now: Instant
     ) -> [Action] {
         session = (manifest.session, manifest.zeroTime, manifest.zeroMonotonicNanoseconds)
         intake.correct(manifest.correction)
@@ -251,9 +257,11 @@ struct SourceRecorder: Sendable {
                 formats: segmenter.upcomingTracks)
         }
         let key = SourceKey(session: manifest.session, source: name)
-        let line = opened(
-            durable: durable, "\(introduction.agent) at \(introduction.address)", at: now)
-        return [.job(.beginSource(key))] + line + [
+        let lines =
+            recordHeld(held, at: now)
+            + opened(
+                durable: durable, "\(introduction.agent) at \(introduction.address)", at: now)
+        return [.job(.beginSource(key))] + lines + [
             note(.info, "recording \(segmenter.tracks.map(\.summary).joined(separator: ", "))")
         ]
     }
@@ -437,21 +445,26 @@ struct SourceRecorder: Sendable {
         }
     }
 
-    /// Another collector has these records of one of its spools: they are no gap.
-    mutating func recordHeld(
-        _ held: HeldRange, of owner: SpoolID, at now: Instant
+    /// Other collectors have these records of its spools: they are no gap.
+    private mutating func recordHeld(
+        _ held: [(spool: SpoolID, records: HeldRange)], at now: Instant
     ) -> [Action] {
-        if owner == spool { through = max(through, held.sequences.upperBound) }
-        return ledgerAtOnce(.held, at: now, sequences: held.sequences) {
-            $0.spool = owner.description
-            $0.collector = held.collector
-            $0.text = "acknowledged by another collector, and no longer on the box"
-        } + [
-            note(
-                .info,
-                "records \(held.sequences.lowerBound) to \(held.sequences.upperBound) are held by \(held.collector)"
-            )
-        ]
+        var actions: [Action] = []
+        for (owner, records) in held {
+            let sequences = records.sequences
+            if owner == spool { through = max(through, sequences.upperBound) }
+            actions += ledgerAtOnce(.held, at: now, sequences: sequences) {
+                $0.spool = owner.description
+                $0.collector = records.collector
+                $0.text = "acknowledged by another collector, and no longer on the box"
+            }
+            actions.append(
+                note(
+                    .info,
+                    "records \(sequences.lowerBound) to \(sequences.upperBound) are held by \(records.collector)"
+                ))
+        }
+        return actions
     }
 
     /// Another collector recorded it in another session before.
