@@ -120,9 +120,16 @@ package struct Cursor<Payload: Sendable>: Sendable {
     package var highestSent: UInt64 { max(fixedUpTo, persisted, mostReceived, sentElsewhere) }
     /// The first number that may be dropped: after all records that a collector may have.
     package var firstDroppable: UInt64 { max(fixedUpTo + 1, sentElsewhere + 1, firstSequence) }
-    /// As much of ``held`` as a Hello has room for: the latest.
+    /// As much of ``held`` as a Hello has room for: the latest. Records that are kept as well are not stated.
     var heldElsewhere: [HeldRange] {
-        held.filter { $0.sequences.upperBound < firstKept }.suffix(WireLimits.heldRanges)
+        let first = firstKept
+        return held.compactMap { range in
+            let sequences = range.sequences
+            guard sequences.lowerBound < first else { return nil }
+            return HeldRange(
+                collector: range.collector,
+                sequences: sequences.lowerBound...min(sequences.upperBound, first - 1))
+        }.suffix(WireLimits.heldRanges)
     }
 
     // MARK: Adding
