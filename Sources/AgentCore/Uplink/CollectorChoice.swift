@@ -64,8 +64,9 @@ struct CollectorChoice: Hashable, Sendable {
     }
 
     /// Switches to the next collector.
+    /// - Parameter now: nil: unknown; its silence counts from the next ``complaint(now:)``.
     /// - Precondition: ``hasOthers``.
-    mutating func advance(now: Int64) {
+    mutating func advance(now: Int64?) {
         repeat { index = (index + 1) % collectors.count } while present == excluded
         heardNanoseconds = now
         usefulNanoseconds = now

@@ -132,7 +132,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         if self.openDisk != nil { retryAt = .min }
         takeUp()
         if let kept { follow(kept) }
-        if !note.mirror.isEmpty, settings.collectors.count > 1 { beginMirror(now: .min / 2) }
+        if !note.mirror.isEmpty, settings.collectors.count > 1 { beginMirror(now: nil) }
     }
 
     // MARK: State
@@ -217,7 +217,10 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         begin(now: now) + keep(now: now) { KeptRecord(goodbye: text, at: $0) }
     }
 
+    /// Adds an exchange of the present clock with the collector's.
     mutating func add(_ exchange: ReportedExchange) {
+        var exchange = exchange
+        exchange.epoch = presentEpoch
         choice.heard(now: exchange.t4)
         recentExchanges.append(exchange)
         if recentExchanges.count > Self.recentExchangesKept { recentExchanges.removeFirst() }
@@ -1003,8 +1006,10 @@ extension Delivery {
     var isMirrorPersisted: Bool { senders.allSatisfy { $0.mirror?.isPersisted ?? true } }
     /// See ``takesSeveralRecords``.
     var mirrorTakesSeveralRecords: Bool { mirrorLink?.takesSeveralRecords ?? false }
-    /// See ``presentEpoch``.
-    var mirrorEpoch: UInt32 { mirrorSeat.flatMap { self[$0].epochs.last?.number } ?? presentEpoch }
+    /// The present clock's number in the spool that is connected or will be next: each spool has its own numbers.
+    var mirrorEpoch: UInt32 {
+        (mirrorSeat ?? nextMirrorSeat).flatMap { self[$0].epochs.last?.number } ?? presentEpoch
+    }
 
     /// State of the second collector; nil without one.
     var mirrorStatus: MirrorStatus? {
@@ -1055,7 +1060,10 @@ extension Delivery {
         return actions
     }
 
+    /// See ``add(_:)-(ReportedExchange)``.
     mutating func addToMirror(_ exchange: ReportedExchange) {
+        var exchange = exchange
+        exchange.epoch = mirrorEpoch
         mirror?.choice.heard(now: exchange.t4)
         _ = changeMirror {
             $0.add(exchange)
@@ -1099,7 +1107,13 @@ extension Delivery {
 
     mutating func mirrorDisconnected(now: Int64) -> [Action] {
         mirror?.isBetweenSpools = false
+        forgetMirrorExchanges()
         return performMirror(changeMirror { $0.disconnected(now: now) }, now: now)
+    }
+
+    /// Forgets unreported exchanges: the next collector's clock may be another one.
+    private mutating func forgetMirrorExchanges() {
+        for seat in seats { self[seat].mirror?.forgetExchanges() }
     }
 
     mutating func mirrorNotAdmitted(_ why: String, now: Int64) -> [Action] {
@@ -1211,14 +1225,15 @@ extension Delivery {
         if !isPossible, mirror != nil { endMirror(now: now) }
     }
 
-    private mutating func beginMirror(now: Int64) {
+    /// - Parameter now: nil at the start, where the first collector's session is not waited for.
+    private mutating func beginMirror(now: Int64?) {
         var second = CollectorChoice(
             settings.collectors, source: settings.sourceName,
             present: note.mirror.isEmpty ? nil : note.mirror)
         second.excluded = choice.present
         if second.present == choice.present { second.advance(now: now) }
         choice.excluded = second.present
-        var lane = MirrorLane<Payload>(second, now: now)
+        var lane = MirrorLane<Payload>(second, now: now ?? .min / 2)
         lane.name = note.mirrorName
         mirror = lane
         for seat in seats {
@@ -1301,6 +1316,7 @@ extension Delivery {
     private mutating func disconnectMirror(now: Int64) {
         guard mirror != nil else { return }
         _ = changeMirror { $0.disconnected(now: now) }
+        forgetMirrorExchanges()
         mirror?.connected = nil
         mirror?.isBetweenSpools = false
         mirror?.actions = [.reconnect(afterMilliseconds: 0)]

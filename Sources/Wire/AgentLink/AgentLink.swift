@@ -182,6 +182,9 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         if exchange.epoch == settings.epochs.last?.number { collectorClock.add(exchange) }
     }
 
+    /// Forgets unreported clock exchanges: the next collector's clock may be another one.
+    package mutating func forgetExchanges() { exchanges.removeAll() }
+
     // MARK: Connection and messages
 
     /// Messages can be sent: the link sends Hello.
@@ -189,6 +192,8 @@ package struct AgentLink<Payload: Sendable>: Sendable {
         guard !isOver else { return [] }
         precondition(!cursors.isEmpty, "an agent greets when it knows its sources")
         state = .greeting(since: now)
+        // Zero is on the clock of the collector that stated it, and this may be another one.
+        sessionClock = nil
         announcedFormats = cursors.map(\.baseFormats)
         let offers = cursors.map {
             SourceOffer(
@@ -210,8 +215,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     /// The connection has closed, or could not be opened.
     package mutating func disconnected(now: Int64) -> [Action] {
         guard !isOver else { return [] }
-        // The next collector's clock may be another one.
-        exchanges.removeAll()
+        forgetExchanges()
         var actions: [Action] = []
         if case .flowing = state {
             actions.append(
