@@ -11,6 +11,9 @@ enum SimulationRun {
         return first..<first + (environment["SIMULATION_SEEDS"].flatMap(UInt64.init) ?? count)
     }
 
+    /// Whether the history of a failed run has the messages of the protocol (`SIMULATION_TRACE=1`).
+    static let isTraced = ProcessInfo.processInfo.environment["SIMULATION_TRACE"] != nil
+
     /// Calls `body` with a temporary directory, in memory where possible, and removes it.
     static func inDirectory<Result>(_ body: (String) throws -> Result) throws -> Result {
         let base = access("/dev/shm", W_OK) == 0 ? "/dev/shm" : NSTemporaryDirectory()

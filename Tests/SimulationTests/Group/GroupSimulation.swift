@@ -45,7 +45,10 @@ struct GroupSimulation {
         var diskHangsUntil: Int64 = 0
         var bootedAt: Int64
         var boots = 1
-        var acknowledged: [String: [SpoolID: UInt64]] = [:]
+        var acknowledged: [String: [SpoolID: SequenceSet]] = [:]
+        /// The latest first record of an offer of each source and spool since the collector's start: it need not have
+        /// what is before.
+        var offered: [String: [SpoolID: UInt64]] = [:]
 
         var endpoint: String { "tcp://\(name):5550" }
     }
@@ -128,6 +131,34 @@ struct GroupSimulation {
 
     private mutating func note(_ text: String) {
         history.append("\(now / 1_000_000) ms: \(text)")
+    }
+
+    /// Notes a message of the protocol, without payload and clock exchanges.
+    private mutating func trace(_ header: [UInt8], _ direction: String) {
+        guard SimulationRun.isTraced, let message = try? WireMessage(decoding: header) else {
+            return
+        }
+        switch message {
+        case .hello(let hello):
+            let offers = hello.sources.map { source in
+                let held = source.held.map { "\($0.sequences) at \($0.collector)" }
+                return "\(source.name) from \(source.firstSequence), held: \(held)"
+            }
+            note("\(direction) hello of \(hello.spool), term \(hello.term): \(offers)")
+        case .welcome(let welcome):
+            note("\(direction) welcome \(welcome.sources.map(Self.text))")
+        case .acknowledgement(let said):
+            note("\(direction) acknowledgement \(said.sources.map(Self.text))")
+        case .samples(let samples):
+            note("\(direction) samples \(samples.firstSequence)...\(samples.lastSequence)")
+        case .gap(let gap): note("\(direction) gap \(gap.sequences), \(gap.cause)")
+        case .goodbye(let goodbye): note("\(direction) goodbye \(goodbye.sequence)")
+        default: return
+        }
+    }
+
+    private static func text(of state: SourceState) -> String {
+        "received \(state.received), persisted \(state.persisted)"
     }
 
     private mutating func violate(_ text: String) {
@@ -400,6 +431,8 @@ extension GroupSimulation {
                 !isBlocked(blockedThere, agent, index)
             else { continue }
             for message in members[index].network.takeArrived(at: now, over: peer) {
+                noteOffers(message.header, of: agent, at: index)
+                trace(message.header, "\(agents[agent].name) → \(members[index].name):")
                 members[index].collector?.receive(
                     IncomingMessage(
                         peer: peer, address: "box", right: nil, header: message.header,
@@ -437,6 +470,9 @@ extension GroupSimulation {
         while let messages = members[index].collector?.takeOutgoing(), !messages.isEmpty {
             for (peer, header) in messages {
                 noteAcknowledgement(header, to: peer, by: index)
+                if let agent = members[index].network.connections[peer]?.agent {
+                    trace(header, "\(members[index].name) → \(agents[agent].name):")
+                }
                 if !members[index].network.answer(header, to: peer, now: now, using: &random) {
                     members[index].collector?.lost(peer, at: instant)
                 }
@@ -453,9 +489,28 @@ extension GroupSimulation {
             case .acknowledgement(let said)? = try? WireMessage(decoding: header)
         else { return }
         let name = agents[agent].name
+        let isRecording = members[index].collector?.engine.recorder.sessionClock != nil
         for state in said.sources {
-            let before = members[index].acknowledged[name]?[spool] ?? 0
-            members[index].acknowledged[name, default: [:]][spool] = max(before, state.persisted)
+            // Earlier records are not here: other collectors hold them, or they are lost.
+            let first = members[index].offered[name]?[spool] ?? 1
+            guard first <= state.persisted else { continue }
+            guard isRecording else {
+                // Gaps without a session are in no ledger.
+                members[index].offered[name, default: [:]][spool] = state.persisted + 1
+                continue
+            }
+            members[index].acknowledged[name, default: [:]][spool, default: SequenceSet()].insert(
+                first...state.persisted)
+        }
+    }
+
+    /// Notes which records an agent still has.
+    private mutating func noteOffers(_ header: [UInt8], of agent: Int, at index: Int) {
+        guard case .hello(let hello)? = try? WireMessage(decoding: header) else { return }
+        for offer in hello.sources {
+            let before = members[index].offered[offer.name]?[hello.spool] ?? 1
+            members[index].offered[offer.name, default: [:]][hello.spool] = max(
+                before, offer.firstSequence)
         }
     }
 }
@@ -466,6 +521,7 @@ extension GroupSimulation {
     private mutating func crash(_ index: Int) {
         faults += 1
         members[index].collector = nil
+        members[index].offered = [:]
         for agent in members[index].network.loseCollector() {
             if connected[agent] == index {
                 connected[agent] = nil
@@ -502,11 +558,13 @@ extension GroupSimulation {
         }
         if disk.isDead { return crash(index) }
         for (name, spools) in members[index].acknowledged {
-            for (spool, sequence) in spools {
-                let own = recovered.spools[name]?.first { $0.spool == spool }
-                if let there = own?.sequences.watermark, there < sequence {
+            for (spool, sequences) in spools {
+                guard let own = recovered.spools[name]?.first(where: { $0.spool == spool }) else {
+                    continue
+                }
+                for range in sequences.ranges.flatMap(own.sequences.missing(in:)) {
                     violate(
-                        "\(name): \(members[index].name) acknowledged \(sequence), \(there) is on disk"
+                        "\(name): \(members[index].name) acknowledged \(range), which is not on disk"
                     )
                 }
             }
