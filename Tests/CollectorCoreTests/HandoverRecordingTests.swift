@@ -56,6 +56,8 @@ private let second: Int64 = 1_000_000_000
         #expect(held.sequences == [1...90] && held.collector == "west")
         let opened = try #require(lines.first { $0.kind == .opened })
         #expect(opened.term == 2 && opened.after == 100)
+        // A crash between the two must not leave the opening, which counts them as present.
+        #expect(lines.map(\.kind).prefix { $0 != .opened }.contains(.held))
         // It does not report them to the site as its own.
         #expect(harness.recorder.durable.held.isEmpty)
         #expect(harness.recorder.sessionClock?.session == "evening")

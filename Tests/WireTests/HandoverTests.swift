@@ -61,6 +61,23 @@ import Testing
         }
     }
 
+    @Test func `zero on one collector's clock is not told to the next but one`() {
+        var agent = AgentHarness()
+        agent.connect()
+        var welcome = Welcome(
+            software: "c", session: "s", heartbeatMilliseconds: 1_000,
+            sources: [
+                SourceState(source: 0, received: 0, persisted: 0, creditLimitBytes: 1 << 20)
+            ])
+        welcome.clock = Self.clock
+        agent.perform(agent.link.received(.welcome(welcome), now: agent.now))
+        agent.perform(agent.link.disconnected(now: agent.now))
+        #expect(agent.link.sessionClock == Self.clock)
+        // The next one does not answer.
+        agent.connect()
+        #expect(agent.link.sessionClock == nil)
+    }
+
     @Test func `a message that another collector has in part is accepted whole`() {
         var collector = CollectorHarness()
         var hello = hello()

@@ -85,6 +85,22 @@ import Testing
         #expect(agent.takeSequences() == [1...1, 2...2, 3...3])
     }
 
+    @Test func `held records are stated up to those that are kept`() {
+        var cursor = Cursor<[UInt8]>(
+            name: "camera1", formats: [Fixtures.video], window: RecordWindow(),
+            kept: (8..<11, [Fixtures.video]))
+        cursor.held = [
+            HeldRange(collector: "west", sequences: 1...4),
+            HeldRange(collector: "east", sequences: 5...9),
+            HeldRange(collector: "north", sequences: 10...10),
+        ]
+        #expect(
+            cursor.heldElsewhere == [
+                HeldRange(collector: "west", sequences: 1...4),
+                HeldRange(collector: "east", sequences: 5...7),
+            ])
+    }
+
     /// Records that cannot be read from the disk are a gap. What a collector has received of them needs none, until it is lost.
     @Test func `a gap that was shortened for one collector is whole for another that has less`() {
         var cursor = Cursor<[UInt8]>(

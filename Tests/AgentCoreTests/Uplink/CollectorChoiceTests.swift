@@ -80,6 +80,13 @@ private let second: Int64 = 1_000_000_000
         #expect(choice.complaint(now: 15 * second)?.contains("accepted nothing") == true)
     }
 
+    @Test func `a collector that was chosen at no known time is not silent yet`() {
+        var choice = CollectorChoice(["a", "b"], source: "camera", present: nil)
+        choice.advance(now: nil)
+        #expect(choice.complaint(now: 100_000_000_000) == nil)
+        #expect(choice.complaint(now: 105_000_000_000) != nil)
+    }
+
     @Test func `it stays where it was, and never leaves the only one`() {
         let last = RendezvousOrder.of(names, for: "camera")[2]
         #expect(choice(present: last).present == last)
