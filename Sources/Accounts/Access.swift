@@ -202,6 +202,18 @@ package final class Access: Sendable {
         }
     }
 
+    /// The refusal of a site's reader whose code is wrong; it counts as a wrong token from that address.
+    package func refusal(ofReaderFrom address: String, now: AccessTime) -> Refusal {
+        state.withLock { state in
+            switch state.limiter.begin(
+                nil, from: RemoteNetwork(address), now: now.monotonicNanoseconds)
+            {
+            case .refused(let seconds): .tooManyAttempts(seconds: seconds)
+            case .begun: .wrongToken
+            }
+        }
+    }
+
     private func check(session text: String, _ key: AccessKey, _ now: AccessTime) -> Answer {
         let seconds = now.secondsSince1970
         guard let session = LogInSession(text: text, key: key, now: seconds) else {
@@ -274,7 +286,7 @@ package final class Access: Sendable {
     }
 
     /// The token of `Bearer TOKEN` (RFC 6750 §2.1); nil for other schemes, which a proxy in front may use for itself.
-    private static func bearerToken(_ header: String?) -> String? {
+    package static func bearerToken(_ header: String?) -> String? {
         guard let header, header.utf8.count <= maximumAuthorizationBytes else { return nil }
         let words = header.split(separator: " ")
         guard let scheme = words.first, scheme.lowercased() == "bearer" else { return nil }

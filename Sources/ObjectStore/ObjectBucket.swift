@@ -1,9 +1,9 @@
-/// The objects of one bucket below one prefix, with the operations that an archive in an S3-compatible store needs.
+/// Objects that can be listed and read: those of an object store, or of an archive behind a viewer.
 ///
-/// Thread-safe, but not for event-loop threads: calls block until the store has responded. Calls are not retried: the
-/// caller decides by ``ObjectStoreError/kind`` whether and when to retry. Keys are relative to the prefix.
-package protocol ObjectBucket: Sendable {
-    /// The bucket's name in messages: `s3://BUCKET/PREFIX`, without secrets.
+/// Thread-safe, but not for event-loop threads: calls block until the server has responded. Calls are not retried: the
+/// caller decides by ``ObjectStoreError/kind`` whether and when to retry.
+package protocol ReadableBucket: Sendable {
+    /// The name in messages: `s3://BUCKET/PREFIX`, or `https://HOST/COLLECTOR`; without secrets.
     var name: String { get }
 
     /// The objects whose keys begin with `prefix`, in the order of their keys, at most 1,000 of them.
@@ -19,7 +19,11 @@ package protocol ObjectBucket: Sendable {
     /// - Parameter tag: from ``properties(of:)``; if the object was replaced since, the error is
     ///   ``ObjectStoreError/Kind/changed``.
     func read(_ key: String, range: Range<Int64>, tag: String?) throws(ObjectStoreError) -> [UInt8]
+}
 
+/// The objects of one bucket below one prefix, with the operations that an archive in an S3-compatible store needs.
+/// Keys are relative to the prefix.
+package protocol ObjectBucket: ReadableBucket {
     /// A presigned URL: anyone who has it can read the object without credentials until it expires. Makes no request.
     /// - Parameters:
     ///   - validSeconds: 1 to 604,800.

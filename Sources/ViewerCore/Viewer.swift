@@ -2,6 +2,7 @@ import Archive
 package import Catalog
 package import Library
 package import Messaging
+package import ObjectStore
 import Recordings
 
 /// Settings of a viewer.
@@ -37,6 +38,8 @@ package struct ViewerSettings: Sendable {
     package var embedOrigins: [String] = []
     /// Address of the RTSP server; nil: disabled.
     package var rtsp: RTSPAddress?
+    /// What the site's readers share. With it, the archives on this machine's disk are served to them; nil: they are not.
+    package var siteSecret: SiteSecret?
     package var version = ""
 
     package init(archive: ArchiveReference, host: String, port: UInt16) {

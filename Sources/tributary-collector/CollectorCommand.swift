@@ -7,6 +7,7 @@ import Dispatch
 import Glibc
 import Library
 import Logging
+import ObjectStore
 import Operations
 import OperationsServer
 import Recordings
@@ -56,6 +57,13 @@ struct CollectorCommand: ParsableCommand {
             for all addresses, that port of this machine's name.
             """, valueName: "endpoint"))
     var advertise: String?
+
+    @Option(
+        help: ArgumentHelp(
+            """
+            Address of the viewer beside this collector, https://HOST:PORT. Readers on other machines with the site's token read this             archive there if it is in no object store. (default: none)
+            """, valueName: "url"))
+    var viewerUrl: String?
 
     @Option(help: ArgumentHelp("Directory of the recordings.", valueName: "dir"))
     var archive = "./recordings"
@@ -162,6 +170,11 @@ struct CollectorCommand: ParsableCommand {
         if let flaw = advertise.flatMap(Endpoint.flaw) {
             throw ValidationError("--advertise: \(flaw)")
         }
+        do throws(ViewerAddress.Flaw) {
+            if let viewerUrl { _ = try ViewerAddress(viewerUrl) }
+        } catch {
+            throw ValidationError("the address in --viewer-url \(error)")
+        }
         if let feed {
             if let flaw = Endpoint.flaw(feed) { throw ValidationError("--feed: \(flaw)") }
             guard feed.hasPrefix("tcp://") else {
@@ -195,6 +208,7 @@ struct CollectorCommand: ParsableCommand {
         }
         settings.store = try upload.settings()
         settings.address = advertise
+        settings.viewer = viewerUrl
         settings.storeEndpoint = upload.place.storeEndpoint
         settings.release = upload.release
         settings.wireRecording = recordWire

@@ -151,6 +151,8 @@ struct ViewerCommand: RepeatingCommand {
             """)
     var insecure = false
 
+    @OptionGroup(title: "Site") var siteOptions: SiteOptions
+
     @OptionGroup(title: "Log") var log: LogOptions
 
     @OptionGroup(title: "Configuration") var configuration: ConfigurationOptions
@@ -247,11 +249,12 @@ struct ViewerCommand: RepeatingCommand {
         }
         let shutdown = Shutdown()
         let catalog = try catalog.forReading(Self._commandName)
-        let site = siteSettings(catalog, shutdown, logger)
+        let access = try siteOptions.access()
+        let site = siteSettings(catalog, access, shutdown, logger)
         let reference = try present(of: site) ?? ownArchive(shutdown, logger)
         guard
-            storeRedirect == nil || reference.bucket != nil
-                || reference.members.contains(where: { $0.bucket != nil })
+            storeRedirect == nil || reference.storeOrigin != nil
+                || reference.members.contains(where: { $0.storeOrigin != nil })
         else {
             throw UsageError(
                 "--store-redirect needs an object store: add --store s3://BUCKET/PREFIX, or give it in --archive"
@@ -260,6 +263,7 @@ struct ViewerCommand: RepeatingCommand {
         var settings = ViewerSettings(
             archive: reference, host: listen.host, port: listen.port)
         settings.site = site
+        settings.siteSecret = access?.secret
         settings.catalog = catalog
         settings.users = users
         settings.feed = feed
@@ -304,7 +308,8 @@ struct ViewerCommand: RepeatingCommand {
 
     /// The site whose catalog alone was given; nil: archives or a feed were named.
     private func siteSettings(
-        _ catalog: CatalogReference, _ shutdown: Shutdown, _ logger: Logger
+        _ catalog: CatalogReference, _ viewers: ViewerAccess?, _ shutdown: Shutdown,
+        _ logger: Logger
     ) -> SiteSettings? {
         guard archive.isEmpty, feed == nil, store.store == nil,
             let server = catalog.server
@@ -325,8 +330,10 @@ struct ViewerCommand: RepeatingCommand {
                     catalog: server.name)
             }
         ) {
-            try SiteArchives($0, endpoint: options.storeEndpoint).reference(
-                options, cacheBytes: Self.cacheBytes, shutdown: shutdown
+            try SiteArchives(
+                $0, endpoint: options.storeEndpoint, readsViewers: viewers != nil
+            ).reference(
+                options, site: viewers, cacheBytes: Self.cacheBytes, shutdown: shutdown
             ) { logger.warning("\($0)") }
         }
     }

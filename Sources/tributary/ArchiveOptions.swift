@@ -49,6 +49,8 @@ struct ArchiveOptions: ParsableArguments {
 
     @OptionGroup(title: "Object store") var store: StoreOptions
 
+    @OptionGroup(title: "Site") var site: SiteOptions
+
     /// Kept in memory of files in an object store: one command reads a few of them at a time.
     private static let cacheBytes = 64 << 20
 
@@ -86,31 +88,35 @@ struct ArchiveOptions: ParsableArguments {
         _ catalog: CatalogReference
     ) throws -> (paths: [String], problems: [String]) {
         guard let register = catalog.server?.register else { return ([], []) }
-        let found = SiteArchives(try register.collectors(), endpoint: store.storeEndpoint)
+        let found = SiteArchives(
+            try register.collectors(), endpoint: store.storeEndpoint,
+            readsViewers: site.siteTokenFile != nil)
         var paths: [String] = []
         var problems = found.problems
         for place in found.places {
             switch place {
             case .directory(let path, _): paths.append(path)
-            case .bucket(let address):
-                problems.append("\(address) is left out: it is no directory of this machine")
+            case .bucket, .viewer:
+                problems.append("\(place) is left out: it is no directory of this machine")
             }
         }
         return (paths, problems)
     }
 
     /// All archives of the site if only its catalog was given; nil otherwise, or without a site.
-    private func site(_ catalog: CatalogReference) throws -> ArchiveReference? {
+    private func siteArchives(_ catalog: CatalogReference) throws -> ArchiveReference? {
         guard archive.isEmpty, store.store == nil, let server = catalog.server else { return nil }
         let collectors = try server.register.collectors()
         guard !collectors.isEmpty else { return nil }
-        let archives = SiteArchives(collectors, endpoint: store.storeEndpoint)
+        let access = try site.access()
+        let archives = SiteArchives(
+            collectors, endpoint: store.storeEndpoint, readsViewers: access != nil)
         let reference = try archives.reference(
-            store, cacheBytes: Self.cacheBytes, shutdown: LongWork.end
+            store, site: access, cacheBytes: Self.cacheBytes, shutdown: LongWork.end
         ) { Program.complain($0) }
         guard let reference else {
             throw Failure(
-                "none of the site's archives can be read from here: give --archive, or --store-endpoint and credentials"
+                "none of the site's archives can be read from here: give --archive, --store-endpoint and credentials, or --site-token-file"
             )
         }
         return reference
@@ -121,7 +127,7 @@ struct ArchiveOptions: ParsableArguments {
     func finder(waiting: StoreWaiting = .strict) throws -> SessionFinder {
         let catalog = try catalog.forReading("tributary")
         return SessionFinder(
-            try site(catalog) ?? reference(), catalog: catalog, waiting: waiting
+            try siteArchives(catalog) ?? reference(), catalog: catalog, waiting: waiting
         ) { Program.complain($0) }
     }
 

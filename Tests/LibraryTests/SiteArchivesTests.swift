@@ -1,24 +1,27 @@
 import Catalog
 import Library
+import ObjectStore
 import Testing
 
 /// Where the archives of a site are read.
 @Suite struct SiteArchivesTests {
     private func collector(
-        _ name: String, store: String? = nil, endpoint: String? = nil
+        _ name: String, store: String? = nil, endpoint: String? = nil, viewer: String? = nil
     ) -> SiteCollector {
         var report = SiteReport(
             name: name, version: "0.1.0", machine: "\(name).example", listen: "",
             archive: "/srv/\(name)", store: store, release: "local")
         report.storeEndpoint = endpoint
+        report.viewer = viewer
         return SiteCollector(
             archive: "id-\(name)", name: name, heardSeconds: 1, runningSeconds: 1, report: report)
     }
 
     private func archives(
-        _ collectors: [SiteCollector], endpoint: String? = nil, here: Set<String> = []
+        _ collectors: [SiteCollector], endpoint: String? = nil, here: Set<String> = [],
+        readsViewers: Bool = false
     ) -> SiteArchives {
-        SiteArchives(collectors, endpoint: endpoint) { path in
+        SiteArchives(collectors, endpoint: endpoint, readsViewers: readsViewers) { path in
             let name = String(path.dropFirst(5))
             return here.contains(name) ? "id-\(name)" : nil
         }
@@ -75,5 +78,61 @@ import Testing
         #expect(found.places == [.bucket("s3://site/all")])
         #expect(
             found.problems == ["hall: its report is of another version; its archive is left out"])
+    }
+
+    @Test func `own disk, then store, then viewer`() throws {
+        let viewer = "https://site.example:8443"
+        let site = [
+            collector("east", viewer: viewer),
+            collector("west", store: "s3://site/west", viewer: viewer),
+            collector("yard", viewer: viewer), collector("hall"),
+        ]
+        let found = archives(site, here: ["east"], readsViewers: true)
+        #expect(
+            found.places == [
+                .directory("/srv/east", bucket: nil), .bucket("s3://site/west"),
+                .viewer(try ViewerAddress(viewer), archive: "id-yard", collector: "yard"),
+            ])
+        #expect(
+            found.problems == [
+                "hall: its archive is on hall.example in /srv/hall, and in no object store; it is left out"
+            ])
+        let without = archives(site, here: ["east"])
+        #expect(without.places.count == 2)
+        #expect(
+            without.problems.first
+                == "yard: its archive is on yard.example in /srv/yard; it is left out: give --site-token-file to read it through https://site.example:8443"
+        )
+    }
+
+    @Test func `the viewer of an archive whose store is not asked shows what is on its disk`()
+        throws
+    {
+        let site = [
+            collector(
+                "west", store: "s3://site/west", endpoint: "https://store.example",
+                viewer: "https://west.example")
+        ]
+        let found = archives(site, readsViewers: true)
+        #expect(
+            found.places == [
+                .viewer(
+                    try ViewerAddress("https://west.example"), archive: "id-west",
+                    collector: "west")
+            ])
+        #expect(
+            found.problems == [
+                "west: what has moved into s3://site/west is left out: give --store-endpoint https://store.example"
+            ])
+    }
+
+    @Test func `a viewer that would be asked in the clear is not`() {
+        let found = archives(
+            [collector("west", viewer: "http://west.example")], readsViewers: true)
+        #expect(found.places == [])
+        #expect(
+            found.problems == [
+                "west: its archive is left out: the address of its viewer is http:// of another machine: give that viewer a certificate, and write https://"
+            ])
     }
 }

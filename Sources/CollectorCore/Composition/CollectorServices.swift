@@ -281,6 +281,7 @@ extension CollectorEnvironment {
             release: settings.release.rawValue)
         report.storeEndpoint = settings.storeEndpoint
         report.address = settings.address
+        report.viewer = settings.viewer
         report.clock = clocks?.clock.description
         report.key = settings.keys?.key.publicKey.text
         report.feed = feed

@@ -109,8 +109,10 @@ extension RecordingLibrary {
                     found[try whole(of: listing.session), default: []].append(listing)
                 }
             } catch let error as ArchiveError {
-                // The other archives can be listed.
-                complain("\(error); what is in \(member.name) alone is left out")
+                // The other archives can be listed. One line says that a store does not answer.
+                if !error.isForStore || merged?.isDue(member.name) ?? true {
+                    complain("\(error); what is in \(member.name) alone is left out")
+                }
                 failure = failure ?? error
             }
         }

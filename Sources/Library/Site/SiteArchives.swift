@@ -1,16 +1,21 @@
 import Archive
 package import Catalog
-import ObjectStore
+package import ObjectStore
 import Recordings
 import Terminal
 package import Threads
 
 /// Where the archives of a site can be read from here, by what its collectors have reported.
+///
+/// The order of an archive's places is here alone: its directory, if that is on this machine; else its object store; else the
+/// viewer beside its collector.
 package struct SiteArchives: Hashable, Sendable {
     package enum Place: Hashable, Sendable {
         /// A directory of this machine, from which media may have moved into a bucket.
         case directory(String, bucket: String?)
         case bucket(String)
+        /// Another machine's directory, behind its viewer.
+        case viewer(ViewerAddress, archive: String, collector: String)
     }
 
     package private(set) var places: [Place] = []
@@ -19,9 +24,11 @@ package struct SiteArchives: Hashable, Sendable {
 
     /// - Parameters:
     ///   - endpoint: of the store that is asked; nil: Amazon's. A report does not choose the host that gets signed requests.
+    ///   - readsViewers: whether there is a site's secret to ask viewers with.
     ///   - identity: of the archive in a directory of this machine; nil: there is none.
     package init(
-        _ collectors: [SiteCollector], endpoint: String?, identity: (String) -> String?
+        _ collectors: [SiteCollector], endpoint: String?, readsViewers: Bool = false,
+        identity: (String) -> String?
     ) {
         for collector in collectors {
             guard let report = collector.report else {
@@ -38,20 +45,47 @@ package struct SiteArchives: Hashable, Sendable {
                         "\(collector.name): what has moved into \(store) is left out: "
                             + Self.advice(report.storeEndpoint))
                 }
-            } else if let store = report.store {
-                guard isReachable else {
-                    problems.append(
-                        "\(collector.name): its archive in \(store) is left out: "
-                            + Self.advice(report.storeEndpoint))
-                    continue
-                }
+            } else if let store = report.store, isReachable {
                 // Two collectors may upload into one bucket, which is read once.
                 if !places.contains(.bucket(store)) { places.append(.bucket(store)) }
             } else {
-                problems.append(
-                    "\(collector.name): its archive is on \(report.machine) in \(report.archive), and in no object "
-                        + "store; it is left out")
+                addViewer(of: collector, report, readsViewers: readsViewers)
             }
+        }
+    }
+
+    /// Adds an archive that is neither on this machine nor in a store that is asked, or the reason why it is left out.
+    private mutating func addViewer(
+        of collector: SiteCollector, _ report: SiteReport, readsViewers: Bool
+    ) {
+        let name = collector.name
+        if let viewer = report.viewer, readsViewers {
+            do throws(ViewerAddress.Flaw) {
+                places.append(
+                    .viewer(
+                        try ViewerAddress(viewer), archive: collector.archive, collector: name))
+                // The viewer serves its disk.
+                if let store = report.store {
+                    problems.append(
+                        "\(name): what has moved into \(store) is left out: "
+                            + Self.advice(report.storeEndpoint))
+                }
+            } catch {
+                problems.append(
+                    "\(name): its archive is left out: the address of its viewer \(error)")
+            }
+        } else if let store = report.store {
+            problems.append(
+                "\(name): its archive in \(store) is left out: " + Self.advice(report.storeEndpoint)
+            )
+        } else if let viewer = report.viewer {
+            problems.append(
+                "\(name): its archive is on \(report.machine) in \(report.archive); it is left out: give "
+                    + "--site-token-file to read it through \(viewer)")
+        } else {
+            problems.append(
+                "\(name): its archive is on \(report.machine) in \(report.archive), and in no object "
+                    + "store; it is left out")
         }
     }
 
@@ -60,8 +94,10 @@ package struct SiteArchives: Hashable, Sendable {
     }
 
     /// By the files of this machine.
-    package init(_ collectors: [SiteCollector], endpoint: String?) {
-        self.init(collectors, endpoint: endpoint) { path in
+    package init(
+        _ collectors: [SiteCollector], endpoint: String?, readsViewers: Bool = false
+    ) {
+        self.init(collectors, endpoint: endpoint, readsViewers: readsViewers) { path in
             do throws(ArchiveError) {
                 return try ArchiveIdentity.read(ArchiveLayout(root: path))?.text
             } catch {
@@ -74,40 +110,54 @@ package struct SiteArchives: Hashable, Sendable {
     /// All of them as one archive.
     /// - Parameters:
     ///   - options: endpoint and region of the store.
-    ///   - cacheBytes: kept in memory of files in buckets.
-    ///   - shutdown: ends every wait for a bucket, and all reading.
+    ///   - site: how viewers are asked; nil: they are not.
+    ///   - cacheBytes: kept in memory of files in buckets and behind viewers.
+    ///   - shutdown: ends every wait for a bucket or a viewer, and all reading.
     ///   - complain: receives a line for each archive that is left out.
     /// - Returns: nil: none can be read.
     package func reference(
-        _ options: StoreOptions, cacheBytes: Int, shutdown: Shutdown,
+        _ options: StoreOptions, site: ViewerAccess?, cacheBytes: Int, shutdown: Shutdown,
         complain: @escaping @Sendable (String) -> Void
     ) throws -> ArchiveReference? {
         for problem in problems { complain(problem) }
         let patience = SessionPatience()
         var members: [ArchiveReference] = []
         for place in places {
-            var options = options
-            let archive: String
-            switch place {
-            case .directory(let path, let bucket):
-                archive = path
-                options.store = bucket
-                if bucket == nil {
-                    // They belong to buckets.
-                    options.storeEndpoint = nil
-                    options.storeRegion = nil
-                }
-            case .bucket(let bucket):
-                archive = bucket
-                options.store = nil
-            }
+            let cacheBytes = cacheBytes / places.count
             do {
-                members.append(
-                    try ArchiveReference(
-                        archive, options, cacheBytes: cacheBytes / places.count,
-                        patience: patience, shutdown: shutdown, complain: complain))
+                switch place {
+                case .directory(let path, let bucket):
+                    var options = options
+                    options.store = bucket
+                    if bucket == nil {
+                        // They belong to buckets.
+                        options.storeEndpoint = nil
+                        options.storeRegion = nil
+                    }
+                    members.append(
+                        try ArchiveReference(
+                            path, options, cacheBytes: cacheBytes, patience: patience,
+                            shutdown: shutdown, complain: complain))
+                case .bucket(let bucket):
+                    var options = options
+                    options.store = nil
+                    members.append(
+                        try ArchiveReference(
+                            bucket, options, cacheBytes: cacheBytes, patience: patience,
+                            shutdown: shutdown, complain: complain))
+                case .viewer(let address, let archive, let collector):
+                    guard let site else { continue }
+                    members.append(
+                        ArchiveReference(
+                            bucket: ObjectSegmentStore(
+                                try ViewerBucket(
+                                    address, archive: archive, collector: collector,
+                                    secret: site.secret, authorities: site.authorities,
+                                    shutdown: shutdown),
+                                cacheBytes: cacheBytes, complain: complain)))
+                }
             } catch {
-                complain("\(archive) is left out: \(error)")
+                complain("\(place) is left out: \(error)")
             }
         }
         guard members.count <= ArchiveReference.maximumMembers else {
@@ -118,5 +168,16 @@ package struct SiteArchives: Hashable, Sendable {
         var reference = members.count > 1 ? ArchiveReference(members) : members.first
         reference?.isPartial = members.count < places.count || !problems.isEmpty
         return reference
+    }
+}
+
+extension SiteArchives.Place: CustomStringConvertible {
+    /// As in messages.
+    package var description: String {
+        switch self {
+        case .directory(let path, _): path
+        case .bucket(let address): address
+        case .viewer(let address, _, let collector): "\(address)/\(collector)"
+        }
     }
 }

@@ -45,6 +45,8 @@ package struct SiteOverview: Hashable, Sendable, Encodable {
         package var machine: String?
         package var archive: String?
         package var store: String?
+        /// The viewer beside it, which serves its archive to readers on other machines.
+        package var viewer: String?
         /// The other collectors' clocks as it has measured them. Nil: it is of a version that does not.
         package var clocks: [PeerClockView]?
     }
@@ -136,6 +138,7 @@ extension SiteOverview.Collector {
         machine = report?.machine
         archive = report?.archive
         store = report?.store
+        viewer = report?.viewer
         clocks = report?.clocks?.map { clock in
             PeerClockView(
                 collector: clock.collector, boundNanoseconds: clock.boundNanoseconds,

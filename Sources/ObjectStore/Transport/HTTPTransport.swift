@@ -27,14 +27,16 @@ final class HTTPTransport: StoreTransport {
 
     /// - Parameters:
     ///   - authorities: a file of trusted certificates (PEM), instead of the system's; nil: the system's.
+    ///   - setting: where that file was named.
     ///   - shutdown: ends every exchange.
     init(
-        authorities: String? = nil, timeouts: TransportTimeouts = TransportTimeouts(),
+        authorities: String? = nil, setting: String = "AWS_CA_BUNDLE",
+        timeouts: TransportTimeouts = TransportTimeouts(),
         shutdown: Shutdown = Shutdown()
     ) throws(TransportFailure) {
         if let authorities, !Self.hasCertificates(authorities) {
             throw TransportFailure(
-                "AWS_CA_BUNDLE: no certificates can be read from \(authorities)")
+                "\(setting): no certificates can be read from \(authorities)")
         }
         self.authorities = authorities
         self.timeouts = timeouts

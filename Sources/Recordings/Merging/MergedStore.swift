@@ -61,6 +61,9 @@ package final class MergedStore: SegmentStore {
     /// An archive could not be read, and was left out.
     package var isIncomplete: Bool { leftOut.load(ordering: .relaxed) }
 
+    /// Whether a line about an archive that does not answer is due.
+    package func isDue(_ member: String) -> Bool { memory.isDue(member) }
+
     /// A store for which an unavailable archive is an error.
     package func strict() -> MergedStore {
         MergedStore(members, memory: memory, waiting: .strict, complain: complain)
@@ -172,7 +175,10 @@ package final class MergedStore: SegmentStore {
                 if !error.isForAbsence { failure = error }
                 guard !error.isForAbsence else { continue }
                 leftOut.store(true, ordering: .relaxed)
-                if memory.isDue("\(members[member].name)/\(name)") { complain("\(error)") }
+                let archive = members[member].name
+                if memory.isDue(error.isForStore ? archive : "\(archive)/\(name)") {
+                    complain("\(error)")
+                }
             }
         }
         return (copies, failure)

@@ -17,6 +17,8 @@ final class ObjectFile: StoredFile {
     private let size: Int64
     private let cache: BlockCache
     private let bucket: RepeatingBucket
+    /// Called when the object was replaced.
+    private let changed: @Sendable () -> Void
 
     private struct State {
         /// Offset after the last read.
@@ -24,31 +26,38 @@ final class ObjectFile: StoredFile {
         /// Bytes read sequentially.
         var run: Int64 = 0
         var failure: ArchiveError?
+        var isOutdated = false
     }
 
     private let state = Mutex(State())
 
-    /// - Parameter path: for messages.
+    /// - Parameters:
+    ///   - path: for messages.
+    ///   - changed: called when a read finds that the object was replaced.
     init(
         _ key: String, sizeBytes: Int64, tag: String, path: String, bucket: RepeatingBucket,
-        cache: BlockCache
+        cache: BlockCache, changed: @escaping @Sendable () -> Void
     ) {
         object = BlockCache.Object(key: key, tag: tag)
         size = sizeBytes
         self.path = path
         self.bucket = bucket
         self.cache = cache
+        self.changed = changed
     }
 
     var isDistant: Bool { true }
 
     var failure: ArchiveError? { state.withLock { $0.failure } }
 
+    var isOutdated: Bool { state.withLock { $0.isOutdated } }
+
     func directAddress(
         validSeconds: Int, contentType: String
     ) throws(ArchiveError) -> String? {
+        guard let bucket = bucket.bucket as? any ObjectBucket else { return nil }
         do throws(ObjectStoreError) {
-            return try bucket.bucket.presignedAddress(
+            return try bucket.presignedAddress(
                 of: object.key, validSeconds: validSeconds, contentType: contentType)
         } catch {
             throw ArchiveError(error, "sign an address of", path)
@@ -132,6 +141,10 @@ final class ObjectFile: StoredFile {
         do throws(ObjectStoreError) {
             bytes = try bucket.read(object.key, range: range, tag: object.tag)
         } catch {
+            if error.kind == .changed {
+                state.withLock { $0.isOutdated = true }
+                changed()
+            }
             throw ArchiveError(error, "read", path)
         }
         for index in first..<next {

@@ -4,7 +4,8 @@ import Media
 package import ObjectStore
 import Synchronization
 
-/// The sessions of an archive in a bucket: `PREFIX/<session>/session.json` and so on, with the layout of a directory.
+/// The sessions of an archive in a bucket, or behind a viewer: `PREFIX/<session>/session.json` and so on, with the layout of a
+/// directory.
 ///
 /// Byte ranges are cached for the whole store. Listings are cached for some seconds; a session's objects are listed together, which
 /// needs one request per thousand objects.
@@ -44,7 +45,7 @@ package final class ObjectSegmentStore: SegmentStore {
     ///   - complain: receives messages about truncated listings.
     ///   - pause: sleeps before a retry.
     package init(
-        _ bucket: any ObjectBucket, cacheBytes: Int,
+        _ bucket: any ReadableBucket, cacheBytes: Int,
         complain: @escaping @Sendable (String) -> Void = { _ in },
         monotonicNow: @escaping @Sendable () -> Int64 = { SystemClock.monotonic.nowNanoseconds },
         pause: (@Sendable (Int64) -> Void)? = nil
@@ -110,12 +111,13 @@ package final class ObjectSegmentStore: SegmentStore {
 
     private func opened(_ file: StoredPath, _ size: Int64, _ tag: String) -> ObjectFile {
         ObjectFile(
-            file.text, sizeBytes: size, tag: tag, path: path(file), bucket: bucket, cache: cache)
+            file.text, sizeBytes: size, tag: tag, path: path(file), bucket: bucket, cache: cache
+        ) { [weak self] in self?.forget(file) }
     }
 
     package func put(_ bytes: [UInt8], at file: StoredPath) throws(ArchiveError) {
         do throws(ObjectStoreError) {
-            _ = try bucket.bucket.put(
+            _ = try writable().put(
                 bytes, at: file.text, digest: ObjectDigest(sha256: Digest(of: bytes).bytes),
                 condition: .none)
         } catch {
@@ -126,11 +128,18 @@ package final class ObjectSegmentStore: SegmentStore {
 
     package func delete(_ file: StoredPath) throws(ArchiveError) {
         do throws(ObjectStoreError) {
-            try bucket.bucket.delete(file.text)
+            try writable().delete(file.text)
         } catch {
             throw ArchiveError(error, "remove", path(file))
         }
         forget(file)
+    }
+
+    private func writable() throws(ObjectStoreError) -> any ObjectBucket {
+        guard let bucket = bucket.bucket as? any ObjectBucket else {
+            throw ObjectStoreError(.refused, "\(name) is only read")
+        }
+        return bucket
     }
 
     /// Invalidates listings after a change.

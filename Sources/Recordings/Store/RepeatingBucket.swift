@@ -10,7 +10,7 @@ final class RepeatingBucket: Sendable {
     /// An attempt that took longer is not repeated.
     private static let quickNanoseconds: Int64 = 3_000_000_000
 
-    let bucket: any ObjectBucket
+    let bucket: any ReadableBucket
     /// Sleeps, nanoseconds.
     private let pause: @Sendable (Int64) -> Void
     private let monotonicNow: @Sendable () -> Int64
@@ -18,7 +18,7 @@ final class RepeatingBucket: Sendable {
 
     /// - Parameter monotonicNow: monotonic clock, nanoseconds.
     init(
-        _ bucket: any ObjectBucket,
+        _ bucket: any ReadableBucket,
         monotonicNow: @escaping @Sendable () -> Int64 = { SystemClock.monotonic.nowNanoseconds },
         pause: @escaping @Sendable (Int64) -> Void = { nanoseconds in
             SystemClock.sleep(
@@ -51,7 +51,7 @@ final class RepeatingBucket: Sendable {
     }
 
     private func asked<Value>(
-        _ work: (any ObjectBucket) throws(ObjectStoreError) -> Value
+        _ work: (any ReadableBucket) throws(ObjectStoreError) -> Value
     ) throws(ObjectStoreError) -> Value {
         if let error = availability.withLock({ $0.refusal(nowNanoseconds: monotonicNow()) }) {
             throw error
@@ -67,7 +67,7 @@ final class RepeatingBucket: Sendable {
     }
 
     private func repeated<Value>(
-        _ work: (any ObjectBucket) throws(ObjectStoreError) -> Value
+        _ work: (any ReadableBucket) throws(ObjectStoreError) -> Value
     ) throws(ObjectStoreError) -> Value {
         for nanoseconds in Self.pauses {
             let began = monotonicNow()

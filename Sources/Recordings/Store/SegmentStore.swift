@@ -47,10 +47,21 @@ extension SegmentStore {
 
     package func state(of folder: StoredPath) throws(ArchiveError) -> UInt64? { nil }
 
-    /// Reads a small file.
+    /// Reads a small file; once more if it was replaced meanwhile.
     /// - Throws: also if it is larger than `limit` bytes.
     package func contents(_ file: StoredPath, limit: Int) throws(ArchiveError) -> [UInt8] {
         let opened = try open(file)
+        do throws(ArchiveError) {
+            return try contents(of: opened, limit: limit)
+        } catch {
+            guard opened.isOutdated else { throw error }
+            return try contents(of: open(file), limit: limit)
+        }
+    }
+
+    private func contents(
+        of opened: any StoredFile, limit: Int
+    ) throws(ArchiveError) -> [UInt8] {
         let size = try opened.sizeBytes()
         guard size <= limit else {
             throw .malformed(path: opened.path, reason: "larger than \(limit) bytes")

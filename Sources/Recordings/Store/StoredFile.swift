@@ -16,6 +16,9 @@ package protocol StoredFile: Sendable {
     /// Reason for the last failed read, if it has no errno.
     var failure: ArchiveError? { get }
 
+    /// Whether a read has found that the file was replaced: another opening reads the new one.
+    var isOutdated: Bool { get }
+
     /// Position in a merged session.
     var placement: FilePlacement { get }
 
@@ -43,6 +46,7 @@ extension StoredFile {
     package var isDistant: Bool { false }
     package var localDescriptor: Int32? { nil }
     package var failure: ArchiveError? { nil }
+    package var isOutdated: Bool { false }
     package var placement: FilePlacement { .asRecorded }
 
     package func directAddress(

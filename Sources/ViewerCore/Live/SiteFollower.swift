@@ -104,6 +104,7 @@ final class SiteFollower: Sendable {
         var directory: String?
         var store: String?
         var storeEndpoint: String?
+        var viewer: String?
         var isHere: Bool
     }
 
@@ -121,7 +122,7 @@ final class SiteFollower: Sendable {
                 let report = collector.report
                 return Place(
                     archive: collector.archive, directory: report?.archive, store: report?.store,
-                    storeEndpoint: report?.storeEndpoint,
+                    storeEndpoint: report?.storeEndpoint, viewer: report?.viewer,
                     isHere: report.map { settings.identity($0.archive) == collector.archive }
                         ?? false)
             })

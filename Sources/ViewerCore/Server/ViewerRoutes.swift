@@ -52,6 +52,10 @@ struct ViewerRoutes {
         endpoints.get("page/:file", page.file)
         addInterface(to: &endpoints)
         addPlaylists(to: &endpoints)
+        let archives = ArchivesAPI(
+            site: site, secret: settings.siteSecret, access: access.access)
+        endpoints.get("\(ArchivesAPI.path)/:archive/objects", archives.list)
+        endpoints.get("\(ArchivesAPI.path)/:archive/object", archives.object)
         endpoints.refuseOthers()
         return router
     }

@@ -98,7 +98,8 @@ package struct ViewerServer: Sendable {
                 ) { logger.warning("\($0)") }, hosts: hosts,
                 origin: RequestOrigin(hosts: hosts, isSecure: isSecure),
                 isBehindProxy: settings.isBehindProxy,
-                links: LinkStore(directory: settings.state) { logger.warning("\($0)") })
+                links: LinkStore(directory: settings.state) { logger.warning("\($0)") },
+                servesReaders: settings.siteSecret != nil)
         } catch {
             throw .noAccess(error)
         }

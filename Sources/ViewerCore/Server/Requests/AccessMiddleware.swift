@@ -14,6 +14,8 @@ struct AccessMiddleware: RouterMiddleware {
     let origin: RequestOrigin
     let isBehindProxy: Bool
     let links: LinkStore
+    /// Whether archives are served to readers of the site, who have no accounts (``ArchivesAPI`` checks their codes).
+    let servesReaders: Bool
 
     func handle(
         _ request: Request, context: ViewerContext,
@@ -30,7 +32,9 @@ struct AccessMiddleware: RouterMiddleware {
         var context = context
         if isBehindProxy, let address = Self.forwarded(request) { context.remoteAddress = address }
         let path = request.uri.path
-        let isOpen = Self.open.contains(path) || PageAPI.isOpen(path)
+        let isOpen =
+            Self.open.contains(path) || PageAPI.isOpen(path)
+            || servesReaders && path.hasPrefix("/\(ArchivesAPI.path)/")
         var renewed: String?
         if !isOpen {
             let credentials = Credentials(

@@ -1,0 +1,48 @@
+package import ArgumentParser
+package import ObjectStore
+package import Terminal
+
+/// How viewers beside other collectors are asked for the archives on their disks.
+package struct ViewerAccess: Sendable {
+    package var secret: SiteSecret
+    /// A file of certificates (PEM) that are trusted instead of the system's; nil: the system's.
+    package var authorities: String?
+}
+
+/// Options of everything that reads a site, and of the viewers that serve it.
+package struct SiteOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            """
+            File with the token that the readers and viewers of a site share, mode 0600: one line of 32 characters or more \
+            ('openssl rand -base64 32'). With it, an archive that is on another machine's disk alone is read through the viewer \
+            beside its collector, and a viewer serves the archives on its own disk to other readers. (default: neither)
+            """, valueName: "file"))
+    package var siteTokenFile: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "Certificates of the authorities that viewers of the site have theirs from, PEM. (default: the system's)",
+            valueName: "file"))
+    package var siteCaFile: String?
+
+    package init() {}
+
+    package func validate() throws {
+        if siteCaFile != nil, siteTokenFile == nil {
+            throw ValidationError(
+                "--site-ca-file is for the viewers that --site-token-file asks: give it, too")
+        }
+    }
+
+    /// Reads the token's file; nil without one.
+    package func access() throws(Failure) -> ViewerAccess? {
+        guard let siteTokenFile else { return nil }
+        do throws(SiteSecret.Flaw) {
+            return ViewerAccess(
+                secret: try SiteSecret(file: siteTokenFile), authorities: siteCaFile)
+        } catch {
+            throw Failure("--site-token-file: \(error)")
+        }
+    }
+}

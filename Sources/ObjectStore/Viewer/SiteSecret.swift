@@ -1,0 +1,94 @@
+package import Files
+import Hashing
+
+/// The secret that the viewers and readers of a site share.
+///
+/// It is never sent. A reader sends a code of it for one host and one archive, so that a host which a false report names
+/// gets nothing that another host accepts.
+package struct SiteSecret: Sendable {
+    /// Shorter ones could be guessed from a code.
+    private static let minimumBytes = 32
+    private static let maximumBytes = 512
+    private static let maximumFileBytes = 4_096
+    /// What the codes are for: no other use of the secret has equal messages.
+    private static let purpose = "tributary site reader 1"
+
+    private let bytes: [UInt8]
+
+    /// The error of a file. Each text names it, and what to do.
+    package enum Flaw: Error, Hashable, CustomStringConvertible {
+        case noFile(path: String)
+        case file(FileError)
+        /// No line, several, or one with blanks or other characters than printable ASCII.
+        case malformed(path: String)
+        case short(path: String)
+
+        package var description: String {
+            switch self {
+            case .noFile(let path):
+                "there is no \(path): copy it from another machine of the site, or create it with 'openssl rand -base64 32'"
+            case .file(.accessibleByOthers(let path)):
+                "\(path) is accessible by other users: chmod 600 \(path)"
+            case .file(let error): "\(error)"
+            case .malformed(let path):
+                "\(path) is no site's token: one line of printable characters without blanks, besides lines that begin with #"
+            case .short(let path):
+                "the token in \(path) has fewer than \(SiteSecret.minimumBytes) characters: create one with 'openssl rand -base64 32'"
+            }
+        }
+    }
+
+    /// - Parameter text: 32 to 512 characters of printable ASCII; nil otherwise.
+    package init?(text: String) {
+        let bytes = Array(text.utf8)
+        guard (Self.minimumBytes...Self.maximumBytes).contains(bytes.count),
+            bytes.allSatisfy({ (0x21...0x7E).contains($0) })
+        else { return nil }
+        self.bytes = bytes
+    }
+
+    /// Reads the file of a secret: one line, besides empty ones and those that begin with `#`.
+    /// - Throws: also if other users may read or write it.
+    package init(file path: String) throws(Flaw) {
+        let content: SmallFile.Content?
+        do throws(FileError) {
+            content = try SmallFile.read(path, limit: Self.maximumFileBytes, .secret)
+        } catch {
+            throw .file(error)
+        }
+        guard let content else { throw .noFile(path: path) }
+        let lines = String(decoding: content.bytes, as: UTF8.self).split(
+            whereSeparator: \.isNewline
+        ).filter { !$0.hasPrefix("#") }
+        guard lines.count == 1, let line = lines.first else { throw .malformed(path: path) }
+        if line.utf8.count < Self.minimumBytes { throw .short(path: path) }
+        guard let secret = SiteSecret(text: String(line)) else { throw .malformed(path: path) }
+        self = secret
+    }
+
+    /// The bearer token of a reader: HMAC-SHA256 for one host and archive, base64url.
+    /// - Parameter authority: `HOST[:PORT]`, as in the request's `Host`; a proxy may change the port, which does not count.
+    package func code(for authority: String, archive: String) -> String {
+        ByteText.base64URL(
+            AuthenticationCode.code(of: Self.message(authority, archive), key: bytes))
+    }
+
+    /// Whether a code is that of ``code(for:archive:)``, in constant time.
+    package func admits(_ code: String, for authority: String, archive: String) -> Bool {
+        guard code.utf8.count <= 64, let code = ByteText.decode(base64URL: code) else {
+            return false
+        }
+        return AuthenticationCode.isValid(code, of: Self.message(authority, archive), key: bytes)
+    }
+
+    private static func message(_ authority: String, _ archive: String) -> [UInt8] {
+        Array("\(purpose)\0\(host(of: authority))\0\(archive)".utf8)
+    }
+
+    /// The host without its port, in lower case; an IPv6 address keeps its brackets.
+    private static func host(of authority: String) -> String {
+        let bracket = authority.lastIndex(of: "]") ?? authority.startIndex
+        let end = authority[bracket...].lastIndex(of: ":") ?? authority.endIndex
+        return authority[..<end].lowercased()
+    }
+}

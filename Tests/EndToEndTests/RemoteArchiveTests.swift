@@ -1,0 +1,218 @@
+import Archive
+import Foundation
+import PostgreSQL
+import TestDatabases
+import TestMedia
+import Testing
+
+extension EndToEnd {
+    /// Archives that only another machine has on its disk, read through the viewer there.
+    @Suite(
+        .serialized,
+        .enabled(
+            if: PostgreSQLServer.absence == nil && MediaFiles.canBeMade && Foreign.curl != nil,
+            "PostgreSQL, FFmpeg and curl are needed"))
+    struct RemoteArchiveTests {
+        /// Two collectors with one source each. West's archive is out of reach once it has moved; a viewer has it at its new place.
+        private struct Site {
+            let stage: Stage
+            let server: PostgreSQLServer
+            let west: ServedArchive
+
+            init(on stage: Stage) async throws {
+                self.stage = stage
+                server = try PostgreSQLServer()
+                try Data("# readers of the site\n\(String(repeating: "k3Y+", count: 11))\n".utf8)
+                    .write(to: stage.directory.appending(path: "site.token"))
+                for name in ["site.token", "wrong.token"] {
+                    let path = stage.directory.appending(path: name)
+                    if name == "wrong.token" {
+                        try Data(String(repeating: "x", count: 44).utf8).write(to: path)
+                    }
+                    try FileManager.default.setAttributes(
+                        [.posixPermissions: 0o600], ofItemAtPath: path.path)
+                }
+                // The address of the viewer is a setting of its collector, so it is there first.
+                west = try await ServedArchive(
+                    on: stage, archives: [stage.directory.appending(path: "elsewhere").path],
+                    "--site-token-file", stage.directory.appending(path: "site.token").path)
+            }
+
+            var token: [String] { ["--site-token-file", path("site.token")] }
+            var catalog: [String] { ["--catalog", server.text()] }
+            func path(_ name: String) -> String { stage.directory.appending(path: name).path }
+
+            /// Records a source at each collector.
+            func record() async throws {
+                var collectors: [Running] = []
+                for (name, others) in [("east", []), ("west", ["--viewer-url", west.address])] {
+                    let collector = try stage.start(
+                        .collector,
+                        [
+                            "--listen", "ipc://\(path(name))", "--archive", path("archive-\(name)"),
+                            "--name", name, "--segment", "2s",
+                        ] + catalog + others)
+                    try await collector.says("listening on")
+                    collectors.append(collector)
+                }
+                let agents = try [("door", "east"), ("hall", "west")].map { source, name in
+                    try stage.start(
+                        .agent,
+                        [
+                            "--collector", "ipc://\(path(name))", "--source", source, "--video",
+                            "test", "--size", "320x180", "--fps", "10", "--keyframe-interval", "1s",
+                            "--spool", stage.spool, "--linger", "60s", "--duration", "6s",
+                        ])
+                }
+                for agent in agents { try await agent.succeeds() }
+                for collector in collectors { collector.signal(SIGINT) }
+                for collector in collectors { try await collector.succeeds() }
+            }
+
+            func read(_ words: [String], _ options: [String]) async throws -> Outcome {
+                try await stage.start(.archive, words + options).outcome()
+            }
+        }
+
+        /// The digests of all pictures and packets that FFmpeg decodes, without their times.
+        private static func decoded(_ path: String, on stage: Stage) async throws -> [String] {
+            let judged = try await stage.start(
+                at: URL(filePath: "/usr/bin/env"),
+                ["ffmpeg", "-nostdin", "-v", "warning", "-xerror", "-i", path, "-map", "0"]
+                    + ["-f", "framemd5", "-"]
+            ).succeeds()
+            #expect(judged.complaints == "")
+            return judged.output.split(separator: "\n").filter { !$0.hasPrefix("#") }
+                .compactMap { $0.split(separator: ",").last.map(String.init) }
+        }
+
+        private static func summary(_ verification: String) -> [String] {
+            verification.split(separator: "\n").map(String.init).filter {
+                $0.hasPrefix("session ")
+            }
+        }
+
+        @Test(.timeLimit(.minutes(4)))
+        func `an archive that another machine alone has is read through its viewer`() async throws {
+            try await Stage.with { stage in
+                let site = try await Site(on: stage)
+                try await site.record()
+                let local = [
+                    "--archive", site.path("archive-east"), "--archive", site.path("archive-west"),
+                ]
+                func export(_ name: String, _ words: [String], _ options: [String]) async throws
+                    -> [String]
+                {
+                    let outcome = try await site.read(
+                        ["export", "latest", "-o", site.path(name)] + words, options)
+                    #expect(outcome.status == 0, "\(outcome.complaints)")
+                    return try await Self.decoded(site.path(name), on: stage)
+                }
+                let grid = ["--layout", "grid"]
+                let (near, nearGrid) = try await (
+                    export("near.mp4", ["--source", "hall"], local),
+                    export("near-grid.mp4", grid, local)
+                )
+                #expect(near.count >= 50)
+                let nearly = try await site.read(["verify", "latest"], local)
+                try FileManager.default.moveItem(
+                    atPath: site.path("archive-west"), toPath: site.path("elsewhere"))
+
+                let options = site.catalog + site.token
+                let list = try await site.read(["ls", "--names"], options)
+                #expect(list.status == 0 && list.complaints == "", "\(list.complaints)")
+                #expect(list.output.split(separator: "\n").count == 1)
+                let show = try await site.read(["show", "latest"], options)
+                #expect(show.status == 0 && show.complaints == "", "\(show.complaints)")
+                #expect(show.output.contains("\nhall from"), "\(show.output)")
+                #expect(show.output.contains("\(site.west.address)/west"), "\(show.output)")
+                let verify = try await site.read(["verify", "latest"], options)
+                #expect(verify.status == 0, "\(verify.output)\(verify.complaints)")
+                #expect(Self.summary(verify.output) == Self.summary(nearly.output))
+                #expect(!Self.summary(verify.output).isEmpty)
+                let (far, farGrid) = try await (
+                    export("far.mp4", ["--source", "hall"], options),
+                    export("far-grid.mp4", grid, options)
+                )
+                #expect(far == near)
+                // Times differ by less than a millisecond: a store's files are moved as a whole.
+                #expect(farGrid.count == nearGrid.count && farGrid.count >= 50)
+
+                let viewer = try await ServedArchive(
+                    on: stage, archives: [], site.catalog[0], site.catalog[1], site.token[0],
+                    site.token[1])
+                let session = list.output.trimmingCharacters(in: .newlines)
+                for source in ["door", "hall"] {
+                    let movie = try await viewer.get(
+                        "/api/v1/sessions/\(session)/sources/\(source)/media.mp4")
+                    #expect(movie.status == 200, "\(movie.text.prefix(200))")
+                    let path = site.path("\(source).mp4")
+                    try movie.body.write(to: URL(filePath: path))
+                    let pictures = try await Self.decoded(path, on: stage)
+                    #expect(source == "door" ? pictures.count >= 50 : pictures == near)
+                }
+
+                try await refusals(site)
+                try await absence(site, viewer)
+            }
+        }
+
+        /// Without a token, with a wrong one, and without an account.
+        private func refusals(_ site: Site) async throws {
+            let without = try await site.read(["ls", "--names"], site.catalog)
+            #expect(without.status == 1 && without.output.split(separator: "\n").count == 1)
+            #expect(
+                without.complaints.split(separator: "\n").count == 1
+                    && without.complaints.contains("give --site-token-file"),
+                "\(without.complaints)")
+            let wrong = try await site.read(
+                ["ls", "--names"],
+                site.catalog + ["--site-token-file", site.path("wrong.token")])
+            #expect(wrong.status == 1 && wrong.output.split(separator: "\n").count == 1)
+            #expect(
+                wrong.complaints.split(separator: "\n").count == 1
+                    && wrong.complaints.contains("the viewer refuses the site's token"),
+                "\(wrong.complaints)")
+            let place = "archives/\(String(repeating: "0", count: 32))"
+            for path in [
+                "/api/v1/\(place)/objects?prefix=&folders=true", "/api/v1//\(place)/objects",
+                "/api/v1/\(place)/object?key=../archive.id",
+            ] {
+                let answer = try await site.west.get(path, "--path-as-is")
+                #expect(answer.status == 401, "\(path): \(answer.status) \(answer.text)")
+            }
+            var last = 0
+            for _ in 0..<12 {
+                last = try await site.west.get(
+                    "/api/v1/\(place)/objects", "--header", "Authorization: Bearer abc"
+                ).status
+            }
+            #expect(last == 429)
+            // A valid one is never refused.
+            let right = try await site.read(["ls", "--names"], site.catalog + site.token)
+            #expect(right.status == 0, "\(right.complaints)")
+        }
+
+        /// A viewer that hangs, or is gone, costs what it alone has.
+        private func absence(_ site: Site, _ viewer: ServedArchive) async throws {
+            site.west.viewer.signal(SIGSTOP)
+            let hung = try await site.read(["ls", "--names"], site.catalog + site.token)
+            #expect(hung.status == 1 && hung.output.split(separator: "\n").count == 1)
+            #expect(
+                hung.complaints.split(separator: "\n").count == 1
+                    && hung.complaints.contains("did not answer in time"), "\(hung.complaints)")
+            let session = hung.output.trimmingCharacters(in: .newlines)
+            let began = ContinuousClock.now
+            let movie = try await viewer.get(
+                "/api/v1/sessions/\(session)/sources/door/media.mp4", "--range", "0-99")
+            #expect(movie.status == 206 && ContinuousClock.now - began < .seconds(5))
+            site.west.viewer.signal(SIGKILL)
+            let show = try await site.read(["show", "latest"], site.catalog + site.token)
+            #expect(show.status == 1, "\(show.output)")
+            #expect(
+                show.complaints.split(separator: "\n").count == 1
+                    && show.complaints.contains("\(site.west.address)/west: cannot"),
+                "\(show.complaints)")
+        }
+    }
+}
