@@ -19,7 +19,8 @@ extension EndToEnd {
             let server: PostgreSQLServer
             let west: ServedArchive
 
-            init(on stage: Stage) async throws {
+            /// - Parameter place: the directory that west's viewer serves.
+            init(on stage: Stage, serving place: String = "elsewhere") async throws {
                 self.stage = stage
                 server = try PostgreSQLServer()
                 try Data("# readers of the site\n\(String(repeating: "k3Y+", count: 11))\n".utf8)
@@ -34,7 +35,7 @@ extension EndToEnd {
                 }
                 // The address of the viewer is a setting of its collector, so it is there first.
                 west = try await ServedArchive(
-                    on: stage, archives: [stage.directory.appending(path: "elsewhere").path],
+                    on: stage, archives: [stage.directory.appending(path: place).path],
                     "--site-token-file", stage.directory.appending(path: "site.token").path)
             }
 
@@ -42,28 +43,38 @@ extension EndToEnd {
             var catalog: [String] { ["--catalog", server.text()] }
             func path(_ name: String) -> String { stage.directory.appending(path: name).path }
 
+            func collector(_ name: String, _ others: [String]) async throws -> Running {
+                let collector = try stage.start(
+                    .collector,
+                    [
+                        "--listen", "ipc://\(path(name))", "--archive", path("archive-\(name)"),
+                        "--name", name,
+                    ] + catalog + others)
+                try await collector.says("listening on")
+                return collector
+            }
+
+            func agent(_ source: String, at name: String, _ others: [String]) throws -> Running {
+                try stage.start(
+                    .agent,
+                    [
+                        "--collector", "ipc://\(path(name))", "--source", source, "--video",
+                        "test", "--size", "320x180", "--fps", "10", "--keyframe-interval", "1s",
+                        "--spool", stage.spool, "--linger", "60s",
+                    ] + others)
+            }
+
             /// Records a source at each collector.
             func record() async throws {
-                var collectors: [Running] = []
-                for (name, others) in [("east", []), ("west", ["--viewer-url", west.address])] {
-                    let collector = try stage.start(
-                        .collector,
-                        [
-                            "--listen", "ipc://\(path(name))", "--archive", path("archive-\(name)"),
-                            "--name", name, "--segment", "2s",
-                        ] + catalog + others)
-                    try await collector.says("listening on")
-                    collectors.append(collector)
-                }
-                let agents = try [("door", "east"), ("hall", "west")].map { source, name in
-                    try stage.start(
-                        .agent,
-                        [
-                            "--collector", "ipc://\(path(name))", "--source", source, "--video",
-                            "test", "--size", "320x180", "--fps", "10", "--keyframe-interval", "1s",
-                            "--spool", stage.spool, "--linger", "60s", "--duration", "6s",
-                        ])
-                }
+                let collectors = [
+                    try await collector("east", ["--segment", "2s"]),
+                    try await collector(
+                        "west", ["--segment", "2s", "--viewer-url", west.address]),
+                ]
+                let agents = [
+                    try agent("door", at: "east", ["--duration", "6s"]),
+                    try agent("hall", at: "west", ["--duration", "6s"]),
+                ]
                 for agent in agents { try await agent.succeeds() }
                 for collector in collectors { collector.signal(SIGINT) }
                 for collector in collectors { try await collector.succeeds() }
@@ -157,6 +168,51 @@ extension EndToEnd {
             }
         }
 
+        @Test(
+            .timeLimit(.minutes(4)),
+            .enabled(if: geteuid() == 0, "hiding a directory needs root"))
+        func `a session is read through the viewer while it is recorded`() async throws {
+            try await Stage.with { stage in
+                let site = try await Site(on: stage, serving: "archive-west")
+                let collector = try await site.collector(
+                    "west", ["--segment", "1h", "--viewer-url", site.west.address])
+                let agent = try site.agent("hall", at: "west", [])
+                try await eventually("it has pictures") {
+                    let layout = ArchiveLayout(root: site.path("archive-west"))
+                    guard FileSystem.exists(layout.sessions),
+                        let session = try layout.sessionNames().last,
+                        let path = try layout.segmentPaths(session, "hall").first
+                    else { return false }
+                    return try FileSystem.size(path) > 100_000
+                }
+                func read(_ words: String...) async throws -> Outcome {
+                    let script = #"mount -t tmpfs none "$0" && exec "$@""#
+                    return try await stage.start(
+                        at: URL(filePath: "/usr/bin/unshare"),
+                        ["--mount", "sh", "-c", script, site.path("archive-west")]
+                            + [Executable.archive.url.path] + words + site.catalog + site.token
+                    ).outcome()
+                }
+                func pictures(_ name: String) async throws -> Int {
+                    let outcome = try await read("export", "latest", "-o", site.path(name))
+                    #expect(outcome.status == 0, "\(outcome.complaints)")
+                    return try await Self.decoded(site.path(name), on: stage).count
+                }
+                let first = try await pictures("first.mp4")
+                #expect(first > 0)
+                let show = try await read("show", "latest")
+                #expect(show.status == 0 && show.output.contains("\nhall from"), "\(show.output)")
+                try await Task.sleep(for: .seconds(2))
+                #expect(try await pictures("second.mp4") > first)
+                agent.signal(SIGINT)
+                try await agent.succeeds()
+                collector.signal(SIGINT)
+                try await collector.succeeds()
+                let verify = try await read("verify", "latest")
+                #expect(verify.status == 0, "\(verify.output)\(verify.complaints)")
+            }
+        }
+
         /// Without a token, with a wrong one, and without an account.
         private func refusals(_ site: Site) async throws {
             let without = try await site.read(["ls", "--names"], site.catalog)
@@ -202,10 +258,14 @@ extension EndToEnd {
                 hung.complaints.split(separator: "\n").count == 1
                     && hung.complaints.contains("did not answer in time"), "\(hung.complaints)")
             let session = hung.output.trimmingCharacters(in: .newlines)
-            let began = ContinuousClock.now
-            let movie = try await viewer.get(
-                "/api/v1/sessions/\(session)/sources/door/media.mp4", "--range", "0-99")
-            #expect(movie.status == 206 && ContinuousClock.now - began < .seconds(5))
+            // The session is west's, too: it is waited for once.
+            for patience in [Duration.seconds(20), .seconds(5)] {
+                let began = ContinuousClock.now
+                let movie = try await viewer.get(
+                    "/api/v1/sessions/\(session)/sources/door/media.mp4", "--range", "0-99")
+                let time = ContinuousClock.now - began
+                #expect(movie.status == 206 && time < patience, "\(movie.status) after \(time)")
+            }
             site.west.viewer.signal(SIGKILL)
             let show = try await site.read(["show", "latest"], site.catalog + site.token)
             #expect(show.status == 1, "\(show.output)")

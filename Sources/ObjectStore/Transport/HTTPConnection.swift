@@ -17,14 +17,20 @@ final class HTTPConnection: @unchecked Sendable {
     /// Stores close connections that are idle for longer.
     static let idleSeconds = 15
 
+    private let setting: String
     private let easy: UnsafeMutableRawPointer
     private let multi: UnsafeMutableRawPointer
 
     /// Initialises libcurl for this process; false on failure.
     private static let isReady: Bool = curl_global_init(Int(CURL_GLOBAL_DEFAULT)) == CURLE_OK
 
-    /// - Parameter authorities: a file of trusted certificates, instead of the system's; nil: the system's.
-    init(authorities: String?, timeouts: TransportTimeouts) throws(TransportFailure) {
+    /// - Parameters:
+    ///   - authorities: a file of trusted certificates, instead of the system's; nil: the system's.
+    ///   - setting: where that file is named.
+    init(
+        authorities: String?, setting: String, timeouts: TransportTimeouts
+    ) throws(TransportFailure) {
+        self.setting = setting
         guard Self.isReady, let easy = curl_easy_init() else { throw Self.unusable }
         guard let multi = curl_multi_init() else {
             curl_easy_cleanup(easy)
@@ -218,11 +224,11 @@ final class HTTPConnection: @unchecked Sendable {
                 : TransportFailure("it did not accept a connection in time")
         case CURLE_PEER_FAILED_VERIFICATION:
             TransportFailure(
-                "its certificate is not accepted: give its authority's in AWS_CA_BUNDLE, and the host's own name"
+                "its certificate is not accepted: give its authority's in \(setting), and the host's own name"
             )
         case CURLE_SSL_CACERT_BADFILE:
             TransportFailure(
-                "the authorities' certificates cannot be read: install ca-certificates, or correct AWS_CA_BUNDLE"
+                "the authorities' certificates cannot be read: install ca-certificates, or correct \(setting)"
             )
         case CURLE_SSL_CONNECT_ERROR:
             TransportFailure("no TLS connection: check whether it is http:// instead of https://")

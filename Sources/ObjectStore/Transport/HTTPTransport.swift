@@ -18,6 +18,7 @@ final class HTTPTransport: StoreTransport {
     }
 
     private let authorities: String?
+    private let setting: String
     private let timeouts: TransportTimeouts
     private let shutdown: Shutdown
     /// Counts unused connections.
@@ -27,7 +28,7 @@ final class HTTPTransport: StoreTransport {
 
     /// - Parameters:
     ///   - authorities: a file of trusted certificates (PEM), instead of the system's; nil: the system's.
-    ///   - setting: where that file was named.
+    ///   - setting: where that file is named, for errors.
     ///   - shutdown: ends every exchange.
     init(
         authorities: String? = nil, setting: String = "AWS_CA_BUNDLE",
@@ -39,6 +40,7 @@ final class HTTPTransport: StoreTransport {
                 "\(setting): no certificates can be read from \(authorities)")
         }
         self.authorities = authorities
+        self.setting = setting
         self.timeouts = timeouts
         self.shutdown = shutdown
         // A semaphore must not be destroyed with a smaller value than initially.
@@ -55,7 +57,8 @@ final class HTTPTransport: StoreTransport {
         if let idle = idleConnection() {
             connection = idle
         } else {
-            connection = try HTTPConnection(authorities: authorities, timeouts: timeouts)
+            connection = try HTTPConnection(
+                authorities: authorities, setting: setting, timeouts: timeouts)
         }
         let answer = try connection.exchange(
             rest, timeouts: timeouts, shutdown: shutdown)
