@@ -268,6 +268,36 @@ import TestRecordings
         }
     }
 
+    @Test func `a size that no file has is an error`() throws {
+        /// Lists a segment of an impossible size.
+        struct LyingBucket: ReadableBucket {
+            let name = "https://west.example/west"
+
+            func list(prefix: String, after: String?, folders: Bool) -> ObjectPage {
+                ObjectPage(
+                    entries: [
+                        ObjectPage.Entry(
+                            key: "one/camera/a.mp4", isFolder: false, sizeBytes: .max,
+                            tag: "\"t\"", modifiedNanoseconds: nil)
+                    ], isTruncated: false)
+            }
+
+            func properties(of key: String) -> ObjectProperties? {
+                ObjectProperties(sizeBytes: .max, tag: "\"t\"")
+            }
+
+            func read(_ key: String, range: Range<Int64>, tag: String?) -> [UInt8] {
+                [UInt8](repeating: 0, count: range.count)
+            }
+        }
+        let path = StoredPath.session("one") / "camera" / "a.mp4"
+        for isListed in [false, true] {
+            let store = ObjectSegmentStore(LyingBucket(), cacheBytes: 1 << 20, pause: { _ in })
+            if isListed { #expect(try store.list(.session("one")).count == 1) }
+            #expect(throws: ArchiveError.self) { try store.open(path) }
+        }
+    }
+
     @Test func `a document that was replaced is read again`() throws {
         let archive = SmallArchive()
         try archive.addSession("one", segments: 1)

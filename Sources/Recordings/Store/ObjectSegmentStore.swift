@@ -20,6 +20,8 @@ package final class ObjectSegmentStore: SegmentStore {
     private static let maximumLines = 300_000
     /// Limit of entries in one listing: two sources for a year in segments of ten minutes, with proofs. Further entries are omitted.
     private static let maximumListedLines = 200_000
+    /// A pebibyte: stores and file systems have smaller objects.
+    private static let maximumObjectBytes: Int64 = 1 << 50
     /// Time limit of one listing; further entries are omitted.
     private static let longestListingNanoseconds: Int64 = 30_000_000_000
 
@@ -95,7 +97,7 @@ package final class ObjectSegmentStore: SegmentStore {
             guard let entry = listing.entries.first(where: { $0.name == name && !$0.isFolder }),
                 let tag = listing.tags[name]
             else { throw .system(operation: "open", path: path(file), errno: ENOENT) }
-            return opened(file, entry.sizeBytes, tag)
+            return try opened(file, entry.sizeBytes, tag)
         }
         let properties: ObjectProperties?
         do throws(ObjectStoreError) {
@@ -106,11 +108,17 @@ package final class ObjectSegmentStore: SegmentStore {
         guard let properties else {
             throw .system(operation: "open", path: path(file), errno: ENOENT)
         }
-        return opened(file, properties.sizeBytes, properties.tag)
+        return try opened(file, properties.sizeBytes, properties.tag)
     }
 
-    private func opened(_ file: StoredPath, _ size: Int64, _ tag: String) -> ObjectFile {
-        ObjectFile(
+    /// - Throws: for a size that no file has, so that sums with it cannot overflow.
+    private func opened(
+        _ file: StoredPath, _ size: Int64, _ tag: String
+    ) throws(ArchiveError) -> ObjectFile {
+        guard size <= Self.maximumObjectBytes else {
+            throw .malformed(path: path(file), reason: "is said to have \(size) bytes")
+        }
+        return ObjectFile(
             file.text, sizeBytes: size, tag: tag, path: path(file), bucket: bucket, cache: cache
         ) { [weak self] in self?.forget(file) }
     }
