@@ -50,9 +50,12 @@ extension EndToEnd {
                 let users = stage.directory.appending(path: "users")
                 try Data().write(to: users)
                 chmod(users.path, 0o600)
+                let token = stage.directory.appending(path: "site.token")
+                try Data(String(repeating: "t", count: 44).utf8).write(to: token)
+                chmod(token.path, 0o600)
                 try given.map { option, value in
                     switch option {
-                    case "keys", "tls-certificate", "tls-key": ""
+                    case "keys", "tls-certificate", "tls-key", "site-ca-file": ""
                     // For network cameras only; the configuration has one of the box.
                     case "camera-login", "camera-transport", "camera-ca", "camera-fingerprint",
                         "delay":
@@ -63,6 +66,7 @@ extension EndToEnd {
                     case "listen" where program != .viewer: "listen: tcp://127.0.0.1:5550"
                     case "feed" where program == .collector: "feed: tcp://127.0.0.1:5560"
                     case "users": "users: \(users.path)"
+                    case "site-token-file": "site-token-file: \(token.path)"
                     default: "\(option): \(value)"
                     }
                 }.joined(separator: "\n").write(to: file, atomically: true, encoding: .utf8)
