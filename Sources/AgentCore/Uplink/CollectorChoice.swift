@@ -11,6 +11,9 @@ struct CollectorChoice: Hashable, Sendable {
     static let silenceNanoseconds: Int64 = 3_000_000_000
     /// Sources that lose a collector together look for another one spread over this time.
     static let jitterNanoseconds: Int64 = 1_000_000_000
+    /// Pause after all collectors have been tried once; doubled after each further round.
+    private static let firstPauseMilliseconds: Int64 = 100
+    private static let longestPauseMilliseconds: Int64 = 2_000
     /// A collector that responds but accepts no records for this long is left.
     static let uselessNanoseconds: Int64 = 15_000_000_000
 
@@ -23,6 +26,8 @@ struct CollectorChoice: Hashable, Sendable {
     private var heardNanoseconds: Int64?
     /// Time at which it last accepted records, or of its selection.
     private var usefulNanoseconds: Int64?
+    /// Selections since one accepted records.
+    private var vainSelections = 0
     private var patienceNanoseconds = Self.silenceNanoseconds
     private var random: UInt64
 
@@ -45,7 +50,18 @@ struct CollectorChoice: Hashable, Sendable {
     mutating func heard(now: Int64) { heardNanoseconds = max(heardNanoseconds ?? now, now) }
 
     /// The present collector accepts records.
-    mutating func isUseful(now: Int64) { usefulNanoseconds = now }
+    mutating func isUseful(now: Int64) {
+        usefulNanoseconds = now
+        vainSelections = 0
+    }
+
+    /// Delay before the connection to the present one: each change of collector is written to the disk, so collectors that all
+    /// decline are not tried as fast as they answer.
+    var pauseMilliseconds: Int64 {
+        let rounds = vainSelections / max(1, collectors.count { $0 != excluded })
+        guard rounds > 0 else { return 0 }
+        return min(Self.longestPauseMilliseconds, Self.firstPauseMilliseconds << min(rounds - 1, 8))
+    }
 
     /// The reason for switching to the next one; nil: none.
     mutating func complaint(now: Int64) -> String? {
@@ -68,6 +84,7 @@ struct CollectorChoice: Hashable, Sendable {
     /// - Precondition: ``hasOthers``.
     mutating func advance(now: Int64?) {
         repeat { index = (index + 1) % collectors.count } while present == excluded
+        vainSelections += 1
         heardNanoseconds = now
         usefulNanoseconds = now
         drawPatience()

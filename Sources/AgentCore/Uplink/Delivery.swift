@@ -701,7 +701,7 @@ extension Delivery {
         log.note(
             .warning, "leaving the collector at \(former): \(reason); trying \(choice.present)")
         return ending.filter { !$0.isReconnection } + takeNotices()
-            + [.reconnect(afterMilliseconds: 0)]
+            + [.reconnect(afterMilliseconds: choice.pauseMilliseconds)]
     }
 
     /// Stores the state that another collector needs to continue the session: in memory at each update, on disk for a new session.
@@ -1304,6 +1304,8 @@ extension Delivery {
         disconnectMirror(now: now)
         for seat in seats { self[seat].mirror?.cursors[0].rewind() }
         mirror?.choice.advance(now: now)
+        let pause = mirror?.choice.pauseMilliseconds ?? 0
+        mirror?.actions = [.reconnect(afterMilliseconds: pause)]
         choice.excluded = mirror?.choice.present
         log.note(
             .warning,

@@ -87,6 +87,25 @@ private let second: Int64 = 1_000_000_000
         #expect(choice.complaint(now: 105_000_000_000) != nil)
     }
 
+    @Test func `collectors that all decline are tried more and more slowly`() {
+        var choice = CollectorChoice(["a", "b", "c"], source: "camera", present: nil)
+        var pauses: [Int64] = []
+        for _ in 0..<9 {
+            choice.advance(now: 0)
+            pauses.append(choice.pauseMilliseconds)
+        }
+        #expect(pauses == [0, 0, 100, 100, 100, 200, 200, 200, 400])
+        for _ in 0..<100 { choice.advance(now: 0) }
+        #expect(choice.pauseMilliseconds == 2_000)
+        choice.isUseful(now: 0)
+        choice.advance(now: 0)
+        #expect(choice.pauseMilliseconds == 0)
+        // One that another cursor uses is not tried.
+        choice.excluded = "b"
+        choice.advance(now: 0)
+        #expect(choice.pauseMilliseconds == 100)
+    }
+
     @Test func `it stays where it was, and never leaves the only one`() {
         let last = RendezvousOrder.of(names, for: "camera")[2]
         #expect(choice(present: last).present == last)
