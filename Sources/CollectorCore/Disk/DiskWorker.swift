@@ -337,6 +337,7 @@ struct DiskWorker {
         for directory in newDirectories.sorted() where isMeant(directory) {
             try FileSystem.synchronizeDirectory(directory, on: layout.disk)
             newDirectories.remove(directory)
+            takeBackComplaint(of: directory)
         }
     }
 
