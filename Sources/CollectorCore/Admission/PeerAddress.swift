@@ -24,11 +24,13 @@ enum PeerAddress {
 /// The remote end of a connection that libzmq owns. It distinguishes connections that had the same descriptor, and can close one.
 ///
 /// libzmq 4.3 cannot close a single connection of a ROUTER. Shutting down its descriptor does: libzmq then treats the connection
-/// as closed by its peer. The descriptor remains libzmq's to close. Between the check of the peer and the shutdown, libzmq could
+/// as closed by its peer. The descriptor remains libzmq's to close. Between the check of the socket and the shutdown, libzmq could
 /// close the descriptor and accept another connection under the same number. That connection would then be closed, and would
 /// reconnect.
 struct PeerSocket: Hashable, Sendable {
     let descriptor: Int32
+    /// The kernel's number of the socket (`SO_COOKIE`), which no other one gets; nil if the kernel has none (before Linux 4.12).
+    private let cookie: UInt64?
     /// Address and port as the kernel reports them; equal for all `ipc://` connections.
     private let name: [UInt8]
     /// The address for log lines, without the port.
@@ -41,13 +43,19 @@ struct PeerSocket: Hashable, Sendable {
         guard let name = Self.peerName(of: descriptor) else { return nil }
         self.descriptor = descriptor
         self.name = name
+        cookie = Self.cookie(of: descriptor)
         address = Self.text(of: name)
         origin = Self.network(of: name) ?? address
     }
 
+    /// Whether the descriptor is still that of the connection.
+    private var isOpen: Bool {
+        Self.peerName(of: descriptor) == name && Self.cookie(of: descriptor) == cookie
+    }
+
     /// Closes the connection, if it is still open.
     func shutDown() {
-        guard Self.peerName(of: descriptor) == name else { return }
+        guard isOpen else { return }
         // Fails only when the peer has just disconnected.
         _ = shutdown(descriptor, Int32(SHUT_RDWR))
     }
@@ -55,7 +63,7 @@ struct PeerSocket: Hashable, Sendable {
     /// Closes the connection immediately, if it is still open, and discards received data that libzmq has not read: up
     /// to `tcp_rmem`, which shutdown(2) would leave readable. connect(2) with `AF_UNSPEC` does both.
     func abort() {
-        guard Self.peerName(of: descriptor) == name else { return }
+        guard isOpen else { return }
         var nobody = sockaddr()
         nobody.sa_family = sa_family_t(AF_UNSPEC)
         // If that is not possible (`ipc://`), the connection is shut down in order.
@@ -79,6 +87,12 @@ struct PeerSocket: Hashable, Sendable {
                 return bytes[..<8].map { String($0, radix: 16) }.joined(separator: ".") + "/64"
             }
         }
+    }
+
+    private static func cookie(of descriptor: Int32) -> UInt64? {
+        var cookie: UInt64 = 0
+        var size = socklen_t(MemoryLayout<UInt64>.size)
+        return getsockopt(descriptor, SOL_SOCKET, SO_COOKIE, &cookie, &size) == 0 ? cookie : nil
     }
 
     private static func peerName(of descriptor: Int32) -> [UInt8]? {
