@@ -13,7 +13,7 @@ package struct CollectorSettings: Sendable {
     package var http: String?
     /// Where the other collectors of a site reach it, such as `tcp://server-a:5550`; nil: at ``endpoint``.
     package var address: String?
-    /// Address of the viewer beside it, for readers on other machines; nil: none.
+    /// Address of its viewer for readers on other machines; nil: none.
     package var viewer: String?
     /// The archive's directory; created if it does not exist.
     package var archive: String

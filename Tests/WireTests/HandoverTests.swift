@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func `zero on one collector's clock is not told to the next but one`() {
+    @Test func `zero on one collector's clock is forgotten with its connection`() {
         var agent = AgentHarness()
         agent.connect()
         var welcome = Welcome(
@@ -85,7 +85,7 @@ import Testing
         hello.sources[0].held = [HeldRange(collector: "west", sequences: 1...19)]
         collector.send(.hello(hello))
         _ = collector.takeEvents()
-        // Three records, the first of which is held elsewhere.
+        // Three records; another collector holds the first.
         collector.send(.samples(Fixtures.samples(first: 19)))
         #expect(collector.takeRefusal() == nil)
         guard case .samples(_, let samples)? = collector.takeEvents().first else {

@@ -1301,11 +1301,9 @@ extension Delivery {
 
     private mutating func moveMirror(because reason: String, now: Int64) -> [Action] {
         guard let former = mirror?.choice.present else { return [] }
-        disconnectMirror(now: now)
-        for seat in seats { self[seat].mirror?.cursors[0].rewind() }
         mirror?.choice.advance(now: now)
-        let pause = mirror?.choice.pauseMilliseconds ?? 0
-        mirror?.actions = [.reconnect(afterMilliseconds: pause)]
+        disconnectMirror(pauseMilliseconds: mirror?.choice.pauseMilliseconds ?? 0, now: now)
+        for seat in seats { self[seat].mirror?.cursors[0].rewind() }
         choice.excluded = mirror?.choice.present
         log.note(
             .warning,
@@ -1314,14 +1312,14 @@ extension Delivery {
         return takeNotices()
     }
 
-    /// Closes the connection and reconnects immediately.
-    private mutating func disconnectMirror(now: Int64) {
+    /// Closes the connection, and reconnects after a pause.
+    private mutating func disconnectMirror(pauseMilliseconds: Int64 = 0, now: Int64) {
         guard mirror != nil else { return }
         _ = changeMirror { $0.disconnected(now: now) }
         forgetMirrorExchanges()
         mirror?.connected = nil
         mirror?.isBetweenSpools = false
-        mirror?.actions = [.reconnect(afterMilliseconds: 0)]
+        mirror?.actions = [.reconnect(afterMilliseconds: pauseMilliseconds)]
     }
 
     // MARK: Ticks

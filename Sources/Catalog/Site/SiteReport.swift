@@ -51,7 +51,7 @@ package struct SiteReport: Hashable, Sendable, Codable {
     package var feed: String?
     /// That feed's public key as text; nil: it uses no keys.
     package var feedKey: String?
-    /// Address of the viewer beside it, which serves its archive to readers on other machines; nil: none.
+    /// Address of its viewer, which serves its archive to readers on other machines; nil: none.
     package var viewer: String?
     /// The other collectors' clocks as it has measured them; nil: it is of a version that does not.
     package var clocks: [SiteClock]?

@@ -7,8 +7,7 @@ package import Threads
 
 /// Where the archives of a site can be read from here, by what its collectors have reported.
 ///
-/// The order of an archive's places is here alone: its directory, if that is on this machine; else its object store; else the
-/// viewer beside its collector.
+/// Defines the order: the archive's directory, if that is on this machine; else its object store; else its collector's viewer.
 package struct SiteArchives: Hashable, Sendable {
     package enum Place: Hashable, Sendable {
         /// A directory of this machine, from which media may have moved into a bucket.

@@ -2,7 +2,7 @@ package import ArgumentParser
 package import ObjectStore
 package import Terminal
 
-/// How viewers beside other collectors are asked for the archives on their disks.
+/// Access to archives on other machines through their collectors' viewers.
 package struct ViewerAccess: Sendable {
     package var secret: SiteSecret
     /// A file of certificates (PEM) that are trusted instead of the system's; nil: the system's.
@@ -15,8 +15,8 @@ package struct SiteOptions: ParsableArguments {
         help: ArgumentHelp(
             """
             File with the token that the readers and viewers of a site share, mode 0600: one line of 32 characters or more \
-            ('openssl rand -base64 32'). With it, an archive that is on another machine's disk alone is read through the viewer \
-            beside its collector, and a viewer serves the archives on its own disk to other readers. (default: neither)
+            ('openssl rand -base64 32'). With it, an archive that is on another machine's disk alone is read through its \
+            collector's viewer, and a viewer serves the archives on its own disk to other readers. (default: neither)
             """, valueName: "file"))
     package var siteTokenFile: String?
 

@@ -45,7 +45,7 @@ package struct SiteOverview: Hashable, Sendable, Encodable {
         package var machine: String?
         package var archive: String?
         package var store: String?
-        /// The viewer beside it, which serves its archive to readers on other machines.
+        /// Its viewer, which serves its archive to readers on other machines.
         package var viewer: String?
         /// The other collectors' clocks as it has measured them. Nil: it is of a version that does not.
         package var clocks: [PeerClockView]?

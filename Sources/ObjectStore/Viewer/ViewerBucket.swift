@@ -1,7 +1,7 @@
 import FoundationEssentials
 package import Threads
 
-/// The archive on another collector's disk, read through the viewer beside it (`/api/v1/archives` of its interface).
+/// An archive on another machine's disk, read through its collector's viewer (`/api/v1/archives`).
 ///
 /// The viewer is not trusted: answers are bounded, their sizes and ranges are compared with what was asked for, and
 /// redirects are not followed. Nothing is retried.

@@ -47,7 +47,7 @@ extension SegmentStore {
 
     package func state(of folder: StoredPath) throws(ArchiveError) -> UInt64? { nil }
 
-    /// Reads a small file; once more if it was replaced meanwhile.
+    /// Reads a small file; retries once if it is replaced during the read.
     /// - Throws: also if it is larger than `limit` bytes.
     package func contents(_ file: StoredPath, limit: Int) throws(ArchiveError) -> [UInt8] {
         let opened = try open(file)
