@@ -44,7 +44,7 @@ private struct MirroredAgent {
 
     init(
         disk: SimulatedDisk, endpoints: [String] = Self.endpoints, limitBytes: Int = 8 << 20,
-        isMirrored: Bool = true
+        isMirrored: Bool = true, epoch: UInt8 = 1
     ) throws {
         for endpoint in endpoints {
             var settings = CollectorLinkSettings(software: "collector")
@@ -59,8 +59,12 @@ private struct MirroredAgent {
         backlog = Delivery(
             settings: settings, disk: try SpoolSet(storage: disk, limitBytes: limitBytes),
             formats: BacklogSimulation.formats,
-            epoch: EpochID([UInt8](repeating: 1, count: 16)) ?? .random(),
+            epoch: Self.epoch(epoch),
             makeIdentity: { .random() })
+    }
+
+    static func epoch(_ number: UInt8) -> EpochID {
+        EpochID([UInt8](repeating: number, count: 16)) ?? .random()
     }
 
     var first: String { backlog.endpoint }
@@ -283,6 +287,36 @@ struct MirrorTests {
         #expect(source.firstSequence == 6)
         #expect(source.held.map(\.sequences) == [1...5])
         #expect(agent.ends[agent.first]?.received == 15)
+    }
+
+    @Test func `exchanges with the second collector are of the present clock in each spool`()
+        throws
+    {
+        var earlier = try MirroredAgent(disk: disk)
+        earlier.capture(5)
+        // The box boots again: a spool of each life, in which the present clock has another number.
+        var agent = try MirroredAgent(disk: disk, epoch: 2)
+        agent.capture(5)
+        agent.connect()
+        for _ in 0..<3 { agent.pass() }
+        agent.persist(agent.first)
+        for _ in 0..<30 { agent.pass() }
+        agent.connect()
+        for _ in 0..<60 { agent.pass() }
+        let spools = Set((agent.hellos[agent.first] ?? []).map(\.spool))
+        #expect(spools.count == 2)
+        for number: UInt32 in [1, 2] {
+            agent.backlog.addToMirror(
+                ReportedExchange(t1: 1, t2: 2, t3: 3, t4: agent.now, epoch: number))
+        }
+        agent.connectMirror()
+        let hello = try #require(agent.hellos[agent.mirror]?.last)
+        #expect(hello.spool == agent.hellos[agent.first]?.first?.spool)
+        #expect(hello.epochs.count == 2 && hello.clockExchanges.count == 2)
+        for exchange in hello.clockExchanges {
+            let epoch = hello.epochs.first { $0.number == exchange.epoch }
+            #expect(epoch?.identity == MirroredAgent.epoch(2))
+        }
     }
 
     @Test func `an acknowledgement of the second collector alone releases nothing`() throws {
