@@ -320,9 +320,8 @@ let package = Package(
             "ExportCore", "Archive", "Containers", "Devices", "Encoding", "ExportCore", "Library",
             "Media", "MP4", "Recordings", "TestMedia", "TestRecordings"),
         tests(
-            "Library", "Archive", "Catalog", "Library", "Media", "MP4", "ObjectStore", "Operations",
-            "Recordings",
-            "TestRecordings"),
+            "Library", argumentParser, "Archive", "Catalog", "Library", "Media", "MP4",
+            "ObjectStore", "Operations", "Recordings", "Terminal", "TestRecordings"),
         tests("Files", "Files"),
         tests("ForwardCore", "ForwardCore", "Media", "Wire"),
         tests("Hashing", "Hashing"),

@@ -61,7 +61,8 @@ struct CollectorCommand: ParsableCommand {
     @Option(
         help: ArgumentHelp(
             """
-            Address of this collector's viewer, https://HOST:PORT. Readers on other machines with the site's token read this             archive there if it is in no object store. (default: none)
+            Address of this collector's viewer, https://HOST:PORT. Readers on other machines with the site's token read this \
+            archive there if it is in no object store. (default: none)
             """, valueName: "url"))
     var viewerUrl: String?
 

@@ -1,4 +1,5 @@
 package import ArgumentParser
+import Files
 package import ObjectStore
 package import Terminal
 
@@ -35,14 +36,32 @@ package struct SiteOptions: ParsableArguments {
         }
     }
 
-    /// Reads the token's file; nil without one.
+    /// A bundle of all public authorities has a quarter of that.
+    private static let maximumAuthoritiesBytes = 1 << 20
+
+    /// Reads the token's file, and checks that the authorities' file can be read; nil without a token's file.
     package func access() throws(Failure) -> ViewerAccess? {
         guard let siteTokenFile else { return nil }
+        try checkAuthorities()
         do throws(SiteSecret.Flaw) {
             return ViewerAccess(
                 secret: try SiteSecret(file: siteTokenFile), authorities: siteCaFile)
         } catch {
             throw Failure("--site-token-file: \(error)")
         }
+    }
+
+    private func checkAuthorities() throws(Failure) {
+        guard let siteCaFile else { return }
+        let content: SmallFile.Content?
+        do throws(FileError) {
+            content = try SmallFile.read(siteCaFile, limit: Self.maximumAuthoritiesBytes, .trusted)
+        } catch .accessibleByOthers(let path) {
+            throw Failure(
+                "--site-ca-file: \(path) can be written by other users: chmod go-w \(path)")
+        } catch {
+            throw Failure("--site-ca-file: \(error)")
+        }
+        if content == nil { throw Failure("--site-ca-file: there is no \(siteCaFile)") }
     }
 }
