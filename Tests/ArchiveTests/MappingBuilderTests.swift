@@ -41,4 +41,109 @@ import Timing
             #expect(change <= apart / 1_000_000 * 250 + 2_000, "\(one) \(next)")
         }
     }
+
+    /// A clock whose exchange says that all pictures were recorded too late, by this much.
+    private struct LateClock {
+        let key = ClockKey(epoch: EpochID(high: 1, low: 1), collectorZeroNanoseconds: 0)
+        let lateNanoseconds: Int64
+        let timeline: RetroTimeline
+
+        init(lateNanoseconds: Int64) throws {
+            self.lateNanoseconds = lateNanoseconds
+            let exchange = ClockExchange(
+                t1Nanoseconds: 2_900_000_000, t2Nanoseconds: 2_900_100_000,
+                t3Nanoseconds: 2_900_100_000, t4Nanoseconds: 2_900_200_000)
+            timeline = RetroTimeline(
+                sessionZeroNanoseconds: 0, history: try #require(ClockHistory([exchange])))
+        }
+
+        /// Pictures at 30 a second, 30 in each run.
+        func track(fromNanoseconds begin: Int64, pictures: Int) throws -> ClockEvidence.Track {
+            var track = ClockEvidence.Track(timescale: .video, mediaTimeShift: 0)
+            func ticks(_ picture: Int) throws -> Int64 {
+                try rescale(
+                    Int64(picture) * 33_333_333, from: .nanoseconds, to: track.timescale)
+            }
+            for picture in stride(from: 0, to: pictures, by: 30) {
+                let session = begin + Int64(picture) * 33_333_333
+                track.runs.append(
+                    RecordedRun(
+                        clock: key, firstTicks: try ticks(picture),
+                        lastTicks: try ticks(min(picture + 29, pictures - 1)),
+                        stampNanoseconds: session - lateNanoseconds,
+                        appliedOffsetNanoseconds: lateNanoseconds, compositionOffset: 0,
+                        boundNanoseconds: 400_000_000))
+            }
+            return track
+        }
+
+        /// Session times of pictures by a mapping.
+        func times(
+            _ pictures: Int, _ track: ClockEvidence.Track, _ knots: [RetimingRecord.Knot],
+            fromNanoseconds begin: Int64
+        ) throws -> [Int64] {
+            var retiming = TrackRetiming(
+                RetimingRecord.Track(
+                    kind: .video, startTicks: RetimingRecord.Track.startsByMapping, knots: knots),
+                timescale: track.timescale, mediaTimeShift: 0)
+            return try (0..<pictures).map { picture in
+                let ticks = try rescale(
+                    Int64(picture) * 33_333_333, from: .nanoseconds, to: track.timescale)
+                let place = retiming.place(
+                    ticks, compositionOffset: 0, isFirstPresented: picture == 0)
+                return begin + (try rescale(place, from: track.timescale, to: .nanoseconds))
+            }
+        }
+    }
+
+    /// Nothing is presented before its file begins. The pictures on both sides of the joint move, so that none is squeezed.
+    @Test func `around a file's beginning times keep their distances`() throws {
+        let clock = try LateClock(lateNanoseconds: 2_000_000)
+        let begin = 600 * Int64(33_333_333)
+        let before = try clock.track(fromNanoseconds: 0, pictures: 600)
+        let after = try clock.track(fromNanoseconds: begin, pictures: 600)
+        var next = FileOpening.Track(originNanoseconds: begin, track: after)
+        next.track.runs = Array(after.runs.prefix(1))
+        var timelines = [clock.key.epoch: SourceTimeline(clock.timeline)]
+        let first = try #require(
+            MappingBuilder(
+                .video, before, originNanoseconds: 0, boundBefore: 1_000_000, next: next
+            ).mapping(&timelines))
+        let second = try #require(
+            MappingBuilder(.video, after, originNanoseconds: begin, boundBefore: 1_000_000)
+                .mapping(&timelines))
+        let times =
+            try clock.times(600, before, first, fromNanoseconds: 0)
+            + clock.times(600, after, second, fromNanoseconds: begin)
+        // The session's beginning is such a limit, too.
+        #expect(times[0] == 0)
+        #expect(times[600] == begin)
+        for (index, (one, next)) in zip(times, times.dropFirst()).enumerated() {
+            // 250 ppm, rounding to ticks, and the mapping's tolerance.
+            let change = abs(next - one - 33_333_333)
+            #expect(change <= 8_333 + 22_300 + 2_000, "\(index): \(change)")
+        }
+        // In the middle of a file and at its end, all are where the exchanges say.
+        for index in [300, 900, 1199] {
+            let captured = Int64(index) * 33_333_333 - 2_000_000
+            #expect(abs(times[index] - captured) <= 120_000, "\(index): \(times[index] - captured)")
+        }
+    }
+
+    /// A correction that is too large for that is made at the beginning of the file.
+    @Test func `a large correction does not move a whole file`() throws {
+        let clock = try LateClock(lateNanoseconds: 300_000_000)
+        let begin = 60_000_000_000 + 600 * Int64(33_333_333)
+        let before = try clock.track(fromNanoseconds: 60_000_000_000, pictures: 600)
+        let next = FileOpening.Track(
+            originNanoseconds: begin,
+            track: try clock.track(fromNanoseconds: begin, pictures: 1))
+        var timelines = [clock.key.epoch: SourceTimeline(clock.timeline)]
+        let knots = try #require(
+            MappingBuilder(
+                .video, before, originNanoseconds: 60_000_000_000, boundBefore: 1_000_000,
+                next: next
+            ).mapping(&timelines))
+        #expect(knots.allSatisfy { abs($0.shiftNanoseconds + 300_000_000) <= 120_000 })
+    }
 }

@@ -44,6 +44,15 @@ struct ClockEvidence {
         /// Time from the decoding of the first sample to that of the first one after the priming; nil while there is
         /// only priming.
         var primingTicks: Int64?
+
+        /// The earliest decoding time of the first sample: nothing is presented before the file begins. Nil without samples.
+        var earliestTicks: Int64? {
+            runs.first.map {
+                TrackRetiming.earliest(
+                    originTicks: mediaTimeShift, compositionOffset: $0.compositionOffset)
+                    - (primingTicks ?? 0)
+            }
+        }
     }
 
     var layout: RecordingLayout

@@ -20,6 +20,8 @@ struct CollectorClocks {
         var places: [RecordedPlace]
         /// Zeros of the collector's clocks in the order in which the source used them.
         var zeros: [Int64]
+        /// By the path of the file.
+        var openings: [String: FileOpening] = [:]
     }
 
     private struct Measured: Hashable {

@@ -16,16 +16,19 @@ struct MappingBuilder {
     private let origin: Int64
     private let kind: TrackKind
     private let track: ClockEvidence.Track
+    /// The track's beginning in the source's next file.
+    private let next: FileOpening.Track?
     /// The bound of the times of an unmeasured clock.
     private let boundBefore: UInt64
 
     init(
         _ kind: TrackKind, _ track: ClockEvidence.Track, originNanoseconds: Int64,
-        boundBefore: UInt64
+        boundBefore: UInt64, next: FileOpening.Track? = nil
     ) {
         self.kind = kind
         self.track = track
         self.boundBefore = boundBefore
+        self.next = next
         origin = originNanoseconds
     }
 
@@ -41,6 +44,8 @@ struct MappingBuilder {
         var sessionNanoseconds: Int64
         /// Of the sample's times; nil when its clock was not measured.
         var choice: TimeChoice?
+        /// The shift and the bound at the end of the file's last run, where the next file's beginning moves it.
+        var end: (shiftNanoseconds: Int64, boundNanoseconds: UInt64)?
     }
 
     /// The mapping; nil when the track has no run, or none that can be placed.
@@ -48,7 +53,7 @@ struct MappingBuilder {
     func mapping(_ timelines: inout [EpochID: SourceTimeline]) -> [RetimingRecord.Knot]? {
         var places = track.runs.map { place($0, &timelines) }
         settleOddities(&places)
-        limitSlew(&places)
+        limitSlew(&places, next: opening(&timelines))
         var corners: [RetimingRecord.Knot] = []
         var limits: [UInt64] = []
         var previous: Place?
@@ -69,6 +74,13 @@ struct MappingBuilder {
                     ticks: place.run.firstTicks, shiftNanoseconds: shift,
                     boundNanoseconds: place.boundNanoseconds))
             limits.append(place.run.boundNanoseconds)
+            if let end = place.end, place.run.lastTicks > place.run.firstTicks {
+                corners.append(
+                    RetimingRecord.Knot(
+                        ticks: place.run.lastTicks, shiftNanoseconds: end.shiftNanoseconds,
+                        boundNanoseconds: end.boundNanoseconds))
+                limits.append(place.run.boundNanoseconds)
+            }
             previous = place
         }
         return corners.isEmpty ? nil : Self.thinned(corners, limits: limits)
@@ -129,33 +141,99 @@ struct MappingBuilder {
         }
     }
 
+    /// The first sample of the source's next file, if its computed time is before that file's beginning, with the least deviation
+    /// from it.
+    private func opening(
+        _ timelines: inout [EpochID: SourceTimeline]
+    ) -> (place: Place, deviation: Int64)? {
+        guard let next else { return nil }
+        let builder = MappingBuilder(
+            kind, next.track, originNanoseconds: next.originNanoseconds, boundBefore: boundBefore)
+        guard let place = next.track.runs.first.map({ builder.place($0, &timelines) }),
+            place.isAsStamped, let deviation = builder.startDeviation(place)
+        else { return nil }
+        return (place, deviation)
+    }
+
+    /// The least deviation of a file's first sample from its computed time: nothing is presented before the file begins.
+    private func startDeviation(_ first: Place) -> Int64? {
+        guard let choice = first.choice, let ticks = track.earliestTicks else { return nil }
+        let deviation = sessionNanoseconds(ticks).clampedSubtracting(choice.computed)
+        return deviation > 0 ? deviation : nil
+    }
+
     /// Moves runs beside one whose computed time cannot be used, so that times of one clock keep their distances.
-    private func limitSlew(_ places: inout [Place]) {
+    private func limitSlew(
+        _ places: inout [Place], next: (place: Place, deviation: Int64)?
+    ) {
         var chain: [Int] = []
         for index in places.indices
         where places[index].isAsStamped && places[index].choice != nil {
             if let last = chain.last, !isContinuous(places[last], places[index]) {
-                limitSlew(&places, chain)
+                limitSlew(&places, chain, next: nil)
                 chain = []
             }
             chain.append(index)
         }
-        limitSlew(&places, chain)
+        guard let last = chain.last else { return }
+        let goesOn = next.map { last == places.count - 1 && isContinuous(places[last], $0.place) }
+        limitSlew(&places, chain, next: goesOn == true ? next : nil)
     }
 
-    private func limitSlew(_ places: inout [Place], _ chain: [Int]) {
+    private func limitSlew(
+        _ places: inout [Place], _ chain: [Int], next: (place: Place, deviation: Int64)?
+    ) {
         let choices = chain.compactMap { places[$0].choice }
-        guard choices.contains(where: { $0.nearest != $0.computed }),
-            let deviations = SlewLimit.deviations(
-                choices.map(\.deviations), at: chain.map { places[$0].run.stampNanoseconds })
-        else { return }
-        for ((index, choice), deviation) in zip(zip(chain, choices), deviations) {
+        let windows = choices.map(\.deviations)
+        let times = chain.map { places[$0].run.stampNanoseconds }
+        var found = windows.map { _ in Int64(0) }
+        if choices.contains(where: { $0.nearest != $0.computed }) {
+            guard let slewed = SlewLimit.deviations(windows, at: times) else { return }
+            found = slewed
+        }
+        let start = chain.first == 0 ? startDeviation(places[0]) : nil
+        // The deviation of the next file's first sample, and its time.
+        var following: (deviation: Int64, nanoseconds: Int64)?
+        // The beginning of this file, that of the next one, or both, as far as the time between them suffices.
+        for (start, next) in [(start, next), (start, nil), (nil, next)] {
+            var windows = windows
+            var times = times
+            if let start, !windows[0].raise(to: start) { continue }
+            if let (place, deviation) = next, var window = place.choice?.deviations {
+                guard window.raise(to: deviation) else { continue }
+                windows.append(window)
+                times.append(place.run.stampNanoseconds)
+            }
+            guard let slewed = SlewLimit.deviations(windows, at: times),
+                zip(slewed, found).contains(where: ==)
+            else { continue }
+            found = Array(slewed.prefix(chain.count))
+            following = next.map { (slewed[chain.count], $0.place.run.stampNanoseconds) }
+            break
+        }
+        for ((index, choice), deviation) in zip(zip(chain, choices), found) {
             let time = choice.computed &+ deviation
+            guard time != choice.nearest else { continue }
             places[index].shiftNanoseconds =
                 places[index].shiftNanoseconds.map { $0 &+ time &- choice.nearest }
             places[index].sessionNanoseconds = time
             places[index].boundNanoseconds = choice.boundNanoseconds(at: time)
         }
+        guard let following, let last = chain.last, let deviation = found.last,
+            let choice = choices.last, let shift = places[last].shiftNanoseconds
+        else { return }
+        // The last run's later samples are on the way to the next file's first one.
+        let run = places[last].run
+        let length = SourceRetimer.nanoseconds(run.lastTicks &- run.firstTicks, track.timescale)
+        let whole = following.nanoseconds.clampedSubtracting(run.stampNanoseconds)
+        guard length > 0, length <= whole else { return }
+        let part = Double(length) / Double(whole)
+        let change = Int64(Double(following.deviation &- deviation) * part)
+        guard windows[windows.count - 1].contains(deviation &+ change) else { return }
+        places[last].end = (
+            shift &+ change,
+            choice.boundNanoseconds(at: choice.computed &+ deviation &+ change)
+        )
     }
 
     /// Whether two consecutive runs are of one clock, whose computed offset did not jump between them.
@@ -232,4 +310,13 @@ struct MappingBuilder {
 private func distance(_ a: Int64, _ b: Int64) -> Int64 {
     let (difference, overflow) = a.subtractingReportingOverflow(b)
     return overflow ? .max : Int64(clamping: difference.magnitude)
+}
+
+extension ClosedRange<Int64> {
+    /// Raises the lower bound; false if that is above the upper bound.
+    fileprivate mutating func raise(to bound: Int64) -> Bool {
+        guard bound <= upperBound else { return false }
+        self = Swift.max(lowerBound, bound)...upperBound
+        return true
+    }
 }

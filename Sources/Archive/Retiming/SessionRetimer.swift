@@ -74,8 +74,10 @@ package struct SessionRetimer: ~Copyable {
         for source in sources {
             var retimer = SourceRetimer(timelines: clocks.timelines(of: source.name))
             var files: [RetimingReport.File] = []
-            for path in try layout.segmentPaths(session, source.name) {
-                files.append(try retime(path, &retimer, isDryRun: isDryRun))
+            let paths = try layout.segmentPaths(session, source.name)
+            for (index, path) in paths.enumerated() {
+                let next = paths.dropFirst(index + 1).first.flatMap { source.openings[$0] }
+                files.append(try retime(path, &retimer, next: next, isDryRun: isDryRun))
             }
             report.sources.append(
                 RetimingReport.Source(
@@ -115,19 +117,20 @@ package struct SessionRetimer: ~Copyable {
             let evidence = try withEvidence(path) { _, evidence throws(MP4Error) in evidence }
             source.exchanges += evidence.exchanges
             source.places += evidence.places
+            source.openings[path] = FileOpening(evidence)
         }
         source.add(try Ledger.read(layout.ledger(session, name)).entries)
         return source
     }
 
     private func retime(
-        _ path: String, _ retimer: inout SourceRetimer, isDryRun: Bool
+        _ path: String, _ retimer: inout SourceRetimer, next opening: FileOpening?, isDryRun: Bool
     ) throws(ArchiveError) -> RetimingReport.File {
         var file = RetimingReport.File(path: path, outcome: .withoutExchanges)
         var steps: [FileStep] = []
         var next = retimer
         let index = try withEvidence(path) { source, evidence throws(ArchiveError) in
-            let index = try next.index(of: source, evidence, path: path)
+            let index = try next.index(of: source, evidence, next: opening, path: path)
             guard let index else { return index }
             do throws(MP4Error) {
                 let replacement = try replacement(source, evidence)

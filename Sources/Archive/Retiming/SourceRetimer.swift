@@ -38,10 +38,12 @@ struct SourceRetimer {
     }
 
     /// The index of the next file; nil if its clocks were not measured, or it is empty.
+    /// - Parameter next: the file after it.
     mutating func index(
-        of source: DescriptorSource, _ evidence: ClockEvidence, path: String
+        of source: DescriptorSource, _ evidence: ClockEvidence, next: FileOpening? = nil,
+        path: String
     ) throws(ArchiveError) -> Index? {
-        guard var record = mapping(evidence) else {
+        guard var record = mapping(evidence, next: next) else {
             ends.removeAll()
             return nil
         }
@@ -129,7 +131,9 @@ struct SourceRetimer {
         return (index, retiming)
     }
 
-    private mutating func mapping(_ evidence: ClockEvidence) -> RetimingRecord? {
+    private mutating func mapping(
+        _ evidence: ClockEvidence, next: FileOpening?
+    ) -> RetimingRecord? {
         let clocks = evidence.tracks.values.flatMap { $0.runs.compactMap(\.clock) }
         guard clocks.contains(where: { timelines[$0.epoch] != nil }),
             let before = RetimingRecord.Bounds(evidence.boundsNanoseconds)
@@ -139,7 +143,7 @@ struct SourceRetimer {
             guard let track = evidence.tracks[kind], let first = track.runs.first else { continue }
             let builder = MappingBuilder(
                 kind, track, originNanoseconds: evidence.originNanoseconds,
-                boundBefore: before.greatest)
+                boundBefore: before.greatest, next: next?.tracks[kind])
             guard let knots = builder.mapping(&timelines) else { continue }
             tracks.append(
                 RetimingRecord.Track(
@@ -177,11 +181,7 @@ struct SourceRetimer {
             place = retiming.place(
                 run.firstTicks, compositionOffset: run.compositionOffset, isFirstPresented: false)
         }
-        return max(
-            place,
-            TrackRetiming.earliest(
-                originTicks: track.mediaTimeShift, compositionOffset: run.compositionOffset)
-                - (track.primingTicks ?? 0))
+        return max(place, track.earliestTicks ?? place)
     }
 
     private mutating func keepEnds(_ retiming: FileRetiming, _ evidence: ClockEvidence) {
