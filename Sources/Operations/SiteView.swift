@@ -63,15 +63,16 @@ package struct SiteView: Hashable, Sendable, Codable {
         package enum State: String, Hashable, Sendable, Codable {
             /// `idle`: no session. `troubled`: nothing can be recorded.
             case recording, idle, draining, troubled
-            /// It was stopped, or its status has not come for three seconds.
+            /// It was stopped; its status has not come for three seconds. If its feed was never heard: it has not reported in the
+            /// catalog for 20 s.
             case stopped, silent
-            /// Its status is of another version.
+            /// Its status is of another version; or its feed was never heard, and the catalog does not answer.
             case unknown
         }
 
         package var name: String
         package var state: State
-        /// Since its last status; nil: none has come.
+        /// Since its last status, or its last report if none has come; nil: unknown.
         package var heardSeconds: Double?
         /// Why nothing is recorded; nil: none.
         package var trouble: String?

@@ -3,7 +3,7 @@ package struct SiteCollector: Hashable, Sendable {
     /// The identity of its archive.
     package var archive: String
     package var name: String
-    /// Since its last report, by the server's clock.
+    /// Since its last report, by the server's clock; infinite: unknown, because the server has not answered.
     package var heardSeconds: Double
     /// Since its present run was first heard of, by the server's clock.
     package var runningSeconds: Double

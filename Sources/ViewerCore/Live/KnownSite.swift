@@ -14,8 +14,8 @@ package final class KnownSite: Sendable {
     static let maximumBytes = 1 << 20
     /// Of the document.
     private static let version = 1
-    /// Age of the last report of a collector that is known from the file: it is shown as silent.
-    static let heardSeconds = 3_600.0
+    /// Age of the last report of a collector that is known from the file: unknown.
+    static let heardSeconds = Double.infinity
 
     private struct Collector: Codable, Hashable {
         var archive: String

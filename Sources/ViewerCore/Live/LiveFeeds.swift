@@ -95,7 +95,8 @@ final class LiveFeeds: Sendable {
 
     /// Takes what the site's collectors have reported.
     func note(_ collectors: [SiteCollector]) {
-        state.withLock { $0.status?.note(collectors) }
+        let now = SystemClock.monotonic.nowNanoseconds
+        state.withLock { $0.status?.note(collectors, now: now) }
     }
 
     /// The archives' directories of the collectors that a command about a source or session goes to.

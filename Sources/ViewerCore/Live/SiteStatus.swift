@@ -17,21 +17,26 @@ struct SiteStatus: Sendable {
 
     /// What a collector has reported of itself in the catalog.
     private struct Reported {
-        var isDraining: Bool
-        var isStopped: Bool
-        var version: String
+        var report: SiteReport
+        /// Age of the report when the catalog answered; nil: it is known from an earlier run alone.
+        var ageSeconds: Double?
     }
 
     private var heard: [String: Heard] = [:]
     private var reported: [String: Reported] = [:]
+    /// The catalog's last answer. Monotonic, nanoseconds.
+    private var answeredNanoseconds: Int64 = 0
 
     /// Takes the reports in the catalog; a collector that is not among them is forgotten.
-    mutating func note(_ collectors: [SiteCollector]) {
+    /// - Parameter now: monotonic, nanoseconds.
+    mutating func note(_ collectors: [SiteCollector], now: Int64) {
         reported = [:]
+        answeredNanoseconds = now
         for collector in collectors {
             guard let report = collector.report, reported[collector.name] == nil else { continue }
             reported[collector.name] = Reported(
-                isDraining: report.isDraining, isStopped: report.isStopped, version: report.version)
+                report: report,
+                ageSeconds: collector.heardSeconds.isFinite ? collector.heardSeconds : nil)
         }
         heard = heard.filter { reported[$0.key] != nil }
     }
@@ -131,16 +136,18 @@ struct SiteStatus: Sendable {
 
     private func collectors(_ now: Int64) -> [SiteView.Collector] {
         Set(heard.keys).union(reported.keys).sorted().map { name in
-            let heard = heard[name]
             let report = reported[name]
-            let isPresent = heard.map { now - $0.nanoseconds <= Self.silenceNanoseconds } ?? false
-            let view = heard?.view
+            guard let heard = heard[name] else {
+                return unheard(name, report, secondsSinceAnswer: seconds(now, answeredNanoseconds))
+            }
+            let isPresent = now - heard.nanoseconds <= Self.silenceNanoseconds
+            let view = heard.view
             return SiteView.Collector(
                 name: name,
-                state: Self.state(view, report, isPresent: isPresent),
-                heardSeconds: heard.map { Double(max(0, now - $0.nanoseconds)) / 1e9 },
+                state: Self.state(view, report?.report, isPresent: isPresent),
+                heardSeconds: seconds(now, heard.nanoseconds),
                 trouble: isPresent ? view?.trouble : nil,
-                version: view?.version ?? report?.version ?? "",
+                version: view?.version ?? report?.report.version ?? "",
                 sources: isPresent
                     ? Double(view?.sources.count { $0.isConnected } ?? 0) : 0,
                 bitsPerSecond: isPresent
@@ -150,8 +157,48 @@ struct SiteStatus: Sendable {
         }
     }
 
+    private func seconds(_ now: Int64, _ nanoseconds: Int64) -> Double {
+        Double(max(0, now - nanoseconds)) / 1e9
+    }
+
+    /// A collector whose feed has not been heard: as it has reported in the catalog.
+    private func unheard(
+        _ name: String, _ reported: Reported?, secondsSinceAnswer: Double
+    ) -> SiteView.Collector {
+        let state = Self.state(reported, secondsSinceAnswer: secondsSinceAnswer)
+        let report = reported?.report
+        let isPresent =
+            switch state {
+            case .recording, .idle, .draining, .troubled: true
+            case .stopped, .silent, .unknown: false
+            }
+        return SiteView.Collector(
+            name: name, state: state,
+            heardSeconds: reported?.ageSeconds.map { $0 + secondsSinceAnswer },
+            trouble: isPresent ? report?.trouble : nil, version: report?.version ?? "",
+            sources: isPresent ? Double(report?.sources ?? 0) : 0,
+            bitsPerSecond: isPresent ? report?.bitsPerSecond ?? 0 : 0,
+            freeBytes: report?.freeBytes.map(Double.init),
+            sizeBytes: report?.sizeBytes.map(Double.init))
+    }
+
+    /// By the last report. While the catalog does not answer, nothing is known of a collector that reported before.
     private static func state(
-        _ view: SiteView?, _ report: Reported?, isPresent: Bool
+        _ reported: Reported?, secondsSinceAnswer: Double
+    ) -> SiteView.Collector.State {
+        guard let reported else { return .unknown }
+        let report = reported.report
+        if report.isStopped { return .stopped }
+        guard let age = reported.ageSeconds else { return .unknown }
+        if age > SiteRegister.silenceSeconds { return .silent }
+        if secondsSinceAnswer > SiteRegister.silenceSeconds { return .unknown }
+        if report.trouble != nil { return .troubled }
+        if report.isDraining { return .draining }
+        return report.session == nil ? .idle : .recording
+    }
+
+    private static func state(
+        _ view: SiteView?, _ report: SiteReport?, isPresent: Bool
     ) -> SiteView.Collector.State {
         guard isPresent else { return report?.isStopped == true ? .stopped : .silent }
         guard let view else { return .unknown }

@@ -40,15 +40,17 @@ import Trust
                 .utf8)
     }
 
-    private func reported(_ name: String, isDraining: Bool = false, isStopped: Bool = false)
-        -> SiteCollector
-    {
+    private func reported(
+        _ name: String, isDraining: Bool = false, isStopped: Bool = false, age: Double = 0,
+        session: String? = nil, trouble: String? = nil
+    ) -> SiteCollector {
         var report = SiteReport(
             name: name, version: "1", machine: "m", listen: "tcp://127.0.0.1:1", archive: "/a",
             release: "local")
         (report.isDraining, report.isStopped) = (isDraining, isStopped)
+        (report.session, report.trouble) = (session, trouble)
         return SiteCollector(
-            archive: name, name: name, heardSeconds: 0, runningSeconds: 0, report: report)
+            archive: name, name: name, heardSeconds: age, runningSeconds: 0, report: report)
     }
 
     private func places(_ view: SiteView?) -> [String] {
@@ -61,7 +63,7 @@ import Trust
 
     @Test func `each source is told once, at the collector that has it`() throws {
         var status = SiteStatus()
-        status.note([reported("east"), reported("west"), reported("north")])
+        status.note([reported("east"), reported("west"), reported("north", age: 30)], now: 0)
         status.take(
             json([.init(name: "door"), .init(name: "hall", isConnected: false, elsewhere: "west")]),
             from: "east", now: 0)
@@ -86,9 +88,39 @@ import Trust
             narrowed.collectors?.allSatisfy { $0.sources == 0 && $0.bitsPerSecond == 0 } == true)
     }
 
+    @Test func `a collector whose feed is not heard has the state of its reports`() throws {
+        var status = SiteStatus()
+        let all = [
+            reported("a", session: "evening"), reported("b"), reported("c", isDraining: true),
+            reported("d", trouble: "no room"), reported("e", isStopped: true, age: 900),
+            reported("f", age: 21, session: "evening"),
+            reported("g", age: .infinity, session: "evening"), reported("heard", age: 21),
+        ]
+        func view(_ now: Int64) throws -> SiteView {
+            status.take(json([]), from: "heard", now: now)
+            return try #require(status.view(now: now) { _ in nil })
+        }
+        status.note(all, now: 0)
+        let first = try view(Self.second)
+        #expect(
+            states(first) == [
+                "a recording", "b idle", "c draining", "d troubled", "e stopped", "f silent",
+                "g unknown", "heard recording",
+            ])
+        #expect(first.collectors?.compactMap(\.heardSeconds) == [1, 1, 1, 1, 901, 22, 0])
+        #expect(first.collectors?.compactMap(\.trouble) == ["no room"])
+        #expect(try SiteView(decoding: first.encoded()) == first)
+        // The catalog does not answer any more: they may record, or not.
+        #expect(
+            states(try view(21 * Self.second)) == [
+                "a unknown", "b unknown", "c unknown", "d unknown", "e stopped", "f silent",
+                "g unknown", "heard recording",
+            ])
+    }
+
     @Test func `a silent collector's sources are away until another one has them`() {
         var status = SiteStatus()
-        status.note([reported("east"), reported("west")])
+        status.note([reported("east"), reported("west")], now: 0)
         status.take(json([.init(name: "door")]), from: "east", now: 0)
         status.take(json([]), from: "west", now: 3 * Self.second)
         let later = 4 * Self.second
@@ -120,10 +152,11 @@ import Trust
 
     @Test func `drained, stopped, troubled and unreadable collectors are told apart`() {
         var status = SiteStatus()
-        status.note([
-            reported("east", isDraining: true), reported("north", isStopped: true),
-            reported("south"), reported("west"),
-        ])
+        status.note(
+            [
+                reported("east", isDraining: true), reported("north", isStopped: true),
+                reported("south"), reported("west"),
+            ], now: 0)
         status.take(json([]), from: "east", now: 0)
         status.take(json([], isReady: false), from: "south", now: 0)
         status.take(Array("{}".utf8), from: "west", now: 0)
@@ -134,7 +167,7 @@ import Trust
                 "east draining", "north stopped", "south troubled", "west unknown", "zone idle",
             ])
         #expect(view?.isReady == false)
-        status.note([reported("east")])
+        status.note([reported("east")], now: 0)
         #expect(states(status.view(now: 0) { _ in nil }) == ["east recording"])
     }
 
