@@ -321,7 +321,8 @@ let package = Package(
             "Media", "MP4", "Recordings", "TestMedia", "TestRecordings"),
         tests(
             "Library", argumentParser, "Archive", "Catalog", "Library", "Media", "MP4",
-            "ObjectStore", "Operations", "Recordings", "Terminal", "TestRecordings"),
+            "ObjectStore", "Operations", "Recordings", "Terminal", "TestRecordings",
+            "Threads"),
         tests("Files", "Files"),
         tests("ForwardCore", "ForwardCore", "Media", "Wire"),
         tests("Hashing", "Hashing"),

@@ -1,5 +1,6 @@
 package import Archive
 package import Catalog
+import Media
 package import Recordings
 import Threads
 
@@ -252,8 +253,37 @@ package struct RecordingLibrary: Sendable {
         }
     }
 
-    /// The marks of a session; none where there is no file.
+    /// The marks of a session; none where there is no file. Of several archives, those that any of them has.
     func storedMarks(of session: String) throws(ArchiveError) -> SessionMarks {
+        guard let merged else { return try Self.marks(of: session, in: store) }
+        let whole = try merged.session(session)
+        var all = SessionMarks()
+        for copy in whole.copies {
+            let own: SessionMarks
+            do throws(ArchiveError) {
+                own = try Self.marks(
+                    of: copy.manifest.session, in: merged.members[copy.member].store)
+            } catch {
+                complain("\(error)")
+                continue
+            }
+            let known = Set(all.marks.map(\.id))
+            let others = own.marks.filter { !known.contains($0.id) }.map { mark in
+                var mark = mark
+                // Collectors have the same mark at the same time; the part of an attached one has a timeline of its own.
+                if copy.manifest.session != whole.name {
+                    mark.atNanoseconds.addClamped(copy.shift.at(mark.atNanoseconds).nanoseconds)
+                }
+                return mark
+            }
+            all = all.changed(adding: others, removing: [])
+        }
+        return all
+    }
+
+    private static func marks(
+        of session: String, in store: any SegmentStore
+    ) throws(ArchiveError) -> SessionMarks {
         let path = StoredPath.session(session) / SessionMarks.fileName
         do throws(ArchiveError) {
             return try .parse(

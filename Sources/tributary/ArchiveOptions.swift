@@ -34,6 +34,69 @@ struct DirectoryOptions: ParsableArguments {
     }
 }
 
+/// An archive's directory, or all archives of a site, for subcommands that change what is beside the media.
+struct ChangedArchiveOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            """
+            Directory of the recordings. (default: with --catalog postgresql://… all archives of the site that are on this machine, \
+            or can be reached with --site-token-file; otherwise ./recordings)
+            """, valueName: "dir"))
+    var archive: String?
+
+    @OptionGroup var catalog: CatalogOptions
+
+    @OptionGroup(title: "Site") var site: SiteOptions
+
+    /// Kept in memory of files behind viewers: descriptions and names.
+    private static let cacheBytes = 16 << 20
+
+    func validate() throws {
+        guard !StoreAddress.isAddress(archive ?? "") else {
+            throw ValidationError(
+                "--archive \(archive ?? "") is an object store, and this command needs a directory: give the collector's archive"
+            )
+        }
+    }
+
+    /// Archives of a site that can be changed from here.
+    struct Site {
+        var archives: SiteArchives
+        var access: ViewerAccess?
+        var finder: SessionFinder
+    }
+
+    /// The site whose catalog alone was given; nil: one directory was, or there is no site.
+    func reachedSite() throws -> Site? {
+        guard archive == nil else { return nil }
+        let catalog = try catalog.forReading("tributary")
+        guard let server = catalog.server else { return nil }
+        let collectors = try server.register.collectors()
+        guard !collectors.isEmpty else { return nil }
+        let access = try site.access()
+        let archives = SiteArchives(
+            collectors, endpoint: nil, readsViewers: access != nil, isForChanges: true)
+        let reference = try archives.reference(
+            StoreOptions(), site: access, cacheBytes: Self.cacheBytes, shutdown: LongWork.end
+        ) { Program.complain($0) }
+        guard let reference else {
+            throw Failure(
+                "none of the site's archives can be changed from here: give --archive on a collector's machine, or --site-token-file"
+            )
+        }
+        return Site(
+            archives: archives, access: access,
+            finder: SessionFinder(reference, catalog: catalog, waiting: .lenient) {
+                Program.complain($0)
+            })
+    }
+
+    /// The directory's sessions.
+    var finder: SessionFinder {
+        SessionFinder(archive ?? "./recordings") { Program.complain($0) }
+    }
+}
+
 /// Archives for subcommands that read: a directory, an object store, or both; or several of these.
 struct ArchiveOptions: ParsableArguments {
     @Option(

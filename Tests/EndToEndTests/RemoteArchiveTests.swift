@@ -163,6 +163,7 @@ extension EndToEnd {
                     #expect(source == "door" ? pictures.count >= 50 : pictures == near)
                 }
 
+                try await marksOfTwo(site, options)
                 try await refusals(site)
                 try await absence(site, viewer)
             }
@@ -175,7 +176,8 @@ extension EndToEnd {
             try await Stage.with { stage in
                 let site = try await Site(on: stage, serving: "archive-west")
                 let collector = try await site.collector(
-                    "west", ["--segment", "1h", "--viewer-url", site.west.address])
+                    "west",
+                    ["--segment", "1h", "--viewer-url", site.west.address, "--group-commands"])
                 let agent = try site.agent("hall", at: "west", [])
                 try await eventually("it has pictures") {
                     let layout = ArchiveLayout(root: site.path("archive-west"))
@@ -186,11 +188,14 @@ extension EndToEnd {
                     return try FileSystem.size(path) > 100_000
                 }
                 func read(_ words: String...) async throws -> Outcome {
+                    try await read(words, token: site.token)
+                }
+                func read(_ words: [String], token: [String]) async throws -> Outcome {
                     let script = #"mount -t tmpfs none "$0" && exec "$@""#
                     return try await stage.start(
                         at: URL(filePath: "/usr/bin/unshare"),
                         ["--mount", "sh", "-c", script, site.path("archive-west")]
-                            + [Executable.archive.url.path] + words + site.catalog + site.token
+                            + [Executable.archive.url.path] + words + site.catalog + token
                     ).outcome()
                 }
                 func pictures(_ name: String) async throws -> Int {
@@ -202,6 +207,7 @@ extension EndToEnd {
                 #expect(first > 0)
                 let show = try await read("show", "latest")
                 #expect(show.status == 0 && show.output.contains("\nhall from"), "\(show.output)")
+                try await marks(site) { try await read($0, token: $1) }
                 try await Task.sleep(for: .seconds(2))
                 #expect(try await pictures("second.mp4") > first)
                 agent.signal(SIGINT)
@@ -210,7 +216,77 @@ extension EndToEnd {
                 try await collector.succeeds()
                 let verify = try await read("verify", "latest")
                 #expect(verify.status == 0, "\(verify.output)\(verify.complaints)")
+                let late = try await read("mark", "latest", "late", "--at", "1.5")
+                #expect(late.status == 1 && late.complaintLines.count == 1, "\(late.complaints)")
+                #expect(late.complaints.contains("--group-commands"), "\(late.complaints)")
             }
+        }
+
+        private struct Mark: Decodable, Hashable {
+            var id: String
+            var atSeconds: Double
+            var text: String
+            var source: String?
+        }
+
+        private static func marks(_ outcome: Outcome) throws -> [Mark] {
+            #expect(outcome.status == 0 && outcome.complaints == "", "\(outcome.complaints)")
+            return try JSONDecoder().decode([Mark].self, from: outcome.outputData)
+        }
+
+        /// Marks of a session whose archive is behind a viewer are set by the collector there.
+        private func marks(
+            _ site: Site,
+            _ read: (_ words: [String], _ token: [String]) async throws -> Outcome
+        ) async throws {
+            func here() async throws -> [Mark] {
+                try Self.marks(
+                    try await site.read(
+                        ["mark", "latest", "--json"], ["--archive", site.path("archive-west")]))
+            }
+            func marked(_ words: String...) async throws -> [Mark] {
+                try Self.marks(try await read(["mark", "latest", "--json"] + words, site.token))
+            }
+            let now = try await marked("goal")
+            #expect(now.map(\.text) == ["goal"])
+            #expect(now[0].atSeconds > 0 && now[0].atSeconds < 240)
+            #expect(try await here() == now)
+            let both = try await marked("whistle", "--at", "1.5", "--source", "hall")
+            #expect(both.map(\.text).sorted() == ["goal", "whistle"])
+            #expect(both.contains { $0.atSeconds == 1.5 })
+            #expect(try await here() == both)
+            let left = try await marked("--remove", now[0].id)
+            #expect(left == both.filter { $0.id != now[0].id })
+            #expect(try await here() == left)
+            let wrong = try await read(
+                ["mark", "latest", "no", "--at", "1"],
+                ["--site-token-file", site.path("wrong.token")])
+            #expect(wrong.status == 1 && wrong.complaintLines.count == 1, "\(wrong.complaints)")
+            #expect(
+                wrong.complaints.contains("the viewer refuses the site's token"),
+                "\(wrong.complaints)")
+            #expect(try await here() == left)
+        }
+
+        /// One archive of the session is on this machine, the other one's collector does not run.
+        private func marksOfTwo(_ site: Site, _ options: [String]) async throws {
+            let untimed = try await site.read(["mark", "latest", "now"], options)
+            #expect(untimed.status != 0 && untimed.complaints.contains("--at 1:23.5"))
+            let set = try await site.read(["mark", "latest", "both", "--at", "2"], options)
+            #expect(set.status == 0 && set.output.contains("both"), "\(set.complaints)")
+            #expect(
+                set.complaintLines.count == 1 && set.complaints.contains("--group-commands"),
+                "\(set.complaints)")
+            let east = try await site.read(
+                ["mark", "latest", "--json"], ["--archive", site.path("archive-east")])
+            let marks = try Self.marks(east)
+            #expect(marks.map(\.text) == ["both"])
+            // A mark that one archive alone has is a mark of the session.
+            let all = try await site.read(["mark", "latest", "--json"], options)
+            #expect(try Self.marks(all) == marks)
+            let removed = try await site.read(
+                ["mark", "latest", "--json", "--remove", marks[0].id], options)
+            #expect(try Self.marks(removed) == [])
         }
 
         /// Without a token, with a wrong one, and without an account.

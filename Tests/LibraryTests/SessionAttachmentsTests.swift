@@ -1,8 +1,12 @@
 import Archive
+import Catalog
 import Foundation
 import Media
+import ObjectStore
+import Terminal
 import TestRecordings
 import Testing
+import Threads
 
 @testable import Library
 @testable import Recordings
@@ -168,6 +172,61 @@ import Testing
         #expect(details.whole?.session == Self.whole)
         #expect(details.whole?.offsetNanoseconds == -300_000_000)
         #expect(details.whole?.boundNanoseconds == 900_000)
+    }
+
+    private func mark(_ digit: String, _ at: Int64, _ text: String) -> SessionMarks.Mark {
+        SessionMarks.Mark(
+            id: String(repeating: digit, count: 16), atNanoseconds: at, text: text)
+    }
+
+    @Test func `marks that one archive has are marks of the session`() throws {
+        _ = try record()
+        let (one, two) = (mark("1", 2 * Self.second, "east"), mark("2", Self.second, "west"))
+        let both = try SessionEdit(addedMarks: [one])
+        _ = try library([east.path]).apply(both, to: Self.whole)
+        _ = try library([west.path]).apply(
+            try SessionEdit(addedMarks: [mark("1", Self.second, "another"), two]), to: Self.part)
+        for directories in [[east.path, west.path], [west.path, east.path]] {
+            let marks = try library(directories).marks(Self.whole).marks
+            // On the timeline of the whole; of one identity, the first archive's.
+            #expect(marks == [mark("2", 700_000_000, "west"), one])
+        }
+    }
+
+    @Test func `marks are set where the session is, and removed from its parts, too`() throws {
+        _ = try record()
+        let collectors = zip(["east", "west"], [east.path, west.path]).map { name, path in
+            SiteCollector(
+                archive: "id-\(name)", name: name, heardSeconds: 1, runningSeconds: 1,
+                report: SiteReport(
+                    name: name, version: "1", machine: "m", listen: "", archive: path,
+                    release: "local"))
+        }
+        let archives = SiteArchives(collectors, endpoint: nil, isForChanges: true) { path in
+            path == east.path ? "id-east" : "id-west"
+        }
+        var changed: [String] = []
+        let marks = try SiteMarks(
+            archives, site: nil, shutdown: Shutdown(),
+            hasChanged: { name, _ in changed.append(name) },
+            complain: { Issue.record("\($0)") })
+        func untimed(_ digit: String, _ at: Int64?) -> ViewerMark {
+            ViewerMark(
+                id: String(repeating: digit, count: 16), atNanoseconds: at, text: "x", source: nil)
+        }
+        // It is not being recorded.
+        #expect(throws: Failure.self) { try marks.set(untimed("3", nil), of: Self.whole) }
+        #expect(throws: Failure.self) { try marks.set(untimed("3", 1), of: "other") }
+        let set = untimed("3", Self.second)
+        for _ in 0..<2 { #expect(try marks.set(set, of: Self.whole) == set) }
+        #expect(changed == [Self.whole])
+        _ = try library([west.path]).apply(
+            try SessionEdit(addedMarks: [mark("4", Self.second, "west")]), to: Self.part)
+        #expect(try library([east.path, west.path]).marks(Self.whole).marks.count == 2)
+        try marks.remove(
+            ["3", "4"].map { String(repeating: $0, count: 16) }, of: [Self.whole, Self.part])
+        #expect(try library([east.path, west.path]).marks(Self.whole).marks.isEmpty)
+        #expect(changed == [Self.whole, Self.whole, Self.part])
     }
 
     @Test func `a session that two collectors record is placed within the errors of its zeros`()

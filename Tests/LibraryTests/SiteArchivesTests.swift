@@ -126,6 +126,29 @@ import Testing
             ])
     }
 
+    @Test func `an archive is changed on its disk or through its viewer, not in its store`() throws
+    {
+        let site = [
+            collector("east", store: "s3://site/east"),
+            collector("west", store: "s3://site/west", viewer: "https://west.example"),
+            collector("yard", store: "s3://site/yard"),
+        ]
+        let found = SiteArchives(
+            site, endpoint: nil, readsViewers: true, isForChanges: true
+        ) { $0 == "/srv/east" ? "id-east" : nil }
+        #expect(
+            found.places == [
+                .directory("/srv/east", bucket: nil),
+                .viewer(
+                    try ViewerAddress("https://west.example"), archive: "id-west",
+                    collector: "west"),
+            ])
+        #expect(
+            found.problems == [
+                "yard: its archive is on yard.example in /srv/yard; it is left out: start its collector with --viewer-url, so that it can be changed from here"
+            ])
+    }
+
     @Test func `a viewer that would be asked in the clear is not`() {
         let found = archives(
             [collector("west", viewer: "http://west.example")], readsViewers: true)

@@ -202,6 +202,62 @@ import Threads
         #expect(error?.kind == .stopped)
     }
 
+    private static let mark = ViewerMark(
+        id: "0123456789abcdef", atNanoseconds: 1_500_000_001, text: "goal", source: nil)
+
+    @Test func `marks are set and removed with a code of their own`() throws {
+        let made = #"{"id":"0123456789abcdef","atSeconds":1.500000001,"text":"goal"}"#
+        let server = try ScriptedServer([
+            .send(Self.answer("201 Created", made)), .send(Self.answer("201 Created", made)),
+            .send("HTTP/1.1 204 No Content\r\n\r\n"),
+            .send(Self.answer("422 Unprocessable Content", "")),
+        ])
+        let bucket = try bucket(server)
+        #expect(try bucket.setMark(Self.mark, of: "s") == Self.mark)
+        var untimed = Self.mark
+        untimed.atNanoseconds = nil
+        #expect(try bucket.setMark(untimed, of: "s") == Self.mark)
+        try bucket.removeMark(Self.mark.id, of: "s")
+        #expect(try bucket.setMark(untimed, of: "s") == nil)
+        let secret = try #require(Self.secret)
+        let code = secret.code(for: "127.0.0.1", archive: Self.archive, .marking)
+        #expect(code != secret.code(for: "127.0.0.1", archive: Self.archive))
+        #expect(!secret.admits(code, for: "127.0.0.1", archive: Self.archive))
+        #expect(server.requests[0].contains(#""atSeconds":1.500000001"#))
+        #expect(!server.requests[1].contains("atSeconds"))
+        let lines = server.requests.map { $0.components(separatedBy: "\r\n") }
+        #expect(
+            lines.compactMap(\.first).prefix(3) == [
+                "POST /api/v1/archives/\(Self.archive)/marks?session=s HTTP/1.1",
+                "POST /api/v1/archives/\(Self.archive)/marks?session=s HTTP/1.1",
+                "DELETE /api/v1/archives/\(Self.archive)/marks/0123456789abcdef?session=s HTTP/1.1",
+            ])
+        for request in lines { #expect(request.contains("Authorization: Bearer \(code)")) }
+    }
+
+    @Test(arguments: [
+        (answer("404 Not Found", ""), "of an older version"),
+        (answer("401 Unauthorized", ""), "--site-token-file"),
+        (answer("409 Conflict", ""), "--group-commands"),
+        (answer("410 Gone", ""), "not there any more"),
+        (answer("422 Unprocessable Content", ""), "no viewer does"),
+        (answer("201 Created", "{}"), "no mark"),
+        (answer("201 Created", #"{"id":"0123456789abcdef","text":"goal"}"#), "another mark"),
+        (
+            answer("201 Created", #"{"id":"0123456789abcdef","atSeconds":1.6,"text":"goal"}"#),
+            "another mark"
+        ),
+        (
+            answer("201 Created", #"{"id":"0123456789abcdef","atSeconds":1e300,"text":"goal"}"#),
+            "no mark"
+        ),
+        (answer("200 OK", #"{"id":"0123456789abcdef","text":"goal"}"#), "no viewer does"),
+    ])
+    func `a mark that is not set is an error of one line`(answer: String, words: String) throws {
+        let found = try error([.send(answer)]) { _ = try $0.setMark(Self.mark, of: "s") }
+        #expect(found?.message.contains(words) == true, "\(found?.message ?? "")")
+    }
+
     @Test func `only https, and http on this machine, are addresses`() throws {
         for text in [
             "https://east.example", "https://east.example:8443/", "http://127.0.0.1:8080",

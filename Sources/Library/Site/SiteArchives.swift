@@ -24,17 +24,19 @@ package struct SiteArchives: Hashable, Sendable {
     /// - Parameters:
     ///   - endpoint: of the store that is asked; nil: Amazon's. A report does not choose the host that gets signed requests.
     ///   - readsViewers: whether there is a site's secret to ask viewers with.
+    ///   - isForChanges: only where an archive can be changed: not in an object store, which its collector writes.
     ///   - identity: of the archive in a directory of this machine; nil: there is none.
     package init(
         _ collectors: [SiteCollector], endpoint: String?, readsViewers: Bool = false,
-        identity: (String) -> String?
+        isForChanges: Bool = false, identity: (String) -> String? = Self.identity(of:)
     ) {
         for collector in collectors {
-            guard let report = collector.report else {
+            guard var report = collector.report else {
                 problems.append(
                     "\(collector.name): its report is of another version; its archive is left out")
                 continue
             }
+            if isForChanges { report.store = nil }
             let isReachable = report.storeEndpoint == endpoint
             if identity(report.archive) == collector.archive {
                 places.append(
@@ -48,14 +50,15 @@ package struct SiteArchives: Hashable, Sendable {
                 // Two collectors may upload into one bucket, which is read once.
                 if !places.contains(.bucket(store)) { places.append(.bucket(store)) }
             } else {
-                addViewer(of: collector, report, readsViewers: readsViewers)
+                addViewer(
+                    of: collector, report, readsViewers: readsViewers, isForChanges: isForChanges)
             }
         }
     }
 
     /// Adds an archive that is neither on this machine nor in a store that is asked, or the reason why it is left out.
     private mutating func addViewer(
-        of collector: SiteCollector, _ report: SiteReport, readsViewers: Bool
+        of collector: SiteCollector, _ report: SiteReport, readsViewers: Bool, isForChanges: Bool
     ) {
         let name = collector.name
         if let viewer = report.viewer, readsViewers {
@@ -80,7 +83,12 @@ package struct SiteArchives: Hashable, Sendable {
         } else if let viewer = report.viewer {
             problems.append(
                 "\(name): its archive is on \(report.machine) in \(report.archive); it is left out: give "
-                    + "--site-token-file to read it through \(viewer)")
+                    + "--site-token-file to \(isForChanges ? "reach" : "read") it through \(viewer)"
+            )
+        } else if isForChanges {
+            problems.append(
+                "\(name): its archive is on \(report.machine) in \(report.archive); it is left out: start its collector "
+                    + "with --viewer-url, so that it can be changed from here")
         } else {
             problems.append(
                 "\(name): its archive is on \(report.machine) in \(report.archive), and in no object "
@@ -92,17 +100,13 @@ package struct SiteArchives: Hashable, Sendable {
         endpoint.map { "give --store-endpoint \($0)" } ?? "leave --store-endpoint out"
     }
 
-    /// By the files of this machine.
-    package init(
-        _ collectors: [SiteCollector], endpoint: String?, readsViewers: Bool = false
-    ) {
-        self.init(collectors, endpoint: endpoint, readsViewers: readsViewers) { path in
-            do throws(ArchiveError) {
-                return try ArchiveIdentity.read(ArchiveLayout(root: path))?.text
-            } catch {
-                // A directory that may not be read is not here.
-                return nil
-            }
+    /// The identity of the archive in a directory of this machine; nil: there is none.
+    package static func identity(of path: String) -> String? {
+        do throws(ArchiveError) {
+            return try ArchiveIdentity.read(ArchiveLayout(root: path))?.text
+        } catch {
+            // A directory that may not be read is not here.
+            return nil
         }
     }
 
@@ -149,10 +153,8 @@ package struct SiteArchives: Hashable, Sendable {
                     members.append(
                         ArchiveReference(
                             bucket: ObjectSegmentStore(
-                                try ViewerBucket(
-                                    address, archive: archive, collector: collector,
-                                    secret: site.secret, authorities: site.authorities,
-                                    shutdown: shutdown),
+                                try site.bucket(
+                                    address, archive: archive, collector: collector, shutdown),
                                 cacheBytes: cacheBytes, complain: complain)))
                 }
             } catch {

@@ -2,12 +2,23 @@ package import ArgumentParser
 import Files
 package import ObjectStore
 package import Terminal
+import Threads
 
 /// Access to archives on other machines through their collectors' viewers.
 package struct ViewerAccess: Sendable {
     package var secret: SiteSecret
     /// A file of certificates (PEM) that are trusted instead of the system's; nil: the system's.
     package var authorities: String?
+
+    /// An archive behind a viewer.
+    /// - Parameter collector: the archive's collector, for messages.
+    func bucket(
+        _ address: ViewerAddress, archive: String, collector: String, _ shutdown: Shutdown
+    ) throws(ObjectStoreError) -> ViewerBucket {
+        try ViewerBucket(
+            address, archive: archive, collector: collector, secret: secret,
+            authorities: authorities, shutdown: shutdown)
+    }
 }
 
 /// Options of everything that reads a site, and of the viewers that serve it.

@@ -10,8 +10,13 @@ package struct SiteSecret: Sendable {
     private static let minimumBytes = 32
     private static let maximumBytes = 512
     private static let maximumFileBytes = 4_096
-    /// What the codes are for: no other use of the secret has equal messages.
-    private static let purpose = "tributary site reader 1"
+
+    /// What a code admits to: one for reading cannot be used for changes.
+    package enum Purpose: String, Sendable {
+        case reading = "tributary site reader 1"
+        /// Setting and removing marks.
+        case marking = "tributary site marker 1"
+    }
 
     private let bytes: [UInt8]
 
@@ -68,21 +73,28 @@ package struct SiteSecret: Sendable {
 
     /// The bearer token of a reader: HMAC-SHA256 for one host and archive, base64url.
     /// - Parameter authority: `HOST[:PORT]`, as in the request's `Host`; a proxy may change the port, which does not count.
-    package func code(for authority: String, archive: String) -> String {
+    package func code(
+        for authority: String, archive: String, _ purpose: Purpose = .reading
+    ) -> String {
         ByteText.base64URL(
-            AuthenticationCode.code(of: Self.message(authority, archive), key: bytes))
+            AuthenticationCode.code(of: Self.message(purpose, authority, archive), key: bytes))
     }
 
-    /// Whether a code is that of ``code(for:archive:)``, in constant time.
-    package func admits(_ code: String, for authority: String, archive: String) -> Bool {
+    /// Whether a code is that of ``code(for:archive:_:)``, in constant time.
+    package func admits(
+        _ code: String, for authority: String, archive: String, _ purpose: Purpose = .reading
+    ) -> Bool {
         guard code.utf8.count <= 64, let code = ByteText.decode(base64URL: code) else {
             return false
         }
-        return AuthenticationCode.isValid(code, of: Self.message(authority, archive), key: bytes)
+        return AuthenticationCode.isValid(
+            code, of: Self.message(purpose, authority, archive), key: bytes)
     }
 
-    private static func message(_ authority: String, _ archive: String) -> [UInt8] {
-        Array("\(purpose)\0\(host(of: authority))\0\(archive)".utf8)
+    private static func message(
+        _ purpose: Purpose, _ authority: String, _ archive: String
+    ) -> [UInt8] {
+        Array("\(purpose.rawValue)\0\(host(of: authority))\0\(archive)".utf8)
     }
 
     /// The host without its port, in lower case; an IPv6 address keeps its brackets.

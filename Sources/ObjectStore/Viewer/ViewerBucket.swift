@@ -1,7 +1,7 @@
 import FoundationEssentials
 package import Threads
 
-/// An archive on another machine's disk, read through its collector's viewer (`/api/v1/archives`).
+/// An archive on another machine's disk, read through its collector's viewer (`/api/v1/archives`), which also sets marks.
 ///
 /// The viewer is not trusted: answers are bounded, their sizes and ranges are compared with what was asked for, and
 /// redirects are not followed. Nothing is retried.
@@ -125,16 +125,71 @@ package final class ViewerBucket: ReadableBucket {
         return answer.body
     }
 
+    // MARK: - Marks
+
+    /// Sets a mark of a session. It replaces one with the same identity, so the request can be repeated.
+    /// - Parameter mark: without a time: at the present instant, by the clock of the viewer's machine.
+    /// - Returns: the mark as it was set, with its time; nil: it has none, and the session is not being recorded.
+    package func setMark(
+        _ mark: ViewerMark, of session: String
+    ) throws(ObjectStoreError) -> ViewerMark? {
+        let what = "mark \(session)"
+        var call = Call(
+            .post, "marks", [("session", session)], what, maximumAnswerBytes: Self.maximumHeadBytes)
+        call.purpose = .marking
+        call.headers = [("Content-Type", "application/json")]
+        do {
+            call.body = [UInt8](try JSONEncoder().encode(mark))
+        } catch {
+            throw ObjectStoreError(.refused, "\(name): cannot \(what): it cannot be written")
+        }
+        let answer = try ask(call)
+        if answer.status == 422, mark.atNanoseconds == nil { return nil }
+        guard answer.status == 201 else { throw refused(answer, what, isChange: true) }
+        let made: ViewerMark
+        do {
+            made = try JSONDecoder().decode(ViewerMark.self, from: Data(answer.body))
+        } catch {
+            throw nonsense("its answer is no mark", what)
+        }
+        guard let time = made.atNanoseconds, made.id == mark.id, made.text == mark.text,
+            made.source == mark.source,
+            mark.atNanoseconds.map({ Self.isEqual($0, time) }) ?? true
+        else { throw nonsense("its answer is another mark", what) }
+        var set = mark
+        set.atNanoseconds = mark.atNanoseconds ?? time
+        return set
+    }
+
+    /// Whether two times are equal as far as seconds in JSON are exact.
+    private static func isEqual(_ one: Int64, _ other: Int64) -> Bool {
+        let (distance, overflow) = one.subtractingReportingOverflow(other)
+        return !overflow && distance.magnitude < 1_000
+    }
+
+    /// Removes a mark of a session; one that is not there is no error.
+    package func removeMark(_ id: String, of session: String) throws(ObjectStoreError) {
+        let what = "remove a mark of \(session)"
+        var call = Call(
+            .delete, "marks/\(URIEncoding.encoded(id))", [("session", session)], what,
+            maximumAnswerBytes: Self.maximumHeadBytes)
+        call.purpose = .marking
+        let answer = try ask(call)
+        guard answer.status == 204 else { throw refused(answer, what, isChange: true) }
+    }
+
     // MARK: - Requests
 
     private struct Call {
         var method: StoreRequest.Method
-        /// Last component of the path.
+        /// The path below the archive.
         var place: String
         var query: [(name: String, value: String)]
         /// Continues "cannot".
         var what: String
         var headers: [(name: String, value: String)] = []
+        var body: [UInt8] = []
+        var purpose = SiteSecret.Purpose.reading
         var maximumAnswerBytes: Int
         /// Media bytes, which a slow connection may delay.
         var slowBytes: Int64 = 0
@@ -154,7 +209,7 @@ package final class ViewerBucket: ReadableBucket {
     private func ask(_ call: Call) throws(ObjectStoreError) -> StoreAnswer {
         let query = call.query.map { "\($0.name)=\(URIEncoding.encoded($0.value))" }
             .joined(separator: "&")
-        let code = secret.code(for: address.authority, archive: archive)
+        let code = secret.code(for: address.authority, archive: archive, call.purpose)
         do throws(TransportFailure) {
             return try transport.exchange(
                 StoreRequest(
@@ -162,7 +217,7 @@ package final class ViewerBucket: ReadableBucket {
                     address:
                         "\(address)/api/v1/archives/\(URIEncoding.encoded(archive))/\(call.place)?\(query)",
                     headers: [("Authorization", "Bearer \(code)")] + call.headers,
-                    body: ObjectBytes([]),
+                    body: ObjectBytes(call.body),
                     // An error is one line.
                     maximumAnswerBytes: max(call.maximumAnswerBytes, Self.maximumHeadBytes),
                     deadlineNanoseconds: deadlineNanoseconds
@@ -180,9 +235,22 @@ package final class ViewerBucket: ReadableBucket {
     }
 
     /// The error of an answer without what was asked for. The viewer's own words are not repeated.
-    private func refused(_ answer: StoreAnswer, _ what: String) -> ObjectStoreError {
+    private func refused(
+        _ answer: StoreAnswer, _ what: String, isChange: Bool = false
+    ) -> ObjectStoreError {
         let (kind, reason): (ObjectStoreError.Kind, String) =
             switch answer.status {
+            case 404 where isChange:
+                (
+                    .refused,
+                    "the viewer is of an older version, which sets no marks, or has no such archive: upgrade it, or check --viewer-url of the collector"
+                )
+            case 409 where isChange:
+                (
+                    .refused,
+                    "the collector there does not do it: it has to run, with --group-commands; the viewer's log has the reason"
+                )
+            case 410 where isChange: (.gone, "the session is not there any more")
             case 401, 403:
                 (
                     .denied,

@@ -3,10 +3,14 @@ import Archive
 import HTTPTypes
 import Hummingbird
 import Library
+import Logging
+import Media
 import ObjectStore
 import Recordings
+import Wire
 
 /// The archives on this machine's disk, as objects for other readers of the site: lists of files, and ranges of their bytes.
+/// Readers may also set marks, which the archive's collector writes.
 ///
 /// Readers have no accounts: they send a code of the site's secret for this host and the archive (``SiteSecret``). Every
 /// request is checked here, whatever its path looked like to ``AccessMiddleware``.
@@ -14,8 +18,11 @@ struct ArchivesAPI {
     static let path = "api/v1/archives"
     /// `SESSION/SOURCE/NAME`, and a name more.
     private static let maximumKeyBytes = 512
+    /// The longest text of a mark, with each byte escaped, and its other members.
+    private static let maximumBodyBytes = 4_096
 
     let site: ViewerSite
+    let commands: CollectorCommands
     /// Nil: nothing is served.
     let secret: SiteSecret?
     let access: Access
@@ -69,10 +76,124 @@ struct ArchivesAPI {
         }
     }
 
+    // MARK: Marks
+
+    /// Sets a mark of a session, as `tributary mark` does on this machine. A repeated request changes nothing.
+    func addMark(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        let archive = try admitted(request, context, to: .marking)
+        let session = try Self.session(request)
+        let wish: ViewerMark = try await request.decoded(limit: Self.maximumBodyBytes)
+        let (layout, mark) = try await reading(session) { reference in
+            let layout = try Self.layout(of: archive, in: reference)
+            return (layout, try Self.mark(wish, session, layout))
+        }
+        var change = SessionChange(of: session)
+        change.addedMarks = [
+            SessionChange.Mark(
+                id: mark.id, atNanoseconds: mark.atNanoseconds, text: mark.text,
+                source: mark.source)
+        ]
+        try await ask(change, in: layout, "mark", context)
+        return try .json(
+            ViewerMark(
+                id: mark.id, atNanoseconds: mark.atNanoseconds, text: mark.text,
+                source: mark.source), status: .created)
+    }
+
+    /// Removes a mark; one that is not there is no error.
+    func removeMark(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        let archive = try admitted(request, context, to: .marking)
+        let session = try Self.session(request)
+        let id = context.parameters.get("mark") ?? ""
+        guard SessionMarks.Mark.isIdentity(id) else { throw Problem(.badRequest, "no mark's id") }
+        let (layout, isThere) = try await reading(session) { reference in
+            let layout = try Self.layout(of: archive, in: reference)
+            let library = try Self.library(of: session, layout)
+            return (layout, library.marks(session).marks.contains { $0.id == id })
+        }
+        if isThere {
+            var change = SessionChange(of: session)
+            change.removedMarks = [id]
+            try await ask(change, in: layout, "remove a mark of", context)
+        }
+        return Response(status: .noContent)
+    }
+
+    private static func session(_ request: Request) throws(Problem) -> String {
+        let session = try RequestQuery(request, ["session"])["session"] ?? ""
+        guard ArchiveLayout.isValidName(session) else {
+            throw Problem(.badRequest, "'session' must be a session's name")
+        }
+        return session
+    }
+
+    /// The archive, where it has the session.
+    /// - Throws: 410 otherwise: 404 is the answer of viewers of versions that set no marks.
+    private static func library(
+        of session: String, _ layout: ArchiveLayout
+    ) throws -> RecordingLibrary {
+        let library = try RecordingLibrary(readingOnly: layout.root) { _ in }
+        guard try library.hasSession(session) else {
+            throw Problem(.gone, "there is no such session")
+        }
+        return library
+    }
+
+    /// The mark with its time. A mark that is there already keeps its own, if none is asked for.
+    private static func mark(
+        _ wish: ViewerMark, _ session: String, _ layout: ArchiveLayout
+    ) throws -> SessionMarks.Mark {
+        let library = try library(of: session, layout)
+        let manifest = try library.manifest(session)
+        let moment: Int64
+        if let at = wish.atNanoseconds {
+            moment = at
+        } else if let known = library.marks(session).marks.first(where: { $0.id == wish.id }) {
+            moment = known.atNanoseconds
+        } else if manifest.state == .recording {
+            moment = SystemClock.utc.nowNanoseconds.clampedSubtracting(
+                manifest.zeroTime.nanoseconds)
+        } else {
+            throw Problem(
+                .unprocessableContent, "the session is not being recorded: give 'atSeconds'")
+        }
+        let mark = SessionMarks.Mark(
+            id: wish.id, atNanoseconds: moment, text: wish.text, source: wish.source)
+        do throws(SessionEdit.Flaw) {
+            _ = try SessionEdit(addedMarks: [mark])
+        } catch {
+            throw Problem(.badRequest, "\(error)")
+        }
+        return mark
+    }
+
+    /// Has the archive's collector change a session.
+    private func ask(
+        _ change: SessionChange, in layout: ArchiveLayout, _ verb: String,
+        _ context: ViewerContext
+    ) async throws {
+        let line = "a reader of the site at \(context.remoteAddress): \(verb) \(change.session)"
+        do {
+            _ = try await commands.ask(
+                .changeSession(change), about: .session(change.session), in: layout.root)
+            site.logger.notice("\(line): done")
+        } catch let problem as Problem {
+            site.logger.notice("\(line): not done (\(problem.status.code)): \(problem.text)")
+            throw problem.status == .notFound ? Problem(.gone, problem.text) : problem
+        } catch {
+            site.logger.notice("\(line): sent, and not waited for")
+            throw error
+        }
+    }
+
+    // MARK: Requests
+
     /// Checks a reader's code.
-    /// - Returns: the identity of the archive that it may read.
+    /// - Returns: the identity of the archive that it is for.
     /// - Throws: 401, 429 with the limits of other wrong tokens; 404 without a secret.
-    private func admitted(_ request: Request, _ context: ViewerContext) throws -> String {
+    private func admitted(
+        _ request: Request, _ context: ViewerContext, to purpose: SiteSecret.Purpose = .reading
+    ) throws -> String {
         guard let secret else {
             throw Problem(
                 .notFound,
@@ -81,7 +202,7 @@ struct ArchivesAPI {
         let archive = context.parameters.get("archive") ?? ""
         let code = Access.bearerToken(request.headers[.authorization])
         guard let code, let host = RequestHost.text(of: request.head),
-            secret.admits(code, for: host, archive: archive)
+            secret.admits(code, for: host, archive: archive, purpose)
         else {
             throw AccessMiddleware.problem(
                 access.refusal(ofReaderFrom: context.remoteAddress, now: .now()))
@@ -105,10 +226,15 @@ struct ArchivesAPI {
     /// The files of an archive with a directory on this machine.
     private static func objects(
         of archive: String, in reference: ArchiveReference
-    ) throws -> ArchiveObjects {
+    ) throws -> ArchiveObjects { ArchiveObjects(try layout(of: archive, in: reference)) }
+
+    /// The directory of an archive on this machine.
+    private static func layout(
+        of archive: String, in reference: ArchiveReference
+    ) throws -> ArchiveLayout {
         for layout in ([reference] + reference.members).compactMap(\.layout)
         where try ArchiveIdentity.read(layout)?.text == archive {
-            return ArchiveObjects(layout)
+            return layout
         }
         throw Problem(.notFound, "this viewer has no such archive on its disk")
     }

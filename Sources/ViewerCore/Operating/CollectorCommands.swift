@@ -46,9 +46,10 @@ final class CollectorCommands: Sendable {
     }
 
     /// Sends a command, and waits for the reply. A cancelled task stops waiting.
+    /// - Parameter archive: the directory of the archive whose collector gets it; nil: of each collector that it is for.
     /// - Throws: ``Problem``, also for a refusal by the collector or the agent; or `CancellationError`.
     func ask(
-        _ request: ControlRequest.Request, about subject: Subject
+        _ request: ControlRequest.Request, about subject: Subject, in archive: String? = nil
     ) async throws -> ControlReply.Reply {
         let reply = try await SingleFlight<ControlReply.Reply>().value {
             guard self.begin(subject) else {
@@ -57,7 +58,10 @@ final class CollectorCommands: Sendable {
                     "\(Self.maximumOfSubject) requests about \(subject) have not been answered yet: try again later"
                 )
             }
-            let outcome = await self.queue.run { self.exchange(request, about: subject) }
+            let archives = archive.map { [$0] } ?? self.archives(subject)
+            let outcome = await self.queue.run {
+                self.exchange(request, about: subject, in: archives)
+            }
             self.end(subject)
             guard let outcome else {
                 throw Problem(
@@ -87,10 +91,10 @@ final class CollectorCommands: Sendable {
 
     /// Sends a command to each collector that it is for; of several, the last reply counts, or the first failure. Blocks.
     private func exchange(
-        _ request: ControlRequest.Request, about subject: Subject
+        _ request: ControlRequest.Request, about subject: Subject, in archives: [String]
     ) -> Result<ControlReply.Reply, Problem> {
         var outcome: Result<ControlReply.Reply, Problem>?
-        for archive in archives(subject) {
+        for archive in archives {
             outcome = exchange(request, with: ArchiveLayout(root: archive).commands)
             guard case .success(let reply) = outcome, Self.problem(reply, subject) == nil else {
                 break

@@ -3,6 +3,7 @@ import ArgumentParser
 import JSON
 import Library
 import Media
+import ObjectStore
 import Recordings
 import Terminal
 
@@ -14,9 +15,12 @@ struct MarkCommand: ParsableCommand {
         discussion: """
             A mark has a time, a line of text, and an ID by which it is removed. The viewer's page shows marks on the timeline and \
             goes from one to the next. Without --at, the mark is at the present instant of a session that is being recorded.
+
+            With --catalog postgresql://… and without --archive, the mark is set in every archive of the site that has the session: \
+            in directories of this machine, and with --site-token-file by the collectors behind their viewers (--group-commands).
             """)
 
-    @OptionGroup var archive: DirectoryOptions
+    @OptionGroup var archive: ChangedArchiveOptions
 
     @Argument(help: "A session (its ID, or a name or tag set by 'note'), or 'latest'.")
     var session: String
@@ -64,24 +68,23 @@ struct MarkCommand: ParsableCommand {
 
     func run() throws {
         try withArchiveErrors {
-            let place = try archive.finder.session(named: session)
+            let site = try archive.reachedSite()
+            let finder = site?.finder ?? archive.finder
+            let place = try finder.session(named: session)
             let (library, name) = (place.library, place.name)
             let manifest = try library.manifest(name)
             let before = library.marks(name)
             if let id = remove.first(where: { id in !before.marks.contains { $0.id == id } }) {
                 throw Failure("\(name) has no mark \(id): 'tributary mark \(name)' lists them")
             }
-            let added = try mark(in: library, name, manifest).map { [$0] } ?? []
-            let edit: SessionEdit
-            do throws(SessionEdit.Flaw) {
-                edit = try SessionEdit(addedMarks: added, removedMarks: remove)
-            } catch {
-                throw UsageError("\(error)")
+            let mark = try mark(in: library, name, manifest)
+            let marks: [SessionMarks.Mark]
+            if let site {
+                marks = try change(before, site, place, mark).marks
+            } else {
+                try change(library, name, mark)
+                marks = library.marks(name).marks
             }
-            if try library.apply(edit, to: name).hasChanged {
-                CollectorControl.tellChange(of: name, in: library.layout)
-            }
-            let marks = library.marks(name).marks
             if json {
                 return try JSONOutput.print(
                     marks.map { MarkListing($0, zero: manifest.zeroTime) })
@@ -94,24 +97,78 @@ struct MarkCommand: ParsableCommand {
         }
     }
 
-    /// The mark to add; nil without one.
+    /// In the archive's directory.
+    private func change(
+        _ library: RecordingLibrary, _ session: String, _ mark: ViewerMark?
+    ) throws {
+        var added: [SessionMarks.Mark] = []
+        if let mark {
+            guard let moment = try mark.atNanoseconds ?? library.presentInstant(of: session) else {
+                throw UsageError("\(session) is not being recorded: say when, with --at 1:23.5")
+            }
+            added = [
+                SessionMarks.Mark(
+                    id: mark.id, atNanoseconds: moment, text: mark.text, source: mark.source)
+            ]
+        }
+        let edit: SessionEdit
+        do throws(SessionEdit.Flaw) {
+            edit = try SessionEdit(addedMarks: added, removedMarks: remove)
+        } catch {
+            throw UsageError("\(error)")
+        }
+        if try library.apply(edit, to: session).hasChanged {
+            CollectorControl.tellChange(of: session, in: library.layout)
+        }
+    }
+
+    /// In all archives of a site that have the session.
+    /// - Returns: the marks after the change. Other machines are not asked for them again.
+    private func change(
+        _ before: SessionMarks, _ site: ChangedArchiveOptions.Site, _ place: SessionPlace,
+        _ mark: ViewerMark?
+    ) throws -> SessionMarks {
+        guard mark != nil || !remove.isEmpty else { return before }
+        let marks: SiteMarks
+        do throws(ObjectStoreError) {
+            marks = try SiteMarks(
+                site.archives, site: site.access, shutdown: LongWork.end,
+                hasChanged: { CollectorControl.tellChange(of: $0, in: $1) },
+                complain: { Program.complain($0) })
+        } catch {
+            throw Failure(error.message)
+        }
+        var added: [SessionMarks.Mark] = []
+        if let mark {
+            let made = try marks.set(mark, of: place.name)
+            added =
+                made.atNanoseconds.map {
+                    [
+                        SessionMarks.Mark(
+                            id: made.id, atNanoseconds: $0, text: made.text, source: made.source)
+                    ]
+                } ?? []
+        }
+        if !remove.isEmpty {
+            let copies = try place.library.merged?.session(place.name).copies ?? []
+            try marks.remove(remove, of: Set(copies.map(\.manifest.session) + [place.name]))
+        }
+        return before.changed(adding: added, removing: remove)
+    }
+
+    /// The mark to add, without a time if it is the present instant; nil without one.
     private func mark(
         in library: RecordingLibrary, _ session: String, _ manifest: SessionManifest
-    ) throws -> SessionMarks.Mark? {
+    ) throws -> ViewerMark? {
         guard let text else { return nil }
         if let source, try !library.sourceNames(session).contains(source) {
             throw Failure(
                 "\(session) has no source '\(source)': 'tributary show \(session)' lists them")
         }
-        let moment: Int64
-        if let at {
-            moment = at.sessionNanoseconds(zeroUTCNanoseconds: manifest.zeroTime.nanoseconds)
-        } else if manifest.state == .recording, try library.isCollectorRunning() {
-            moment = SystemClock.utc.nowNanoseconds - manifest.zeroTime.nanoseconds
-        } else {
-            throw UsageError("\(session) is not being recorded: say when, with --at 1:23.5")
-        }
-        return SessionMarks.Mark(
-            id: SessionMarks.Mark.newIdentity(), atNanoseconds: moment, text: text, source: source)
+        return ViewerMark(
+            id: SessionMarks.Mark.newIdentity(),
+            atNanoseconds: at?.sessionNanoseconds(
+                zeroUTCNanoseconds: manifest.zeroTime.nanoseconds),
+            text: text, source: source)
     }
 }
