@@ -55,6 +55,13 @@ package struct ArchiveReference: Sendable {
         shutdown = nil
     }
 
+    /// No recordings: of a site none of whose archives can be read from here.
+    /// - Parameter name: the site, in messages.
+    package init(nothingOf name: String) {
+        self.init(bucket: ObjectSegmentStore(EmptyBucket(name: name), cacheBytes: 0))
+        isPartial = true
+    }
+
     /// An archive in a directory from which media has moved.
     package init(directory: String, bucket: ObjectSegmentStore) {
         self.init(

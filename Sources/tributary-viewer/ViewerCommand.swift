@@ -43,8 +43,8 @@ struct ViewerCommand: RepeatingCommand {
         help: ArgumentHelp(
             """
             Directory of the recordings, or an object store: s3://bucket/prefix. Repeatable: several archives are shown as one, \
-            with each record once. (default: with --catalog postgresql://… all archives of the site that can be read from here, \
-            otherwise ./recordings)
+            with each record once. (default: with --catalog postgresql://… the archives of the site that can be read from here, \
+            without it ./recordings)
             """, valueName: "dir"))
     var archive: [String] = []
 
@@ -250,8 +250,10 @@ struct ViewerCommand: RepeatingCommand {
         let shutdown = Shutdown()
         let catalog = try catalog.forReading(Self._commandName)
         let access = try siteOptions.access()
-        let site = siteSettings(catalog, access, shutdown, logger)
-        let reference = try present(of: site) ?? ownArchive(shutdown, logger)
+        var site = siteSettings(catalog, access, shutdown, logger)
+        let reference =
+            try present(of: &site, catalog.server?.name ?? "", logger)
+            ?? ownArchive(shutdown, logger)
         guard
             storeRedirect == nil || reference.storeOrigin != nil
                 || reference.members.contains(where: { $0.storeOrigin != nil })
@@ -338,12 +340,25 @@ struct ViewerCommand: RepeatingCommand {
         }
     }
 
-    /// The archives of a site that can be read from here; nil: none, or without a site.
-    private func present(of site: SiteSettings?) throws -> ArchiveReference? {
+    /// The archives of a site that can be read from here; none of them is an archive without recordings, until the viewer
+    /// finds one. Nil: without a site.
+    /// - Parameter name: the catalog's.
+    private func present(
+        of site: inout SiteSettings?, _ name: String, _ logger: Logger
+    ) throws -> ArchiveReference? {
         // Checking the options asks no server.
-        guard let site, !configuration.checks else { return nil }
+        guard let settings = site, !configuration.checks else { return nil }
         do {
-            return try site.archive(try site.collectors())
+            let collectors = try settings.collectors()
+            // Not looked at, and complained about, again.
+            site?.known = collectors
+            if let archive = try settings.archive(collectors) { return archive }
+            logger.warning(
+                collectors.isEmpty
+                    ? "no collector has reported in \(name) yet: its recordings are shown when it has"
+                    : "none of the site's archives can be read from here: live pictures are shown, and no recordings until one can be read"
+            )
+            return ArchiveReference(nothingOf: name)
         } catch let error as ArchiveError {
             throw Failure(
                 "\(error): without the catalog the site's archives are not known; give them in --archive"

@@ -219,7 +219,34 @@ extension EndToEnd {
                 let late = try await read("mark", "latest", "late", "--at", "1.5")
                 #expect(late.status == 1 && late.complaintLines.count == 1, "\(late.complaints)")
                 #expect(late.complaints.contains("--group-commands"), "\(late.complaints)")
+                try await nothing(site)
             }
+        }
+
+        /// A viewer that can read none of the site's archives shows no other one.
+        private func nothing(_ site: Site) async throws {
+            try FileManager.default.createDirectory(
+                atPath: site.path("recordings"), withIntermediateDirectories: true)
+            try FileManager.default.copyItem(
+                atPath: site.path("archive-west/sessions"), toPath: site.path("recordings/sessions")
+            )
+            let viewer = try await ServedArchive(
+                on: site.stage, without: site.path("archive-west"), site.catalog[0],
+                site.catalog[1])
+            let lines = try viewer.viewer.complaints.split(separator: "\n")
+            func complaints() throws -> Int {
+                try viewer.viewer.complaints.split(separator: "\n").count {
+                    $0.contains("west: its archive is on ") && $0.contains("give --site-token-file")
+                }
+            }
+            #expect(
+                lines.contains { $0.contains("none of the site's archives can be read from here") })
+            let sessions = try await viewer.get("/api/v1/sessions")
+            #expect(sessions.status == 200 && !sessions.text.contains("hall"), "\(sessions.text)")
+            #expect(try await viewer.get("/api/v1/sessions/latest").status == 404)
+            #expect(try await viewer.get("/readyz").status == 200)
+            // Each archive once, with its reason.
+            #expect(try complaints() == 1)
         }
 
         private struct Mark: Decodable, Hashable {

@@ -15,6 +15,8 @@ package struct SiteSettings: Sendable {
     package var overview: (@Sendable () throws -> SiteOverview)?
     /// The archives that can be read from here; nil: none.
     package var archive: @Sendable ([SiteCollector]) throws -> ArchiveReference?
+    /// The collectors whose archives are read at the start; empty: none has been looked at.
+    package var known: [SiteCollector] = []
     /// The identity of the archive in a directory of this machine; nil: there is none.
     package var identity: @Sendable (String) -> String?
     /// How feeds of other machines are heard.
@@ -73,7 +75,7 @@ final class SiteFollower: Sendable {
 
     func start() {
         thread.start("site") { [self] in
-            var places: Set<Place> = []
+            var places = places(of: settings.known)
             var complaint: String?
             var flaws: Set<String> = []
             while !state.withLock(\.isStopping) {
@@ -108,6 +110,18 @@ final class SiteFollower: Sendable {
         var isHere: Bool
     }
 
+    private func places(of collectors: [SiteCollector]) -> Set<Place> {
+        Set(
+            collectors.map { collector in
+                let report = collector.report
+                return Place(
+                    archive: collector.archive, directory: report?.archive, store: report?.store,
+                    storeEndpoint: report?.storeEndpoint, viewer: report?.viewer,
+                    isHere: report.map { settings.identity($0.archive) == collector.archive }
+                        ?? false)
+            })
+    }
+
     /// - Parameter flaws: what has been logged about collectors that cannot be heard.
     private func look(_ places: inout Set<Place>, _ flaws: inout Set<String>) throws {
         let collectors = try settings.collectors()
@@ -117,15 +131,7 @@ final class SiteFollower: Sendable {
         for flaw in heard.flaws where !flaws.contains(flaw) { logger.warning("\(flaw)") }
         flaws = Set(heard.flaws)
         try feeds.follow(heard.places)
-        let found = Set(
-            collectors.map { collector in
-                let report = collector.report
-                return Place(
-                    archive: collector.archive, directory: report?.archive, store: report?.store,
-                    storeEndpoint: report?.storeEndpoint, viewer: report?.viewer,
-                    isHere: report.map { settings.identity($0.archive) == collector.archive }
-                        ?? false)
-            })
+        let found = self.places(of: collectors)
         guard found != places else { return }
         if let archive = try settings.archive(collectors) { archiveChanged(archive) }
         places = found
