@@ -39,7 +39,7 @@ package struct ViewerSettings: Sendable {
     /// Address of the RTSP server; nil: disabled.
     package var rtsp: RTSPAddress?
     /// What the site's readers share. With it, the archives on this machine's disk are served to them; nil: they are not.
-    package var siteSecret: SiteSecret?
+    package var siteTokens: SiteTokens?
     package var version = ""
 
     package init(archive: ArchiveReference, host: String, port: UInt16) {

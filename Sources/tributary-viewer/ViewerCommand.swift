@@ -249,7 +249,7 @@ struct ViewerCommand: RepeatingCommand {
         }
         let shutdown = Shutdown()
         let catalog = try catalog.forReading(Self._commandName)
-        let access = try siteOptions.access()
+        let access = try siteOptions.access { logger.notice("\($0)") }
         var site = siteSettings(catalog, access, shutdown, logger)
         let reference =
             try present(of: &site, catalog.server?.name ?? "", logger)
@@ -265,7 +265,7 @@ struct ViewerCommand: RepeatingCommand {
         var settings = ViewerSettings(
             archive: reference, host: listen.host, port: listen.port)
         settings.site = site
-        settings.siteSecret = access?.secret
+        settings.siteTokens = access?.tokens
         settings.catalog = catalog
         settings.users = users
         settings.feed = feed

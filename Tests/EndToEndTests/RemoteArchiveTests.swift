@@ -164,6 +164,7 @@ extension EndToEnd {
                 }
 
                 try await marksOfTwo(site, options)
+                try await replacement(site)
                 try await refusals(site)
                 try await absence(site, viewer)
             }
@@ -314,6 +315,30 @@ extension EndToEnd {
             let removed = try await site.read(
                 ["mark", "latest", "--json", "--remove", marks[0].id], options)
             #expect(try Self.marks(removed) == [])
+        }
+
+        /// A running viewer accepts the next token as soon as it is in the file.
+        private func replacement(_ site: Site) async throws {
+            let next = URL(filePath: site.path("next.token"))
+            try Data(String(repeating: "n", count: 44).utf8).write(to: next)
+            try FileManager.default.setAttributes(
+                [.posixPermissions: 0o600], ofItemAtPath: next.path)
+            func list() async throws -> Outcome {
+                try await site.read(
+                    ["ls", "--names"], site.catalog + ["--site-token-file", next.path])
+            }
+            #expect(try await list().status == 1)
+            let file = try FileHandle(forWritingTo: URL(filePath: site.path("site.token")))
+            try file.seekToEnd()
+            try file.write(contentsOf: Data(contentsOf: next) + Data("\n".utf8))
+            try file.close()
+            let deadline = ContinuousClock.now + Running.patience
+            while try await list().status != 0 {
+                try #require(ContinuousClock.now < deadline, "the next token is not accepted")
+                try await Task.sleep(for: .milliseconds(200))
+            }
+            #expect(
+                try await site.read(["ls", "--names"], site.catalog + site.token).status == 0)
         }
 
         /// Without a token, with a wrong one, and without an account.

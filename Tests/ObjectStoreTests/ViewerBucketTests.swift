@@ -18,7 +18,7 @@ import Threads
     ) throws -> ViewerBucket {
         ViewerBucket(
             try ViewerAddress("http://127.0.0.1:\(server.port)"), archive: Self.archive,
-            collector: "west", secret: try #require(Self.secret),
+            collector: "west", tokens: SiteTokens(try #require(Self.secret)),
             transport: try HTTPTransport(timeouts: timeouts, shutdown: shutdown),
             deadlineNanoseconds: deadlineNanoseconds)
     }
@@ -320,27 +320,93 @@ import Threads
     @Test func `a file has one line, and only its owner reads it`() throws {
         defer { try? FileManager.default.removeItem(at: directory) }
         let code = SiteSecret(text: Self.text)?.code(for: "h", archive: "a")
-        let read = try SiteSecret(file: file("# the site's\n\n\(Self.text)\n"))
+        func tokens(_ path: String) throws -> SiteTokens {
+            try SiteTokens(file: path) { Issue.record("\($0)") }
+        }
+        let read = try tokens(file("# the site's\n\n\(Self.text)\n"))
         #expect(read.code(for: "h", archive: "a") == code)
         for mode in [0o644, 0o640, 0o660, 0o604] {
             let path = try file(Self.text, mode: mode)
             #expect(throws: SiteSecret.Flaw.file(.accessibleByOthers(path: path))) {
-                try SiteSecret(file: path)
+                try tokens(path)
             }
         }
-        for content in ["", "# a\n", "\(Self.text)\n\(Self.text)\n", "\(Self.text) x\n"] {
+        for content in [
+            "", "# a\n", String(repeating: "\(Self.text)\n", count: 3), "\(Self.text) x\n",
+            "\(Self.text)\n\(Self.text) x\n",
+        ] {
             let path = try file(content)
-            #expect(throws: SiteSecret.Flaw.malformed(path: path)) { try SiteSecret(file: path) }
+            #expect(throws: SiteSecret.Flaw.malformed(path: path)) { try tokens(path) }
         }
         let short = try file("abc\n")
-        #expect(throws: SiteSecret.Flaw.short(path: short)) { try SiteSecret(file: short) }
+        #expect(throws: SiteSecret.Flaw.short(path: short)) { try tokens(short) }
         #expect(throws: SiteSecret.Flaw.noFile(path: "/nowhere/x")) {
-            try SiteSecret(file: "/nowhere/x")
+            try tokens("/nowhere/x")
         }
         let large = try file(String(repeating: "a", count: 5_000))
-        #expect(throws: SiteSecret.Flaw.self) { try SiteSecret(file: large) }
+        #expect(throws: SiteSecret.Flaw.self) { try tokens(large) }
         #expect(throws: SiteSecret.Flaw.file(.notAFile(path: directory.path))) {
-            try SiteSecret(file: directory.path)
+            try tokens(directory.path)
         }
+    }
+
+    /// A clock and what is reported.
+    private final class Surroundings: Sendable {
+        let now = Mutex<Int64>(0)
+        let lines = Mutex<[String]>([])
+
+        func pass(milliseconds: Int64) { now.withLock { $0 += milliseconds * 1_000_000 } }
+        func taken() -> [String] {
+            lines.withLock { lines in
+                defer { lines = [] }; return lines
+            }
+        }
+    }
+
+    @Test func `a token is replaced without refusing a reader`() throws {
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let (old, new) = (Self.text, String(repeating: "wxyz", count: 11))
+        let path = try file("\(old)\n")
+        let around = Surroundings()
+        let tokens = try SiteTokens(
+            file: path, monotonicNow: { around.now.withLock { $0 } },
+            report: { line in around.lines.withLock { $0.append(line) } })
+        func replace(_ content: String, mode: Int = 0o600) throws {
+            // Like an editor: another file of the name.
+            try #require(rename(file(content, mode: mode), path) == 0)
+        }
+        let codes = try [old, new].map {
+            try #require(SiteSecret(text: $0)).code(for: "h", archive: "a")
+        }
+        func admitted() -> [Bool] { codes.map { tokens.admits($0, for: "h", archive: "a") } }
+        func sent() -> Int? { codes.firstIndex(of: tokens.code(for: "h", archive: "a")) }
+
+        #expect(admitted() == [true, false] && sent() == 0)
+        // The next one is accepted everywhere before it is used anywhere.
+        try replace("\(old)\n\(new)\n")
+        around.pass(milliseconds: 999)
+        #expect(admitted() == [true, false])
+        around.pass(milliseconds: 1)
+        #expect(admitted() == [true, true] && sent() == 0)
+        #expect(around.taken().count == 1)
+        try replace("\(new)\n\(old)\n")
+        around.pass(milliseconds: 1_000)
+        #expect(sent() == 1 && admitted() == [true, true])
+        #expect(around.taken().count == 1)
+        // A file that cannot be used changes nothing, and is reported once.
+        for _ in 0..<3 {
+            try replace("\(new)\n", mode: 0o644)
+            around.pass(milliseconds: 1_000)
+            #expect(sent() == 1 && admitted() == [true, true])
+        }
+        let complaints = around.taken()
+        #expect(complaints.count == 1 && complaints[0].contains("chmod 600"), "\(complaints)")
+        try replace("\(new)\n")
+        around.pass(milliseconds: 1_000)
+        #expect(sent() == 1 && admitted() == [false, true])
+        #expect(around.taken().count == 1)
+        // Unchanged, it is not read again.
+        around.pass(milliseconds: 10_000)
+        #expect(sent() == 1 && around.taken().isEmpty)
     }
 }

@@ -6,7 +6,7 @@ import Threads
 
 /// Access to archives on other machines through their collectors' viewers.
 package struct ViewerAccess: Sendable {
-    package var secret: SiteSecret
+    package var tokens: SiteTokens
     /// A file of certificates (PEM) that are trusted instead of the system's; nil: the system's.
     package var authorities: String?
 
@@ -16,7 +16,7 @@ package struct ViewerAccess: Sendable {
         _ address: ViewerAddress, archive: String, collector: String, _ shutdown: Shutdown
     ) throws(ObjectStoreError) -> ViewerBucket {
         try ViewerBucket(
-            address, archive: archive, collector: collector, secret: secret,
+            address, archive: archive, collector: collector, tokens: tokens,
             authorities: authorities, shutdown: shutdown)
     }
 }
@@ -27,7 +27,7 @@ package struct SiteOptions: ParsableArguments {
         help: ArgumentHelp(
             """
             File with the token that the readers and viewers of a site share, mode 0600: one line of 32 characters or more \
-            ('openssl rand -base64 32'). With it, an archive that is on another machine's disk alone is read through its \
+            ('openssl rand -base64 32'); while it is replaced, two, of which the first is used and both are accepted. With it, an archive that is on another machine's disk alone is read through its \
             collector's viewer, and a viewer serves the archives on its own disk to other readers. (default: neither)
             """, valueName: "file"))
     package var siteTokenFile: String?
@@ -51,12 +51,16 @@ package struct SiteOptions: ParsableArguments {
     private static let maximumAuthoritiesBytes = 1 << 20
 
     /// Reads the token's file, and checks that the authorities' file can be read; nil without a token's file.
-    package func access() throws(Failure) -> ViewerAccess? {
+    /// - Parameter report: receives lines about later changes of the token's file; called on any thread.
+    package func access(
+        report: @escaping @Sendable (String) -> Void = { _ in }
+    ) throws(Failure) -> ViewerAccess? {
         guard let siteTokenFile else { return nil }
         try checkAuthorities()
         do throws(SiteSecret.Flaw) {
             return ViewerAccess(
-                secret: try SiteSecret(file: siteTokenFile), authorities: siteCaFile)
+                tokens: try SiteTokens(file: siteTokenFile, report: report),
+                authorities: siteCaFile)
         } catch {
             throw Failure("--site-token-file: \(error)")
         }

@@ -24,7 +24,7 @@ package struct SiteSecret: Sendable {
     package enum Flaw: Error, Hashable, CustomStringConvertible {
         case noFile(path: String)
         case file(FileError)
-        /// No line, several, or one with blanks or other characters than printable ASCII.
+        /// No line, more than two, or one with blanks or other characters than printable ASCII.
         case malformed(path: String)
         case short(path: String)
 
@@ -36,7 +36,7 @@ package struct SiteSecret: Sendable {
                 "\(path) is accessible by other users: chmod 600 \(path)"
             case .file(let error): "\(error)"
             case .malformed(let path):
-                "\(path) is no site's token: one line of printable characters without blanks, besides lines that begin with #"
+                "\(path) is no site's token: one line of printable characters without blanks, or two while it is replaced, besides lines that begin with #"
             case .short(let path):
                 "the token in \(path) has fewer than \(SiteSecret.minimumBytes) characters: create one with 'openssl rand -base64 32'"
             }
@@ -52,9 +52,15 @@ package struct SiteSecret: Sendable {
         self.bytes = bytes
     }
 
-    /// Reads the file of a secret: one line, besides empty ones and those that begin with `#`.
+    /// While a token is replaced, there are the present one and the next or the last one.
+    private static let maximumLines = 2
+
+    /// Reads the file of a secret: one line or two, besides empty ones and those that begin with `#`.
+    /// - Returns: in the order of the lines; at least one.
     /// - Throws: also if other users may read or write it.
-    package init(file path: String) throws(Flaw) {
+    static func read(
+        _ path: String
+    ) throws(Flaw) -> (secrets: [SiteSecret], mark: SmallFile.Mark) {
         let content: SmallFile.Content?
         do throws(FileError) {
             content = try SmallFile.read(path, limit: Self.maximumFileBytes, .secret)
@@ -65,10 +71,14 @@ package struct SiteSecret: Sendable {
         let lines = String(decoding: content.bytes, as: UTF8.self).split(
             whereSeparator: \.isNewline
         ).filter { !$0.hasPrefix("#") }
-        guard lines.count == 1, let line = lines.first else { throw .malformed(path: path) }
-        if line.utf8.count < Self.minimumBytes { throw .short(path: path) }
-        guard let secret = SiteSecret(text: String(line)) else { throw .malformed(path: path) }
-        self = secret
+        guard (1...Self.maximumLines).contains(lines.count) else { throw .malformed(path: path) }
+        var secrets: [SiteSecret] = []
+        for line in lines {
+            if line.utf8.count < Self.minimumBytes { throw .short(path: path) }
+            guard let secret = SiteSecret(text: String(line)) else { throw .malformed(path: path) }
+            secrets.append(secret)
+        }
+        return (secrets, content.mark)
     }
 
     /// The bearer token of a reader: HMAC-SHA256 for one host and archive, base64url.

@@ -20,7 +20,7 @@ package final class ViewerBucket: ReadableBucket {
     package let name: String
     private let address: ViewerAddress
     private let archive: String
-    private let secret: SiteSecret
+    private let tokens: SiteTokens
     private let transport: any StoreTransport
     private let deadlineNanoseconds: Int64
 
@@ -30,7 +30,7 @@ package final class ViewerBucket: ReadableBucket {
     ///   - authorities: a file of trusted certificates (PEM), instead of the system's; nil: the system's.
     ///   - shutdown: ends every wait for the viewer.
     package convenience init(
-        _ address: ViewerAddress, archive: String, collector: String, secret: SiteSecret,
+        _ address: ViewerAddress, archive: String, collector: String, tokens: SiteTokens,
         authorities: String?, patience: StorePatience = .reading, shutdown: Shutdown
     ) throws(ObjectStoreError) {
         let transport: HTTPTransport
@@ -42,19 +42,19 @@ package final class ViewerBucket: ReadableBucket {
             throw ObjectStoreError(.refused, "\(error)")
         }
         self.init(
-            address, archive: archive, collector: collector, secret: secret, transport: transport,
+            address, archive: archive, collector: collector, tokens: tokens, transport: transport,
             deadlineNanoseconds: patience.deadlineNanoseconds)
     }
 
     init(
-        _ address: ViewerAddress, archive: String, collector: String, secret: SiteSecret,
+        _ address: ViewerAddress, archive: String, collector: String, tokens: SiteTokens,
         transport: any StoreTransport,
         deadlineNanoseconds: Int64 = StorePatience.reading.deadlineNanoseconds
     ) {
         name = "\(address)/\(collector)"
         self.address = address
         self.archive = archive
-        self.secret = secret
+        self.tokens = tokens
         self.transport = transport
         self.deadlineNanoseconds = deadlineNanoseconds
     }
@@ -209,7 +209,7 @@ package final class ViewerBucket: ReadableBucket {
     private func ask(_ call: Call) throws(ObjectStoreError) -> StoreAnswer {
         let query = call.query.map { "\($0.name)=\(URIEncoding.encoded($0.value))" }
             .joined(separator: "&")
-        let code = secret.code(for: address.authority, archive: archive, call.purpose)
+        let code = tokens.code(for: address.authority, archive: archive, call.purpose)
         do throws(TransportFailure) {
             return try transport.exchange(
                 StoreRequest(

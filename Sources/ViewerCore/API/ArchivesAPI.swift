@@ -12,7 +12,7 @@ import Wire
 /// The archives on this machine's disk, as objects for other readers of the site: lists of files, and ranges of their bytes.
 /// Readers may also set marks, which the archive's collector writes.
 ///
-/// Readers have no accounts: they send a code of the site's secret for this host and the archive (``SiteSecret``). Every
+/// Readers have no accounts: they send a code of the site's token for this host and the archive (``SiteSecret``). Every
 /// request is checked here, whatever its path looked like to ``AccessMiddleware``.
 struct ArchivesAPI {
     static let path = "api/v1/archives"
@@ -24,7 +24,7 @@ struct ArchivesAPI {
     let site: ViewerSite
     let commands: CollectorCommands
     /// Nil: nothing is served.
-    let secret: SiteSecret?
+    let tokens: SiteTokens?
     let access: Access
 
     /// A page of the files of a session or a source, or of the names of all sessions.
@@ -190,11 +190,11 @@ struct ArchivesAPI {
 
     /// Checks a reader's code.
     /// - Returns: the identity of the archive that it is for.
-    /// - Throws: 401, 429 with the limits of other wrong tokens; 404 without a secret.
+    /// - Throws: 401, 429 with the limits of other wrong tokens; 404 without a token.
     private func admitted(
         _ request: Request, _ context: ViewerContext, to purpose: SiteSecret.Purpose = .reading
     ) throws -> String {
-        guard let secret else {
+        guard let tokens else {
             throw Problem(
                 .notFound,
                 "this viewer serves no archives to other readers: start it with --site-token-file")
@@ -202,7 +202,7 @@ struct ArchivesAPI {
         let archive = context.parameters.get("archive") ?? ""
         let code = Access.bearerToken(request.headers[.authorization])
         guard let code, let host = RequestHost.text(of: request.head),
-            secret.admits(code, for: host, archive: archive, purpose)
+            tokens.admits(code, for: host, archive: archive, purpose)
         else {
             throw AccessMiddleware.problem(
                 access.refusal(ofReaderFrom: context.remoteAddress, now: .now()))

@@ -53,7 +53,7 @@ struct ViewerRoutes {
         addInterface(to: &endpoints)
         addPlaylists(to: &endpoints)
         let archives = ArchivesAPI(
-            site: site, commands: commands, secret: settings.siteSecret, access: access.access)
+            site: site, commands: commands, tokens: settings.siteTokens, access: access.access)
         endpoints.get("\(ArchivesAPI.path)/:archive/objects", archives.list)
         endpoints.get("\(ArchivesAPI.path)/:archive/object", archives.object)
         endpoints.on(.post, "\(ArchivesAPI.path)/:archive/marks", archives.addMark)

@@ -99,7 +99,7 @@ package struct ViewerServer: Sendable {
                 origin: RequestOrigin(hosts: hosts, isSecure: isSecure),
                 isBehindProxy: settings.isBehindProxy,
                 links: LinkStore(directory: settings.state) { logger.warning("\($0)") },
-                servesReaders: settings.siteSecret != nil)
+                servesReaders: settings.siteTokens != nil)
         } catch {
             throw .noAccess(error)
         }
