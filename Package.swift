@@ -331,10 +331,11 @@ let package = Package(
         tests("Devices", "Devices", "Media", "TestMedia"),
         tests("Encoding", "Devices", "Encoding", "Media", "TestMedia"),
         tests(
-            "EndToEnd", "Archive", "CLinux", "Devices", "Media", "Messaging", "Operations",
+            "EndToEnd", "Archive", "CLinux", "Devices", "Media", "Messaging", "ObjectStore",
+            "Operations",
             "PostgreSQL", "SQLite",
             "SyncCheck", "store-check", "TestDatabases", "TestMedia", "TestMetrics",
-            "TestRecordings", "Trust",
+            "TestRecordings", "Threads", "Trust",
             "Wire",
             "tributary", "tributary-agent", "tributary-collector", "tributary-viewer"),
         tests("Media", "Media", "TestMedia"),
