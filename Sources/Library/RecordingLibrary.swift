@@ -218,7 +218,7 @@ package struct RecordingLibrary: Sendable {
     /// Names and sizes of a source's segments, in the order of their origins.
     package func segments(_ source: SourceKey) throws(ArchiveError) -> [StoredEntry] {
         try store.list(.source(source)).filter {
-            !$0.isFolder && ArchiveLayout.isSegmentName($0.name)
+            !$0.isFolder && SegmentName($0.name) != nil
         }
     }
 

@@ -150,7 +150,7 @@ package struct SessionFinder: Sendable {
     package func place(_ what: String) throws -> Subject? {
         let isPath =
             what.contains("/") || what == "." || what == ".."
-            || what.hasSuffix(ArchiveLayout.segmentSuffix)
+            || SegmentName(what) != nil
         // A session of the archive comes before a file or directory of that name.
         if !isPath {
             if what == "latest" { return nil }

@@ -225,7 +225,7 @@ struct UploadWorker {
         hooks.log(
             .warning, "\(layout.segment(segment)) stays on the disk: \(flaw); it is sent again")
         try place.disk { () throws(ArchiveError) in
-            try FileSystem.remove(layout.proof(segment), on: layout.disk)
+            try FileSystem.remove(layout.path(of: segment, .proof), on: layout.disk)
         }
         let now = place.surroundings.now()
         desk.state.withLock { state in

@@ -91,7 +91,7 @@ private func expired(
     func `that a crash cut short is completed, and said once`(stepsDone: Int) throws {
         let archive = SmallArchive()
         let paths = try archive.addSession("s", segments: 3)
-        let staged = paths[1].replacing(".mp4", with: SegmentRemoval.stagedSuffix)
+        let staged = SegmentCompanion.removing.path(of: paths[1])
         switch stepsDone {
         case 0: break
         case 1:

@@ -15,7 +15,7 @@ struct `A session's file` {
                 SessionFile("\(owner.session)/\(document)")
                     == .document(session: owner.session, name: document))
         }
-        #expect(SegmentKey.origin(fileName: name) == segment.origin)
+        #expect(SegmentName(name)?.origin == segment.origin)
     }
 
     @Test(arguments: [
@@ -26,5 +26,25 @@ struct `A session's file` {
     ])
     func `is no other path`(path: String) {
         #expect(SessionFile(path) == nil)
+    }
+
+    @Test func `is known by its name in a listing`() throws {
+        let moved = "2026-11-20T22-40-20.000Z.mp4"
+        let removed = "2026-11-20T22-40-30.000Z.mp4"
+        let names = SegmentNames([
+            "other.mp4", "\(name).upload", name, "\(moved).json", "\(removed).json",
+            "\(removed).removing", "other.mp4.json", "gone.mp4.json", "x.mp4.new", "ledger.jsonl",
+            "checkpoint", ".json", "a/b.mp4", "a\0.mp4", "\(name).damaged", "a/b.mp4.new",
+        ])
+        #expect(names.segments.map(\.description) == [name, "other.mp4"])
+        #expect(names.segments.map { $0.origin == nil } == [false, true])
+        #expect(names.has(.upload, of: names.segments[0]))
+        #expect(!names.has(.proof, of: names.segments[0]))
+        #expect(names.names(.removing) == ["\(removed).removing"])
+        #expect(names.names(.unnamed) == ["x.mp4.new"])
+        #expect(names.moved(of: owner) == [SegmentKey(owner, fileName: moved)])
+        #expect(SegmentName.segment(of: "/a/\(removed).removing") == removed)
+        #expect(SegmentName.segment(of: "/a/\(name)") == name)
+        #expect(SegmentName.stem(of: name) + ".mp4" == name && SegmentName.stem(of: "a") == "a")
     }
 }

@@ -17,7 +17,7 @@ import Testing
         let proof = SegmentProof(
             of: segment, content: content, partBytes: 1 << 20, parts: [Digest(of: bytes)],
             store: "s3://test/archive", tag: "\"1\"", at: SmallArchive.zero)
-        try FileSystem.replace(archive.layout.proof(segment), with: proof.encoded())
+        try FileSystem.replace(archive.layout.path(of: segment, .proof), with: proof.encoded())
         return segment
     }
 
@@ -99,7 +99,7 @@ import Testing
         let report = try SessionVerifier.verify("s", in: archive.layout)
         #expect(report.isIntact && report.findings.count == 1)
         // Without its proof, too, the segment is lost.
-        try FileSystem.remove(archive.layout.proof(segment), on: archive.layout.disk)
+        try FileSystem.remove(archive.layout.path(of: segment, .proof), on: archive.layout.disk)
         #expect(try !SessionVerifier.verify("s", in: archive.layout).isIntact)
     }
 

@@ -227,12 +227,12 @@ import Testing
             store: "s3://test/archive", tag: "\"1\"", at: DiskScene.zero)
         proof.modifiedNanoseconds -= 1
         try FileSystem.replace(
-            scene.layout.proof(segment), with: proof.encoded(), on: scene.layout.disk)
+            scene.layout.path(of: segment, .proof), with: proof.encoded(), on: scene.layout.disk)
         evict()
         #expect(FileSystem.exists(path))
         proof.modifiedNanoseconds += 1
         try FileSystem.replace(
-            scene.layout.proof(segment), with: proof.encoded(), on: scene.layout.disk)
+            scene.layout.path(of: segment, .proof), with: proof.encoded(), on: scene.layout.disk)
         let before = try catalog()
         evict()
         #expect(!FileSystem.exists(path))
@@ -246,7 +246,7 @@ import Testing
             cause: .age)
         scene.worker.perform(.remove(.segment(expired)))
         scene.hear()
-        #expect(!FileSystem.exists(scene.layout.proof(segment)))
+        #expect(!FileSystem.exists(scene.layout.path(of: segment, .proof)))
         let removed = try Ledger.read(scene.layout.ledger(owner)).entries.filter {
             $0.kind == .removed
         }

@@ -20,7 +20,7 @@ import Testing
             of: segment, content: content, partBytes: 1 << 20,
             parts: [Digest(of: try FileSystem.read(paths[1], limit: 1 << 20))],
             store: "s3://test/archive", tag: "\"1\"", at: SmallArchive.zero)
-        try FileSystem.replace(archive.layout.proof(segment), with: proof.encoded())
+        try FileSystem.replace(archive.layout.path(of: segment, .proof), with: proof.encoded())
         #expect(try library.segments(of: "s").map(\.path) == before.map(\.path))
         #expect(try LocalCopyRemoval.remove(segment, in: archive.layout) == nil)
         let after = try library.segments(of: "s")
@@ -30,7 +30,7 @@ import Testing
         #expect(after.map(\.sizeBytes) == before.map(\.sizeBytes))
         #expect(after[1].path == "s3://test/archive/s/camera/\(name)")
         // One with a damaged proof is left out: `verify` reports it.
-        try FileSystem.replace(archive.layout.proof(segment), with: [1, 2, 3])
+        try FileSystem.replace(archive.layout.path(of: segment, .proof), with: [1, 2, 3])
         #expect(try library.segments(of: "s").count == 2)
     }
 }

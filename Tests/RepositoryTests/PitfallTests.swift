@@ -47,6 +47,27 @@ import Testing
         #expect(count > 5)
     }
 
+    /// A segment's name and the names of files beside it are made and parsed by `SegmentName`: ten places had their own
+    /// suffixes and limits.
+    @Test func `only one file makes and cuts names of segments`() throws {
+        let owners: Set = [
+            "Sources/Archive/Layout/SegmentName.swift",
+            // Parts of live playlists.
+            "Sources/ViewerCore/HLS/LivePart.swift",
+        ]
+        // The suffix, alone or after a value; the time in a name.
+        let cut = /["\)]\.mp4[".]|UTCTime\(fileName:|origin\.fileName/
+        var found: Set<String> = []
+        for path in Repository.files(below: "Sources") where path.hasSuffix(".swift") {
+            for line in try Repository.text(path).split(separator: "\n")
+            where !line.drop(while: \.isWhitespace).hasPrefix("//") && line.contains(cut) {
+                found.insert(path)
+                #expect(owners.contains(path), "\(path): \(line)")
+            }
+        }
+        #expect(found == owners)
+    }
+
     /// The whole of Foundation links ICU, 36 MB of each program.
     @Test func `programs link FoundationEssentials only`() throws {
         for path in Repository.files(below: "Sources")

@@ -121,13 +121,13 @@ import Testing
         let directory = TemporaryDirectory()
         let layout = ArchiveLayout(root: directory.path)
         var steps = 0
-        while !FileSystem.exists(layout.proof(last)), steps < 100 {
+        while !FileSystem.exists(layout.path(of: last, .proof)), steps < 100 {
             steps += 1
             _ = try? takeOver(scene, layout, connections: 1, steps: steps)
         }
         #expect(!FileSystem.exists(layout.manifest("s")))
-        scene.bucket.lose(last.description + SegmentProof.suffix)
+        scene.bucket.lose(last.path(.proof))
         #expect(try takeOver(scene, layout, connections: 1).segments == 2)
-        #expect(!FileSystem.exists(layout.proof(last)))
+        #expect(!FileSystem.exists(layout.path(of: last, .proof)))
     }
 }

@@ -33,7 +33,7 @@ import Testing
         scene.live(also: segments.map { .forget(scene.expired($0)) })
         for segment in segments {
             #expect(scene.bucket.objects[segment.description] == nil)
-            #expect(scene.bucket.objects[segment.description + SegmentProof.suffix] == nil)
+            #expect(scene.bucket.objects[segment.path(.proof)] == nil)
         }
     }
 
@@ -59,7 +59,7 @@ import Testing
         #expect(!isLost.withLock { $0 })
         #expect(scene.clock.now - began >= 5_000_000_000)
         #expect(scene.bucket.objects[segment.description] == nil)
-        #expect(scene.bucket.objects[segment.description + SegmentProof.suffix] == nil)
+        #expect(scene.bucket.objects[segment.path(.proof)] == nil)
         #expect(!FileSystem.exists(scene.layout.segment(segment)))
     }
 

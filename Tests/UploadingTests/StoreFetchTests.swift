@@ -84,7 +84,7 @@ import Testing
     @Test func `an inspection tells what is missing in the store, and what only waits`() throws {
         let (scene, files) = try moved()
         scene.bucket.lose(files[0].0.description)
-        scene.bucket.lose(files[1].0.description + SegmentProof.suffix)
+        scene.bucket.lose(files[1].0.path(.proof))
         try scene.archive.addSession("t", segments: 2)
         let inspection = StoreInspection(of: place(scene), readsBack: false)
         let report = try inspection.run("s").report

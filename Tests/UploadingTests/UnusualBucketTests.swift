@@ -34,7 +34,7 @@ import Testing
     private func change(
         _ segment: SegmentKey, in scene: UploadScene, _ change: (inout SegmentProof) -> Void
     ) throws {
-        let key = segment.description + SegmentProof.suffix
+        let key = segment.path(.proof)
         var proof = try SegmentProof.parse(
             try #require(scene.bucket.objects[key]).bytes, path: key)
         change(&proof)
@@ -135,7 +135,7 @@ import Testing
         let segments = try scene.segments("s")
         try change(segments[0], in: scene) { $0.storedThrough = [spool.description: 1 << 40] }
         scene.bucket.lose(segments[1].description)
-        scene.bucket.lose(segments[1].description + SegmentProof.suffix)
+        scene.bucket.lose(segments[1].path(.proof))
         #expect(try takeOver(scene).segments == 1)
         #expect(try known() == SequenceSet(upTo: 10))
     }

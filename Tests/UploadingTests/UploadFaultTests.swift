@@ -193,7 +193,7 @@ import Testing
         let segments = try scene.segments("s")
         scene.bucket.lose(segments[0].description)
         scene.bucket.replace(segments[1].description, with: [1, 2, 3])
-        scene.bucket.lose(segments[2].description + SegmentProof.suffix)
+        scene.bucket.lose(segments[2].path(.proof))
         scene.live(also: segments.map(UploadWork.evict))
         #expect(try scene.segments("s") == Array(segments.prefix(3)))
         #expect(scene.lines.count == 3)

@@ -173,7 +173,7 @@ final class UploadScene: Sendable {
             let file = try FileSystem.read(path, limit: 1 << 20)
             #expect(bucket.objects[key]?.bytes == file, sourceLocation: sourceLocation)
             let bytes = try #require(
-                bucket.objects[key + SegmentProof.suffix], sourceLocation: sourceLocation
+                bucket.objects[SegmentCompanion.proof.path(of: key)], sourceLocation: sourceLocation
             ).bytes
             let proof = try SegmentProof.parse(bytes, path: key)
             #expect(proof.sizeBytes == Int64(file.count), sourceLocation: sourceLocation)
@@ -199,9 +199,10 @@ final class UploadScene: Sendable {
         for segment in try segments(session) {
             expectProven(segment, with: layout.segment(segment), sourceLocation: sourceLocation)
             wanted.insert(segment.description)
-            wanted.insert(segment.description + SegmentProof.suffix)
+            wanted.insert(segment.path(.proof))
             #expect(
-                !FileSystem.exists(layout.upload(segment)), sourceLocation: sourceLocation)
+                !FileSystem.exists(layout.path(of: segment, .upload)),
+                sourceLocation: sourceLocation)
         }
         if FileSystem.exists(layout.ledger(session, "camera")) {
             wanted.insert("\(session)/camera/ledger.jsonl")

@@ -69,18 +69,6 @@ package struct ArchiveLayout: Sendable {
     package static let documentNames = [
         SessionNotes.fileName, SessionMarks.fileName, protectionName, clocksName,
     ]
-    package static let segmentSuffix = ".mp4"
-
-    /// Whether a name in a source's directory is that of a segment, also of one that another program has put there.
-    package static func isSegmentName(_ name: String) -> Bool {
-        name.hasSuffix(segmentSuffix)
-            && !name.utf8.contains { [UInt8(ascii: "/"), 0].contains($0) }
-    }
-
-    /// The name without the suffix of segments.
-    package static func segmentStem(_ name: String) -> String {
-        name.hasSuffix(segmentSuffix) ? String(name.dropLast(segmentSuffix.count)) : name
-    }
 
     /// The lock file of the collector that records into the archive.
     package var lock: String { "\(root)/collector.lock" }
@@ -113,7 +101,7 @@ package struct ArchiveLayout: Sendable {
     }
 
     package func segment(_ session: String, _ source: String, origin: UTCTime) -> String {
-        "\(self.source(session, source))/\(origin.fileName)\(Self.segmentSuffix)"
+        "\(self.source(session, source))/\(SegmentName(origin: origin))"
     }
 
     package func ledger(_ session: String, _ source: String) -> String {
@@ -179,9 +167,31 @@ package struct ArchiveLayout: Sendable {
         try FileSystem.directoryNames(in: self.session(session)).filter(Self.isValidName)
     }
 
+    /// A file beside a segment.
+    package func path(of segment: SegmentKey, _ companion: SegmentCompanion) -> String {
+        companion.path(of: self.segment(segment))
+    }
+
+    /// The names in a source's directory.
+    package func names(_ source: SourceKey) throws(ArchiveError) -> SegmentNames {
+        SegmentNames(try FileSystem.names(in: self.source(source)))
+    }
+
+    /// Segments of a source whose media is in the store only, by origin (``SegmentNames/moved(of:)``).
+    package func movedSegments(_ source: SourceKey) throws(ArchiveError) -> [SegmentKey] {
+        try names(source).moved(of: source)
+    }
+
     /// Names of a source's segment files, in the order of their origins.
     package func segmentNames(_ source: SourceKey) throws(ArchiveError) -> [String] {
-        try FileSystem.names(in: self.source(source)).filter(Self.isSegmentName)
+        try names(source).segments.map(\.description)
+    }
+
+    /// The same, wherever their media is.
+    package func knownSegmentNames(_ source: SourceKey) throws(ArchiveError) -> [String] {
+        let names = try names(source)
+        return (names.segments.map(\.description) + names.moved(of: source).map(\.fileName))
+            .sorted()
     }
 
     /// Paths of a source's segments, in the order of their origins.

@@ -36,26 +36,31 @@ package struct SegmentKey: Hashable, Comparable, Sendable, CustomStringConvertib
         self.revision = revision
     }
 
-    /// From a file name; nil for a name that is not a segment's.
-    package init?(_ owner: SourceKey, fileName: String) {
-        guard let origin = Self.origin(fileName: fileName) else { return nil }
+    /// Nil for a name without an origin.
+    package init?(_ owner: SourceKey, _ name: SegmentName) {
+        guard let origin = name.origin else { return nil }
         self.init(owner, origin: origin)
     }
 
-    /// The origin that a file name says; nil for a name that is not a segment's.
-    package static func origin(fileName: String) -> UTCTime? {
-        guard ArchiveLayout.isSegmentName(fileName) else { return nil }
-        return UTCTime(fileName: fileName.dropLast(ArchiveLayout.segmentSuffix.count))
+    /// From a file name; nil for a name that is not a segment's.
+    package init?(_ owner: SourceKey, fileName: String) {
+        guard let name = SegmentName(fileName) else { return nil }
+        self.init(owner, name)
     }
 
     package var session: String { owner.session }
     package var source: String { owner.source }
 
     /// The name of its file.
-    package var fileName: String { origin.fileName + ArchiveLayout.segmentSuffix }
+    package var fileName: String { SegmentName(origin: origin).description }
 
     /// Its path below the directory of sessions, and its object's key (``SessionFile``).
     package var description: String { "\(owner)/\(fileName)" }
+
+    /// The path and key of a file beside it.
+    package func path(_ companion: SegmentCompanion) -> String {
+        companion.path(of: description)
+    }
 
     package static func < (left: SegmentKey, right: SegmentKey) -> Bool {
         (left.owner, left.origin, left.revision) < (right.owner, right.origin, right.revision)

@@ -13,29 +13,47 @@ package enum SessionFile: Hashable, Sendable {
 
     /// - Returns: nil for any other path.
     package init?(_ path: String) {
-        let parts = path.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
-        guard (2...3).contains(parts.count), let name = parts.last,
-            parts.dropLast().allSatisfy(ArchiveLayout.isValidName)
-        else { return nil }
-        guard parts.count == 3 else {
-            guard ([ArchiveLayout.manifestName] + ArchiveLayout.documentNames).contains(name) else {
-                return nil
-            }
-            self = .document(session: parts[0], name: name)
+        guard let path = SessionPath(path) else { return nil }
+        guard let owner = path.owner else {
+            guard SessionPath.documentNames.contains(path.name) else { return nil }
+            self = .document(session: path.session, name: path.name)
             return
         }
-        let owner = SourceKey(session: parts[0], source: parts[1])
-        if name == ArchiveLayout.ledgerName {
+        if path.name == ArchiveLayout.ledgerName {
             self = .ledger(owner)
-        } else if let segment = SegmentKey(owner, fileName: name) {
+        } else if let segment = SegmentKey(owner, fileName: path.name) {
             self = .segment(segment)
-        } else if name.hasSuffix(SegmentProof.suffix),
-            let segment = SegmentKey(
-                owner, fileName: String(name.dropLast(SegmentProof.suffix.count)))
+        } else if let (name, companion) = SegmentCompanion.parse(path.name), companion == .proof,
+            let segment = SegmentKey(owner, name)
         {
             self = .proof(segment)
         } else {
             return nil
         }
     }
+}
+
+/// A path below the directory of sessions: `SESSION/NAME`, or `SESSION/SOURCE/NAME`. Session and source have valid names; the
+/// file's name was not checked.
+package struct SessionPath: Hashable, Sendable {
+    /// Names of a session's own files.
+    package static let documentNames = Set(
+        [ArchiveLayout.manifestName] + ArchiveLayout.documentNames)
+
+    package let session: String
+    /// Nil: a file of the session's own.
+    package let source: String?
+    package let name: String
+
+    /// - Returns: nil for a path of another form.
+    package init?(_ text: String) {
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        guard (2...3).contains(parts.count), parts.dropLast().allSatisfy(ArchiveLayout.isValidName)
+        else { return nil }
+        session = parts[0]
+        source = parts.count == 3 ? parts[1] : nil
+        name = parts[parts.count - 1]
+    }
+
+    package var owner: SourceKey? { source.map { SourceKey(session: session, source: $0) } }
 }

@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import Media
+package import Media
 
 /// An instant of Coordinated Universal Time, in nanoseconds since 1970-01-01T00:00:00Z.
 package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible {
@@ -33,11 +33,17 @@ package struct UTCTime: Hashable, Comparable, Sendable, CustomStringConvertible 
         guard bytes.count == 24, bytes[19] == UInt8(ascii: "."), bytes[23] == UInt8(ascii: "Z"),
             bytes[20..<23].allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }),
             let time = CivilTime(bytes[..<19], timeSeparator: UInt8(ascii: "-")),
-            // Four digits of a year can exceed 64 bits of nanoseconds.
-            time.secondsSince1970.magnitude < Self.farthestNanoseconds / 1_000_000_000
+            let second = UTCTime(time)
         else { return nil }
         let milliseconds = bytes[20..<23].reduce(0) { $0 * 10 + Int64($1 - UInt8(ascii: "0")) }
-        nanoseconds = time.secondsSince1970 * 1_000_000_000 + milliseconds * 1_000_000
+        nanoseconds = second.nanoseconds + milliseconds * 1_000_000
+    }
+
+    /// Nil for times beyond ``farthestNanoseconds``: four digits of a year can exceed 64 bits of nanoseconds.
+    package init?(_ time: CivilTime) {
+        let seconds = time.secondsSince1970
+        guard seconds.magnitude < Self.farthestNanoseconds / 1_000_000_000 else { return nil }
+        nanoseconds = seconds * 1_000_000_000
     }
 
     /// Parses a session's name: its zero, optionally followed by the name of its collector and a number, which distinguish sessions

@@ -274,15 +274,13 @@ extension SourceRecovery {
     }
 
     private func origin(_ path: String) -> Int64? {
-        SegmentKey.origin(fileName: Path.name(of: path)).map { $0.nanoseconds - zero.nanoseconds }
+        SegmentName(Path.name(of: path))?.origin.map { $0.nanoseconds - zero.nanoseconds }
     }
 
     /// Removes files that a crash prevented from getting their first fragment, and with it their name.
     private func removeUnnamed() throws(ArchiveError) {
-        let directory = layout.source(session, name)
-        let suffix = ArchiveLayout.segmentSuffix + SegmentWriter.unnamedSuffix
-        for file in try FileSystem.names(in: directory) where file.hasSuffix(suffix) {
-            try FileSystem.remove("\(directory)/\(file)", on: layout.disk)
+        for file in try paths(.unnamed) {
+            try FileSystem.remove(file, on: layout.disk)
         }
     }
 
@@ -410,11 +408,12 @@ extension SourceRecovery {
 
     /// Records in files whose removal was interrupted are accounted for: the completed removal writes them into the ledger.
     private mutating func readRemovals() throws(ArchiveError) {
-        let directory = layout.source(session, name)
-        for file in try FileSystem.names(in: directory)
-        where file.hasSuffix(SegmentRemoval.stagedSuffix) {
-            removing += SegmentNumbers.read("\(directory)/\(file)").ranges
-        }
+        for file in try paths(.removing) { removing += SegmentNumbers.read(file).ranges }
+    }
+
+    private func paths(_ companion: SegmentCompanion) throws(ArchiveError) -> [String] {
+        let owner = SourceKey(session: session, source: name)
+        return try layout.names(owner).names(companion).map { "\(layout.source(owner))/\($0)" }
     }
 
     /// Records in segments whose media is in the store only are recorded.

@@ -66,20 +66,12 @@ package struct ArchiveSurvey: Sendable {
         for source in try layout.sourceNames(session) {
             let owner = SourceKey(session: session, source: source)
             let directory = layout.source(owner)
-            let names = try FileSystem.names(in: directory)
-            let recordings = names.filter(ArchiveLayout.isSegmentName)
-            let traces = Set(
-                names.filter {
-                    $0.hasSuffix(ArchiveLayout.segmentSuffix + SegmentProof.suffix)
-                        || $0.hasSuffix(ArchiveLayout.segmentSuffix + ArchiveLayout.uploadSuffix)
-                })
-            if !traces.isEmpty {
-                for segment in ArchiveLayout.movedSegments(owner, among: names) {
-                    hasMoved = true
-                    try survey(segment, layout, isProtected: isProtected, known: known, &moved)
-                }
+            let names = try layout.names(owner)
+            for segment in names.moved(of: owner) {
+                hasMoved = true
+                try survey(segment, layout, isProtected: isProtected, known: known, &moved)
             }
-            for name in recordings {
+            for name in names.segments {
                 let path = "\(directory)/\(name)"
                 // Removed by another program since the directory was read, or not a file.
                 guard let status = FileSystem.status(path) else { continue }
@@ -88,12 +80,11 @@ package struct ArchiveSurvey: Sendable {
                         owner, path: path, sizeBytes: status.allocatedBytes, ended: status.modified,
                         isProtected: isProtected,
                         // Names sort by time: all but the last segment are followed by another one, so they are finished.
-                        isOpen: name == recordings.last,
-                        place: traces.contains(name + SegmentProof.suffix)
-                            || traces.contains(name + ArchiveLayout.uploadSuffix)
+                        isOpen: name == names.segments.last,
+                        place: names.has(.proof, of: name) || names.has(.upload, of: name)
                             ? .diskAndStore : .disk))
             }
-            staged += names.filter { $0.hasSuffix(SegmentRemoval.stagedSuffix) }.map {
+            staged += names.names(.removing).map {
                 StagedSegment(owner: owner, path: "\(directory)/\($0)")
             }
         }
@@ -110,7 +101,7 @@ package struct ArchiveSurvey: Sendable {
         _ segment: SegmentKey, _ layout: ArchiveLayout, isProtected: Bool, known: MovedSegments,
         _ moved: inout MovedSegments
     ) throws(ArchiveError) {
-        let path = layout.proof(segment)
+        let path = layout.path(of: segment, .proof)
         if let figures = known.figures[path] {
             moved.figures[path] = figures
         } else {

@@ -4,15 +4,12 @@ import Glibc
 
 /// Removes one segment from an archive so that a crash leaves nothing unaccounted for.
 ///
-/// 1. The file is renamed to mark it for removal (``stagedSuffix``): from here on it is not a segment.
+/// 1. The file is renamed to mark it for removal (``SegmentCompanion/removing``): from here on it is not a segment.
 /// 2. The ledger records which records were removed with it, and why; durable before the next step.
 /// 3. The file is deleted.
 ///
 /// ``complete(_:appending:)`` on the renamed file completes an interrupted removal.
 package enum SegmentRemoval {
-    /// Suffix of a segment that is being removed.
-    package static let stagedSuffix = ".mp4.removing"
-
     /// Removes a segment.
     /// - Parameters:
     ///   - path: the segment.
@@ -22,7 +19,7 @@ package enum SegmentRemoval {
         _ path: String, on disk: any Disk = SystemDisk(), cause: String, now: UTCTime,
         appending append: (_ lines: [UInt8]) throws(ArchiveError) -> Void
     ) throws(ArchiveError) {
-        let staged = String(path.dropLast(ArchiveLayout.segmentSuffix.count)) + stagedSuffix
+        let staged = SegmentCompanion.removing.path(of: path)
         guard disk.rename(path, to: staged) == 0 else {
             throw .system(operation: "remove", path: path, errno: errno)
         }
@@ -51,8 +48,8 @@ package enum SegmentRemoval {
     private static func removeRecords(
         of path: String, on disk: any Disk
     ) throws(ArchiveError) {
-        try FileSystem.remove(path + SegmentProof.suffix, on: disk)
-        try FileSystem.remove(path + ArchiveLayout.uploadSuffix, on: disk)
+        try FileSystem.remove(SegmentCompanion.proof.path(of: path), on: disk)
+        try FileSystem.remove(SegmentCompanion.upload.path(of: path), on: disk)
     }
 
     /// Completes an interrupted removal.
@@ -63,7 +60,7 @@ package enum SegmentRemoval {
         _ staged: String, on disk: any Disk = SystemDisk(), ledger: Ledger.Contents, now: UTCTime,
         appending append: (_ lines: [UInt8]) throws(ArchiveError) -> Void
     ) throws(ArchiveError) {
-        let name = segmentName(staged)
+        let name = SegmentName.segment(of: staged)
         let known = ledger.entries.filter { $0.kind == .removed && $0.segment == name }
         let lines = ledgerLines(staged, cause: "removal cut short", known: known, now: now)
         if !lines.isEmpty { try append(lines) }
@@ -78,11 +75,12 @@ package enum SegmentRemoval {
     ) -> [UInt8] {
         let numbers = SegmentNumbers.read(staged)
         var lines = ledgerLines(
-            numbers.ranges, of: segmentName(staged), cause: cause, known: known, now: now)
+            numbers.ranges, of: SegmentName.segment(of: staged), cause: cause, known: known,
+            now: now)
         if let flaw = numbers.flaw, !known.contains(where: { $0.firstSequence == nil }) {
             var entry = LedgerEntry(kind: .removed, at: now)
             entry.cause = cause
-            entry.segment = segmentName(staged)
+            entry.segment = SegmentName.segment(of: staged)
             entry.text = "the rest of its content cannot be read: \(flaw)"
             lines += Ledger.line(entry)
         }
@@ -110,12 +108,5 @@ package enum SegmentRemoval {
             }
         }
         return lines
-    }
-
-    /// The segment's original name.
-    package static func segmentName(_ path: String) -> String {
-        let name = Path.name(of: path)
-        return name.hasSuffix(stagedSuffix)
-            ? String(name.dropLast(stagedSuffix.count)) + ArchiveLayout.segmentSuffix : name
     }
 }

@@ -75,49 +75,10 @@ package struct SegmentContent: Sendable {
 }
 
 extension ArchiveLayout {
-    /// Suffix of the record of a started upload.
-    package static let uploadSuffix = ".upload"
     /// The record of a session's other stored files; not a valid source name.
     package static let storedName = ".stored"
 
-    /// The proof beside a segment.
-    package func proof(_ segment: SegmentKey) -> String {
-        self.segment(segment) + SegmentProof.suffix
-    }
-
-    /// The record of a segment's started upload.
-    package func upload(_ segment: SegmentKey) -> String {
-        self.segment(segment) + Self.uploadSuffix
-    }
-
     package func stored(_ session: String) -> String {
         "\(self.session(session))/\(Self.storedName)"
-    }
-
-    /// Segments of a source whose media is in the store only, by origin: those with a proof, without a file, and
-    /// without the rest of an interrupted removal.
-    package func movedSegments(_ source: SourceKey) throws(ArchiveError) -> [SegmentKey] {
-        Self.movedSegments(source, among: try FileSystem.names(in: self.source(source)))
-    }
-
-    /// Names of a source's segments, in the order of their origins, wherever their media is.
-    package func knownSegmentNames(_ source: SourceKey) throws(ArchiveError) -> [String] {
-        let names = try FileSystem.names(in: self.source(source))
-        let moved = Self.movedSegments(source, among: names).map(\.fileName)
-        return (names.filter(Self.isSegmentName) + moved).sorted()
-    }
-
-    /// - Parameter names: all names in the source's directory.
-    package static func movedSegments(_ source: SourceKey, among names: [String]) -> [SegmentKey] {
-        let proofs = names.filter { $0.hasSuffix(segmentSuffix + SegmentProof.suffix) }
-        guard !proofs.isEmpty else { return [] }
-        let present = Set(names)
-        return proofs.compactMap { name in
-            let file = String(name.dropLast(SegmentProof.suffix.count))
-            let stem = file.dropLast(segmentSuffix.count)
-            guard !present.contains(file), !present.contains(stem + SegmentRemoval.stagedSuffix)
-            else { return nil }
-            return SegmentKey(source, fileName: file)
-        }.sorted()
     }
 }

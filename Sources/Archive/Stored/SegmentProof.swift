@@ -11,8 +11,6 @@ package import Media
 /// of each uploaded part, and the SHA-256 over those digests in order (what S3 calls a composite checksum).
 package struct SegmentProof: Codable, Hashable, Sendable {
     package static let formatVersion = 1
-    /// Appended to the name of the segment's file.
-    package static let suffix = ".json"
     /// A larger proof was not written by this program: 10,000 parts need 700 kB.
     package static let maximumBytes = 8 << 20
     /// S3's maximum number of parts.
@@ -164,7 +162,7 @@ package struct SegmentProof: Codable, Hashable, Sendable {
     package static func read(
         _ segment: SegmentKey, in layout: ArchiveLayout
     ) throws(ArchiveError) -> SegmentProof? {
-        let path = layout.proof(segment)
+        let path = layout.path(of: segment, .proof)
         guard FileSystem.exists(path) else { return nil }
         let proof = try parse(FileSystem.read(path, limit: maximumBytes), path: path)
         // A session may have been copied under another name.

@@ -98,11 +98,9 @@ package struct SessionDirectory: SessionFiles {
 
     package func interruptedRemovals(of source: String) throws(ArchiveError) -> [InterruptedRemoval]
     {
-        try FileSystem.names(in: path(of: source)).filter {
-            $0.hasSuffix(SegmentRemoval.stagedSuffix)
-        }.map { name in
+        try layout.names(SourceKey(session: session, source: source)).names(.removing).map { name in
             let path = "\(path(of: source))/\(name)"
-            return InterruptedRemoval(path: path, segment: SegmentRemoval.segmentName(path)) {
+            return InterruptedRemoval(path: path, segment: SegmentName.segment(of: path)) {
                 SegmentNumbers.read(path).ranges
             }
         }
@@ -110,7 +108,7 @@ package struct SessionDirectory: SessionFiles {
 
     package func movedSegments(of source: String) throws(ArchiveError) -> [MovedSegment] {
         try layout.movedSegments(SourceKey(session: session, source: source)).map { segment in
-            MovedSegment(path: layout.proof(segment), segment: segment.fileName) {
+            MovedSegment(path: layout.path(of: segment, .proof), segment: segment.fileName) {
                 () throws(ArchiveError) in try SegmentProof.read(segment, in: layout)
             }
         }

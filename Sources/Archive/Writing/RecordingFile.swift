@@ -87,7 +87,7 @@ package final class RecordingFile {
     /// Replaces a file with hard links by a copy, so that the other names keep the original.
     func separate() throws(ArchiveError) {
         guard hasOtherNames else { return }
-        let unfinished = path + SegmentWriter.unnamedSuffix
+        let unfinished = SegmentCompanion.unnamed.path(of: path)
         try FileSystem.remove(unfinished, on: disk)
         let copy = try RecordingFile(creating: unfinished, on: disk)
         while copy.sizeBytes < sizeBytes {

@@ -1,14 +1,13 @@
+import Files
 import Media
 import MP4
 
 /// Writes one segment's file: header, fragments, and at the end the index that makes it an ordinary MP4.
 ///
 /// Owned by one thread. The file is playable at every instant (see the module's article for the order of writes). It
-/// gets its name with its first fragment: before that, its name ends in ``unnamedSuffix``, and recovery removes it.
+/// gets its name with its first fragment: before that, it is its
+/// companion ``SegmentCompanion/unnamed``, and recovery removes it.
 package final class SegmentWriter {
-    /// Suffix of a file without a fragment.
-    static let unnamedSuffix = ".new"
-
     package let path: String
     private let disk: any Disk
     /// `nil` before the first fragment.
@@ -64,7 +63,7 @@ package final class SegmentWriter {
         tracks = Dictionary(uniqueKeysWithValues: plan.tracks.map { ($0.format.kind, $0) })
         fragmentCount = segment.fragments
         chain = segment.chain
-        summary = segment.checkpoint.summary(of: Self.fileName(segment.path))
+        summary = segment.checkpoint.summary(of: Path.name(of: segment.path))
         let file = try RecordingFile(reopening: segment.path, on: disk)
         self.file = file
         guard file.sizeBytes == segment.sizeBytes else {
@@ -135,15 +134,11 @@ package final class SegmentWriter {
                 timescale: tracks[run.track]?.format.timescale ?? .video))
     }
 
-    private static func fileName(_ path: String) -> String {
-        path.split(separator: "/").last.map(String.init) ?? ""
-    }
-
     /// Creates the file with its first fragment, and renames it to its final name when it is playable.
     private func begin(
         with head: [UInt8], _ fragment: FragmentPlan
     ) throws(ArchiveError) -> RecordingFile {
-        let unnamed = path + Self.unnamedSuffix
+        let unnamed = SegmentCompanion.unnamed.path(of: path)
         // Left by an interrupted attempt.
         try FileSystem.remove(unnamed, on: disk)
         do throws(ArchiveError) {

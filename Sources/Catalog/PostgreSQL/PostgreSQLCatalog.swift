@@ -243,7 +243,7 @@ package final class PostgreSQLCatalog: CatalogStore {
             let zero = try row.integer(3)
             let file = try row.text(2)
             // Names become paths.
-            guard ArchiveLayout.isSegmentName(file) else {
+            guard SegmentName(file) != nil else {
                 throw .unexpected(reason: "a name that no segment has")
             }
             segments.append(

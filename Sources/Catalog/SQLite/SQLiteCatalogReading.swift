@@ -245,7 +245,7 @@ extension SQLiteCatalog {
 
     /// A name that becomes a segment's file name.
     private static func fileName(_ name: String) throws(SQLiteError) -> String {
-        guard ArchiveLayout.isSegmentName(name) else {
+        guard SegmentName(name) != nil else {
             throw .unexpected(reason: "a name that no segment has")
         }
         return name

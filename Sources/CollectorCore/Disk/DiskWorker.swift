@@ -551,7 +551,7 @@ struct DiskWorker {
     }
 
     private mutating func sayRemoved(_ path: String, _ source: SourceKey, _ cause: String) {
-        let name = SegmentRemoval.segmentName(path)
+        let name = SegmentName.segment(of: path)
         if let segment = SegmentKey(source, fileName: name) {
             publish(.sessions, .segmentRemoved(segment, cause: cause))
         } else {

@@ -157,9 +157,9 @@ package struct RecordingImport {
 
     /// Parses `2026-11-20T22:40:00.000000Z`; nil for invalid or implausibly early times.
     private static func time(_ text: String) -> UTCTime? {
-        let date = text.prefix(19).replacing(":", with: "-")
-        guard let time = UTCTime(fileName: "\(date).000Z"), time.nanoseconds > 0 else { return nil }
-        return time
+        CivilTime(text.utf8.prefix(19)).flatMap { UTCTime($0) }.flatMap {
+            $0.nanoseconds > 0 ? $0 : nil
+        }
     }
 
     /// A unique name for each file.

@@ -72,8 +72,9 @@ extension RecordingLibrary {
         for source in try sourceNames(session) where includes(source) {
             let key = SourceKey(session: session, source: source)
             let names = try store.list(.source(key)).map(\.name)
-            for segment in ArchiveLayout.movedSegments(key, among: names) {
-                let file = StoredPath.source(key) / (segment.fileName + SegmentProof.suffix)
+            for segment in SegmentNames(names).moved(of: key) {
+                let file =
+                    StoredPath.source(key) / SegmentCompanion.proof.path(of: segment.fileName)
                 do throws(ArchiveError) {
                     let proof = try SegmentProof.parse(
                         store.contents(file, limit: SegmentProof.maximumBytes),
@@ -155,7 +156,7 @@ extension RecordingLibrary {
         until: Int64?
     ) -> Bool {
         func origin(_ entry: StoredEntry) -> Int64? {
-            SegmentKey(source, fileName: entry.name)?.origin.nanoseconds
+            SegmentName(entry.name)?.origin?.nanoseconds
         }
         let slack = RecordedSession.overlapNanoseconds
         if let until, let begin = origin(entry), begin.clampedSubtracting(slack) >= until {

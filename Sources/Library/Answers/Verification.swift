@@ -137,7 +137,7 @@ private struct StoredSession: SessionFiles {
 
     func segmentNames(of source: String) throws(ArchiveError) -> [String] {
         try store.list(.source(key(source))).filter {
-            !$0.isFolder && ArchiveLayout.isSegmentName($0.name)
+            !$0.isFolder && SegmentName($0.name) != nil
         }.map(\.name)
     }
 

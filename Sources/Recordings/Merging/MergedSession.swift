@@ -180,7 +180,7 @@ extension CopiedFile {
                     modifiedNanoseconds: entry.modifiedNanoseconds),
                 name: isAligned
                     ? entry.name
-                    : session.zero.advanced(by: origin).fileName + ArchiveLayout.segmentSuffix,
+                    : SegmentName(origin: session.zero.advanced(by: origin)).description,
                 originNanoseconds: isAligned ? own : origin, ownNanoseconds: own,
                 slot: isAligned ? slot : nil)
         }

@@ -351,7 +351,7 @@ package final class MergedStore: SegmentStore {
                 try store.list(.source(copy.own(source)))
             }
             for entry in others ?? []
-            where !entry.name.hasSuffix(ArchiveLayout.segmentSuffix) && found[entry.name] == nil {
+            where SegmentName(entry.name) == nil && found[entry.name] == nil {
                 found[entry.name] = entry
             }
         }
@@ -411,7 +411,7 @@ package final class MergedStore: SegmentStore {
                 return MemoryStoredFile(
                     path: path(file), bytes: try ledger(of: source).entries.flatMap(Ledger.line))
             }
-            if parts[2].hasSuffix(ArchiveLayout.segmentSuffix) {
+            if SegmentName(parts[2]) != nil {
                 return try open(parts[2], of: source, in: session)
             }
         }
@@ -583,7 +583,7 @@ package final class MergedStore: SegmentStore {
             var origin = section.originNanoseconds
             while found[name] != nil {
                 origin = max(origin, section.beginNanoseconds).clampedAdding(1_000_000)
-                name = session.zero.advanced(by: origin).fileName + ArchiveLayout.segmentSuffix
+                name = SegmentName(origin: session.zero.advanced(by: origin)).description
             }
             let placement = section.placement(zero: session.zero)
             let path = path(.source(source) / section.name)

@@ -92,13 +92,13 @@ package struct RecordedSession: Sendable {
     private static func place(of path: String) -> (name: String, ledger: String?) {
         let (directory, name) = (Path.directory(of: path), Path.name(of: path))
         let source = Path.name(of: directory)
-        if UTCTime(fileName: ArchiveLayout.segmentStem(name)) != nil,
+        if SegmentName(name)?.origin != nil,
             ArchiveLayout.isValidName(source),
             FileSystem.exists("\(Path.directory(of: directory))/\(ArchiveLayout.manifestName)")
         {
             return (source, "\(directory)/\(ArchiveLayout.ledgerName)")
         }
-        return (ArchiveLayout.validName(from: ArchiveLayout.segmentStem(name)), nil)
+        return (ArchiveLayout.validName(from: SegmentName.stem(of: name)), nil)
     }
 }
 

@@ -114,7 +114,7 @@ package struct RecordedSource: Sendable {
         }
         let present = Set(files.map(\.originNanoseconds))
         let found = segments.compactMap { name, lines -> (origin: Int64, lines: [LedgerEntry])? in
-            guard let instant = SegmentKey.origin(fileName: name) else { return nil }
+            guard let instant = SegmentName(name)?.origin else { return nil }
             let origin = instant.nanoseconds - zero.nanoseconds
             return present.contains(origin) ? nil : (origin, lines)
         }.sorted { $0.origin < $1.origin }

@@ -22,41 +22,30 @@ package struct ArchiveObjects: Sendable {
 
     /// The path of an object: `SESSION/NAME`, or `SESSION/SOURCE/NAME`.
     package struct Key: Hashable, Sendable {
-        package let session: String
-        /// Nil: a file of the session's own.
-        package let source: String?
-        package let name: String
+        fileprivate let path: SessionPath
 
         /// Nil for a path that no file of an archive has.
         package init?(_ text: String) {
-            let parts = text.split(separator: "/", omittingEmptySubsequences: false)
-                .map(String.init)
-            guard (2...3).contains(parts.count), ArchiveLayout.isValidName(parts[0]) else {
-                return nil
-            }
-            session = parts[0]
-            name = parts[parts.count - 1]
-            source = parts.count == 3 ? parts[1] : nil
-            if let source {
-                guard ArchiveLayout.isValidName(source), Self.isOfSource(name) else { return nil }
-            } else {
-                guard Self.sessionNames.contains(name) else { return nil }
-            }
+            guard let path = SessionPath(text),
+                path.source == nil
+                    ? SessionPath.documentNames.contains(path.name) : Self.isOfSource(path.name)
+            else { return nil }
+            self.path = path
         }
 
-        static let sessionNames = Set([ArchiveLayout.manifestName] + ArchiveLayout.documentNames)
+        package var session: String { path.session }
 
         static func isOfSource(_ name: String) -> Bool {
             name == ArchiveLayout.ledgerName || name == ArchiveLayout.declaredLossesName
-                || ArchiveLayout.isSegmentName(name) && ArchiveLayout.isValidName(name)
+                || SegmentName(name) != nil && ArchiveLayout.isValidName(name)
         }
 
         /// Whether bytes are only added to such a file while it has the same inode; a segment, until it is finished.
         fileprivate var grows: Bool {
-            name == ArchiveLayout.ledgerName || name == ArchiveLayout.clocksName || isSegment
+            [ArchiveLayout.ledgerName, ArchiveLayout.clocksName].contains(path.name) || isSegment
         }
 
-        fileprivate var isSegment: Bool { ArchiveLayout.isSegmentName(name) }
+        fileprivate var isSegment: Bool { SegmentName(path.name) != nil }
     }
 
     /// The folder of a listing.
@@ -77,14 +66,8 @@ package struct ArchiveObjects: Sendable {
                 self = .sessions
                 return
             }
-            guard prefix.hasSuffix("/") else { return nil }
-            let parts = prefix.dropLast().split(separator: "/", omittingEmptySubsequences: false)
-                .map(String.init)
-            guard parts.count <= 2, parts.allSatisfy(ArchiveLayout.isValidName) else { return nil }
-            self =
-                parts.count == 1
-                ? .session(parts[0], folders: folders)
-                : .source(SourceKey(session: parts[0], source: parts[1]))
+            guard let path = SessionPath(prefix), path.name.isEmpty else { return nil }
+            self = path.owner.map(Self.source) ?? .session(path.session, folders: folders)
         }
 
         /// Nil: all sessions.
@@ -152,9 +135,7 @@ package struct ArchiveObjects: Sendable {
     }
 
     private func path(of key: Key) -> String {
-        let folder =
-            key.source.map { layout.source(key.session, $0) } ?? layout.session(key.session)
-        return "\(folder)/\(key.name)"
+        "\(key.path.owner.map(layout.source) ?? layout.session(key.session))/\(key.path.name)"
     }
 
     // MARK: - Listings
@@ -183,7 +164,9 @@ package struct ArchiveObjects: Sendable {
         _ session: String, folders: Bool, after: String
     ) throws(ArchiveError) -> [ObjectPage.Entry] {
         let path = layout.session(session)
-        let own = try files(in: path, prefix: "\(session)/") { Key.sessionNames.contains($0) }
+        let own = try files(in: path, prefix: "\(session)/") {
+            SessionPath.documentNames.contains($0)
+        }
         let sources = try FileSystem.directoryNames(in: path).filter(ArchiveLayout.isValidName)
         let heads = (own.map(\.key) + sources.map { "\(session)/\($0)/" })
             .sorted(by: Self.precedes)

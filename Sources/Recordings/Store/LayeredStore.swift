@@ -77,7 +77,7 @@ package final class LayeredStore: SegmentStore {
             return try directory.open(file)
         } catch {
             guard error.isForAbsence,
-                ArchiveLayout.isSegmentName(file.name) || !isDescribed(file)
+                SegmentName(file.name) != nil || !isDescribed(file)
             else { throw error }
             return try bucket.open(file)
         }

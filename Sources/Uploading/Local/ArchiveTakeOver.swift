@@ -171,7 +171,9 @@ package struct ArchiveTakeOver {
             for source in try layout.sourceNames(session) {
                 let directory = layout.source(session, source)
                 for name in try FileSystem.names(in: directory)
-                where name == ArchiveLayout.ledgerName || name.hasSuffix(SegmentProof.suffix) {
+                where name == ArchiveLayout.ledgerName
+                    || SegmentCompanion.parse(name)?.companion == .proof
+                {
                     try FileSystem.remove("\(directory)/\(name)", on: layout.disk)
                 }
             }

@@ -39,7 +39,7 @@ package struct LocalCopies {
                 guard let segment = SegmentKey(owner, fileName: name),
                     let stamp = FileStamp(layout.segment(segment)),
                     endedBefore.map({ stamp.modifiedNanoseconds < $0 }) ?? true,
-                    FileSystem.exists(layout.proof(segment))
+                    FileSystem.exists(layout.path(of: segment, .proof))
                 else { continue }
                 do throws(UploadError) {
                     if let flaw = try StoredRemoval(in: place).recheck(segment) {

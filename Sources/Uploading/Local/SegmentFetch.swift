@@ -8,9 +8,6 @@ import ObjectStore
 /// The file is renamed when it is complete and durable, and gets the modification time in its proof, so that the proof is valid for
 /// it and it can be evicted again without another upload.
 struct SegmentFetch {
-    /// Suffix of an incomplete file.
-    private static let unfinishedSuffix = ".fetching"
-
     private let place: UploadPlace
 
     init(from place: UploadPlace) { self.place = place }
@@ -19,7 +16,7 @@ struct SegmentFetch {
     /// - Throws: ``UploadError/setAside(_:)`` where the store has something else than was proven.
     func run(_ segment: SegmentKey, _ proof: SegmentProof) throws(UploadError) {
         let path = place.layout.segment(segment)
-        let unfinished = path + Self.unfinishedSuffix
+        let unfinished = SegmentCompanion.fetching.path(of: path)
         do throws(UploadError) {
             try fetch(segment, proof, to: path, unfinished)
         } catch {

@@ -103,7 +103,7 @@ package struct StoreInspection {
         let (object, evidence) = try place.store { (bucket) throws(ObjectStoreError) in
             (
                 try bucket.properties(of: key),
-                try bucket.properties(of: key + SegmentProof.suffix)
+                try bucket.properties(of: segment.path(.proof))
             )
         }
         guard let object else {

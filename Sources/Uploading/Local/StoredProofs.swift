@@ -66,8 +66,10 @@ struct StoredProofs: Sendable {
         try each(segments.count) { index throws(UploadError) in
             try place.pass(.record)
             try place.disk { () throws(ArchiveError) in
-                try RecordingFile(reopening: layout.proof(segments[index]), on: layout.disk)
-                    .synchronize()
+                try RecordingFile(
+                    reopening: layout.path(of: segments[index], .proof), on: layout.disk
+                )
+                .synchronize()
             }
         }
         guard FileSystem.isDirectory(layout.source(owner)) else { return }
@@ -109,7 +111,8 @@ struct StoredProofs: Sendable {
         let layout = place.layout
         try place.disk { () throws(ArchiveError) in
             try FileSystem.makeDirectories(layout.source(segment.owner), on: layout.disk)
-            let file = try RecordingFile(creating: layout.proof(segment), on: layout.disk)
+            let file = try RecordingFile(
+                creating: layout.path(of: segment, .proof), on: layout.disk)
             try file.append(bytes)
             file.startWriteback()
         }

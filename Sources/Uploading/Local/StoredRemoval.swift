@@ -24,7 +24,7 @@ struct StoredRemoval {
         let (object, evidence) = try place.store { (bucket) throws(ObjectStoreError) in
             (
                 try bucket.properties(of: key),
-                try bucket.properties(of: key + SegmentProof.suffix)
+                try bucket.properties(of: segment.path(.proof))
             )
         }
         guard let object else {
@@ -48,12 +48,12 @@ struct StoredRemoval {
         let key = segment.description
         try place.passRemoval(.deleteProof)
         try place.store { (bucket) throws(ObjectStoreError) in
-            try bucket.delete(key + SegmentProof.suffix)
+            try bucket.delete(segment.path(.proof))
         }
         try place.passRemoval(.deleteObject)
         try place.store { (bucket) throws(ObjectStoreError) in try bucket.delete(key) }
         let note = try place.disk { () throws(ArchiveError) in
-            try UploadNote.read(place.layout.upload(segment), store: place.bucket.name)
+            try UploadNote.read(place.layout.path(of: segment, .upload), store: place.bucket.name)
         }
         if let upload = note?.upload {
             try place.passRemoval(.abandonUpload)

@@ -61,7 +61,7 @@ package struct StoredSessionFetch {
             case .ledger(let owner): try document(object, at: layout.ledger(owner))
             case .segment(let segment): media.append(segment)
             case .proof(let segment) where !FileSystem.exists(layout.segment(segment)):
-                try document(object, at: layout.proof(segment))
+                try document(object, at: layout.path(of: segment, .proof))
             case .proof, nil: break
             }
         }

@@ -121,7 +121,7 @@ struct UploadSurvey {
                     proof.describes(stamp)
                 {
                     records?.proven(proof, isNew: false)
-                    let note = layout.upload(segment)
+                    let note = layout.path(of: segment, .upload)
                     if FileSystem.exists(note) { obsoleteNotes.append(note) }
                     continue
                 }

@@ -42,7 +42,8 @@ final class SegmentUpload {
         let (content, note) = try place.disk { () throws(ArchiveError) in
             (
                 try SegmentContent(path),
-                try UploadNote.read(place.layout.upload(segment), store: place.bucket.name)
+                try UploadNote.read(
+                    place.layout.path(of: segment, .upload), store: place.bucket.name)
             )
         }
         guard let content else { throw .nothing }
@@ -136,7 +137,7 @@ final class SegmentUpload {
             store: place.bucket.name, upload: upload, stamp: content.stamp,
             partBytes: transfer.partBytes)
         try place.disk { () throws(ArchiveError) in
-            try note.write(place.layout.upload(segment), on: place.layout.disk)
+            try note.write(place.layout.path(of: segment, .upload), on: place.layout.disk)
         }
     }
 
@@ -253,7 +254,7 @@ final class SegmentUpload {
         // Without a condition: the session's owner was checked before, and a proof of an earlier revision is replaced.
         _ = try place.store { (bucket) throws(ObjectStoreError) in
             try bucket.put(
-                bytes, at: key + SegmentProof.suffix, digest: ObjectDigest(Digest(of: bytes)),
+                bytes, at: segment.path(.proof), digest: ObjectDigest(Digest(of: bytes)),
                 condition: .none)
         }
         self.proof = proof
@@ -265,14 +266,14 @@ final class SegmentUpload {
         let bytes = proof?.encoded() ?? []
         try place.disk { () throws(ArchiveError) in
             try FileSystem.replace(
-                place.layout.proof(segment), with: bytes, on: place.layout.disk)
+                place.layout.path(of: segment, .proof), with: bytes, on: place.layout.disk)
         }
         transfer.recorded()
     }
 
     private func tell() throws(UploadError) {
         try place.disk { () throws(ArchiveError) in
-            try FileSystem.remove(place.layout.upload(segment), on: place.layout.disk)
+            try FileSystem.remove(place.layout.path(of: segment, .upload), on: place.layout.disk)
         }
         transfer.told()
     }

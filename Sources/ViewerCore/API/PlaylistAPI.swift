@@ -160,7 +160,7 @@ struct PlaylistAPI {
         _ name: String, of source: SourceKey, _ library: RecordingLibrary,
         _ open: (any SegmentStore, StoredPath) throws(ArchiveError) -> Value
     ) throws -> Value {
-        guard let key = SegmentKey(source, fileName: name + ArchiveLayout.segmentSuffix) else {
+        guard let key = SegmentKey(source, SegmentName(stem: name)) else {
             throw Problem(.notFound, "there is no such file")
         }
         do throws(ArchiveError) {

@@ -31,22 +31,24 @@ package struct SegmentFile: Hashable, Sendable {
     package init(_ file: RecordedFile, key: SegmentKey?) {
         let name = key?.fileName ?? Path.name(of: file.path)
         self.init(
-            name: ArchiveLayout.segmentStem(name), originNanoseconds: file.originNanoseconds ?? 0,
+            name: SegmentName.stem(of: name), originNanoseconds: file.originNanoseconds ?? 0,
             revision: file.revision,
             formats: file.formats)
         initializationBytes = file.initializationBytes
     }
 
     /// The URI of its media initialization section (RFC 8216 §3.3), relative to the playlist.
-    package var initializationURI: String { "\(pathSegment(name)).init.mp4" }
+    package var initializationURI: String { uri("\(name).init") }
 
     /// The URI of its media, relative to the playlist. It contains the revision, so responses are immutable.
     package var mediaURI: String {
-        guard revision != 0 else { return "\(pathSegment(name)).mp4" }
+        guard revision != 0 else { return uri(name) }
         let digits = String(revision, radix: 16)
         let padded = String(repeating: "0", count: 8 - digits.count) + digits
-        return "\(pathSegment(name)).\(padded).mp4"
+        return uri("\(name).\(padded)")
     }
+
+    private func uri(_ stem: String) -> String { pathSegment("\(SegmentName(stem: stem))") }
 }
 
 /// The resource of a URI in a media playlist: the inverse of ``SegmentFile/initializationURI`` and ``SegmentFile/mediaURI``.
@@ -58,9 +60,7 @@ package enum SegmentResource: Hashable, Sendable {
 
     /// - Parameter name: the last segment of the URI's path, percent-decoded.
     package init?(_ name: String) {
-        let suffix = ArchiveLayout.segmentSuffix
-        guard name.hasSuffix(suffix) else { return nil }
-        let stem = name.dropLast(suffix.count)
+        guard let stem = SegmentName(name)?.stem else { return nil }
         let dot = stem.lastIndex(of: ".")
         let file = dot.map { String(stem[..<$0]) } ?? ""
         let end = dot.map { String(stem[stem.index(after: $0)...]) } ?? ""
@@ -69,7 +69,7 @@ package enum SegmentResource: Hashable, Sendable {
         } else if let revision = Self.revision(end), !file.isEmpty {
             self = .media(file: file, revision: revision)
         } else if !stem.isEmpty {
-            self = .media(file: String(stem), revision: 0)
+            self = .media(file: stem, revision: 0)
         } else {
             return nil
         }

@@ -133,7 +133,7 @@ struct SyncVerification {
 
     private func file(_ path: String, sessionZero: UTCTime) throws -> File {
         let bounds = try bounds(path)
-        let begins = SegmentKey.origin(fileName: Path.name(of: path))
+        let begins = SegmentName(Path.name(of: path))?.origin
         guard
             let origin = bounds.originNanoseconds
                 ?? begins.map({ $0.nanoseconds - sessionZero.nanoseconds })
