@@ -3,6 +3,7 @@
 package struct RTSPURL: Hashable, Sendable {
     private static let plainScheme = "rtsp://"
     private static let secureScheme = "rtsps://"
+    package static let schemes = [plainScheme, secureScheme]
     package static let defaultPort: UInt16 = 554
     /// Default port of `rtsps://`.
     package static let securePort: UInt16 = 322
@@ -71,7 +72,7 @@ package struct RTSPURL: Hashable, Sendable {
     /// The lower-case scheme of a URL; nil if it is not one of a camera.
     package static func scheme(of text: String) -> String? {
         let start = text.prefix(secureScheme.count).lowercased()
-        return [plainScheme, secureScheme].first { start.hasPrefix($0) }
+        return schemes.first { start.hasPrefix($0) }
     }
 
     private var scheme: String { isSecure ? Self.secureScheme : Self.plainScheme }

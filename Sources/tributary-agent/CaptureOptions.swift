@@ -116,12 +116,17 @@ struct CaptureOptions: ParsableArguments {
             throw UsageError(
                 "--preset and --size cannot be combined: leave one out")
         }
-        settings.video = try VideoChoice(argument: video)
-        settings.preview = try preview.map {
-            try VideoChoice(previewArgument: $0)
+        settings.video = try CaptureInput.parse(video, for: .video)
+        settings.preview = try preview.flatMap {
+            try CaptureInput.parse($0, for: .preview)
         }
+        settings.isAudioOptional = audio == nil
         settings.audio =
-            try audio.map(AudioChoice.init(argument:)) ?? followingVideo(settings.video)
+            if let audio {
+                try CaptureInput.parse(audio, for: .audio)
+            } else {
+                settings.video?.sound
+            }
         settings.size = preset?.size ?? size
         settings.preset = preset
         settings.videoFormat = videoFormat
@@ -139,7 +144,8 @@ struct CaptureOptions: ParsableArguments {
         settings.cameraTrust = CameraTrust(
             authorities: cameraCa, fingerprint: cameraFingerprint)
         if let cameraLogin {
-            guard isFromNetwork(settings) else {
+            let inputs = [settings.video, settings.audio, settings.preview]
+            guard inputs.contains(where: { $0?.isNetworkCamera == true }) else {
                 throw UsageError(
                     "--camera-login is for network cameras (--video rtsp://…): leave it out")
             }
@@ -147,25 +153,6 @@ struct CaptureOptions: ParsableArguments {
         }
     }
 
-    /// Sound of the source of the pictures.
-    private func followingVideo(_ video: VideoChoice) -> AudioChoice {
-        switch video {
-        case .none: .none
-        case .test: .test
-        case .file(let path): .fileIfPresent(path: path)
-        // A microphone must be named.
-        case .device: .none
-        case .network(let url): .networkIfPresent(url)
-        case .small: .none
-        }
-    }
-
-    private func isFromNetwork(_ settings: CaptureSettings) -> Bool {
-        if case .network = settings.video { return true }
-        if case .network = settings.audio { return true }
-        if case .network = settings.preview { return true }
-        return false
-    }
 }
 
 /// The words of `--camera-transport`.

@@ -68,6 +68,26 @@ import Testing
         #expect(found == owners)
     }
 
+    /// A kind of input is described in its folder and entered in a list; twenty switches knew all kinds.
+    @Test func `kinds of input are named in their folders and in one list`() throws {
+        let folder = "Sources/AgentCore/Capture/"
+        let list = try Repository.text("\(folder)CaptureInput.swift")
+        let own = try #require(list.firstMatch(of: /kinds: \[[^\]]*\] = \[([^\]]*)\]/)).1
+        let kinds = own.matches(of: /(\w+)\.self/).map { String($0.1) }
+        #expect(kinds.count >= 6)
+        let files = Repository.files(below: "Sources").filter { $0.hasSuffix(".swift") }
+        for kind in kinds {
+            let home = try #require(files.first { $0.hasSuffix("/\(kind).swift") })
+            #expect(home.hasPrefix(folder))
+            let place = home.dropLast(kind.count + ".swift".count)
+            for path in files where !path.hasPrefix(place) && path != "\(folder)CaptureInput.swift"
+            {
+                let words = try Repository.text(path).split { !$0.isLetter && !$0.isNumber }
+                #expect(!words.contains { $0 == kind }, "\(path) names \(kind)")
+            }
+        }
+    }
+
     /// The whole of Foundation links ICU, 36 MB of each program.
     @Test func `programs link FoundationEssentials only`() throws {
         for path in Repository.files(below: "Sources")

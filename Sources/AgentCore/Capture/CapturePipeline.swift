@@ -26,6 +26,9 @@ protocol CapturePipeline: AnyObject, Sendable {
     func run(startNanoseconds: Int64, output: CaptureOutput) -> CaptureEnd
 }
 
+/// Opens the pipeline of a preview of another source's pictures.
+typealias SharedPipeline = (CaptureSettings) throws(CaptureError) -> any CapturePipeline
+
 extension CapturePipeline {
     var notes: [String] { [] }
     var details: [String] { [] }

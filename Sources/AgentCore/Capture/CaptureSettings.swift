@@ -3,36 +3,6 @@ package import Encoding
 package import Media
 package import RTSP
 
-/// Where a source's pictures come from.
-package enum VideoChoice: Hashable, Sendable {
-    case none
-    /// The test pattern of the contract.
-    case test
-    case file(path: String)
-    /// A camera, by one of its names; "first" is the first one found.
-    case device(String)
-    /// A network camera.
-    case network(RTSPURL)
-    /// For a preview only: the pictures of its source, scaled to fit into a box, at most 15 per second.
-    case small(within: PictureSize)
-}
-
-/// Where a source's sound comes from.
-package enum AudioChoice: Hashable, Sendable {
-    case none
-    /// The beep of the contract.
-    case test
-    case file(path: String)
-    /// The file's sound, if it has any.
-    case fileIfPresent(path: String)
-    /// A sound device, by ALSA's name; "first" is the first one found.
-    case device(String)
-    /// A network camera's sound.
-    case network(RTSPURL)
-    /// A network camera's sound, if it has any that can be recorded.
-    case networkIfPresent(RTSPURL)
-}
-
 /// Selection of the encoder.
 package enum EncoderChoice: Hashable, Sendable {
     /// The first of ``CaptureSettings/encoderCandidates`` that opens; AAC is libavcodec's.
@@ -41,6 +11,15 @@ package enum EncoderChoice: Hashable, Sendable {
     case copy
     /// libavcodec's encoder of this name, or the first that opens of a codec of this name (`hevc`).
     case named(String)
+
+    /// Reads `auto`, `copy` or the name of an encoder.
+    package init(argument: String) {
+        switch argument {
+        case "auto": self = .auto
+        case "copy": self = .copy
+        default: self = .named(argument)
+        }
+    }
 }
 
 /// The named sizes of AVFoundation, smallest first.
@@ -60,12 +39,14 @@ package enum SizePreset: String, CaseIterable, Hashable, Sendable {
 
 /// Capture and encoder settings of one source.
 package struct CaptureSettings: Hashable, Sendable {
-    /// Where pictures come from.
-    package var video = VideoChoice.test
+    /// Where pictures come from; nil: none are recorded.
+    package var video: CaptureInput? = .test
     /// Where the pictures of the preview come from; nil: none is recorded.
-    package var preview: VideoChoice?
-    /// Where sound comes from.
-    package var audio = AudioChoice.test
+    package var preview: CaptureInput?
+    /// Where sound comes from; nil: none is recorded.
+    package var audio: CaptureInput? = .test
+    /// Sound is recorded if the input has any (that can be recorded).
+    package var isAudioOptional = false
     /// Written into the test pattern.
     package var sourceName: String
 
@@ -137,52 +118,33 @@ package struct CaptureSettings: Hashable, Sendable {
 extension CaptureSettings {
     /// Checks for contradictions, before anything is opened.
     func validate() throws(CaptureError) {
-        if video == .none, audio == .none {
+        if video == nil, audio == nil {
             throw .settings(
                 "nothing to capture: --video and --audio are both none; set one of them")
         }
-        if preview == VideoChoice.none {
-            throw .settings("--preview none records nothing: leave --preview out")
-        }
-        if case .device = preview, preview == video {
-            throw .settings(
-                "--preview is the camera of --video, which cannot be opened twice: use --preview small, or another camera"
-            )
-        }
-        if case .small = preview, video == .none {
-            throw .settings("--preview small needs pictures, but --video is none: leave it out")
-        }
+        try preview?.kind.validate(self, .preview)
         if let duration, duration <= .zero {
             throw .settings("--duration must be more than 0")
         }
-        if videoFormat != nil, !isFromCamera {
+        if videoFormat != nil, video?.isCamera != true {
             throw .settings("--video-format is for cameras; leave it out")
         }
-        if cameraDelay != .zero, !isFromNetwork {
+        if cameraDelay != .zero, video?.isNetworkCamera != true, audio?.isNetworkCamera != true {
             throw .settings("--delay is for network cameras (--video rtsp://…): leave it out")
         }
         if cameraDelay > Self.longestCameraDelay {
             throw .settings("--delay is too long: use at most 10s")
         }
-        if case .network(let url) = audio { try validateTransport(url) }
-        if case .network(let url) = video {
-            try validateTransport(url)
-            return try validateNetworkCamera()
-        }
-        guard encoder == .copy, !isFromCamera else { return }
-        if video == .test {
-            throw .settings("--encoder copy does not work with the test pattern: leave it out")
-        }
-        if case .device = audio {
-            throw .settings(
-                "--encoder copy does not work with an audio device: leave it out, or use --audio none"
-            )
-        }
-        if size != nil || frameRate != nil || crop != nil {
+        try video?.kind.validate(self, .video)
+        try audio?.kind.validate(self, .audio)
+        if encoder == .copy, video?.isCamera != true, changesPictures {
             throw .settings(
                 "--encoder copy cannot be combined with --size, --fps or --crop: leave them out")
         }
     }
+
+    /// Whether settings require pictures other than those of the input.
+    var changesPictures: Bool { size != nil || frameRate != nil || crop != nil }
 
     /// Checks a configuration that is not in use, as far as possible without opening anything.
     package func check() throws(CaptureError) {
@@ -194,64 +156,12 @@ extension CaptureSettings {
             throw .settings("--preview: \(text)")
         }
         _ = try videoRate()
-        switch video {
-        case .test: _ = try testPicturePlan()
-        case .device: _ = try cameraWish()
-        case .file, .network, .small, .none: break
-        }
+        try video?.kind.checkPlan(self)
     }
 
-    /// Whether pictures are copied with any encoder setting: those of a network camera.
-    var isVideoCopied: Bool {
-        if case .network = video { return true }
-        return false
-    }
-
-    /// Datagrams beside an encrypted connection would not be encrypted.
-    private func validateTransport(_ url: RTSPURL) throws(CaptureError) {
-        if url.isSecure, cameraTransport == .udp {
-            throw .settings(
-                "--camera-transport udp is not encrypted: use tcp for rtsps://, or rtsp:// in a network that you trust"
-            )
-        }
-        if !url.isSecure, cameraTrust != CameraTrust() {
-            throw .settings(
-                "--camera-ca and --camera-fingerprint are for rtsps:// addresses: leave them out")
-        }
-    }
-
-    /// Its pictures are recorded unchanged.
-    private func validateNetworkCamera() throws(CaptureError) {
-        if size != nil || frameRate != nil || crop != nil {
-            throw .settings(
-                "the pictures of a network camera are recorded unchanged: leave --preset, --size, --fps and --crop out, and set "
-                    + "them at the camera")
-        }
-        if case .named = encoder {
-            throw .settings(
-                "the pictures of a network camera are recorded unchanged: leave --encoder out, or use copy"
-            )
-        }
-        if encoder == .copy, case .device = audio {
-            throw .settings(
-                "--encoder copy does not work with an audio device: leave it out, or use --audio none"
-            )
-        }
-    }
+    /// Whether pictures are copied with any encoder setting.
+    var isVideoCopied: Bool { video?.kind.isCopied ?? false }
 
     /// Limit of a plausible camera delay.
     private static let longestCameraDelay = Duration.seconds(10)
-
-    private var isFromNetwork: Bool {
-        if case .network = video { return true }
-        switch audio {
-        case .network, .networkIfPresent: return true
-        case .none, .test, .file, .fileIfPresent, .device: return false
-        }
-    }
-
-    private var isFromCamera: Bool {
-        if case .device = video { return true }
-        return false
-    }
 }

@@ -195,7 +195,7 @@ extension CaptureSession {
     /// Changes the orientation of pipelines that continue, from the next keyframe on.
     private func turn(_ exchange: Exchange) {
         for (running, plan) in exchange.kept
-        where plan.kinds.contains(.video) && plan.source != .shared {
+        where plan.kinds.contains(.video) && !plan.settings.isSmallPreview {
             running.output.wishes.add { $0.orientation = plan.settings.orientation }
         }
     }
@@ -279,8 +279,8 @@ extension CaptureSession {
 extension CaptureSession.Exchange {
     /// Whether a removed pipeline has the device of a new one.
     fileprivate func needsDeviceOfOther(_ plan: PipelinePlan) -> Bool {
-        guard let device = plan.device else { return false }
-        return leaving.contains { $0.plan.device == device }
+        guard let device = plan.input.kind.device else { return false }
+        return leaving.contains { $0.plan.input.kind.device == device }
     }
 }
 

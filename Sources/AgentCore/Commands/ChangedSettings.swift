@@ -1,6 +1,5 @@
 import Encoding
 import Media
-import RTSP
 import Wire
 
 extension CaptureSettings {
@@ -19,19 +18,17 @@ extension CaptureSettings {
             }
         }
         if let video = change.video {
-            settings.video = try VideoChoice(argument: video)
-            // Sound of a file stays with that file.
-            if case .fileIfPresent(let path) = audio { settings.audio = .file(path: path) }
-            // Sound of a network camera changes with its pictures.
-            if case .networkIfPresent = audio {
-                if case .network(let url) = settings.video {
-                    settings.audio = .networkIfPresent(url)
-                } else {
-                    settings.audio = .none
+            settings.video = try CaptureInput.parse(video, for: .video)
+            if isAudioOptional, let audio, audio.kind.soundFollowsPictures {
+                settings.audio = settings.video.flatMap {
+                    type(of: $0.kind) == type(of: audio.kind) ? $0 : nil
                 }
             }
         }
-        if let audio = change.audio { settings.audio = try AudioChoice(argument: audio) }
+        if let audio = change.audio {
+            settings.audio = try CaptureInput.parse(audio, for: .audio)
+            settings.isAudioOptional = false
+        }
         switch change.size {
         case .own: settings.size = nil
         case .this(let size): settings.size = size
@@ -48,7 +45,7 @@ extension CaptureSettings {
         case nil: break
         }
         if let bitrate = change.videoBitrate {
-            if case .network = settings.video {
+            if settings.isVideoCopied {
                 throw .settings(
                     "the pictures of a network camera are recorded unchanged: set the bitrate at the camera"
                 )
@@ -67,47 +64,5 @@ extension CaptureSettings {
         if let rotation = change.rotation { settings.orientation.rotation = rotation }
         if let isMirrored = change.isMirrored { settings.orientation.isMirrored = isMirrored }
         return settings
-    }
-}
-
-extension VideoChoice {
-    /// The value of `--video`.
-    package var argument: String {
-        switch self {
-        case .none: "none"
-        case .test: "test"
-        case .file(let path): "file:\(path)"
-        case .device(let name): name
-        case .network(let url): url.text
-        case .small(CaptureSettings.smallBox): "small"
-        case .small(let box): "small:\(box.width)x\(box.height)"
-        }
-    }
-
-    /// For logs and status, without possible passwords.
-    var summary: String {
-        if case .network(let url) = self { return url.summary }
-        return argument
-    }
-}
-
-extension AudioChoice {
-    /// The value of `--audio`.
-    package var argument: String {
-        switch self {
-        case .none: "none"
-        case .test: "test"
-        case .file(let path), .fileIfPresent(let path): "file:\(path)"
-        case .device(let name): name
-        case .network(let url), .networkIfPresent(let url): url.text
-        }
-    }
-
-    /// For logs and status, without possible passwords.
-    var summary: String {
-        switch self {
-        case .network(let url), .networkIfPresent(let url): url.summary
-        case .none, .test, .file, .fileIfPresent, .device: argument
-        }
     }
 }

@@ -28,20 +28,11 @@ package struct Doctor: Sendable {
     /// Bitrate of the capture, bits per second; nil if streams are not transcoded.
     private var bitrate: Int? {
         guard capture.encoder != .copy, !capture.isVideoCopied else { return nil }
-        return (capture.video == .none ? 0 : capture.videoBitrate)
-            + (capture.audio == .none ? 0 : capture.audioBitrate)
+        return (capture.video == nil ? 0 : capture.videoBitrate)
+            + (capture.audio == nil ? 0 : capture.audioBitrate)
     }
 
     // MARK: Devices
-
-    /// Permissions of this user for a kind of device.
-    private func access(to source: PipelinePlan.Source) -> DevicePermissions.Access {
-        switch source {
-        case .testPicture, .testAudio, .file, .network, .shared: .unclear
-        case .camera: DevicePermissions.ofCameras()
-        case .microphone: DevicePermissions.ofMicrophones()
-        }
-    }
 
     /// Opens the pipelines of the capture.
     private func openPipelines(_ found: (Diagnosis) -> Void) -> [any CapturePipeline] {
@@ -50,8 +41,8 @@ package struct Doctor: Sendable {
         do throws(CaptureError) {
             try capture.validate()
             for plan in try capture.pipelinePlans() { plans.append(("", plan)) }
-            for plan in try capture.ownPreview?.pipelinePlans() ?? [] where plan.source != .shared {
-                plans.append(("preview ", plan))
+            if let own = capture.ownPreview, !own.isSmallPreview {
+                for plan in try own.pipelinePlans() { plans.append(("preview ", plan)) }
             }
         } catch {
             found(Diagnosis("capture", .problem, error.description))
@@ -60,7 +51,7 @@ package struct Doctor: Sendable {
         var pipelines: [any CapturePipeline] = []
         for (name, plan) in plans {
             let subject = name + plan.kinds.map(\.description).joined(separator: " and ")
-            let permission = access(to: plan.source)
+            let permission = plan.input.kind.permissions
             if case .open(let finding) = permission { found(finding) }
             do throws(CaptureError) {
                 let pipeline = try plan.open()

@@ -1,4 +1,4 @@
-import AgentCore
+@testable import AgentCore
 import Devices
 import Encoding
 import Foundation
@@ -111,9 +111,16 @@ func capture(
     return sink.wait()
 }
 
+extension CaptureInput {
+    static func file(path: String) -> Self { CaptureInput(FileInput(path: path)) }
+
+    /// A camera.
+    static func device(_ name: String) -> Self { CaptureInput(V4L2Input(name)) }
+}
+
 /// Small and quick settings for a test.
 func quickSettings(
-    video: VideoChoice = .test, audio: AudioChoice = .test, seconds: Int? = nil
+    video: CaptureInput? = .test, audio: CaptureInput? = .test, seconds: Int? = nil
 ) -> CaptureSettings {
     var settings = CaptureSettings(sourceName: "test")
     settings.video = video

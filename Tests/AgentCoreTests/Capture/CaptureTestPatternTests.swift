@@ -100,7 +100,7 @@ import Testing
     ])
     func `a choice that cannot be met says what to do`(argument: String, words: String) {
         let error = #expect(throws: CaptureError.self) {
-            _ = try VideoChoice(argument: argument)
+            _ = try CaptureInput.parse(argument, for: .video)
         }
         #expect(error?.description.contains(words) == true)
         #expect(error?.description.contains("--video") == true)

@@ -31,7 +31,7 @@ import Wire
         let session = CaptureSession(settings: settings, clock: clock, sink: sink)
         session.state.withLock { $0.hasStarted = true }
         session.begin(
-            [(PipelinePlan(.camera("/dev/video7"), [.video], settings), pipeline)], notBefore: 0)
+            [(PipelinePlan(.device("/dev/video7"), [.video], settings), pipeline)], notBefore: 0)
         sink.waitForMore(of: .video, 3)
         do {
             try body(session, camera, sink)

@@ -236,7 +236,7 @@ import Wire
 
     private func settings(_ change: (inout CaptureSettings) -> Void) throws -> CaptureSettings {
         var settings = CaptureSettings(sourceName: "camera")
-        settings.video = try VideoChoice(argument: "rtsp://camera/live?password=geheim")
+        settings.video = try CaptureInput.parse("rtsp://camera/live?password=geheim", for: .video)
         settings.audio = .none
         change(&settings)
         return settings
@@ -256,7 +256,9 @@ import Wire
 
     @Test func `an address with a password is refused and never repeated`() throws {
         for address in ["rtsp://admin:geheim@camera/", "rtsps://admin:geheim@camera/"] {
-            let error = #expect(throws: CaptureError.self) { try VideoChoice(argument: address) }
+            let error = #expect(throws: CaptureError.self) {
+                try CaptureInput.parse(address, for: .video)
+            }
             #expect(error?.description.contains("geheim") == false)
         }
         let shown = try settings { _ in }
@@ -266,15 +268,16 @@ import Wire
 
     @Test func `sound that came with a network camera goes with its pictures`() throws {
         let own = try settings { settings in
-            if case .network(let url) = settings.video { settings.audio = .networkIfPresent(url) }
+            settings.audio = settings.video?.sound
+            settings.isAudioOptional = true
         }
         #expect(try own.pipelinePlans().map(\.kinds) == [[.video, .audio]])
         var change = CaptureChange()
         change.video = "rtsp://other/live"
         let other = try own.changed(by: change)
-        #expect(other.audio == .networkIfPresent(try RTSPURL(parsing: "rtsp://other/live")))
+        #expect(other.audio.argument == "rtsp://other/live" && other.isAudioOptional)
         change.video = "test"
-        #expect(try own.changed(by: change).audio == .none)
+        #expect(try own.changed(by: change).audio == nil)
     }
 }
 

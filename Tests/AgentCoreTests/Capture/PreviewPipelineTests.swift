@@ -14,7 +14,7 @@ import Wire
     private func settings(_ preview: String = "small") throws -> CaptureSettings {
         var settings = quickSettings(audio: .none)
         settings.sourceName = "door"
-        settings.preview = try VideoChoice(previewArgument: preview)
+        settings.preview = try CaptureInput.parse(preview, for: .preview)
         return settings
     }
 
@@ -286,7 +286,7 @@ struct CopiedPreviewTests {
         settings.sourceName = "door"
         settings.encoder = .copy
         settings.loop = true
-        settings.preview = try VideoChoice(previewArgument: "small")
+        settings.preview = try CaptureInput.parse("small", for: .preview)
         try settings.check()
         let shared = SharedPictures()
         let (mainSink, sink) = (CountingSink(), CountingSink())

@@ -1,7 +1,6 @@
 import Devices
 import Encoding
 import Media
-import RTSP
 import Testing
 
 @testable import AgentCore
@@ -10,9 +9,9 @@ import Testing
 @Suite struct PreviewSettingsTests {
     private func settings(video: String = "test", preview: String) throws -> CaptureSettings {
         var settings = CaptureSettings(sourceName: "door")
-        settings.video = try VideoChoice(argument: video)
+        settings.video = try CaptureInput.parse(video, for: .video)
         settings.audio = .none
-        settings.preview = try VideoChoice(previewArgument: preview)
+        settings.preview = try CaptureInput.parse(preview, for: .preview)
         return settings
     }
 
@@ -28,7 +27,7 @@ import Testing
         settings.frameRate = FrameRate(15)
         let preview = try #require(settings.ownPreview)
         #expect(preview.video == .test)
-        #expect(preview.audio == .none)
+        #expect(preview.audio == nil)
         #expect(preview.size == CaptureSettings.previewSize)
         #expect(preview.videoBitrate == CaptureSettings.previewBitrate)
         #expect(preview.crop == nil)
@@ -46,7 +45,7 @@ import Testing
         settings.cameraDelay = .milliseconds(120)
         settings.cameraTrust = CameraTrust(authorities: "/etc/ca.pem", fingerprint: nil)
         let preview = try #require(settings.ownPreview)
-        #expect(preview.video == .network(try RTSPURL(parsing: "rtsp://camera/sub")))
+        #expect(try preview.video == CaptureInput.parse("rtsp://camera/sub", for: .video))
         #expect(preview.cameraDelay == .milliseconds(120))
         // There is no certificate to check.
         #expect(preview.cameraTrust == CameraTrust())

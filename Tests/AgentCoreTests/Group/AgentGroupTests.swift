@@ -9,7 +9,7 @@ import Testing
 @Suite struct AgentGroupTests {
     private func plan(_ source: String, video: String = "test") throws -> AgentPlan {
         var capture = CaptureSettings(sourceName: source)
-        capture.video = try VideoChoice(argument: video)
+        capture.video = try CaptureInput.parse(video, for: .video)
         capture.audio = .none
         return AgentPlan(
             capture: capture,

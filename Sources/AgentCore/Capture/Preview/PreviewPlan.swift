@@ -9,9 +9,7 @@ extension CaptureSettings {
 
     /// The encoder for a preview of such pictures.
     func previewPlan(of shape: PictureShape) throws(CaptureError) -> VideoEncoderSettings {
-        var box = Self.smallBox
-        if case .small(let within) = video { box = within }
-        let size = shape.size(within: box)
+        let size = shape.size(within: (video?.kind as? SmallInput)?.box ?? Self.smallBox)
         var plan = try plan(
             size: size, rate: PreviewPace.rate(of: shape.rate),
             hasConstantRate: shape.hasConstantRate)

@@ -1,5 +1,4 @@
 package import Media
-import RTSP
 
 extension CaptureSettings {
     /// Size of a preview of another camera or the test pattern that is encoded here: a tile of a wall of sixteen on a screen of 2,560 pixels.
@@ -15,7 +14,7 @@ extension CaptureSettings {
         guard let preview else { return nil }
         var own = CaptureSettings(sourceName: SourcePreviews.name(of: sourceName))
         own.video = preview
-        own.audio = .none
+        own.audio = nil
         own.orientation = orientation
         own.keyframeInterval = keyframeInterval
         own.duration = duration
@@ -24,35 +23,12 @@ extension CaptureSettings {
         own.encoderPreset = encoderPreset
         own.profile = profile
         own.videoBitrate = min(videoBitrate, Self.previewBitrate)
-        switch preview {
-        case .network(let url):
-            own.cameraLogin = cameraLogin
-            own.cameraTransport = cameraTransport
-            own.cameraDelay = cameraDelay
-            if url.isSecure { own.cameraTrust = cameraTrust }
-        case .file: if encoder == .copy { own.encoder = .copy }
-        case .device, .test:
-            own.size = Self.previewSize
-            own.frameRate = frameRate
-        case .small:
-            // It ends with its source, whose pictures it has at once.
-            own.duration = nil
-            own.loop = false
-            own.late = .drop
-            own.encoderCandidates = encoderCandidates
-            // More threads need more time in total, and one is fast enough. It has the priority of the preview.
-            own.encoderThreads = 1
-            own.videoBitrate = min(videoBitrate, Self.smallBitrate)
-        case .none: break
-        }
+        preview.kind.prepare(&own, of: self)
         return own
     }
 
     /// Whether these are the settings of a preview of another source's pictures.
-    package var isSmallPreview: Bool {
-        if case .small = video { return true }
-        return false
-    }
+    package var isSmallPreview: Bool { video?.kind is SmallInput }
 
     /// The source whose pictures are captured: another one for a preview of its pictures.
     package var pictureSource: String {
