@@ -137,14 +137,11 @@ struct MuxerHandle: ~Copyable {
             parameters.pointee.block_align = Int32(clamping: sound.blockBytes)
             parameters.pointee.bits_per_coded_sample = Int32(clamping: sound.bitsPerSample)
             parameters.pointee.initial_padding = Int32(clamping: track.primingFrames)
-            parameters.pointee.frame_size = Self.packetFrames[track.track.codec] ?? 0
+            parameters.pointee.frame_size = Int32(clamping: sound.packetFrames)
             av_channel_layout_default(
                 &parameters.pointee.ch_layout, Int32(clamping: sound.channels))
         }
     }
-
-    /// Frames per packet of codecs with a fixed number.
-    private static let packetFrames: [String: Int32] = ["aac": 1024, "opus": 960]
 
     private func describe(
         _ picture: CodedTrack.Picture, _ stream: UnsafeMutablePointer<AVStream>,

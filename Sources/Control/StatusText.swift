@@ -30,7 +30,7 @@ enum StatusText {
         }
         let lost = status.lostSamples == 0 ? "nothing lost" : "\(status.lostSamples) samples lost"
         print(
-            "  \(status.pictures) pictures, \(status.soundPackets) AAC packets, \(lost); "
+            "  \(status.pictures) pictures, \(status.soundPackets) \(AudioCodec.list) packets, \(lost); "
                 + "\(ByteCount(Int64(clamping: status.keptBytes))) kept on the box")
         for line in placement(status) { print("  \(line)") }
         for (collector, records) in status.held.sorted(by: { $0.key < $1.key }) {

@@ -171,7 +171,8 @@ enum SourceMetrics {
                 "Delay of the newest sample from capture to the collector; none while the capture is stopped."
             ) { $0.lagSeconds },
             counter("tributary_source_pictures_total", "Pictures received.") { $0.pictures },
-            counter("tributary_source_sound_packets_total", "AAC packets received.") {
+            counter("tributary_source_sound_packets_total", "\(AudioCodec.list) packets received.")
+            {
                 $0.soundPackets
             },
             counter("tributary_source_received_bytes_total", "Payload received.") {

@@ -1,6 +1,7 @@
 import AgentCore
 import ArgumentParser
 import Encoding
+import Media
 import Terminal
 
 /// Encoding options.
@@ -9,8 +10,8 @@ struct EncodingOptions: ParsableArguments {
         help: """
             Video encoder: auto (the first that opens of h264_vaapi, h264_v4l2m2m, h264_nvenc, h264_qsv and libx264; the \
             log lists the ones tried), hevc (H.265: the first that opens of hevc_vaapi, hevc_v4l2m2m, hevc_nvenc, hevc_qsv \
-            and libx265), copy (H.264, H.265 and AAC of the camera or file, unchanged), or the name of an H.264 or H.265 \
-            encoder of libavcodec. Video and AAC of network cameras are never transcoded.
+            and libx265), copy (\(recordableCodecs) of the camera or file, unchanged), or the name of an H.264 or H.265 \
+            encoder of libavcodec. Video and \(AudioCodec.list) of network cameras are never transcoded.
             """)
     var encoder = "auto"
 

@@ -23,7 +23,7 @@ enum CaptureDescription {
     /// "audio 48 kHz, 2 channels, AAC 96 kbit/s".
     static func sound(_ plan: AudioEncoderSettings) -> String {
         "audio \(sound(rate: plan.sampleRate, channels: plan.channels)), "
-            + "AAC \(bitrate(plan.bitrate))"
+            + "\(plan.codec) \(bitrate(plan.bitrate))"
     }
 
     static func sound(_ plan: AudioEncoderSettings, from source: String) -> String {

@@ -16,7 +16,7 @@ struct SourceProgress: Hashable, Sendable {
     var summary: String {
         var parts: [String] = []
         if pictures > 0 { parts.append("\(pictures) pictures") }
-        if soundPackets > 0 { parts.append("\(soundPackets) AAC packets") }
+        if soundPackets > 0 { parts.append("\(soundPackets) \(AudioCodec.list) packets") }
         parts.append(byteText(payloadBytes))
         parts.append(lostSamples == 0 ? "nothing lost" : "\(lostSamples) samples lost")
         return parts.joined(separator: ", ")

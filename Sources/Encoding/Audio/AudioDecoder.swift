@@ -36,12 +36,13 @@ package struct AudioDecoder: ~Copyable {
         try decoder.decode(packet) { (box) throws(EncodingError) in
             let frame = box.frame.pointee
             guard let layout = AudioLayout(frame) else {
-                throw .noConversion(from: "\(codec) audio in this sample format", to: "AAC")
+                throw .noConversion(
+                    from: "\(codec) audio in this sample format", to: AudioCodec.list)
             }
             let count = layout.isPlanar ? layout.channels : 1
             let planes = (0..<count).compactMap { frame.extended_data?[$0] }
             guard planes.count == count else {
-                throw .noConversion(from: "\(codec) audio without data", to: "AAC")
+                throw .noConversion(from: "\(codec) audio without data", to: AudioCodec.list)
             }
             let time = frame.best_effort_timestamp
             let start = time == CFFmpeg_NOPTS_VALUE ? lastEnd ?? 0 : time

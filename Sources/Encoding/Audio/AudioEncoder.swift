@@ -3,11 +3,14 @@ import FFmpegSupport
 package import Media
 
 /// Codecs for encoded audio.
-package enum SoundCodec: String, CaseIterable, Hashable, Sendable {
+package enum SoundCodec: String, CaseIterable, Hashable, Sendable, CustomStringConvertible {
     /// AAC-LC (ISO/IEC 14496-3), the codec of recordings.
     case aac
     /// RFC 6716, for exported files.
     case opus
+
+    /// For people: `AAC`.
+    package var description: String { recorded?.description ?? rawValue.uppercased() }
 
     /// libavcodec's name of the encoder.
     fileprivate var encoder: String {
@@ -33,10 +36,18 @@ package enum SoundCodec: String, CaseIterable, Hashable, Sendable {
         }
     }
 
-    /// Whether a rate, in Hz, is supported. 48,000 always is.
+    /// Whether a rate, in Hz, is supported.
     package func supports(sampleRate: Int) -> Bool {
         UInt32(exactly: sampleRate).map(sampleRates.contains) == true
     }
+
+    /// The nearest supported rate that loses nothing audible: the rate itself, or 48,000 Hz, which all support.
+    package func rate(for sampleRate: Int) -> Int {
+        supports(sampleRate: sampleRate) ? sampleRate : 48_000
+    }
+
+    /// Whether a number of channels is supported.
+    package func supports(channels: Int) -> Bool { (1...6).contains(channels) || channels == 8 }
 
     /// The codec in recordings; nil: they do not have it.
     fileprivate var recorded: AudioCodec? { AudioCodec(libraryName: rawValue) }
@@ -120,8 +131,8 @@ package struct AudioEncoder: ~Copyable {
             codec: settings.codec.rawValue, codecTag: 0, configuration: extradata,
             content: .sound(
                 CodedTrack.Audio(
-                    sampleRate: settings.sampleRate, channels: settings.channels, blockBytes: 0,
-                    bitsPerSample: 0, bitRate: Int64(settings.bitrate))))
+                    sampleRate: settings.sampleRate, channels: settings.channels,
+                    bitRate: Int64(settings.bitrate), packetFrames: settings.codec.packetFrames)))
         delayFrames = Int(handle.context.pointee.initial_padding)
         self.settings = settings
         self.handle = handle
@@ -342,7 +353,7 @@ extension CodecHandle {
         guard settings.codec.supports(sampleRate: settings.sampleRate) else {
             throw .encoderRefused(
                 name,
-                reason: "\(settings.codec.rawValue.uppercased()) does not support a sample rate of "
+                reason: "\(settings.codec) does not support a sample rate of "
                     + "\(settings.sampleRate) Hz: use 48000")
         }
         let handle = CodecHandle(codec)

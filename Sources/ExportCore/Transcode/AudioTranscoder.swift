@@ -26,9 +26,9 @@ final class AudioTranscoder {
         self.index = index
         self.timeline = timeline
         guard case .audio(let format) = first.format else {
-            preconditionFailure("a recording's sound is AAC")
+            preconditionFailure("a track of sound has a format of sound")
         }
-        let rate = codec == .opus ? 48_000 : Int(format.sampleRate)
+        let rate = codec.rate(for: Int(format.sampleRate))
         var options = AudioEncoderSettings(sampleRate: rate, channels: Int(format.channels))
         options.codec = codec
         options.bitrate = settings.audioBitrate

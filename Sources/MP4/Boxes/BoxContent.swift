@@ -220,12 +220,10 @@ struct BoxContent {
         add("avgBitrate", stream.averageBitRate)
         guard let configuration = stream.decoderSpecificInfo else { return }
         add("decoderSpecificInfo", .bytes(configuration))
-        guard stream.codec == .aac else { return }
         do throws(BitstreamError) {
-            let parsed = try AudioSpecificConfig(parsing: configuration)
-            add("audioObjectType", parsed.objectType)
-            add("samplingFrequency", parsed.sampleRate)
-            add("channels", parsed.channels)
+            for field in try stream.codec?.coding.fields(configuration) ?? [] {
+                add(field.name, field.value)
+            }
         } catch {
             throw reader.invalid(error.description)
         }

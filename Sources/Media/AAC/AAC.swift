@@ -16,6 +16,17 @@ package enum AAC: AudioCoding {
         try AudioFormat(aac: configuration)
     }
 
+    package static func fields(
+        _ configuration: [UInt8]
+    ) throws(BitstreamError) -> [(name: String, value: UInt64)] {
+        let parsed = try AudioSpecificConfig(parsing: configuration)
+        return [
+            ("audioObjectType", UInt64(parsed.objectType)),
+            ("samplingFrequency", UInt64(parsed.sampleRate)),
+            ("channels", UInt64(parsed.channels)),
+        ]
+    }
+
     package static func packetFrames(_ format: AudioFormat) throws(BitstreamError) -> UInt32 {
         try AudioSpecificConfig(parsing: format.configuration).framesPerPacket
     }

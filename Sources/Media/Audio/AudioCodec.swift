@@ -1,6 +1,6 @@
 /// A codec of recorded audio: a folder of this module, and an entry of ``all``.
 package struct AudioCodec: Hashable, Sendable, CustomStringConvertible {
-    /// All codecs of recordings.
+    /// All codecs of recordings; the first is the default of encoders.
     package static let all: [AudioCodec] = [.aac]
 
     /// Description of the codec.
@@ -24,7 +24,7 @@ package struct AudioCodec: Hashable, Sendable, CustomStringConvertible {
     package var description: String { coding.name }
 
     /// For people: `AAC`.
-    package static var list: String { all.map(\.description).joined(separator: " or ") }
+    package static let list = all.map(\.description).joined(separator: " or ")
 
     package static func == (left: AudioCodec, right: AudioCodec) -> Bool {
         left.libraryName == right.libraryName
@@ -45,6 +45,10 @@ package protocol AudioCoding: Sendable {
     static var objectTypes: [UInt8] { get }
     /// The format with a decoder's configuration.
     static func format(parsing configuration: [UInt8]) throws(BitstreamError) -> AudioFormat
+    /// The configuration's fields, by the standard's names, for people.
+    static func fields(
+        _ configuration: [UInt8]
+    ) throws(BitstreamError) -> [(name: String, value: UInt64)]
     /// Frames per packet.
     static func packetFrames(_ format: AudioFormat) throws(BitstreamError) -> UInt32
     /// The codec in `CODECS` and MIME types (RFC 6381 §3.3): `mp4a.40.2`.

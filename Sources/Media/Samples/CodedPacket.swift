@@ -41,15 +41,19 @@ package struct CodedTrack: Hashable, Sendable {
         package var blockBytes: Int
         package var bitsPerSample: Int
         package var bitRate: Int64
+        /// Frames of each packet; 0 if unknown.
+        package var packetFrames: Int
 
         package init(
-            sampleRate: Int, channels: Int, blockBytes: Int, bitsPerSample: Int, bitRate: Int64
+            sampleRate: Int, channels: Int, blockBytes: Int = 0, bitsPerSample: Int = 0,
+            bitRate: Int64 = 0, packetFrames: Int = 0
         ) {
             self.sampleRate = sampleRate
             self.channels = channels
             self.blockBytes = blockBytes
             self.bitsPerSample = bitsPerSample
             self.bitRate = bitRate
+            self.packetFrames = packetFrames
         }
     }
 

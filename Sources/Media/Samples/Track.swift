@@ -81,7 +81,7 @@ extension CodedTrack {
                 content: .sound(
                     Audio(
                         sampleRate: Int(format.sampleRate), channels: Int(format.channels),
-                        blockBytes: 0, bitsPerSample: 0, bitRate: 0)))
+                        packetFrames: Int(try format.codec.coding.packetFrames(format)))))
         }
     }
 }

@@ -209,9 +209,9 @@ extension AudioFormat {
                 "Aac.channels is \(message.channels); 1 to \(WireLimits.channels) are allowed")
         }
         let configuration = Array(message.audioSpecificConfig)
-        let parsed: AudioSpecificConfig
+        let parsed: AudioFormat
         do {
-            parsed = try AudioSpecificConfig(parsing: configuration)
+            parsed = try AudioCodec.aac.coding.format(parsing: configuration)
         } catch {
             throw .malformed("Aac.audio_specific_config: \(error)")
         }

@@ -60,18 +60,11 @@ struct ExtractCommand: RepeatingCommand {
         init?(path: String) {
             guard let dot = path.lastIndex(of: ".") else { return nil }
             let suffix = path[path.index(after: dot)...].lowercased()
-            if let codec = VideoCodec.all.first(where: { $0.coding.fileSuffixes.contains(suffix) })
-            {
-                self.init(rawValue: codec.identifier)
-                return
-            }
-            switch suffix {
-            case "aac", "adts": self = .aac
-            case "wav": self = .wav
-            case "jpg", "jpeg": self = .jpeg
-            case "png": self = .png
-            default: return nil
-            }
+            let video = VideoCodec.all.first { $0.coding.fileSuffixes.contains(suffix) }
+            let audio = AudioCodec.all.first { $0.coding.fileSuffixes.contains(suffix) }
+            self.init(
+                rawValue: video?.identifier ?? audio?.libraryName
+                    ?? (suffix == "jpg" ? "jpeg" : suffix))
         }
 
         var suffix: String { self == .jpeg ? "jpg" : rawValue }

@@ -15,7 +15,7 @@ struct ImportCommand: ParsableCommand {
         abstract: "Imports media files into the archive as a session.",
         discussion: """
             Each file becomes a source, and all sources start at the session zero: --at, or the creation time stored in the files, \
-            or the modification time of the first file. H.264, H.265 and AAC are copied unchanged from MP4, MOV, Matroska, MPEG-TS and other containers \
+            or the modification time of the first file. \(recordableCodecs) are copied unchanged from MP4, MOV, Matroska, MPEG-TS and other containers \
             that FFmpeg reads. Of several video or audio tracks, the first one of these codecs is imported; what is left out is printed. \
             The session appears when it is complete.
             """)
@@ -116,7 +116,7 @@ struct ImportCommand: ParsableCommand {
         for source in result.sources {
             print(
                 "  \(source.name): \(source.tracks.joined(separator: ", ")), \(source.summary.pictures) pictures, "
-                    + "\(source.summary.soundPackets) AAC packets, "
+                    + "\(source.summary.soundPackets) \(AudioCodec.list) packets, "
                     + "\(decimal(Double(source.summary.durationNanoseconds) / 1e9)) s from \(oneLine(source.path))"
             )
             for note in source.notes { print("    note: \(oneLine(note))") }

@@ -2,6 +2,7 @@ import Archive
 import ArgumentParser
 import JSON
 import Library
+import Media
 import Messaging
 import Recordings
 import Terminal
@@ -90,7 +91,7 @@ struct StopCommand: ParsableCommand {
             let lost =
                 source.lostSamples == 0 ? "nothing lost" : "\(source.lostSamples) samples lost"
             print(
-                "  \(oneLine(source.name)): \(source.pictures) pictures, \(source.soundPackets) AAC packets, "
+                "  \(oneLine(source.name)): \(source.pictures) pictures, \(source.soundPackets) \(AudioCodec.list) packets, "
                     + "\(ByteCount(Int64(clamping: source.payloadBytes))), \(lost)")
         }
     }

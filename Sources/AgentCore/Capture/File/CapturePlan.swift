@@ -106,12 +106,11 @@ extension CaptureSettings {
             throw .settings("the audio bitrate must be positive, not \(audioBitrate)")
         }
         let channels = channels ?? min(sourceChannels, 2)
-        guard (1...6).contains(channels) || channels == 8 else {
-            throw .settings("AAC has 1 to 6 or 8 channels, not \(channels)")
-        }
         var plan = AudioEncoderSettings(sampleRate: sourceRate, channels: channels)
-        if !plan.codec.supports(sampleRate: sourceRate) { plan.sampleRate = 48_000 }
-        if let sampleRate { plan.sampleRate = sampleRate }
+        guard plan.codec.supports(channels: channels) else {
+            throw .settings("\(plan.codec) has 1 to 6 or 8 channels, not \(channels)")
+        }
+        plan.sampleRate = sampleRate ?? plan.codec.rate(for: sourceRate)
         plan.bitrate = audioBitrate
         return plan
     }

@@ -59,7 +59,7 @@ final class NetworkEncodedSound: NetworkTrack {
                 content: .sound(
                     CodedTrack.Audio(
                         sampleRate: Int(sound.sampleRate), channels: sound.channels,
-                        blockBytes: block, bitsPerSample: 8 * block / sound.channels, bitRate: 0))))
+                        blockBytes: block, bitsPerSample: 8 * block / sound.channels))))
     }
 
     private static func nanoseconds(_ frames: Int, _ sampleRate: Int) -> Int64 {

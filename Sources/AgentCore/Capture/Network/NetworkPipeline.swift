@@ -69,7 +69,7 @@ final class NetworkPipeline: CapturePipeline, @unchecked Sendable {
             for description in camera.tracks {
                 if case .foreign(let sound) = description.coding, settings.encoder == .copy {
                     let reason =
-                        "its audio is \(sound.codec), which is encoded as AAC: leave --encoder copy out"
+                        "its audio is \(sound.codec), which is encoded as \(AudioCodec.all[0]): leave --encoder copy out"
                     guard !isSoundNeeded else {
                         throw .cameraRefused(camera.summary, reason: reason)
                     }

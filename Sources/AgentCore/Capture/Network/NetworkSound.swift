@@ -36,8 +36,8 @@ final class NetworkSound: NetworkTrack {
                 codec: format.codec.libraryName, codecTag: 0, configuration: format.configuration,
                 content: .sound(
                     CodedTrack.Audio(
-                        sampleRate: Int(format.sampleRate), channels: Int(format.channels),
-                        blockBytes: 0, bitsPerSample: 0, bitRate: 0))), firstPacket: nil)
+                        sampleRate: Int(format.sampleRate), channels: Int(format.channels)))),
+            firstPacket: nil)
     }
 
     /// Duration of one packet, nanoseconds.
