@@ -119,7 +119,7 @@ package enum CatalogIndexing {
 
     /// Updates a session's labels, if there is a catalog.
     package static func noteLabels(
-        of session: String, _ layout: ArchiveLayout, in catalog: CatalogReference = .sqlite
+        of session: String, _ layout: ArchiveLayout, in catalog: CatalogReference = .own
     ) throws(ArchiveError) {
         guard let catalog = try catalog.place(layout).existing() else { return }
         try catalog.apply([labels(of: session, layout)])
@@ -135,7 +135,7 @@ package enum CatalogIndexing {
 
     /// Reads a finished session again, if there is a catalog; a session that is gone is removed from it.
     package static func refresh(
-        _ session: String, _ layout: ArchiveLayout, in catalog: CatalogReference = .sqlite
+        _ session: String, _ layout: ArchiveLayout, in catalog: CatalogReference = .own
     ) throws(ArchiveError) {
         guard let catalog = try catalog.place(layout).existing() else { return }
         if FileSystem.exists(layout.manifest(session)) {

@@ -7,6 +7,9 @@ package struct CatalogReference: Sendable {
         SQLiteCatalogPlace.self, PostgreSQLCatalogPlace.self,
     ]
 
+    /// Every archive's catalog in its own directory: the default.
+    package static let own = CatalogReference(server: nil) { SQLiteCatalogPlace($0) }
+
     /// The server, which may be unavailable independently of the files; nil: every archive has its catalog in its own
     /// directory.
     package let server: (any CatalogServer)?

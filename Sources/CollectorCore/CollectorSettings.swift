@@ -27,7 +27,7 @@ package struct CollectorSettings: Sendable {
     /// Settings that may change while the collector runs.
     package var changeable: ChangeableSettings
     /// Storage of the archive's catalog.
-    package var catalog = CatalogReference.sqlite
+    package var catalog = CatalogReference.own
     /// Object store for the archive, uploaded in the background; nil: none.
     package var store: StoreSettings?
     /// The store's endpoint, for the readers of a site; nil: Amazon's.

@@ -35,7 +35,7 @@ package struct RecordingLibrary: Sendable {
 
     /// - Throws: where there is no archive.
     package init(
-        _ directory: String, catalog: CatalogReference = .sqlite,
+        _ directory: String, catalog: CatalogReference = .own,
         complain: @escaping @Sendable (String) -> Void
     ) throws(LibraryError) {
         let layout = ArchiveLayout(root: directory)
@@ -46,7 +46,7 @@ package struct RecordingLibrary: Sendable {
     /// An archive that is never written to: for a program without the right to do so.
     /// - Throws: where there is no archive.
     package init(
-        readingOnly directory: String, catalog: CatalogReference = .sqlite,
+        readingOnly directory: String, catalog: CatalogReference = .own,
         complain: @escaping @Sendable (String) -> Void
     ) throws(LibraryError) {
         let layout = ArchiveLayout(root: directory)
@@ -59,7 +59,7 @@ package struct RecordingLibrary: Sendable {
     /// - Parameter waiting: for a bucket that a directory's media moved to; nil: only commands that change wait.
     /// - Throws: if the archive does not exist. A bucket is not queried yet.
     package init(
-        _ archive: ArchiveReference, catalog: CatalogReference = .sqlite, isReadOnly: Bool = false,
+        _ archive: ArchiveReference, catalog: CatalogReference = .own, isReadOnly: Bool = false,
         waiting: StoreWaiting? = nil,
         complain: @escaping @Sendable (String) -> Void
     ) throws(LibraryError) {

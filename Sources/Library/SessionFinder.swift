@@ -23,7 +23,7 @@ package struct SessionFinder: Sendable {
 
     /// - Parameter archive: its directory; it need not be there where paths are given.
     package init(
-        _ archive: String, catalog: CatalogReference = .sqlite,
+        _ archive: String, catalog: CatalogReference = .own,
         complain: @escaping @Sendable (String) -> Void
     ) {
         self.init(ArchiveReference(directory: archive), catalog: catalog, complain: complain)
@@ -33,7 +33,7 @@ package struct SessionFinder: Sendable {
     ///   - archive: it need not be there where paths are given.
     ///   - waiting: see ``RecordingLibrary``.
     package init(
-        _ archive: ArchiveReference, catalog: CatalogReference = .sqlite,
+        _ archive: ArchiveReference, catalog: CatalogReference = .own,
         waiting: StoreWaiting? = nil,
         complain: @escaping @Sendable (String) -> Void
     ) {

@@ -11,7 +11,7 @@ package struct ViewerSettings: Sendable {
     /// The site whose catalog determines archives and feeds; nil: ``archive`` and ``feed`` do.
     package var site: SiteSettings?
     /// Location of the archive's catalog.
-    package var catalog = CatalogReference.sqlite
+    package var catalog = CatalogReference.own
     /// A name or an address, without brackets.
     package var host: String
     /// 0: any that is free.

@@ -23,7 +23,7 @@ struct DirectoryOptions: ParsableArguments {
     var layout: ArchiveLayout { ArchiveLayout(root: archive) }
 
     /// Resolves arguments to sessions and files.
-    var finder: SessionFinder { finder(.sqlite) }
+    var finder: SessionFinder { finder(.own) }
 
     /// The archive, which must exist.
     func library() throws(LibraryError) -> RecordingLibrary { try finder.library() }

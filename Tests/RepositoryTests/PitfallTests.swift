@@ -88,6 +88,15 @@ import Testing
         }
     }
 
+    @Test func `no other module names a backend of the catalog`() throws {
+        for path in Repository.files(below: "Sources")
+        where path.hasSuffix(".swift") && !path.hasPrefix("Sources/Catalog/") {
+            let named = try Repository.text(path).firstMatch(
+                of: /(SQLite|PostgreSQL)Catalog|[ (]\.sqlite\b/)
+            #expect(named == nil, "\(path)")
+        }
+    }
+
     /// The whole of Foundation links ICU, 36 MB of each program.
     @Test func `programs link FoundationEssentials only`() throws {
         for path in Repository.files(below: "Sources")

@@ -9,7 +9,7 @@ package struct SQLiteCatalogPlace: CatalogBackend {
 
     package static func reference(
         _ argument: String, isForWriting: Bool, _ program: String
-    ) throws(UsageError) -> CatalogReference? { argument == "sqlite" ? .sqlite : nil }
+    ) throws(UsageError) -> CatalogReference? { argument == "sqlite" ? .own : nil }
 
     package var name: String { SQLiteCatalog.path(layout) }
 
@@ -34,11 +34,6 @@ package struct SQLiteCatalogPlace: CatalogBackend {
     package func isElsewhere() throws(ArchiveError) -> Bool {
         try ArchiveIdentity.read(layout) != nil && !FileSystem.exists(name)
     }
-}
-
-extension CatalogReference {
-    /// ``SQLiteCatalog``.
-    package static let sqlite = CatalogReference(server: nil) { SQLiteCatalogPlace($0) }
 }
 
 extension SQLiteCatalog {

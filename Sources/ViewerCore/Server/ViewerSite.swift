@@ -43,7 +43,7 @@ final class ViewerSite: Sendable {
     let storeRedirectSeconds: Int?
 
     init(
-        archive: ArchiveReference, catalog: CatalogReference = .sqlite,
+        archive: ArchiveReference, catalog: CatalogReference = .own,
         storeRedirectSeconds: Int? = nil, logger: Logger, threads: ReadingThreads
     ) {
         present = Mutex(archive)
