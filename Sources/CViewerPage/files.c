@@ -92,6 +92,9 @@ static const unsigned char keys_js[] = {
 static const unsigned char level_bar_js[] = {
 #embed "page/media/level-bar.js"
 };
+static const unsigned char limits_js[] = {
+#embed "page/common/limits.js"
+};
 static const unsigned char live_choice_js[] = {
 #embed "page/live/live-choice.js"
 };
@@ -336,6 +339,7 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("index.html", index_html),
     FILE_ENTRY("keys.js", keys_js),
     FILE_ENTRY("level-bar.js", level_bar_js),
+    FILE_ENTRY("limits.js", limits_js),
     FILE_ENTRY("live-choice.js", live_choice_js),
     FILE_ENTRY("live-clock.js", live_clock_js),
     FILE_ENTRY("live-commands.js", live_commands_js),

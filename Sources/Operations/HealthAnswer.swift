@@ -8,19 +8,13 @@ package struct HealthAnswer: Hashable, Sendable {
         self.text = text
     }
 
-    /// Maximum age of the receiving thread's status, which it publishes about once a second. Less than systemd's
-    /// watchdog timeout, so that a probe that fails a few times in a row has the same effect.
-    package static let patienceSeconds = 15.0
-    /// A longer disk operation blocks recording.
-    package static let diskPatienceSeconds = 30.0
-
     /// Liveness: a collector that is not alive should be restarted.
     /// - Parameter ageSeconds: age of the last status; nil: it has not begun to receive. That lasts as long as recovery
     ///   does, which a restart would not shorten.
     static func liveness(ageSeconds: Double?, isStopping: Bool) -> HealthAnswer {
         if isStopping { return HealthAnswer(isWell: true, text: "finishing files") }
         guard let ageSeconds else { return HealthAnswer(isWell: true, text: "starting") }
-        guard ageSeconds <= patienceSeconds else {
+        guard ageSeconds <= AlertLimits.progressSeconds else {
             return HealthAnswer(
                 isWell: false,
                 text: "the receiving thread has been blocked for \(Int(ageSeconds)) s")
@@ -43,7 +37,7 @@ package struct HealthAnswer: Hashable, Sendable {
         if let trouble = status.trouble {
             return HealthAnswer(isWell: false, text: "not recording: \(trouble)")
         }
-        guard status.disk.busySeconds <= diskPatienceSeconds else {
+        guard status.disk.busySeconds <= AlertLimits.diskBusySeconds else {
             return HealthAnswer(
                 isWell: false,
                 text: "the disk has not answered for \(Int(status.disk.busySeconds)) s")

@@ -283,25 +283,20 @@ extension SiteView {
         let hasRoom = (disk.freeBytes ?? .infinity) > (disk.reserveBytes ?? 0)
         if disk.filesWithoutRoom > 0 || !hasRoom { return "there is no room on the disk" }
         if disk.stuckFiles > 0 { return "files cannot be written" }
-        if disk.busySeconds > HealthAnswer.diskPatienceSeconds { return "the disk does not answer" }
+        if disk.busySeconds > AlertLimits.diskBusySeconds { return "the disk does not answer" }
         guard let progressAgeSeconds else { return "the collector is starting" }
-        if progressAgeSeconds > HealthAnswer.patienceSeconds { return "the collector hangs" }
+        if progressAgeSeconds > AlertLimits.progressSeconds { return "the collector hangs" }
         return "the collector accepts no samples: see /readyz and its log"
     }
 }
 
 extension SiteView.Source {
-    /// A larger lag is shown as "late".
-    private static let lateSeconds = 5.0
-    /// A fragment, a commit interval, and a margin.
-    private static let undurableSeconds = 10.0
-
     /// The state in one word.
     package var state: String {
         switch (isConnected, isRecorded) {
-        case (true, _) where lagSeconds ?? 0 > Self.lateSeconds: return "late"
+        case (true, _) where lagSeconds ?? 0 > AlertLimits.lateSeconds: return "late"
         // Also for records that belong to no session yet: without disk space none begins.
-        case (true, _) where persistedAgeSeconds > Self.undurableSeconds: return "unsaved"
+        case (true, _) where persistedAgeSeconds > AlertLimits.unsavedSeconds: return "unsaved"
         case (true, _) where isStopped: return "stopped"
         case (true, true): return "live"
         case (true, false): return "idle"
@@ -310,14 +305,11 @@ extension SiteView.Source {
         }
     }
 
-    /// Less than that is in flight, not owed.
-    private static let owedBytes = 10_000_000.0
-
     /// Where it is instead, why it was moved here, and what its box keeps for whom; nil: there is nothing to say.
     package var placement: String? {
         var parts = elsewhere.map { ["recorded by \(oneLine($0))"] } ?? []
         if let moved { parts.append("left \(oneLine(moved))") }
-        for owed in owed ?? [] where owed.bytes >= Self.owedBytes {
+        for owed in owed ?? [] where owed.bytes >= AlertLimits.owedBytes {
             let bytes = Int64(min(owed.bytes, 9e18))
             parts.append("\(ByteCount(bytes)) kept for \(oneLine(owed.collector))")
         }

@@ -63,6 +63,57 @@ import Testing
         #expect(Set(tested) == Set(alerts))
     }
 
+    @Test func `the page, the rules and top have the same limits`() throws {
+        let page = try String(
+            contentsOf: Self.deploy.deletingLastPathComponent()
+                .appending(path: "Sources/CViewerPage/page/common/limits.js"), encoding: .utf8)
+        var limits: [String: String] = [:]
+        for match in page.matches(of: /(\w+): ([0-9.e]+),/) {
+            limits[String(match.1)] = String(match.2)
+        }
+        let known: [String: Double] = [
+            "progressSeconds": AlertLimits.progressSeconds,
+            "diskBusySeconds": AlertLimits.diskBusySeconds,
+            "lateSeconds": AlertLimits.lateSeconds,
+        ]
+        for (name, value) in known {
+            #expect(limits[name].flatMap(Double.init) == value, "\(name)")
+        }
+        let rules = try text("monitoring/alerts.yaml")
+        func rule(_ alert: String) throws -> Substring {
+            let start = try #require(rules.range(of: "alert: \(alert)\n")).upperBound
+            return try #require(rules[start...].split(separator: "labels:", maxSplits: 1).first)
+        }
+        /// The rule's comparison before the limit.
+        let compared = [
+            ("progressSeconds", "TributaryCollectorHangs", "tributary_progress_age_seconds > "),
+            ("diskBusySeconds", "TributaryDiskHangs", "tributary_disk_busy_seconds > "),
+            ("fdatasyncSeconds", "TributaryDiskSlow", "[5m]))) > "),
+            ("daysLeft", "TributaryDiskFillsSoon", "tributary_disk_seconds_left < "),
+            ("refusedConnections", "TributaryStrangers", ")) > "),
+            ("undurableSeconds", "TributarySourceNotDurable", "persisted_age_seconds > "),
+            ("lagSeconds", "TributarySourceLate", "tributary_source_lag_seconds > "),
+            ("spoolBytes", "TributarySpoolGrows", "tributary_source_spool_bytes > "),
+            ("owedBytes", "TributaryOneCopy", "(tributary_source_owed_bytes) > "),
+            ("clockBoundSeconds", "TributaryClockUncertain", "clock_bound_seconds > "),
+        ]
+        for (name, alert, before) in compared {
+            let limit = limits.removeValue(forKey: name)
+            let rest = try #require(rule(alert).split(separator: before, maxSplits: 1).last)
+            #expect(rest.prefix { $0.isNumber || ".e".contains($0) } == limit ?? "-", "\(alert)")
+        }
+        for (name, alert) in [
+            ("refusedWithinSeconds", "TributaryStrangers"),
+            ("gapsWithinSeconds", "TributarySamplesLost"),
+        ] {
+            let limit = limits.removeValue(forKey: name)
+            let seconds = try #require(limit.flatMap { Int($0) })
+            #expect(try rule(alert).contains("[\(seconds / 60)m]"), "\(alert)")
+        }
+        // All others are in `top`.
+        #expect(limits.keys.allSatisfy { known[$0] != nil })
+    }
+
     @Test func `the dashboard is one, and its panels do not lie on each other`() throws {
         let data = try Data(contentsOf: Self.deploy.appending(path: "monitoring/dashboard.json"))
         let dashboard = try #require(

@@ -2,6 +2,7 @@
 // Why the collector cannot record, in words.
 
 import { counted, duration } from './format.js';
+import { limits } from './limits.js';
 
 /**
  * The disk, as the collector's status has it (proto/json/schema.json, "disk").
@@ -17,9 +18,6 @@ import { counted, duration } from './format.js';
  * @property {number} [fdatasyncSeconds]
  */
 
-/** A disk without a response for this long hangs, seconds. */
-const longestAnswer = 30;
-
 /**
  * Problems of the disk that prevent recording, by the names of the alerts.
  * @param {Disk} disk
@@ -34,7 +32,7 @@ export function diskTroubles(disk) {
     if (disk.stuckFiles > 0) {
         troubles.push({ alert: 'TributaryDiskFails', text: `The disk reports errors: ${counted(disk.stuckFiles, 'file')} cannot be written.` });
     }
-    if (disk.busySeconds > longestAnswer) {
+    if (disk.busySeconds > limits.diskBusySeconds) {
         troubles.push({ alert: 'TributaryDiskHangs', text: `The disk has not responded for ${duration(disk.busySeconds)}.` });
     }
     return troubles;

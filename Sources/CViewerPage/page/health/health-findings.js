@@ -3,6 +3,7 @@
 
 import { diskTroubles } from './disk-words.js';
 import { bytes, counted, duration, shortTime } from './format.js';
+import { limits } from './limits.js';
 
 /**
  * @typedef {object} Finding
@@ -43,15 +44,15 @@ function site(status, history) {
         if (is) found.push({ alert, text, isCritical });
     };
     const progress = status.progressAgeSeconds ?? 0;
-    add(progress > 15, 'TributaryCollectorHangs', `The collector has not processed messages for ${duration(progress)}.`);
+    add(progress > limits.progressSeconds, 'TributaryCollectorHangs', `The collector has not processed messages for ${duration(progress)}.`);
     const troubles = diskTroubles(disk);
     for (const { alert, text } of troubles) add(true, alert, text);
     add(!status.isReady && !troubles.some(({ alert }) => alert === 'TributaryDiskFull'), 'TributaryNotRecording', 'The collector accepts no samples.');
-    add((disk.fdatasyncSeconds ?? 0) > 1, 'TributaryDiskSlow', `Making samples durable takes ${shortTime(disk.fdatasyncSeconds ?? 0)}.`, false);
+    add((disk.fdatasyncSeconds ?? 0) > limits.fdatasyncSeconds, 'TributaryDiskSlow', `Making samples durable takes ${shortTime(disk.fdatasyncSeconds ?? 0)}.`, false);
     const days = disk.daysLeft ?? Infinity;
-    add(days < 3 && !disk.removesOldSegments, 'TributaryDiskFillsSoon', `The disk is full in ${duration(days * 86400)} at the present rate, and nothing is removed automatically.`, false);
-    const refused = history.refused.growth(history.second, 900);
-    add(refused > 20, 'TributaryStrangers', `${counted(refused, 'connection')} refused in the last quarter of an hour.`, false);
+    add(days < limits.daysLeft && !disk.removesOldSegments, 'TributaryDiskFillsSoon', `The disk is full in ${duration(days * 86400)} at the present rate, and nothing is removed automatically.`, false);
+    const refused = history.refused.growth(history.second, limits.refusedWithinSeconds);
+    add(refused > limits.refusedConnections, 'TributaryStrangers', `${counted(refused, 'connection')} refused in the last quarter of an hour.`, false);
     add(status.omittedSources > 0, 'TributarySourcesOmitted', `${counted(status.omittedSources, 'source')} more than are watched.`, false);
     return found;
 }
@@ -72,17 +73,17 @@ function ofSource(source, history) {
     add(source.isRecorded && !source.isConnected && !source.elsewhere, 'TributarySourceAway', `No contact with ${name}, which has not ended.`);
     const isSilent = source.isConnected && source.isRecorded && !source.isStopped && source.bitsPerSecond === 0;
     add(isSilent, 'TributarySourceSilent', `${name} is connected and sends nothing.`);
-    add(source.persistedAgeSeconds > 30, 'TributarySourceNotDurable', `Nothing of ${name} has become durable for ${duration(source.persistedAgeSeconds)}.`);
+    add(source.persistedAgeSeconds > limits.undurableSeconds, 'TributarySourceNotDurable', `Nothing of ${name} has become durable for ${duration(source.persistedAgeSeconds)}.`);
     const lag = source.lagSeconds ?? 0;
-    add(source.isConnected && lag > 10, 'TributarySourceLate', `${name} is ${duration(lag)} late.`, false);
+    add(source.isConnected && lag > limits.lagSeconds, 'TributarySourceLate', `${name} is ${duration(lag)} late.`, false);
     const spool = source.spoolBytes ?? 0;
-    add(spool > 1e9, 'TributarySpoolGrows', `The agent of ${name} keeps ${bytes(spool)} that are not durable at the collector.`, false);
+    add(spool > limits.spoolBytes, 'TributarySpoolGrows', `The agent of ${name} keeps ${bytes(spool)} that are not durable at the collector.`, false);
     for (const { collector, bytes: lacking } of source.owed ?? []) {
-        add(lacking > 1e8, 'TributaryOneCopy', `${name} is recorded once: ${bytes(lacking)} are kept for ${collector}.`, false);
+        add(lacking > limits.owedBytes, 'TributaryOneCopy', `${name} is recorded once: ${bytes(lacking)} are kept for ${collector}.`, false);
     }
-    const gaps = own?.gaps.growth(history.second, 600) ?? 0;
+    const gaps = own?.gaps.growth(history.second, limits.gapsWithinSeconds) ?? 0;
     add(gaps > 0, 'TributarySamplesLost', `The recording of ${name} has ${counted(gaps, 'new gap')} in the last ten minutes.`, false);
     const bound = source.clockBoundSeconds ?? 0;
-    add(bound > 0.02, 'TributaryClockUncertain', `The times of ${name} are only accurate to ${shortTime(bound)}.`, false);
+    add(bound > limits.clockBoundSeconds, 'TributaryClockUncertain', `The times of ${name} are only accurate to ${shortTime(bound)}.`, false);
     return found;
 }

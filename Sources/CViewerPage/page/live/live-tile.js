@@ -5,6 +5,7 @@ import { element, setText } from './element.js';
 import { address } from './api.js';
 import { clock, shortTime } from './format.js';
 import { icon } from './icons.js';
+import { limits } from './limits.js';
 import { Follower } from './live-follower.js';
 import { canPaint, Painter } from './live-painter.js';
 import { canPlay } from './media-buffer.js';
@@ -17,8 +18,6 @@ import { LiveRenditions } from './live-renditions.js';
 import { PictureZoom } from './picture-zoom.js';
 import { StillPictures } from './still-pictures.js';
 
-/** Later than this is late: as at `tributary top`. Seconds. */
-const late = 5;
 /** Bounds of fragments that may still be shown: of ten seconds of pictures that come one by one. */
 const mostBounds = 800;
 
@@ -368,7 +367,7 @@ export class LiveTile {
         if (this.#hasBegun && !this.follower.hasTrack) return 'sound';
         if (this.at === null) return 'waiting';
         if (this.follower instanceof Painter && this.follower.at === null) return 'recorded';
-        return (this.lag ?? 0) > late ? 'late' : 'live';
+        return (this.lag ?? 0) > limits.lateSeconds ? 'late' : 'live';
     }
 
     get #words() {

@@ -22,7 +22,7 @@ final class ServerProgress: Sendable {
     }
 
     /// A part that only computes and sends.
-    static let patienceNanoseconds = Int64(HealthAnswer.patienceSeconds * 1e9)
+    static let patienceNanoseconds = Int64(AlertLimits.progressSeconds * 1e9)
     /// Threads that read files block on disks and stores, whose own timeouts are shorter: a longer block is a hang.
     static let readingPatienceNanoseconds: Int64 = 300_000_000_000
     private static let usualIntervalMilliseconds = 1_000
