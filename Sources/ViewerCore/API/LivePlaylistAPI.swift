@@ -29,12 +29,7 @@ struct LivePlaylistAPI {
         let pass = access.pass(context.credentials, context.rights, now: .now())
         let text = try await stream.text(wish) { Self.now() }
         try check(pass)
-        var headers = HTTPFields()
-        headers[.contentType] = MediaPlaylist.contentType
-        headers[.cacheControl] = "no-cache"
-        return Response(
-            status: .ok, headers: headers,
-            body: ResponseBody(byteBuffer: ByteBuffer(string: text)))
+        return PlaylistAPI.playlist(text)
     }
 
     /// The stream of a source; fails for a source without media, instead of waiting.

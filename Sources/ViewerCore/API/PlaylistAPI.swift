@@ -197,7 +197,7 @@ struct PlaylistAPI {
         }
     }
 
-    private static func playlist(_ text: String) -> Response {
+    static func playlist(_ text: String) -> Response {
         var headers = HTTPFields()
         headers[.contentType] = MediaPlaylist.contentType
         headers[.cacheControl] = "no-cache"
