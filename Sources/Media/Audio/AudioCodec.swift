@@ -33,7 +33,8 @@ package struct AudioCodec: Hashable, Sendable, CustomStringConvertible {
     package func hash(into hasher: inout Hasher) { hasher.combine(libraryName) }
 }
 
-/// Everything that depends on an audio codec, except for encoding and decoding.
+/// The properties of an audio codec that the whole project uses. Sample entries, RTP payloads, messages of tracks and
+/// encoders are in their modules.
 package protocol AudioCoding: Sendable {
     /// For people: `AAC`.
     static var name: String { get }

@@ -105,7 +105,7 @@ extension ParameterSet {
     package var reference: UInt8? { nil }
 }
 
-/// All properties of a video codec. No other part of the project names a codec.
+/// The properties of a video codec that all modules use. RTP payloads and encoders' options are in their own.
 package protocol VideoCoding: Sendable {
     /// On the wire: `h265`. Never changes.
     static var identifier: String { get }
