@@ -119,7 +119,7 @@ package final class Access: Sendable {
                 nextLook: now.monotonicNanoseconds + Access.lookNanoseconds))
     }
 
-    /// Each hash needs 32 MiB and a processor.
+    /// The queue of threads that compute password hashes. Each hash needs 32 MiB and one processor.
     package static func hashingQueue() -> BlockingWorkQueue {
         BlockingWorkQueue(
             "password hash", maximumRunning: maximumHashes, maximumWaiting: maximumHashes)

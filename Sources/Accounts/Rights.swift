@@ -60,7 +60,7 @@ package struct Rights: Hashable, Sendable {
     package let role: Role
     package let sources: SourceScope
 
-    /// Those of an operator of all sources.
+    /// The rights of an operator of all sources.
     package static let everything = Rights(role: .operator, sources: .all)
     /// Rights without an account.
     package static let nothing = Rights(role: .viewer, sources: .named([]))
@@ -84,14 +84,14 @@ package struct Rights: Hashable, Sendable {
     /// Whether settings that affect all sources may be changed.
     package var mayOperateSite: Bool { role == .operator && sources == .all }
 
-    /// Whether an account may view, download and cancel an export job: its owner and operators of its sources may. The right to see the
-    /// sources is always needed.
+    /// Whether an account may view, download and cancel an export job. The job's owner needs the right to see all of its
+    /// sources; any other account has to be an operator of them.
     package func mayFollowJob(of owner: Identity, sources: [String], as identity: Identity) -> Bool
     {
         sources.allSatisfy { owner == identity ? mayRead($0) : mayOperate($0) }
     }
 
-    /// The sources that may be seen, in the same order.
+    /// Filters sources by the right to see them; keeps their order.
     package func filter(_ sources: some Sequence<String>) -> [String] {
         sources.filter { mayRead($0) }
     }

@@ -13,7 +13,7 @@ package final class Agent: Sendable {
         case complete
         /// Stopped before everything was sent. One line with the amount that is on disk for the next start.
         case kept(String)
-        /// The same while the collector did not admit this box's key; and whether everything is kept on the disk.
+        /// Like ``kept(_:)``, but the collector does not admit this box's key. `isKept`: whether everything is on disk.
         case refused(String, isKept: Bool)
         /// One line with the reason.
         case failed(String)

@@ -33,7 +33,7 @@ package struct CatalogOptions: ParsableArguments {
         try reference(isForWriting: true, program)
     }
 
-    /// The same for a program that only queries it.
+    /// The catalog that was chosen, for a program that only queries it.
     package func forReading(_ program: String) throws(UsageError) -> CatalogReference {
         try reference(isForWriting: false, program)
     }

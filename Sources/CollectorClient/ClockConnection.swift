@@ -30,7 +30,7 @@ package struct ClockConnection: ~Copyable {
     /// The next event of the connection.
     package func nextEvent() throws(MessagingError) -> ConnectionEvent? { try monitor.nextEvent() }
 
-    /// The next answer.
+    /// The next message from the collector; nil if none is waiting.
     package func nextMessage() throws(MessagingError) -> [UInt8]? {
         try socket.receive(maximumParts: 1)?.parts.first?.bytes
     }

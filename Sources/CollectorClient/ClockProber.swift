@@ -48,7 +48,7 @@ package struct ClockProber: Sendable {
     /// Time without answers after which the probes' connection is replaced; doubled after each replacement.
     private static let silenceNanoseconds: Int64 = 2_500_000_000
     private static let silenceMaximumNanoseconds: Int64 = 60_000_000_000
-    /// Minimum number of unanswered probes for that.
+    /// Minimum number of unanswered probes before the connection is replaced.
     private static let silentProbes = 3
 
     private let epoch: UInt32

@@ -94,7 +94,7 @@ package struct LinkConnection: ~Copyable {
     /// The next event of the connection.
     package func nextEvent() throws(MessagingError) -> ConnectionEvent? { try monitor.nextEvent() }
 
-    /// The next message from the collector.
+    /// The next message from the collector; nil if none is waiting.
     package func nextMessage() throws(MessagingError) -> [UInt8]? {
         try data.receive(maximumParts: 1)?.parts.first?.bytes
     }

@@ -18,7 +18,7 @@ package enum SpoolCoding {
     /// The epoch number in all records of a spool: a spool belongs to one boot.
     package static let epoch: UInt32 = 1
 
-    /// The bytes before a record's payload.
+    /// The part of a record's body before its payload: the length of the header part, and the header part.
     package static func prefix(of header: [UInt8]) -> [UInt8] {
         withUnsafeBytes(of: UInt32(header.count).littleEndian) { Array($0) } + header
     }

@@ -276,7 +276,7 @@ extension [UInt8] {
         Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
     }
 
-    /// A number from the next bytes, which must exist.
+    /// Reads a little-endian integer at `offset`, where enough bytes must exist.
     fileprivate func littleEndian<Value: FixedWidthInteger>(at offset: Int) -> Value {
         self[offset..<offset + MemoryLayout<Value>.size].reversed()
             .reduce(0) { $0 << 8 | Value(truncatingIfNeeded: $1) }

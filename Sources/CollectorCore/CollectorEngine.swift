@@ -253,9 +253,9 @@ extension CollectorEngine {
         sourceCounters.forget(at: latest)
     }
 
-    /// The disk does not answer, or does so again. Takes effect with the next tick.
+    /// Sets whether the disk hangs: jobs neither succeed nor fail. Takes effect with the next tick.
     ///
-    /// What was received until then is neither written nor failed: nothing else of the engine's state shows it.
+    /// Media received before is neither written nor failed, so no other state of the engine shows a hung disk.
     mutating func setDiskHanging(_ isHanging: Bool) {
         guard isHanging != isDiskHanging else { return }
         isDiskHanging = isHanging

@@ -15,9 +15,9 @@ package struct AccessKey: Sendable {
         case decoy = "tributary-viewer decoy 1"
     }
 
-    /// Of a key.
+    /// Size of a key.
     package static let byteCount = 32
-    /// Of a code.
+    /// Size of an authentication code.
     package static let codeBytes = AuthenticationCode.byteCount
 
     private let key: [UInt8]

@@ -3,7 +3,7 @@ package struct AccountIndex: Sendable {
     private var byName: [String: UserAccount] = [:]
     private var byToken: [TokenDigest: UserAccount] = [:]
     private var byLinkMaker: [LinkMaker: UserAccount] = [:]
-    /// Of all accounts with passwords.
+    /// Cost parameters of the hashes of all accounts with passwords.
     private var costs: [PasswordHash.Cost] = []
 
     /// One without accounts.

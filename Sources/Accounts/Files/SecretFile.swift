@@ -32,7 +32,7 @@ package enum SecretFile {
         do throws(FileError) { try Directory.make(path) } catch { throw AccessError(error) }
     }
 
-    /// Runs a read-modify-write of a directory's files under a lock.
+    /// Runs `body` while it holds the lock of the directory that contains `path`: for a read-modify-write of its files.
     package static func withLock<Result>(
         besides path: String, _ body: () throws(AccessError) -> Result
     ) throws(AccessError) -> Result {

@@ -1,6 +1,6 @@
 /// The networks from which accounts have been logged in to. A restart forgets them.
 package struct KnownNetworks: Sendable {
-    /// Of one account: those of its devices, and of a few journeys.
+    /// Maximum networks of one account: those of its devices, and a few more for travel.
     package static let maximumOfName = 8
     /// The maximum number of accounts; only a log-in with a password adds one.
     package static let maximumNames = UserTable.maximumAccounts

@@ -1,10 +1,11 @@
 import Synchronization
 
-/// Verifies passwords of names that are being guessed from many addresses: one at a time per name, with a pause after a wrong one.
+/// Verifies passwords of names that are being guessed from many addresses: one attempt at a time per name, with a pause after a
+/// wrong password.
 ///
-/// Networks are scheduled by their last turn (``Turns``), so that a network without guesses precedes all that have guessed; if the
-/// queue is full, it replaces one that had a turn. A lane exists while attempts are in it; each holds a request, so connections bound
-/// their number.
+/// The network that was served least recently is next (``Turns``), so a network without guesses precedes all that have guessed.
+/// If the queue is full, such a network displaces one that was served. A lane exists while it has attempts. Each attempt
+/// belongs to an open request, so the limit of connections also bounds the number of lanes.
 package final class SlowLanes: Sendable {
     /// Maximum queued attempts of one name, at ``usualPause`` each: about the time that a person waits.
     package static let maximumWaiting = 10
@@ -25,9 +26,9 @@ package final class SlowLanes: Sendable {
     /// Number of names with a lane.
     package var count: Int { lanes.withLock { $0.count } }
 
-    /// Makes an attempt when its turn has come.
+    /// Queues an attempt, and runs it when it is scheduled.
     /// - Parameter isWrong: whether a pause has to follow.
-    /// - Returns: nil: the queue is full, and it was not done.
+    /// - Returns: nil if the queue is full; the attempt was not made.
     package func run<Result: Sendable>(
         _ name: String, from network: RemoteNetwork,
         isWrong: @escaping @Sendable (Result) -> Bool,

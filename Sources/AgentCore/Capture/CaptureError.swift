@@ -6,9 +6,9 @@ package enum CaptureError: Error, Hashable, CustomStringConvertible {
     case settings(String)
     /// A file that is unusable with these settings.
     case source(String)
-    /// A device that this very process has open.
+    /// A device that this process already has open.
     case heldHere(String)
-    /// An encoder or decoder that would not open.
+    /// An encoder or decoder that cannot be opened.
     case codec(String)
 
     package var description: String {

@@ -55,7 +55,7 @@ final class CaptureOutput: Sendable {
     /// Reports a loss.
     func lost(_ loss: CaptureLoss) { hub.lost(loss) }
 
-    /// Reports a line for people.
+    /// Reports one line for logs and screens.
     func noted(_ line: String) { hub.noted(line) }
 
     /// Passes on levels and rate of the sound.

@@ -7,7 +7,7 @@ import Media
 protocol CapturePipeline: AnyObject, Sendable {
     /// The thread's name.
     var name: String { get }
-    /// Of the tracks that come out of it.
+    /// Formats of its output tracks.
     var formats: [TrackFormat] { get }
     /// One line per track for people.
     var descriptions: [String] { get }

@@ -41,7 +41,7 @@ package final class CaptureSession: Sendable {
     private let watched: SharedPictures?
 
     /// Nothing is opened yet.
-    /// - Parameter shared: pictures of this source for its preview; for a preview of another source's pictures, theirs.
+    /// - Parameter shared: the pictures that this source shares with its preview; for a preview, those that it receives.
     package init(
         settings: CaptureSettings, clock: any CaptureClock = MonotonicClock(),
         sink: any CaptureSink, shared: SharedPictures? = nil

@@ -46,7 +46,7 @@ package struct CaptureLoss: Hashable, Sendable {
 
 /// Levels and rate of the sound, about once a second.
 package struct AudioReport: Hashable, Sendable {
-    /// Of each channel since the last report.
+    /// Level of each channel since the last report.
     package var levels: [AudioLevel]
     /// Deviation of the device's sample rate, ppm; nil without a device.
     package var skewPPM: Double?

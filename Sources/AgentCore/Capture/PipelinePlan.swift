@@ -33,7 +33,7 @@ struct PipelinePlan: Hashable, Sendable {
     /// Whether a pipeline of this plan can be kept for the other one: only settings that can be changed during a capture differ.
     func isSame(as other: PipelinePlan) -> Bool { steady == other.steady }
 
-    /// Without settings that can be changed during a capture.
+    /// The plan with defaults for all settings that can change without a new pipeline.
     private var steady: PipelinePlan {
         var plan = self
         let usual = CaptureSettings(sourceName: settings.sourceName)

@@ -45,7 +45,7 @@ package struct Enroller: Sendable {
             case .notAdmitted: isExchanged = false
             case .failed(let text): throw EnrolmentError(description: text)
             }
-            // Also with an expired line: this box may have used it and missed the answer.
+            // Tried even if the line was refused: this box may have used it before and missed the answer.
             switch ask(with: key) {
             case .enrolled(let enrolled): return enrolled
             case .notAdmitted: break

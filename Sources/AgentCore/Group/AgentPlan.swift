@@ -36,7 +36,7 @@ package struct AgentGroupChange: Hashable, Sendable {
         removed = old.map(\.source).filter { !names.contains($0) }
     }
 
-    /// For people.
+    /// The change as one line for the log.
     package var summary: String {
         var parts: [String] = []
         for (names, verb) in [

@@ -8,12 +8,12 @@ import Wire
 /// Text with one value per line, and a checksum in the last line. It is replaced atomically, and durable before records are sent that
 /// depend on it.
 struct CollectorNote: Hashable, Sendable {
-    /// A session, by the box's clock.
+    /// A collector's session, with the clock exchange that relates its clock to the box's clock.
     struct Session: Hashable, Sendable {
         var clock: SessionClock
-        /// With the collector's clock; its epoch number is ignored.
+        /// An exchange with the collector's clock; its epoch number is ignored.
         var exchange: ReportedExchange
-        /// The box's clock.
+        /// Epoch of the box's clock.
         var epoch: EpochID
         /// The collector's name.
         var collector: String

@@ -353,7 +353,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
 
     // MARK: Synchronising
 
-    /// Files to synchronise now, away from the uplink's thread.
+    /// Removes and returns the paths of files to synchronise now; the caller does it on another thread. Empty: nothing is due.
     mutating func takeFilesToSynchronize(now: Int64) -> [String] {
         guard let sender = senders.last, sender.place.medium == .disk else { return [] }
         let persisted = sender.cursor.persisted
@@ -364,7 +364,7 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         return isDue ? log.takeUnsynced() : []
     }
 
-    /// The disk failed to write them.
+    /// Synchronising these files failed.
     mutating func synchronizationFailed(_ error: SpoolError, now: Int64) -> [Action] {
         guard senders.last?.place.medium == .disk else { return [] }
         leaveDisk(error, now: now)

@@ -17,7 +17,7 @@ package struct UplinkSettings: Hashable, Sendable {
     package var memoryLimitBytes: Int
     /// Security of the connections.
     package var security = SocketSecurity.plain
-    /// The same for endpoints whose collectors have other keys.
+    /// Security by endpoint, for collectors with other keys.
     package var otherSecurities: [String: SocketSecurity] = [:]
     /// Storage of samples until the collector has them on disk; nil: memory only.
     package var spool: SpoolSettings?
@@ -128,7 +128,7 @@ package struct UplinkStatus: Hashable, Sendable {
     package var keptBytes = 0
     package var keptSamples: UInt64 = 0
     package var lostSamples: UInt64 = 0
-    /// Of the last clock exchange.
+    /// Round trip of the last clock exchange.
     package var roundTripNanoseconds: Int64?
     /// The reason why records cannot be sent, on one line; nil if they can, or if unknown.
     package var trouble: String?

@@ -156,7 +156,7 @@ package enum FileSystem {
         var modified: UTCTime
     }
 
-    /// Of a regular file; nil if it does not exist.
+    /// Status of a regular file; nil if it does not exist.
     static func status(_ path: String) -> FileStatus? {
         guard let status = PlainPath.status(path), status.st_mode & S_IFMT == S_IFREG else {
             return nil

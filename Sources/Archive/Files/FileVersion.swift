@@ -20,7 +20,7 @@ package struct FileVersion: Hashable, Sendable {
             modifiedNanoseconds: UTCTime(clamping: status.st_mtim).nanoseconds)
     }
 
-    /// Of a file in an archive; nil if it does not exist, or is no regular file.
+    /// Version of a file in an archive; nil if it does not exist, or is not a regular file.
     package init?(path: String) {
         guard let status = PlainPath.status(path), status.st_mode & S_IFMT == S_IFREG else {
             return nil
@@ -28,7 +28,7 @@ package struct FileVersion: Hashable, Sendable {
         self.init(status)
     }
 
-    /// Of an open file; nil on failure, with `errno`.
+    /// Version of an open file; nil on failure, with `errno`.
     package init?(descriptor: Int32) {
         var status = stat()
         guard fstat(descriptor, &status) == 0 else { return nil }

@@ -37,7 +37,8 @@ package enum NamedPath {
 
     /// The path without symbolic links and `..`; the given path if it has none.
     ///
-    /// Of a path that does not exist yet, the existing part is resolved. A dangling link is kept, and is then refused.
+    /// Resolves symbolic links. If the path does not exist yet, only its existing part is resolved. A dangling link is kept,
+    /// and is refused later.
     package static func resolved(_ path: String) -> String {
         var existing = path
         var rest = ""

@@ -187,7 +187,7 @@ package struct ArchiveLayout: Sendable {
         try names(source).segments.map(\.description)
     }
 
-    /// The same, wherever their media is.
+    /// Names of a source's segment files, including those whose media is in the store only; sorted.
     package func knownSegmentNames(_ source: SourceKey) throws(ArchiveError) -> [String] {
         let names = try names(source)
         return (names.segments.map(\.description) + names.moved(of: source).map(\.fileName))

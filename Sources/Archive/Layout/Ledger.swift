@@ -60,7 +60,7 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     package var spool: String?
     /// With `spool`: records up to this one are not expected here. They were durable before the source began.
     package var after: UInt64?
-    /// Of an `opened` line: the term under which the spool's records after `after` were sent; nil: its agent knows no terms.
+    /// In an `opened` line: the term under which the spool's records after `after` were sent; nil if its agent has no terms.
     package var term: UInt64?
     /// The name of another collector.
     package var collector: String?
@@ -86,11 +86,11 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
     package var offsetNanoseconds: Int64?
     /// The growth of the offset, parts per billion of the agent's time.
     package var skewPartsPerBillion: Int64?
-    /// Of a `stated` line: the least and the greatest stated less recorded time.
+    /// In a `stated` line: the minimum and maximum of stated time minus recorded time.
     package var leastNanoseconds: Int64?
     package var greatestNanoseconds: Int64?
-    /// Of a `stated` line: the greatest stated time less the arrival of its packets. Positive: the camera's clock is ahead by at least
-    /// as much.
+    /// In a `stated` line: the maximum of stated time minus packet arrival. If positive, the camera's clock is ahead by at
+    /// least as much.
     package var aheadNanoseconds: Int64?
     /// Maximum error of the offset.
     package var boundNanoseconds: UInt64?

@@ -70,7 +70,7 @@ package struct FragmentRecord: Hashable, Sendable {
         package var firstDTSNanoseconds: Int64
         /// Collector − agent as applied to that stamp; in version 1, the fragment's offset.
         package var appliedOffsetNanoseconds: Int64
-        /// Of samples from a network camera: one stamp for each of them.
+        /// Stamps of samples from a network camera, one per sample; nil for other sources.
         package var camera: CameraStamps?
 
         package init(

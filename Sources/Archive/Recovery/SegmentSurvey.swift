@@ -10,7 +10,7 @@ package struct SegmentSurvey: Sendable {
     package static let unsettledBytes: Int64 = 32 << 20
     /// The unit in which a power cut loses what was written: the rest of a page that did not reach the disk reads as zeros.
     private static let pageBytes: Int64 = 4_096
-    /// Fewer zeros at the edge of a page may be ordinary content.
+    /// Minimum run of zeros at a page boundary that counts as lost data. A shorter one may be media.
     private static let shortestZeros = 64
     /// Maximum number of fragments after a flaw that still counts as torn: a few seconds of a live source. After bit
     /// rot there are more, which are worth keeping.
@@ -30,7 +30,7 @@ package struct SegmentSurvey: Sendable {
         var collectorZeroNanoseconds: Int64?
         /// See ``FragmentRecord/durableBytes``.
         var durableBytes: Int64 = 0
-        /// Of a part of a summary: the numbers of all its fragments.
+        /// Record numbers of all fragments, if this is a part of a summary; otherwise empty.
         var numbers: [ClosedRange<UInt64>] = []
 
         /// The `moof`; the header of `mdat` is between it and the media.

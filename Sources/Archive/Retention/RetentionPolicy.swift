@@ -36,7 +36,7 @@ package struct RetentionPolicy: Hashable, Sendable {
     package func expired(
         of segments: [ArchivedSegment], freeBytes: UInt64, now: UTCTime?
     ) -> [ExpiredSegment] {
-        // Wide enough for any sizes that a file system can claim.
+        // 128 bits: the sum of file sizes cannot overflow.
         var total = segments.reduce(UInt128(0)) { $0 + UInt128($1.sizeBytes) }
         var free = freeBytes
         var expired: [ExpiredSegment] = []

@@ -19,7 +19,7 @@ struct RecordedRun {
     /// The first sample's stamp, nanoseconds of the agent's clock, and the offset that was applied to it.
     var stampNanoseconds: Int64
     var appliedOffsetNanoseconds: Int64
-    /// Of the first sample.
+    /// Composition offset of the first sample, ticks.
     var compositionOffset: Int32
     /// Maximum error of its times as recorded.
     var boundNanoseconds: UInt64
@@ -62,7 +62,7 @@ struct ClockEvidence {
     var tracks: [TrackKind: Track] = [:]
     /// The bound of the clock model when each fragment was written.
     var boundsNanoseconds: [UInt64] = []
-    /// Of each fragment that has a zero.
+    /// Recorded mapping of each fragment that stores a zero.
     var places: [RecordedPlace] = []
     /// Exchanges by clock, in the order in which they arrived.
     var exchanges: [(clock: ClockKey, exchange: ClockExchange)] = []

@@ -5,7 +5,7 @@ import Timing
 /// the second one.
 struct ClockSteps {
     struct Step {
-        /// Of the measured clock.
+        /// Moment of the measured clock, nanoseconds.
         var moment: Int64
         /// Its offset from session time.
         var placed: RetroTimeline.Estimate

@@ -8,8 +8,8 @@ import Timing
 /// (`ZeroTie`). The clocks of other collectors that kept running narrow that range, if they agree with it. If no clock kept
 /// running, zero is where it was while the session was recorded, with the stored error.
 ///
-/// What other collectors measured can only narrow what this one knows: where it contradicts this collector's exchanges or the
-/// recorded bounds, it is not used.
+/// Other collectors' measurements only narrow this collector's bounds. A measurement that contradicts this collector's
+/// exchanges or the recorded bounds is not used.
 struct CollectorClocks {
     /// The clock data of one source's recording.
     struct Source {

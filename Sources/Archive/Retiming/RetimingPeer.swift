@@ -16,7 +16,7 @@ package struct RetimingPeer: Sendable {
     }
 }
 
-/// What was read from another archive.
+/// Clock exchanges read from another archive.
 struct PeerEvidence {
     var name: String
     /// Its collector's clocks, and their exchanges with other collectors.

@@ -24,7 +24,7 @@ enum SlewLimit {
         func change(_ index: Int) -> Int64 {
             max(0, times[index].clampedSubtracting(times[index - 1])) / 1_000_000 * ratePPM
         }
-        // What can be reached from the first window.
+        // Deviations that are reachable from the first window at the maximum rate.
         var reachable: [ClosedRange<Int64>] = []
         for (index, window) in windows.enumerated() {
             guard let last = reachable.last else {

@@ -36,7 +36,7 @@ struct TimeChoice {
     /// The time nearest to the computed one.
     var nearest: Int64 { min(max(computed, times.lowerBound), times.upperBound) }
 
-    /// What may be added to the computed time.
+    /// Admissible deviations from the computed time, nanoseconds.
     var deviations: ClosedRange<Int64> {
         times.lowerBound.clampedSubtracting(
             computed)...times.upperBound.clampedSubtracting(computed)

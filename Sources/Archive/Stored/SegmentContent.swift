@@ -13,7 +13,7 @@ package struct FileStamp: Hashable, Sendable {
         self.modifiedNanoseconds = modifiedNanoseconds
     }
 
-    /// Of a file; nil if it does not exist.
+    /// Content of a file; nil if it does not exist.
     package init?(_ path: String) {
         guard let status = FileSystem.status(path) else { return nil }
         sizeBytes = Int64(clamping: status.sizeBytes)

@@ -47,7 +47,7 @@ package struct ClockSummary: Codable, Hashable, Sendable {
     /// Number of rejected clock exchanges, according to the ledger.
     package var rejectedExchanges: UInt64 = 0
     package var outlyingExchanges: UInt64 = 0
-    /// Of a network camera whose sender reports have arrived; nil: of no track.
+    /// Stated clocks of network cameras that have sent sender reports; nil if no track has any.
     package var stated: [Stated]?
 
     /// Adds the error with which an archive's times are moved to another timeline, nanoseconds, to the bounds of clocks that were

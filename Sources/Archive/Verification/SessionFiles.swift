@@ -39,11 +39,11 @@ extension SessionFiles {
 
 /// A segment whose media is in an object store only.
 package struct MovedSegment {
-    /// Of its proof.
+    /// Path of its proof.
     package var path: String
     /// The name of its file in the store.
     package var segment: String
-    /// Reads its proof; nil if it was removed meanwhile.
+    /// Reads its proof; nil if it has been removed since.
     package var proof: () throws(ArchiveError) -> SegmentProof?
 }
 

@@ -23,8 +23,8 @@ package struct SessionVerifier {
     /// Checks a session in any storage.
     /// - Throws: only when folders cannot be listed, or a store cannot be reached; errors in their content are in the
     ///   report.
-    /// - Parameter hasOthers: whether other archives are verified with it: records that are missing here are no finding then
-    ///   (``SourceNumbers``).
+    /// - Parameter hasOthers: whether other archives of the session are verified too. If so, records that are missing here are
+    ///   not a finding (``SourceNumbers``).
     package static func verify(
         _ session: String, _ files: any SessionFiles, hasOthers: Bool = false
     ) throws(ArchiveError) -> SessionReport {

@@ -33,7 +33,7 @@ package struct PlannedRun: Hashable, Sendable {
     package var track: TrackKind
     package var firstSequence: UInt64
     package var samples: [PlannedSample]
-    /// Of samples from a network camera: one stamp for each of them.
+    /// Stamps of samples from a network camera, one per sample; nil for other sources.
     package var camera: CameraStamps?
 
     package init(

@@ -19,7 +19,7 @@ package final class SegmentWriter {
     private var builder = FragmentBuilder()
     private var fragmentCount: UInt32 = 0
     private var chain: Digest
-    /// What a restarted collector needs of the written fragments.
+    /// Summary of the written fragments, from which a restarted collector resumes.
     package private(set) var summary: SegmentSummary?
 
     /// Creates a writer of a new file; the disk is not accessed before the first fragment.

@@ -24,7 +24,7 @@ package struct PostgreSQLCatalogPlace: CatalogBackend {
                 PostgreSQLDatabase(
                     try PostgreSQLAddress(argument), for: isForWriting ? .writing : .reading,
                     program: program,
-                    // A reader is waiting, and the files say the same.
+                    // Short for readers: a user waits for the result, and the files have the same data.
                     limits: isForWriting ? .init() : .init(answer: .seconds(8))))
         } catch {
             // The address is not repeated: it may have a password.

@@ -8,7 +8,7 @@ import PostgreSQL
 /// Servers of a site are upgraded one after the other, so a migration should only add tables and columns with defaults:
 /// it then says that programs of the version before can use the tables (`oldest`), and they go on.
 enum PostgreSQLSchema {
-    /// What a database's tables are.
+    /// The state of a database's tables.
     struct Found: Equatable {
         /// Number of applied migrations; 0: there are no tables.
         var version: Int

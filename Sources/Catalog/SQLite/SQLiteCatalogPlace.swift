@@ -62,7 +62,7 @@ extension SQLiteCatalog {
         let (catalog, summary) = try create(layout) { catalog throws(ArchiveError) in
             try CatalogIndexing.update(catalog, layout, everything: true)
         }
-        // Labels that were changed in the meantime are in the old one.
+        // Labels that were changed during the rebuild are in the old catalog.
         var labels: [CatalogChange] = []
         for session in try catalog.sessionNames() {
             do throws(ArchiveError) {

@@ -138,7 +138,7 @@ extension SQLiteCatalog {
             SELECT session FROM next WHERE session IS NOT NULL)
         """
 
-    /// Names of all sessions of which it has a row.
+    /// Names of all sessions that have a row.
     package func indexedSessionNames() throws(ArchiveError) -> Set<String> {
         Set(try names(Self.indexed))
     }

@@ -19,9 +19,9 @@ package struct Lease: Hashable, Sendable {
     package static let termNanoseconds: Int64 = 30_000_000_000
     /// Interval of renewals: one may fail before the lease ends.
     package static let renewalNanoseconds: Int64 = 10_000_000_000
-    /// After an error.
+    /// Pause before a retry after an error.
     package static let retryNanoseconds: Int64 = 2_000_000_000
-    /// For clocks of different rates, and for a step of work that has begun.
+    /// Safety margin at a term's end: for the rate difference of the clocks, and for a step of work in progress.
     package static let marginNanoseconds: Int64 = 3_000_000_000
 
     package struct Request: Hashable, Sendable {
@@ -37,9 +37,9 @@ package struct Lease: Hashable, Sendable {
         case refused(holder: String, remainingNanoseconds: Int64)
     }
 
-    /// What is known of it.
+    /// State of the lease, as this process knows it.
     package enum Standing: Hashable, Sendable {
-        /// The database has not answered, or not lately.
+        /// The database has not answered yet, or has stopped answering.
         case unknown
         case settling(token: Int64)
         case held(token: Int64)
@@ -59,7 +59,7 @@ package struct Lease: Hashable, Sendable {
     private var otherEndsNanoseconds: Int64 = 0
     private var pending: Request?
     private var latest: UInt64 = 0
-    /// Of the next request.
+    /// Time of the next request.
     package private(set) var dueNanoseconds: Int64 = .min
 
     package init() {}

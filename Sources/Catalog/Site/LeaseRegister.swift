@@ -5,7 +5,7 @@ import PostgreSQL
 package struct LeaseRegister: Sendable {
     /// A lease as the database knows it.
     package struct Entry: Hashable, Sendable {
-        /// The work, and what it is done to.
+        /// Name of the work and of its object.
         package var name: String
         /// The holder's name, for people.
         package var holder: String

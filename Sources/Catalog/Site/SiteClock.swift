@@ -8,7 +8,7 @@ package struct SiteClock: Hashable, Sendable, Codable {
     package var boundNanoseconds: Int64?
     /// Its rate relative to the measuring collector's, parts per 10⁹.
     package var skewPPB: Int64?
-    /// Of the last exchange.
+    /// Round trip of the last exchange.
     package var roundTripNanoseconds: Int64?
     /// Since the last exchange.
     package var ageSeconds: Double?

@@ -47,8 +47,8 @@ package struct SiteAgreement: Hashable, Sendable {
     }
 }
 
-/// What the database has when a collector proposes a session: which row applies. A value, so that the simulation decides
-/// as the server's client does.
+/// The rows that exist when a collector proposes a session; decides which one applies. A value, so that the simulation and the
+/// server's client share the decision.
 package struct SiteSessionRows: Hashable, Sendable {
     /// A session that a collector records, in its report.
     package struct Recorded: Hashable, Sendable, Codable {

@@ -8,9 +8,10 @@ import PostgreSQL
 ///
 /// A report that a promoted standby lacks returns with the next one, a session's row with the question that follows.
 package struct SiteRegister: Sendable {
-    /// Several reports: a collector that has not been heard for longer is not there, or cannot reach the server.
+    /// Time without a report after which a collector is silent: it has ended, or cannot reach the server.
     package static let silenceSeconds = 20.0
-    /// A collector may be cut off from the server and reachable for the others; one that was away for longer is gone.
+    /// Time without a report after which a collector is no longer listed for the others. It is longer, because a collector that
+    /// cannot reach the server may still be reachable for them.
     package static let peerSeconds = 3_600.0
 
     /// Several collectors may insert a session's row at once; each then finds that of another one.
@@ -25,9 +26,9 @@ package struct SiteRegister: Sendable {
     /// Hosts and database, for messages.
     package var name: String { database.name }
 
-    /// What a report finds.
+    /// The result of a report.
     package struct Echo: Hashable, Sendable {
-        /// Reports of other collectors with the same name that were heard lately.
+        /// Recent reports of other collectors with the same name.
         package var namesakes: [SiteReport]
         /// Whether the session that is being recorded is the site's; true if none is.
         package var isAgreed: Bool
@@ -208,7 +209,7 @@ package struct SiteRegister: Sendable {
         }
     }
 
-    /// The other collectors that were heard within the last ``peerSeconds``, by name, without what they hold.
+    /// The other collectors that have reported within the last ``peerSeconds``, by name, without their holdings.
     package func peers(of identity: ArchiveIdentity) throws(ArchiveError) -> [SiteCollector] {
         try others(than: identity.text, seconds: Int(Self.peerSeconds))
     }
@@ -230,7 +231,7 @@ package struct SiteRegister: Sendable {
         }
     }
 
-    /// All collectors, by name, without what they hold.
+    /// All collectors, by name, without their holdings.
     package func reports() throws(ArchiveError) -> [SiteCollector] {
         try others(than: "", seconds: Int(Int32.max))
     }

@@ -5,7 +5,7 @@ import Synchronization
 final class StopRequest: Sendable {
     /// How long services that only read are waited for: recordings are complete by then.
     private static let seconds = 3
-    /// The same, if the collector ends by itself.
+    /// Maximum wait for these services if the collector ends by itself.
     private static let longestSeconds = 60
 
     private let hasBegun = Atomic(false)

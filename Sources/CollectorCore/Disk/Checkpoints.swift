@@ -8,7 +8,7 @@ struct Checkpoints {
     /// Fragments of a file between two checkpoints: about 16 seconds. Audio follows its pictures within ten.
     var interval: UInt32 = 16
     private var sources: [SourceKey: SourceCheckpoint] = [:]
-    /// Of open files, for the next checkpoint.
+    /// Summaries of open files, for the next checkpoint.
     private var summaries: [SegmentKey: SegmentSummary] = [:]
 
     /// A file is resumed.

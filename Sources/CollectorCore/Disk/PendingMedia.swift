@@ -3,9 +3,9 @@
 /// Waking the disk's thread for each fragment costs more than writing it, and nothing is durable before the next commit
 /// anyway. So fragments wait for it, unless a source needs the credit that they hold, or there are many.
 struct PendingMedia: Hashable, Sendable {
-    /// Of all sources: more would make the disk's load uneven.
+    /// Limit of pending bytes of all sources: more would make the disk's load uneven.
     private static let manyBytes = 8 << 20
-    /// Of one source: a quarter of the largest credit window.
+    /// Limit of pending bytes of one source: a quarter of the largest credit window.
     private static let manyOfSourceBytes = 2 << 20
 
     private var bytes = 0

@@ -38,7 +38,7 @@ struct SessionRecorder: Sendable {
         enum Level: Sendable { case info, warning }
         var level: Level
         var source: String?
-        /// Of the source when it happened: a session may have ended before its notes are logged. Nil: the present one.
+        /// The source's session at the time of the event, which may have ended before the note is logged; nil: the present one.
         var session: String?
         var text: String
     }
@@ -105,7 +105,7 @@ struct SessionRecorder: Sendable {
     private(set) var clocks = AgentClocks()
     /// Of a resumed session, until its end.
     private var tie: SessionTie?
-    /// What the site says of the session.
+    /// The site's agreement to the session.
     private var agreement = SessionAgreement()
     /// Sessions that an operator ended here; later samples begin another session.
     private var stoppedSessions: Set<String> = []

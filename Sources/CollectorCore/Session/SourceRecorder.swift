@@ -34,7 +34,7 @@ struct SourceRecorder: Sendable {
     private(set) var isConnected = true
     /// The last received record of the present spool.
     private(set) var through: UInt64 = 0
-    /// The same for the earlier spools.
+    /// The last received record of each earlier spool.
     private var earlierSpools: [SessionManifest.SpoolEnd] = []
     private var files: Allowance
     /// Media since the last file was begun.
@@ -343,7 +343,7 @@ struct SourceRecorder: Sendable {
                 clocks: clocks, at: now)
     }
 
-    /// What the camera states for these samples, where that is noteworthy.
+    /// Notices about capture times that the camera states for these samples and that differ from the recorded ones.
     private mutating func statedTimes(_ samples: Samples) -> [IntakeNotice] {
         guard let session, !intake.isPlayedAgain,
             samples.runs.contains(where: { $0.camera != nil })

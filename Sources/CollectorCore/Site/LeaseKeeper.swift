@@ -22,7 +22,7 @@ final class LeaseKeeper: Sendable {
     }
 
     private let place: any LeaseTaking
-    /// The work, and what it is done to.
+    /// Name of the work and of its object.
     let name: String
     private let logger: Logger
     private let now: @Sendable () -> Int64

@@ -73,7 +73,7 @@ struct PeerPlace: Hashable, Sendable {
 }
 
 extension PeerPlace {
-    /// What its key may do here: ask for the time, and write no source. Nil without a key.
+    /// Authorisation of its key: clock exchanges only, no sources. Nil without a key.
     var authorization: Authorization? {
         guard let key else { return nil }
         do throws(TrustError) {

@@ -1,7 +1,7 @@
 import Catalog
 import Media
 
-/// What a collector and its site have agreed on about the present session. A value: it owns no connection and no clock.
+/// The agreement of a collector and its site about the present session. A value: it owns no connection and no clock.
 ///
 /// ```
 /// none ──begin──► waiting ──answer──► agreed ◄──answer── asking
@@ -20,7 +20,7 @@ struct SessionAgreement: Hashable, Sendable {
         case waiting(ticket: UInt64, deadline: Int64)
         /// It is recorded without an answer.
         case alone(askAgain: Int64)
-        /// The same; a question is open.
+        /// It is recorded without an answer, and a question is pending.
         case asking(ticket: UInt64, deadline: Int64)
         /// It is the site's session, or attached to it.
         case agreed

@@ -46,7 +46,7 @@ final class SitePublisher: Sendable {
         /// Nil: recording has not begun to be followed, and a report would deny what is held.
         var facts: Facts?
         var isStopping = false
-        /// What was logged last.
+        /// The last logged error; an equal one is not logged again.
         var complaint: String?
         /// The newest question: an older one is of no use any more.
         var question: (proposal: SiteProposal, ticket: UInt64)?

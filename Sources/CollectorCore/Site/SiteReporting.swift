@@ -15,7 +15,7 @@ protocol SiteReporting: Sendable {
     /// Blocks until a session is agreed on, for a bounded time.
     func agree(_ proposal: SiteProposal) throws(ArchiveError) -> SiteAgreement
 
-    /// The other collectors, without what they hold. Blocks as well.
+    /// The other collectors, without their holdings. Blocks as well.
     func peers() throws(ArchiveError) -> [SiteCollector]
 
     /// Blocks until the site has answered, for a bounded time.

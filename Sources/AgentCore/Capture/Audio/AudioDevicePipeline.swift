@@ -34,7 +34,7 @@ final class AudioDevicePipeline: CapturePipeline, @unchecked Sendable {
     private var encoder: AudioEncoder
     private var sound: DeviceAudio
     private var isDone = false
-    /// Of the device, if known.
+    /// Skew of the device; nil if unknown.
     private var skewPPM: Double?
     /// The last logged reason for which the device cannot be reopened.
     private var obstacle: DeviceError?

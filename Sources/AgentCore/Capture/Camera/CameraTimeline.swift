@@ -48,9 +48,9 @@ struct CameraTimeline {
     private var last: Last?
     private var gap: Gap?
     private var doubt: Doubt?
-    /// Of the last picture that was recorded: its period of the recorded rate, counted from the start.
+    /// Period of the last recorded picture: its index at the recorded rate, counted from the start.
     private var lastPeriod: Int64?
-    /// Missing since then, by the driver's count.
+    /// Pictures lost since then, from the driver's sequence numbers.
     private var missing = 0
 
     init(_ choice: CameraChoice, startNanoseconds: Int64) {

@@ -7,7 +7,7 @@ import Wire
 /// is by the camera's clock, and has no error bound. The arrival of the sample's first packet is by ours: the sample was captured
 /// before. A stated time after the arrival is wrong by at least the difference.
 struct StatedTimes: Sendable {
-    /// What a track's samples have stated for some time.
+    /// Statistics of a track's stated times over a span of recorded time.
     struct Finding: Hashable, Sendable {
         /// Session time of the first sample.
         var startNanoseconds: Int64
