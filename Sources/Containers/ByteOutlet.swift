@@ -138,7 +138,7 @@ final class ByteOutlet {
         while cancellation?.isCancelled != true {
             guard !ownsDescriptor else { return true }
             var wish = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-            // The write reports errors.
+            // Any event ends the wait: the next write reports errors.
             if poll(&wish, 1, Self.patienceMilliseconds) != 0 { return true }
         }
         return false

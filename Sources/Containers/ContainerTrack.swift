@@ -4,7 +4,7 @@ package import Media
 package struct ContainerTrack: Hashable, Sendable {
     /// Its codec, by FFmpeg's name, and the decoder's configuration.
     package var track: CodedTrack
-    /// Of the packets' times.
+    /// Timescale of the packets' times.
     package var timescale: Timescale
     /// Audio frames at the start that are decoded but not presented, for containers with a field for it (Opus).
     package var primingFrames = 0

@@ -5,7 +5,7 @@ import Media
 /// Video with parameter sets in the pictures only: `avc3` and `hev1`, and an entry with an empty configuration (ISO/IEC
 /// 14496-15 §5.4.2, §8.4.1).
 ///
-/// FFmpeg decodes it from anywhere; browsers, editors and Matroska need them up front.
+/// FFmpeg finds the parameter sets in the pictures. Browsers, editors and Matroska need them in the configuration record.
 enum InBandParameterSets {
     /// Maximum packets of other streams before the first of this one.
     private static let mostPackets = 4_096

@@ -79,7 +79,7 @@ package struct Remuxer: ~Copyable {
                 let parameters = output.stream(Int(number)).pointee.codecpar
             {
                 MuxerHandle.setExtradata(configuration, of: parameters)
-                // No longer "avc3".
+                // The tag may be `avc3`, which is wrong with a complete record; 0 lets the muxer choose one.
                 parameters.pointee.codec_tag = 0
             }
             // Containers without edit lists get no more audio before the start than the first frame needs.
@@ -203,7 +203,7 @@ package struct Remuxer: ~Copyable {
             if route.framing == nil { route.framing = try codec.coding.framing(of: packet) }
             isSame = try Self.payload(of: packet, route) != nil
         } catch {
-            // What a transport stream has lost is copied, and said.
+            // Losses of a transport stream are copied, and reported.
             guard input.losses == nil else { return }
             throw damage(of: route, error)
         }
@@ -217,7 +217,7 @@ package struct Remuxer: ~Copyable {
         return try framing.payload(of: packet)
     }
 
-    /// The pictures that are complete with a packet.
+    /// Adds a packet; returns the pictures that it completes.
     private static func pictures(
         _ handle: PacketHandle, _ route: inout Route
     ) throws(BitstreamError) -> [PacketHandle] {

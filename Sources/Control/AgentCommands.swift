@@ -5,7 +5,7 @@ import Media
 import Terminal
 import Wire
 
-/// The commands of all routes to an agent.
+/// The agent commands, for any ``AgentRoute``.
 package enum AgentCommands {
     package static func all<Route: AgentRoute>(
         by route: Route.Type

@@ -40,7 +40,7 @@ package struct ControlClient: Sendable {
         self.patienceMilliseconds = patienceMilliseconds
         self.mention = mention
         self.isThere = isThere
-        // libzmq would retry silently.
+        // Checked first, because libzmq retries a refused connection silently.
         guard access(path, W_OK) == 0 else {
             let code = errno
             guard code != ENOENT else {

@@ -18,7 +18,7 @@ struct Demuxer: ~Copyable {
     let tracks: [FormatHandle.Track]
     /// Descriptions of the file's other streams.
     private let others: [Int32: String]
-    /// What the container says of the tracks, and recordings cannot hold.
+    /// Container properties of the tracks that recordings cannot store.
     let lost: [String]
     /// Streams when the file was opened.
     private let streamCount: Int32

@@ -103,7 +103,7 @@ extension FormatHandle {
             && own.pointee.codec_id == other.pointee.codec_id
     }
 
-    /// What only the container says of a track, and recordings cannot hold.
+    /// Container properties of a track that recordings cannot store.
     func lostProperties(_ track: Track) -> [String] {
         ContainerProperty.all(of: stream(track.index))
             .filter { $0 != .orientation && $0 != .pixelShape }.map(\.text)

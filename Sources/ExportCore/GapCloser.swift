@@ -6,7 +6,7 @@ import Media
 ///
 /// If only one track is missing, the other keeps its times, and so does the gap. Tracks stay aligned to half a tick.
 struct GapCloser {
-    /// A shorter gap is a late camera or a rounded duration.
+    /// Minimum duration of a gap. A shorter one is a late picture or a rounded duration.
     static let thresholdNanoseconds: Int64 = 200_000_000
 
     /// Total duration removed so far, nanoseconds.

@@ -1,6 +1,6 @@
 package import Media
 
-/// Places of a file at which its container has lost bytes.
+/// Detects the positions at which a file's container has lost bytes.
 ///
 /// libavformat searches for the next intact part, and does not report what it skips.
 package protocol ContainerLosses {
@@ -30,8 +30,8 @@ extension ContainerLosses {
     package mutating func elementaryStreams() -> [Int: TrackKind] { [:] }
     package mutating func isStream(_ stream: Int, after other: Int) -> Bool { false }
 
-    /// For people: streams of video and audio that libavformat does not know, because no program table that it follows
-    /// lists them.
+    /// Descriptions of video and audio streams that libavformat does not know, because no program table that it parses lists
+    /// them.
     package mutating func unlisted(_ known: Set<Int>) -> [String] {
         elementaryStreams().filter { !known.contains($0.key) }.sorted { $0.key < $1.key }.map {
             "a stream of \($0.value) that the file's first program table does not list (PID \($0.key))"
@@ -40,13 +40,13 @@ extension ContainerLosses {
 }
 
 extension MediaInput {
-    /// Finds the places at which the container has lost bytes; nil in containers where that is unknown.
+    /// A detector of lost bytes in this file; nil if its container has none.
     package var losses: (any ContainerLosses)? {
         containerLosses(format: formatName, descriptor: descriptor)
     }
 }
 
-/// Finds the places at which a container has lost bytes; nil in containers where that is unknown.
+/// Creates a detector of lost bytes; nil if there is none for the container.
 /// - Parameters:
 ///   - format: libavformat's name.
 ///   - descriptor: the open file; duplicated.

@@ -7,7 +7,7 @@ package enum ContainerProperty: Hashable, Sendable, CaseIterable {
     case orientation
     case pixelShape
     case colour
-    /// Of the display on which the pictures were mastered.
+    /// Colour volume of the mastering display.
     case mastering
     case lightLevel
     case projection
@@ -44,7 +44,7 @@ package enum ContainerProperty: Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// What the parameter sets say; nil for codecs that recordings do not have.
+    /// Picture properties from the parameter sets; nil for codecs that recordings do not support.
     private static func bitstream(_ parameters: AVCodecParameters) -> PictureProperties? {
         guard let codec = VideoCodec(parameters.codec_id), let bytes = parameters.extradata else {
             return nil

@@ -65,13 +65,13 @@ package struct ElementLosses: ContainerLosses {
 
 /// The syntax of a container's elements.
 protocol ElementSyntax {
-    /// Reads the element at `place`.
+    /// Reads the element at byte offset `place`.
     mutating func next(at place: Int64, _ bytes: SequentialBytes) -> ElementStep
-    /// The next place after `place` with a valid element; nil if there is none.
+    /// The next byte offset after `place` with a valid element; nil if there is none.
     mutating func resume(after place: Int64, _ bytes: SequentialBytes) -> Int64?
 }
 
-/// What is at a place.
+/// The result of reading one element.
 enum ElementStep: Equatable {
     /// A valid element; the next one is expected at its end.
     case element(end: Int64)
@@ -205,7 +205,7 @@ struct MatroskaElements: ElementSyntax {
         0x114D_9B74, 0x1549_A966, 0x1654_AE6B, cluster, 0x1C53_BB6B, 0x1941_A469, 0x1043_A770,
         0x1254_C367, 0xEC, 0xBF, header, segment,
     ]
-    /// Timestamp, Position, PrevSize, SimpleBlock, BlockGroup, SilentTracks, EncryptedBlock.
+    /// Timestamp, Position, PrevSize, SimpleBlock, BlockGroup, SilentTracks, EncryptedBlock; Void and CRC-32.
     private static let inCluster: Set<UInt32> = [
         0xE7, 0xA7, 0xAB, 0xA3, 0xA0, 0x5854, 0xAF, 0xEC, 0xBF,
     ]

@@ -17,7 +17,7 @@ package struct TransportStreamLosses: ContainerLosses {
     private var offset: Int64
     private var isAtEnd = false
 
-    /// The distance of packets, and the bytes before each sync byte.
+    /// Packet size, and the number of bytes before each sync byte.
     private struct Layout {
         var stride: Int
         var prefix: Int
@@ -41,7 +41,8 @@ package struct TransportStreamLosses: ContainerLosses {
     }
 
     package mutating func count(stream: Int, before position: Int64) -> Int {
-        // libavformat reports the end of the 188 bytes, less the distance of packets: up to 16 bytes early.
+        // libavformat computes a packet's position as the end of its 188 bytes minus the packet size (188, 192 or 204): up to
+        // 16 bytes early.
         let start = position + 16
         while !isAtEnd, offset <= start { readBlock() }
         return counters.losses(pid: stream, before: start)
@@ -136,7 +137,7 @@ struct ContinuityCounters {
     /// The program association table.
     private static let tables = 0
     private static let null = 0x1fff
-    /// Of one stream; a file with more has nothing intact to keep apart.
+    /// Maximum number of losses of one stream. A file with more is damaged throughout.
     private static let maximumLosses = 1_000_000
 
     private struct Stream {
@@ -148,7 +149,7 @@ struct ContinuityCounters {
     private var streams: [Int: Stream] = [:]
     /// Position of the last program association table whose counter did not continue: another stream was appended.
     private var joint: Int64 = -1
-    /// Of each stream, the position of its last packet.
+    /// Position of the last packet of each stream.
     private var lastPositions: [Int: Int64] = [:]
     /// Streams of PES packets with video or audio (ISO/IEC 13818-1 §2.4.3.7).
     private(set) var elementaryStreams: [Int: ElementaryStream] = [:]

@@ -1,6 +1,7 @@
 import Glibc
 
-/// Directories of users' paths; symbolic links are followed. `Archive.FileSystem` is for recordings, which may have none.
+/// Directories at paths that users give; symbolic links are followed. Recordings use `Archive.FileSystem`, which rejects
+/// symbolic links.
 package enum Directory {
     /// The names in a directory that match, unordered and without `.` and `..`.
     /// - Returns: nil, with `errno`, if it cannot be read.

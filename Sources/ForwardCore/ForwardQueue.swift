@@ -30,7 +30,7 @@ package struct ForwardedSample: Hashable, Sendable {
 /// The queue starts with a keyframe and has no gaps. If the destination is too slow, or feed messages were lost, samples are dropped up
 /// to the next keyframe and counted.
 package struct ForwardQueue: Sendable {
-    /// Eight seconds at 16 Mbit/s.
+    /// Maximum queued bytes: eight seconds at 16 Mbit/s.
     package static let maximumBytes = 16 << 20
     /// Maximum latency of a queued sample.
     package static let maximumNanoseconds: Int64 = 8_000_000_000
@@ -45,7 +45,7 @@ package struct ForwardQueue: Sendable {
     private var gate = KeyframeGate(isSkipping: true)
     /// Dropped samples.
     package private(set) var droppedSamples: UInt64 = 0
-    /// Times that feed messages were lost.
+    /// Number of times that feed messages were lost.
     package private(set) var feedLosses: UInt64 = 0
 
     package init() {}

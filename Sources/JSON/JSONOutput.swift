@@ -1,6 +1,6 @@
 /// Prints values as JSON on standard output, in a uniform system of units.
 ///
-/// In the code a number has its unit in its name, in whatever unit is exact there. Printed numbers have one unit per
+/// In code, a number's unit is in its name, and is one in which the number is exact. Printed numbers have one unit per
 /// quantity: seconds and parts per million, as decimal numbers. Instants are strings (RFC 3339, UTC).
 package enum JSONOutput {
     /// Prints one value with sorted keys.
@@ -105,7 +105,7 @@ struct JSONWriter {
         case .object(let members):
             bytes.append(UInt8(ascii: "{"))
             let sorted = members.map { name, member in
-                // Names below a unit's name describe the numbers, not their unit.
+                // Inside a member with a unit, names are printed unchanged: the outer name has the unit.
                 divisor == nil ? (JSONMember.printed(name), member) : ((name, divisor), member)
             }.sorted { $0.0.name < $1.0.name }
             for (index, (name, member)) in sorted.enumerated() {

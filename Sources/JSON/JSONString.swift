@@ -21,7 +21,7 @@ package enum JSONString {
             case "\u{0C}": bytes += "\\f".utf8
             case "\r": bytes += "\\r".utf8
             case _ where scalar.breaksLine:
-                // None of them needs a pair of surrogates.
+                // All of these are below U+10000: no surrogate pairs.
                 let digits = String(scalar.value, radix: 16)
                 bytes += "\\u".utf8
                 bytes += repeatElement(UInt8(ascii: "0"), count: 4 - digits.utf8.count)
@@ -33,9 +33,8 @@ package enum JSONString {
 }
 
 extension Unicode.Scalar {
-    /// Whether it is for terminals, or changes how a line is shown: control characters of ISO/IEC 6429 (C0, DEL, C1),
-    /// separators of lines and paragraphs, and characters that change the direction of text (Unicode Standard Annex #9,
-    /// explicit formatting).
+    /// Whether it can control a terminal or change how a line is displayed: control characters of ISO/IEC 6429 (C0, DEL, C1),
+    /// line and paragraph separators, and bidirectional formatting characters (Unicode Standard Annex #9, explicit formatting).
     package var breaksLine: Bool {
         switch value {
         case 0..<0x20, 0x7F..<0xA0, 0x2028...0x202E, 0x2066...0x2069: true

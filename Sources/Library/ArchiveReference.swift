@@ -17,7 +17,7 @@ package struct ArchiveReference: Sendable {
     package private(set) var storeOrigin: String?
     /// Minimum interval of complaints about an unavailable bucket, for all its readers.
     let interval = ComplaintInterval()
-    /// The same of a catalog that cannot be used.
+    /// Minimum interval of complaints about an unusable catalog, for all its readers.
     let catalogInterval = ComplaintInterval()
     /// Sessions whose files do not respond, for all readers of the archive.
     package let patience: SessionPatience

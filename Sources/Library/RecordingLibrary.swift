@@ -243,7 +243,7 @@ package struct RecordingLibrary: Sendable {
         }
     }
 
-    /// The marks of a session; none, and a complaint, where they cannot be read.
+    /// The marks of a session; if they cannot be read, complains and returns none.
     package func marks(_ session: String) -> SessionMarks {
         do throws(ArchiveError) {
             return try storedMarks(of: session)
@@ -253,7 +253,7 @@ package struct RecordingLibrary: Sendable {
         }
     }
 
-    /// The marks of a session; none where there is no file. Of several archives, those that any of them has.
+    /// The marks of a session; empty without a file. With several archives: the union of their marks.
     func storedMarks(of session: String) throws(ArchiveError) -> SessionMarks {
         guard let merged else { return try Self.marks(of: session, in: store) }
         let whole = try merged.session(session)

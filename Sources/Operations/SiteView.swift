@@ -107,7 +107,7 @@ package struct SiteView: Hashable, Sendable, Codable {
 
     package struct Source: Hashable, Sendable, Codable {
         package var name: String
-        /// The source that it is the preview of; nil: it is a source of its own.
+        /// The source of which this one is a preview; nil: it is not a preview.
         package var previewOf: String?
         /// The collector that says so, in the status of a site; nil: the only one.
         package var collector: String?

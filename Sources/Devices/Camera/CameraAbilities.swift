@@ -4,7 +4,7 @@ package import Media
 package struct CameraAbilities: Hashable, Sendable {
     /// In the camera's own order.
     package var formats: [CameraFormat]
-    /// Of its own H.264 encoder, as far as it can be configured.
+    /// Configurable ranges of its own H.264 encoder.
     package var encoder: CameraEncoderAbilities
 
     package init(

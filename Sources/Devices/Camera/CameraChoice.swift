@@ -3,13 +3,13 @@ package import Media
 /// The chosen capture mode of a camera, and the reason.
 package struct CameraChoice: Hashable, Sendable {
     package var code: CameraPixelCode
-    /// Of the camera's pictures.
+    /// Size of the camera's pictures.
     package var size: PictureSize
     /// The camera's rate; nil: not reported.
     package var rate: FrameRate?
-    /// Of the recording: ``size``, or smaller.
+    /// Size of the recorded pictures: ``size``, or smaller.
     package var recordedSize: PictureSize
-    /// Of the recording: the camera's rate, or less by dropping pictures.
+    /// Rate of the recorded pictures: the camera's rate, or a lower one by dropping pictures.
     package var recordedRate: FrameRate
     /// Settings for the camera's own encoder; nil unless it is used.
     package var h264: CameraRequest.H264Needs?

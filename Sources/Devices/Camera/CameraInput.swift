@@ -12,7 +12,7 @@ package struct CameraPicture: @unchecked Sendable {
     package var stampNanoseconds: Int64
     /// Whether the driver's timestamp is of `CLOCK_MONOTONIC`.
     package var isMonotonic: Bool
-    /// When it was dequeued.
+    /// Time at which it was dequeued.
     package var takenNanoseconds: Int64
     /// Whether the driver reports damaged content.
     package var isDamaged: Bool
@@ -49,7 +49,7 @@ package enum CameraEvent: Sendable {
 package struct CameraPictureLayout: Hashable, Sendable {
     package var coding: CameraCoding
     package var size: PictureSize
-    /// Of the first plane; 0 for coded pictures.
+    /// Bytes per row of the first plane; 0 for coded pictures.
     package var bytesPerRow: Int
     /// `nil` if unknown.
     package var colour: ColourDescription?
@@ -68,7 +68,7 @@ package struct CameraPictureLayout: Hashable, Sendable {
 package protocol CameraInput: AnyObject {
     /// The chosen capture mode.
     var choice: CameraChoice { get }
-    /// Of its pictures.
+    /// Layout of its pictures.
     var layout: CameraPictureLayout { get }
     /// The camera, in a few words.
     var summary: String { get }

@@ -2,7 +2,7 @@ import Media
 
 /// How the certificate of a camera that is reached by TLS is checked.
 package struct CameraTrust: Hashable, Sendable {
-    /// PEM file with the authorities that count; nil: those of the system.
+    /// PEM file of the trusted certificate authorities; nil: the system's.
     package var authorities: String?
     /// SHA-256 of the camera's certificate, whose signature is then not checked; nil: it is checked by name and authority.
     package var fingerprint: CertificateFingerprint?

@@ -88,7 +88,7 @@ package enum DeviceExamination {
         (0..<DeviceSession.nonceBytes).map { _ in UInt8.random(in: .min ... .max) }
     }
 
-    /// Sends a request on a connection of its own.
+    /// Sends a request on a new connection, and waits for the response.
     private static func exchange(
         _ request: DeviceRequest, _ end: Int64
     ) throws(NetworkFailure) -> HTTPResponse {

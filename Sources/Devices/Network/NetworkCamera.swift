@@ -54,7 +54,7 @@ package final class NetworkCamera {
     package private(set) var tracks: [CameraTrackDescription] = []
     /// Other tracks, and why they are not received: one line each.
     package private(set) var refused: [String] = []
-    /// Which camera it is, for people.
+    /// Description of the camera, for messages.
     package let summary: String
 
     private var session: CameraSession

@@ -118,7 +118,7 @@ final class TLSConnection {
         }
     }
 
-    /// Of the other end's certificate.
+    /// Fingerprint of the peer's certificate; nil without one.
     private var fingerprint: CertificateFingerprint? {
         guard let certificate = SSL_get1_peer_certificate(connection) else { return nil }
         defer { X509_free(certificate) }

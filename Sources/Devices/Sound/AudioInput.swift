@@ -29,7 +29,7 @@ package enum AudioInputEvent: Sendable {
 
 /// An open audio device; capture belongs to one thread.
 package protocol AudioInput: AnyObject {
-    /// Of its audio.
+    /// Layout of its audio.
     var layout: AudioLayout { get }
     /// The device, in a few words.
     var summary: String { get }

@@ -53,7 +53,7 @@ struct KernelFault: Error, Hashable {
 }
 
 extension v4l2_capability {
-    /// Of this node, if the driver distinguishes them from those of the whole device.
+    /// Capabilities of this node; those of the whole device if the driver does not distinguish them.
     private var own: UInt32 {
         capabilities & CV4L2_CAP_DEVICE_CAPS != 0 ? device_caps : capabilities
     }

@@ -33,7 +33,7 @@ package struct AudioCopier: Sendable {
             frames: Int64(framesPerPacket), rate: Int(format.sampleRate))
     }
 
-    /// The packet as a sample; nil for priming of a looping file after the first iteration.
+    /// Converts a packet to a sample; nil for priming of a looping file after the first iteration.
     package mutating func copy(_ packet: CodedPacket) throws(EncodingError) -> EncodedSample? {
         if let other = packet.newConfiguration, !other.isEmpty, other != format.configuration {
             throw changed(packet)

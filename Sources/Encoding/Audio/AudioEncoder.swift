@@ -9,7 +9,7 @@ package enum SoundCodec: String, CaseIterable, Hashable, Sendable, CustomStringC
     /// RFC 6716, for exported files.
     case opus
 
-    /// For people: `AAC`.
+    /// Name for messages: `AAC`.
     package var description: String { recorded?.description ?? rawValue.uppercased() }
 
     /// libavcodec's name of the encoder.

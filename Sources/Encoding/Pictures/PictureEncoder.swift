@@ -64,7 +64,7 @@ package struct EncodedPacket: Sendable {
 ///
 /// Owns the handle; belongs to one thread.
 package struct PictureEncoder: ~Copyable {
-    /// Of the packets' times.
+    /// Timescale of the packets' times.
     package static let timescale = Timescale.video
 
     /// Description of the packets for a container.

@@ -23,7 +23,7 @@ package struct VideoCopier: Sendable {
         package let sample: EncodedSample?
     }
 
-    /// For people: so many pictures had no sample.
+    /// Message about pictures without a sample.
     package static func leftOut(_ pictures: Int) -> String {
         "\(pictures) pictures that cannot be decoded were left out: they refer to others before the start, or before a joint"
     }
@@ -111,7 +111,7 @@ package struct VideoCopier: Sendable {
             codec: codec.libraryName, atNanoseconds: time, reason: error.description)
     }
 
-    /// The packet as a sample.
+    /// Converts a packet to a sample.
     package mutating func copy(_ packet: CodedPacket) throws(EncodingError) -> Output {
         guard let pts = packet.ptsNanoseconds ?? (mayReorder ? nil : packet.dtsNanoseconds) else {
             throw .noPresentationTimes

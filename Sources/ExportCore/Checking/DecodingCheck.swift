@@ -29,7 +29,7 @@ package struct DecodingCheck {
     private var group: Group?
     private var last: Group?
 
-    /// The pictures from one access point on.
+    /// The pictures from one random access point to the next, with their decoder.
     private final class Group {
         let startNanoseconds: Int64
         private var decoder: VideoDecoder

@@ -292,7 +292,7 @@ private struct ImportRecorder {
         }
     }
 
-    /// Records what the file has lost as a gap.
+    /// Records losses of the file as a gap.
     mutating func leftOut(_ damage: FileDamage) {
         note(.gap) {
             $0.track = damage.track.description

@@ -106,7 +106,7 @@ package struct GridExport {
         return summary
     }
 
-    /// By default from the first source's start to the last one's end.
+    /// The exported range: from the earliest start to the latest end of the selected ranges.
     private func timeline() throws -> OutputTimeline {
         var timeline: OutputTimeline?
         for range in sources {

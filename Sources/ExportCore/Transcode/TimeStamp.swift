@@ -4,12 +4,12 @@ import Media
 
 /// Paints a source's name and the capture time on its pictures. Owned by one thread.
 ///
-/// UTC, and labelled so: it does not depend on the viewer's time zone. Decoders refer to the pictures that they have given out, so each is painted
+/// The time is UTC, and labelled as such. A decoder may still reference the pictures that it has returned, so each is painted
 /// on a copy.
 final class TimeStamp {
-    /// Lines of a picture for each pixel of a letter's dot.
+    /// Lines of a picture per pixel of a font dot's width.
     private static let linesPerDot = 270
-    /// Of the font, with its margin.
+    /// Height of a line of text with its margin, font dots.
     private static let lineHeight = 11
 
     private let name: String
@@ -22,14 +22,15 @@ final class TimeStamp {
         self.zero = zero
     }
 
-    /// The words for a picture of an instant, nanoseconds of session time.
+    /// The text for a picture.
+    /// - Parameter instant: its capture time, nanoseconds of session time.
     func words(at instant: Int64) -> String {
         let utc = zero.advanced(by: instant).description
         return "\(utc.replacing("T", with: " ").replacing("Z", with: " UTC"))  \(name)"
     }
 
-    /// A copy of a picture with its time on it.
-    /// - Parameter frame: its capture time is session time.
+    /// A copy of a picture with the text painted on it.
+    /// - Parameter frame: its capture time is in session time.
     func stamped(_ frame: RawFrame) throws -> RawFrame {
         let even = PictureSize(width: frame.width & ~1, height: frame.height & ~1)
         if size != even {

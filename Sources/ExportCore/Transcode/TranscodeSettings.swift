@@ -15,7 +15,7 @@ package struct TranscodeSettings: Hashable, Sendable {
     /// Nil: as recorded.
     package var size: PictureSize?
     package var isFastStart = false
-    /// Each picture shows the source's name and its capture time (UTC) at its lower edge. Pictures are encoded again for it.
+    /// Paint the source's name and the capture time (UTC) at the lower edge of each picture. Requires re-encoding.
     package var burnsTime = false
     package var closesGaps = false
 

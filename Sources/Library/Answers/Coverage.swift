@@ -52,7 +52,7 @@ package struct SourceCoverage: Hashable, Encodable, Sendable {
         package var aheadNanoseconds: Int64
     }
 
-    /// What the archive of one of several collectors has.
+    /// The recorded ranges in the archive of one of several collectors.
     package struct Copy: Hashable, Encodable, Sendable {
         package struct Span: Hashable, Encodable, Sendable {
             package var startNanoseconds: Int64
@@ -66,7 +66,7 @@ package struct SourceCoverage: Hashable, Encodable, Sendable {
     }
 
     package var source: String
-    /// The source that it is the preview of; nil: it is a source of its own, or that is not asked.
+    /// The source of which this one is a preview; nil: it is not a preview, or previews were not requested.
     package var previewOf: String?
     /// In the order of time, without overlaps.
     package var recorded: [Span]
@@ -186,7 +186,7 @@ extension SourceCoverage {
             }
     }
 
-    /// What is stated in a range: from the last line before it on.
+    /// Stated times that apply to a range, from the last ledger line at or before its start.
     private static func stated(_ lines: [LedgerEntry], in range: Range<Int64>) -> [Stated]? {
         let all = lines.compactMap { line -> Stated? in
             guard let start = line.startNanoseconds, let offset = line.offsetNanoseconds,

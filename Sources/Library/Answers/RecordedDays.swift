@@ -20,7 +20,7 @@ package struct SourceRecord: Hashable, Encodable, Sendable {
     }
 
     package var source: String
-    /// The source that it is the preview of; nil: it is a source of its own.
+    /// The source of which this one is a preview; nil: it is not a preview.
     package var previewOf: String?
     /// In the order of time.
     package var recorded: [Span]

@@ -7,9 +7,9 @@ package struct SessionCopy: Sendable {
     package var archive: String
     /// The archive's directory or address.
     package var place: String
-    /// The session's name there: a part has its own.
+    /// The session's name in that archive: an attached part has a name of its own.
     package var session: String
-    /// Nil: its media is not in a directory.
+    /// Layout of its directory; nil: its media is not in a directory.
     package var layout: ArchiveLayout?
     package var zero: UTCTime
     /// From its session times to those of the first archive.

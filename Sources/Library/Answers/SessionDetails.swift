@@ -6,7 +6,7 @@ import Recordings
 package struct SessionDetails: Encodable, Sendable {
     package struct Source: Encodable {
         package var name: String
-        /// The source that it is the preview of; nil: it is a source of its own.
+        /// The source of which this one is a preview; nil: it is not a preview.
         package var previewOf: String?
         package var agent: String?
         package var address: String?

@@ -22,7 +22,7 @@ struct SourceLane: Sendable {
     var held: [HeldRecords] = []
     /// Ledger lines about the times that a network camera states.
     var stated: [LedgerEntry] = []
-    /// What each of several archives has; nil: one has all.
+    /// Recorded ranges of each of several archives; nil: one archive has all of them.
     var copies: [CopiedSpans]?
 
     /// - Parameters:

@@ -5,7 +5,7 @@ import Recordings
 import Terminal
 package import Threads
 
-/// Where the archives of a site can be read from here, by what its collectors have reported.
+/// Locations of a site's archives as seen from this machine, from its collectors' reports.
 ///
 /// Defines the order: the archive's directory, if that is on this machine; else its object store; else its collector's viewer.
 package struct SiteArchives: Hashable, Sendable {
@@ -56,7 +56,8 @@ package struct SiteArchives: Hashable, Sendable {
         }
     }
 
-    /// Adds an archive that is neither on this machine nor in a store that is asked, or the reason why it is left out.
+    /// Adds the viewer of an archive that is neither on this machine nor in a store that can be read; without a viewer, adds
+    /// the reason why the archive is left out.
     private mutating func addViewer(
         of collector: SiteCollector, _ report: SiteReport, readsViewers: Bool, isForChanges: Bool
     ) {

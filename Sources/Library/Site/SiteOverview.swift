@@ -5,7 +5,7 @@ package import Operations
 /// A site's collectors, as of their last reports: the document of `tributary top --site --json`
 /// (`proto/json/schema.json`, "tributary top --site").
 package struct SiteOverview: Hashable, Sendable, Encodable {
-    /// What a collector is doing.
+    /// A collector's state.
     package enum State: String, Hashable, Sendable, Encodable {
         case recording, idle, draining
         /// It records nothing, for the reason in ``Collector/trouble``.
@@ -47,11 +47,11 @@ package struct SiteOverview: Hashable, Sendable, Encodable {
         package var store: String?
         /// Its viewer, which serves its archive to readers on other machines.
         package var viewer: String?
-        /// The other collectors' clocks as it has measured them. Nil: it is of a version that does not.
+        /// Its measurements of the other collectors' clocks; nil: its version does not measure them.
         package var clocks: [PeerClockView]?
     }
 
-    /// Work that is to be done once, and the collector that does it.
+    /// The lease on work that exactly one collector of the site does.
     package struct Work: Hashable, Sendable, Encodable {
         package var name: String
         /// The holder of its lease; nil: the lease is free.
