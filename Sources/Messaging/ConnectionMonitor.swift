@@ -19,7 +19,7 @@ package enum ConnectionEvent: Hashable, Sendable {
     case other(UInt16, endpoint: String)
 }
 
-/// The reason of a failed ZMTP handshake.
+/// The reason for a failed ZMTP handshake.
 package enum HandshakeFailure: Hashable, Sendable {
     /// The listening end does not admit our key (ZAP's status).
     case refused(status: Int32)

@@ -33,7 +33,7 @@ package enum MessagingError: Error, Hashable, CustomStringConvertible {
         .system(operation: operation, subject: subject, errno: zmq_errno())
     }
 
-    /// The same for a call that names an endpoint.
+    /// The error of the last call on this thread, which had an endpoint.
     static func last(_ operation: String, endpoint: String) -> MessagingError {
         switch zmq_errno() {
         case EADDRINUSE: .addressInUse(endpoint: endpoint)

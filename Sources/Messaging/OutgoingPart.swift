@@ -7,7 +7,7 @@ package enum OutgoingPart {
     case bytes([UInt8])
     /// Sent in place, without a copy: for payloads.
     case shared(SharedBytes)
-    /// The same, counted until libzmq has released them.
+    /// Like ``shared(_:)``, and counted until libzmq has released them.
     case counted(SharedBytes, HeldBytes)
     /// Bytes of another object, sent in place, without a copy. The owner is retained, and the bytes are counted, until
     /// the last one was sent. Their address does not change as long as the owner exists.

@@ -76,7 +76,7 @@ package struct DeviceURL: Hashable, Sendable {
         return (String(host), port)
     }
 
-    /// The same service, at another host.
+    /// The URL of this service at another host.
     package func at(host: String) -> DeviceURL {
         DeviceURL(host: host, port: port, path: path)
     }

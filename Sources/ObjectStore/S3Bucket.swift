@@ -33,7 +33,7 @@ package final class S3Bucket: ObjectBucket {
     package let address: StoreAddress
     private let credentials: CredentialsSource
     private let transport: any StoreTransport
-    /// Of a small request and its response.
+    /// Deadline of a small request and its response.
     private let deadlineNanoseconds: Int64
     private let utcNow: @Sendable () -> Int64
 
@@ -374,7 +374,7 @@ extension S3Bucket {
         var query: [(name: String, value: String)]
         var headers: [RequestSigner.Header]
         var body: ObjectBytes
-        /// Of the body; nil: to be computed.
+        /// Digest of the body; nil: to be computed.
         var digest: ObjectDigest?
         var condition: PutCondition
         var maximumAnswerBytes: Int

@@ -54,7 +54,7 @@ package struct DiskStatus: Hashable, Sendable {
     package var reserveBytes: UInt64?
     /// Media written since the start.
     package var writtenBytes: UInt64 = 0
-    /// The same per second, over the last minutes; nil while unknown.
+    /// Media written per second, averaged over the last minutes; nil while unknown.
     package var writtenBytesPerSecond: Double?
     /// Files that wait for space.
     package var filesWithoutRoom: UInt64 = 0
@@ -71,7 +71,7 @@ package struct DiskStatus: Hashable, Sendable {
 
     private static let secondsPerDay = 86_400.0
 
-    /// The same as ``secondsLeft``, in days.
+    /// ``secondsLeft`` in days.
     package var daysLeft: Double? { secondsLeft.map { $0 / Self.secondsPerDay } }
 
     /// Time until the disk is full down to its reserve, without removals and at the rate of the last minutes; nil without

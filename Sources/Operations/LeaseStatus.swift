@@ -1,13 +1,13 @@
-/// Whether a collector does work that one collector of a site is to do.
+/// A collector's state of the lease on work that exactly one collector of a site does.
 package struct LeaseStatus: Hashable, Sendable {
     package enum State: String, Hashable, Sendable {
-        /// It does the work.
+        /// It holds the lease, and does the work.
         case held
-        /// It does so in less than a minute.
+        /// It has been granted the lease, and starts the work within a minute.
         case settling
-        /// Another collector does the work.
+        /// Another collector holds the lease.
         case taken
-        /// The database has not answered lately: the work waits.
+        /// The database does not answer: the work is paused.
         case unknown
     }
 

@@ -8,7 +8,7 @@ package struct PeerClockStatus: Hashable, Sendable {
     package var offsetNanoseconds: Int64?
     /// The growth of that, parts per 10⁹.
     package var skewPPB: Int64?
-    /// Of the last exchange.
+    /// Round trip of the last exchange.
     package var roundTripNanoseconds: Int64?
     /// Since the last exchange.
     package var ageSeconds: Double?

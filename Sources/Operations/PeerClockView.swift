@@ -9,7 +9,7 @@ package struct PeerClockView: Hashable, Sendable, Codable {
     package var boundSeconds: Double?
     /// Its rate relative to the measuring collector's.
     package var skewPPM: Double?
-    /// Of the last exchange.
+    /// Round trip of the last exchange.
     package var roundTripSeconds: Double?
     /// Since the last exchange.
     package var ageSeconds: Double?

@@ -57,7 +57,7 @@ package struct ProcessFigures: Hashable, Sendable {
     }
 
     private static func descriptorCount() -> UInt64 {
-        // Without the directory itself.
+        // Minus the descriptor of the directory that is being listed.
         UInt64(max(0, (Directory.names(in: "/proc/self/fd")?.count ?? 0) - 1))
     }
 

@@ -43,11 +43,11 @@ package struct SiteView: Hashable, Sendable, Codable {
     package struct Retention: Hashable, Sendable, Codable {
         /// `held`, `settling`, `taken`, `unknown`.
         package var state: String
-        /// In words.
+        /// The state as text.
         package var text: String
         /// Raised with each change of the holder.
         package var token: Int64?
-        /// The other collector that has it.
+        /// The other collector that holds it.
         package var holder: String?
     }
 
@@ -147,7 +147,7 @@ package struct SiteView: Hashable, Sendable, Codable {
     package var sessionSeconds: Double?
     package var residentBytes: Double?
     package var refusedConnections: Double
-    /// The same by reason, the most frequent first. Nil: the collector's version does not report them.
+    /// Refused connections by reason, the most frequent first; nil: the collector's version does not report them.
     package var refusals: [Refusal]?
     package var disk: Disk
     /// `nil` without an object store.

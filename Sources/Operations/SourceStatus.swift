@@ -81,7 +81,7 @@ package struct SourceStatus: Hashable, Sendable {
         package var soundPeaks: [Double]
         /// The previous collector, and the reason of the move; empty: none since its start.
         package var moved = ""
-        /// What the box keeps for each of two collectors; empty: one copy is enough.
+        /// Data that the box keeps for each of two collectors; empty: one copy is enough.
         package var owed: [Owed] = []
 
         package init(

@@ -18,7 +18,7 @@ package struct ConnectionBudget: Hashable, Sendable {
         var stage = Stage.new
         var since: Int64
 
-        /// Whether it has no request to be answered.
+        /// Whether no request is pending.
         var isWaiting: Bool { stage != .asked }
 
         /// The order in which connections are closed.
@@ -44,7 +44,7 @@ package struct ConnectionBudget: Hashable, Sendable {
         return (nextID, displaced)
     }
 
-    /// A whole header has arrived, or a part of what follows it, which does not extend the deadline.
+    /// A complete header has arrived, or data after it. Data after a header does not extend the deadline.
     package mutating func asked(_ id: Int, now: Int64) {
         guard entries[id]?.stage != .asked else { return }
         turn(id, into: .asked, now: now)

@@ -1,6 +1,6 @@
 /// The head of an HTTP/1.1 request (RFC 9112 §2.1): its request line and fields.
 struct RequestHead: Hashable, Sendable {
-    /// A scraper sends a few hundred bytes.
+    /// Maximum size of a head. A scraper sends a few hundred bytes.
     static let maximumBytes = 8 << 10
     static let maximumFields = 64
 

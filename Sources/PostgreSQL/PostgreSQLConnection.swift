@@ -11,7 +11,7 @@ import Glibc
 package final class PostgreSQLConnection: @unchecked Sendable {
     /// Limits of time and memory.
     package struct Limits: Sendable {
-        /// For the answer to one statement.
+        /// Timeout of one statement.
         package var answer: Duration
         /// Text of one result. Its values, and the caller's copy, each take up to twice as much in addition.
         package var answerBytes: Int
@@ -45,7 +45,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
 
     /// Bytes received when the last row was complete; nil: the system does not report them.
     private var receivedBytes: UInt64?
-    /// A result was abandoned: the next data would be its rest.
+    /// A result was abandoned, and its remaining data is still in the connection.
     private var isGivenUp = false
 
     /// Connects; the first server of the address that answers and has the role.
@@ -85,7 +85,7 @@ package final class PostgreSQLConnection: @unchecked Sendable {
 
     deinit { PQfinish(handle) }
 
-    /// Whether it can be used again: it answers, and no transaction is open.
+    /// Whether it can be reused: it is connected, and no transaction is open.
     package var isIdle: Bool {
         !isGivenUp && PQstatus(handle) == CONNECTION_OK
             && PQtransactionStatus(handle) == PQTRANS_IDLE

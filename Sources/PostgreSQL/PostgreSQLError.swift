@@ -11,7 +11,7 @@ package enum PostgreSQLError: Error, Hashable, CustomStringConvertible {
     case refused(state: String, reason: String)
     /// The answer exceeds the caller's limit. The connection is closed.
     case tooLarge(limitBytes: Int)
-    /// The answer has another shape than the statement's.
+    /// The result does not have the columns or rows that the statement returns.
     case unexpected(reason: String)
 
     package var description: String {

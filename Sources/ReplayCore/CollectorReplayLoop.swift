@@ -123,7 +123,7 @@ struct CollectorReplayLoop: ~Copyable {
         }
     }
 
-    /// Waits for the next message or the next thing that is due.
+    /// Waits for the next message or the next due time.
     private mutating func wait() throws(MessagingError) {
         let now = SystemClock.monotonic.nowNanoseconds
         var due = now + Self.tickNanoseconds

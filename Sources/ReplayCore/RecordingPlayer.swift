@@ -160,7 +160,8 @@ package struct RecordingPlayer: SourcePlayer {
         }
     }
 
-    /// Memory that `fill` fills, or why it could not.
+    /// Allocates shared memory, and fills it.
+    /// - Throws: the error of `fill`.
     private static func shared(
         count: Int, _ fill: (UnsafeMutableRawBufferPointer) throws(ArchiveError) -> Void
     ) throws(ArchiveError) -> SharedBytes {

@@ -59,7 +59,7 @@ struct ReplaySchedule {
         }
     }
 
-    /// Takes the next item, its times as the rounds make them.
+    /// Removes and returns the next item, with times shifted by the round.
     mutating func take() throws(ReplayError) -> Entry? {
         var source: Int?
         for (index, item) in ahead.enumerated() {

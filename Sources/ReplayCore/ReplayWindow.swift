@@ -30,7 +30,7 @@ struct ReplayWindow {
 
     func includes(_ sample: RecordedSample) -> Bool {
         if let to {
-            // Others that are presented before may refer to one that is presented after.
+            // By decoding order: a picture that is presented before the end may reference one that is presented after it.
             let time = sample.track == .video ? sample.dtsNanoseconds : sample.ptsNanoseconds
             if time >= to { return false }
         }

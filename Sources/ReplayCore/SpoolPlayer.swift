@@ -70,7 +70,7 @@ package struct SpoolPlayer: SourcePlayer {
                     life.generation, from: number, shelf: shelf)
                 records = reading.records[...]
                 guard let last = records.last else {
-                    // Sent and deleted by the agent in the meantime.
+                    // The agent has sent and deleted it since.
                     number = life.sequences.upperBound
                     continue
                 }

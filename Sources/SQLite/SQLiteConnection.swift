@@ -16,7 +16,7 @@ package final class SQLiteConnection: @unchecked Sendable {
         /// Only the database file is accessed, without locks. For files that cannot change.
         case readingImmutable
         case writing
-        /// A database of its own, in memory.
+        /// A private database in memory.
         case memory
 
         fileprivate var isForWriting: Bool {
@@ -257,7 +257,7 @@ private final class SQLiteStatement {
 
     /// Makes it ready to run again, without values: they would otherwise be kept, and a statement without a value has NULL.
     func reset() {
-        // The result of the last step, which its caller has seen.
+        // The return value repeats the error of the last step, which was already handled.
         sqlite3_reset(handle)
         sqlite3_clear_bindings(handle)
     }

@@ -4,7 +4,7 @@ package struct SQLiteLimits: Sendable {
     package var statement: Duration
     /// Memory for sorting and intermediate results. They are never written to a file.
     package var temporaryBytes: Int
-    /// Text and numbers in one answer, and an overhead for each row.
+    /// Maximum size of one answer: text and numbers, plus an overhead for each row.
     package var answerBytes: Int
     /// One row, and one value.
     package var rowBytes: Int

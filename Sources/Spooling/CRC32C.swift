@@ -24,7 +24,7 @@ package struct CRC32C: Hashable, Sendable {
         state = CChecksum_crc32c(state, start, bytes.count)
     }
 
-    /// The same, for processors without the instruction.
+    /// CRC-32C for processors without the instruction.
     mutating func updateByTable(_ bytes: UnsafeRawBufferPointer) {
         Self.table.withUnsafeBufferPointer { table in
             for byte in bytes {

@@ -37,7 +37,7 @@ struct SpoolFileHeader: Hashable, Sendable {
     /// The caller's, opaque.
     var preamble: [UInt8]
 
-    /// Including the padding before the first record.
+    /// Size of the header and the padding before the first record.
     var sizeBytes: Int { SpoolFormat.aligned(SpoolFormat.fileHeaderBytes + preamble.count) }
 
     func encoded() -> [UInt8] {
@@ -115,7 +115,7 @@ struct SpoolRecordHeader: Hashable, Sendable {
     var bodyChecksum: UInt32
 
     var lastNumber: UInt64 { firstNumber + UInt64(count) - 1 }
-    /// Including its body, up to the start of the next record.
+    /// Size of the header, the body and the padding before the next record.
     var recordBytes: Int { SpoolFormat.aligned(SpoolFormat.recordHeaderBytes + bodyBytes) }
 
     /// - Parameter salt: from the file's header, so that a record of another file is never accepted.

@@ -147,7 +147,7 @@ extension SpoolSet {
         return (scan.header, list, bytes.count)
     }
 
-    /// A file that the disk cannot read counts as damaged.
+    /// Reads a file. If the disk cannot read it, complains and returns nil: the file counts as damaged.
     private mutating func readable(_ name: String, limitBytes: Int) -> [UInt8]? {
         do throws(SpoolError) {
             return try storage.read(name, at: 0, limit: limitBytes)

@@ -1,5 +1,5 @@
-/// The content of a file: its records in order, and what is missing between them. A pure function of the bytes, whatever they
-/// are.
+/// The content of a file: its records in order, and the numbers that are missing between them. A pure function of the bytes,
+/// which may be damaged in any way.
 ///
 /// A record with a damaged body is skipped; its header shows which numbers are lost. After a damaged header, the file is searched
 /// for the next valid header in steps of eight bytes; the numbers in between are lost. A file ends where nothing valid follows.

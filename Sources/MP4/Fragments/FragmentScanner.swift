@@ -22,7 +22,7 @@ package struct ScannedRun: Hashable, Sendable {
 
 /// A complete `moof` with its `mdat`.
 package struct ScannedFragment: Hashable, Sendable {
-    /// Of `mfhd`.
+    /// Sequence number in `mfhd`.
     package var sequenceNumber: UInt32
     /// The `moof` box.
     package var moof: Range<Int64>

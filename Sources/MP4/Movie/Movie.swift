@@ -125,7 +125,7 @@ package struct MovieTrack: Sendable {
     package var edits: [Edit]
     package var entries: [SampleEntry]
     package var samples: SampleTable
-    /// Of the movie's `trex` for this track.
+    /// Defaults from the movie's `trex` for this track; nil without one.
     package var fragmentDefaults: FragmentDefaults?
 
     /// Video or audio; nil for other tracks.

@@ -9,7 +9,7 @@ package struct Timecode: Hashable, Sendable {
     private static let usualFramesPerSecond: [UInt32] = [24, 25, 30, 48, 50, 60, 100, 120]
     /// Stored in one byte of the track's description.
     private static let maximumFramesPerSecond: UInt32 = 240
-    /// For a stream without timing information, or without video.
+    /// Rate for a stream without timing information, or without video.
     private static let defaultFramesPerSecond: UInt32 = 25
     private static let nanosecondsPerDay: Int64 = 86_400_000_000_000
 

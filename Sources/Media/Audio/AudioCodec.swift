@@ -20,10 +20,10 @@ package struct AudioCodec: Hashable, Sendable, CustomStringConvertible {
 
     package var libraryName: String { coding.libraryName }
 
-    /// For people: `AAC`.
+    /// Display name: `AAC`.
     package var description: String { coding.name }
 
-    /// For people: `AAC`.
+    /// Display name: `AAC`.
     package static let list = all.map(\.description).joined(separator: " or ")
 
     package static func == (left: AudioCodec, right: AudioCodec) -> Bool {
@@ -36,7 +36,7 @@ package struct AudioCodec: Hashable, Sendable, CustomStringConvertible {
 /// The properties of an audio codec that the whole project uses. Sample entries, RTP payloads, messages of tracks and
 /// encoders are in their modules.
 package protocol AudioCoding: Sendable {
-    /// For people: `AAC`.
+    /// Display name: `AAC`.
     static var name: String { get }
     /// FFmpeg's name of the codec.
     static var libraryName: String { get }

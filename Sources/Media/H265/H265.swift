@@ -60,7 +60,7 @@ package enum H265: VideoCoding {
             guard let set = format.sets(.sequence).first else { return entry }
             return "\(entry).\(try H265SequenceParameterSet(parsing: set).profile.codecText)"
         } catch {
-            // A player can only try.
+            // Without profile and level, a player has to try to decode it.
             return entry
         }
     }

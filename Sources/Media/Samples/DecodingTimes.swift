@@ -12,7 +12,7 @@ package struct DecodingTimes<Packet> {
     package struct Timed {
         package var packet: Packet
         package var pts: Int64
-        /// Of the container; nil if it has none.
+        /// DTS from the container; nil if it has none.
         package var dts: Int64?
         package var duration: Int64
 

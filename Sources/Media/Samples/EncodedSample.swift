@@ -21,7 +21,7 @@ package struct EncodedSample: Hashable, Sendable {
     package var flags: SampleFlags
     /// Video: NAL units with 4-byte lengths (ISO/IEC 14496-15 §5.3). Sound: one raw AAC packet, no ADTS header.
     package var data: [UInt8]
-    /// Of one sample from a network camera: its stamps, and the reports since the sample before; nil: it has none.
+    /// Stamps of a sample from a network camera, and the sender reports since the previous sample; nil for other sources.
     package var camera: CameraStamps?
 
     package init(

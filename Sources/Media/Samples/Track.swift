@@ -41,7 +41,7 @@ extension TrackFormat {
         }
     }
 
-    /// For people: `H.264`, `AAC`.
+    /// Display name of the codec: `H.264`, `AAC`.
     package var codecName: String {
         switch self {
         case .video(let format): format.codec.description
@@ -86,7 +86,7 @@ extension CodedTrack {
     }
 }
 
-/// For people: what recordings can have: `H.264, H.265 and AAC`.
+/// Display names of the codecs that recordings support: `H.264, H.265 and AAC`.
 package var recordableCodecs: String {
     (VideoCodec.all.map(\.description) + AudioCodec.all.dropLast().map(\.description))
         .joined(separator: ", ") + " and \(AudioCodec.all[AudioCodec.all.count - 1])"

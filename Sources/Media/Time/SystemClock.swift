@@ -49,7 +49,7 @@ package enum SystemClock: Sendable {
         return zero == "0 0" ? "\(boot) \(initialNamespace)" : "\(boot) monotonic \(zero)"
     }
 
-    /// What a time namespace adds to ``monotonic``: seconds and nanoseconds, as `timens_offsets` has them.
+    /// The time namespace's offset of the monotonic clock: seconds and nanoseconds, as in `timens_offsets`; nil without one.
     static func monotonicZero(inOffsets text: String) -> String? {
         for line in text.split(separator: "\n") {
             let words = line.split(separator: " ")

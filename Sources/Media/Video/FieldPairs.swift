@@ -3,7 +3,7 @@
 ///
 /// A sample of a recording has both (``AccessUnitAssembler``). A value, without media.
 package struct FieldPairs: Sendable {
-    /// What an access unit is to its frame.
+    /// The role of an access unit in its frame.
     package enum Role: Hashable, Sendable {
         /// A frame, or both fields.
         case whole
@@ -23,15 +23,15 @@ package struct FieldPairs: Sendable {
         table = try ParameterSetTable(format)
     }
 
-    /// Adds parameter sets from outside the stream. An open frame stays as it is.
+    /// Adds parameter sets from outside the stream. An open frame is kept.
     package mutating func configure(_ format: VideoFormat) throws(BitstreamError) {
         for set in format.parameterSets { _ = try table.insert(set) }
     }
 
-    /// The next access unit is not the one that follows.
+    /// Access units are missing before the next one: drops an open frame.
     package mutating func interrupt() { open = nil }
 
-    /// The role of the next access unit, with 4-byte lengths; damaged ones are whole.
+    /// The role of the next access unit, whose NAL units have 4-byte lengths. A damaged one counts as ``Role/whole``.
     package mutating func role(of accessUnit: Span<UInt8>) -> Role {
         let before = open
         open = nil

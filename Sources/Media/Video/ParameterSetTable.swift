@@ -36,7 +36,7 @@ package struct ParameterSetTable: Equatable, Sendable {
 
     private struct Entry: Equatable, Sendable {
         var bytes: [UInt8]
-        /// Determined by the bytes.
+        /// Parsed from `bytes`.
         var content: any ParameterSet
 
         static func == (left: Entry, right: Entry) -> Bool { left.bytes == right.bytes }

@@ -34,10 +34,10 @@ package struct VideoCodec: Hashable, Sendable, CustomStringConvertible {
     package var identifier: String { coding.identifier }
     package var libraryName: String { coding.libraryName }
 
-    /// For people: `H.265`.
+    /// Display name: `H.265`.
     package var description: String { coding.name }
 
-    /// For people: `H.264 or H.265`.
+    /// Display names of all codecs: `H.264 or H.265`.
     package static func list(_ conjunction: String) -> String {
         let names = all.map(\.description)
         guard names.count > 1, let last = names.last else { return names.joined() }
@@ -80,11 +80,11 @@ package enum NALUnitKind: Hashable, Sendable {
 
 /// The kinds of parameter sets, in the order in which decoders need them.
 package enum ParameterSetKind: UInt8, CaseIterable, Comparable, Hashable, Sendable {
-    /// Of several layers (H.265).
+    /// Video parameter set (H.265).
     case video
-    /// Of a sequence of pictures: size, profile, timing.
+    /// Sequence parameter set: size, profile, timing.
     case sequence
-    /// Of pictures.
+    /// Picture parameter set.
     case picture
 
     package static func < (left: ParameterSetKind, right: ParameterSetKind) -> Bool {
@@ -109,7 +109,7 @@ extension ParameterSet {
 package protocol VideoCoding: Sendable {
     /// On the wire: `h265`. Never changes.
     static var identifier: String { get }
-    /// For people: `H.265`.
+    /// Display name: `H.265`.
     static var name: String { get }
     /// FFmpeg's name of the codec: `hevc`.
     static var libraryName: String { get }

@@ -9,11 +9,11 @@ package struct HTTPResponse: Hashable, Sendable {
 
 /// Assembles the answer of a connection that has one request (`Connection: close`).
 package struct HTTPResponseReader: Sendable {
-    /// Of the status line and the header fields, interim responses included.
+    /// Maximum size of the status line and the header fields, interim responses included.
     package static let maximumHeadBytes = 65_536
     /// A camera with many profiles and analytics answers with 100 KiB.
     package static let maximumBodyBytes = 1 << 20
-    /// Of a line with a chunk's size, or of a trailer field.
+    /// Maximum size of a line with a chunk's size, or of a trailer field.
     private static let maximumLineBytes = 4_096
 
     private enum Body {

@@ -1,6 +1,6 @@
 package import RTSP
 
-/// What a camera says of itself.
+/// Properties that a camera reports.
 package struct DeviceFacts: Hashable, Sendable {
     package var manufacturer: String?
     package var model: String?
@@ -8,9 +8,9 @@ package struct DeviceFacts: Hashable, Sendable {
     package var serial: String?
     package var clock: DeviceClock?
     package var profiles: [DeviceProfile] = []
-    /// Whether it answered any question: it has services of ONVIF.
+    /// Whether it answered any request, and so supports ONVIF.
     package var isAnswered = false
-    /// Why something is missing.
+    /// The reason why properties are missing; nil if none is.
     package var problem: String?
 
     package init() {}
@@ -24,7 +24,7 @@ package struct DeviceClock: Hashable, Sendable {
     /// seconds.
     package var leastAheadNanoseconds: Int64
     package var greatestAheadNanoseconds: Int64
-    /// Whether the camera says that it is set by NTP; nil if it does not say.
+    /// Whether the camera reports that NTP sets it; nil if not reported.
     package var isSetByNTP: Bool?
 
     /// A camera of that time was never set.
@@ -36,7 +36,7 @@ package struct DeviceClock: Hashable, Sendable {
         /// Its time is before 2020.
         case neverSet
         case ahead, behind
-        /// No further off than can be measured.
+        /// The difference is within the tolerance.
         case right
     }
 
@@ -54,11 +54,11 @@ package struct DeviceProfile: Hashable, Sendable {
         package var codec: String
         package var width: Int
         package var height: Int
-        /// Pictures per second at most; nil if it does not say.
+        /// Maximum pictures per second; nil if not reported.
         package var rate: Double?
-        /// Bits per second at most; nil if it does not say.
+        /// Maximum bitrate, bits per second; nil if not reported.
         package var bitsPerSecond: Int?
-        /// Pictures from a keyframe to the next; nil if it does not say.
+        /// Keyframe interval, pictures; nil if not reported.
         package var keyframeInterval: Int?
     }
 

@@ -2,7 +2,7 @@
 struct StoreRefusal: Sendable {
     /// HTTP status.
     var status: Int
-    /// Of the response's `Error`; empty without one, as for `HEAD`.
+    /// Code and message of the response's `Error`; empty without one, as for `HEAD`.
     var code: String
     var message: String
     /// Difference of the store's clock from ours, nanoseconds; nil: unknown.

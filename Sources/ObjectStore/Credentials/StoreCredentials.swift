@@ -4,7 +4,7 @@ package struct StoreCredentials: Hashable, Sendable, CustomStringConvertible,
 {
     package var accessKey: String
     package var secretKey: String
-    /// Of temporary credentials.
+    /// Session token of temporary credentials; nil for permanent ones.
     package var sessionToken: String?
 
     package init(accessKey: String, secretKey: String, sessionToken: String? = nil) {

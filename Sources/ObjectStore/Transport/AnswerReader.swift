@@ -1,6 +1,6 @@
 /// Assembles a response from lines and bytes, up to a maximum size.
 struct AnswerReader {
-    /// Of all lines before the body, those of interim responses included.
+    /// Maximum size of all lines before the body, interim responses included.
     private static let maximumHeadBytes = 64 << 10
 
     private let maximumBytes: Int

@@ -11,7 +11,7 @@ package struct SiteSecret: Sendable {
     private static let maximumBytes = 512
     private static let maximumFileBytes = 4_096
 
-    /// What a code admits to: one for reading cannot be used for changes.
+    /// Purpose of a code: one for reading is not valid for changes.
     package enum Purpose: String, Sendable {
         case reading = "tributary site reader 1"
         /// Setting and removing marks.

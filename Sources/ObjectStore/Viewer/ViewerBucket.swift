@@ -12,7 +12,7 @@ package final class ViewerBucket: ReadableBucket {
     private static let maximumListingBytes = 4 << 20
     /// Maximum bytes of one range, which are held in memory.
     private static let maximumRangeBytes = 64 << 20
-    /// Of an answer that has nothing to say.
+    /// Maximum size of a response without data.
     private static let maximumHeadBytes = 64 << 10
     /// A slower connection counts as stalled.
     private static let slowestBytesPerSecond: Int64 = 16 << 10
@@ -129,7 +129,7 @@ package final class ViewerBucket: ReadableBucket {
 
     /// Sets a mark of a session. It replaces one with the same identity, so the request can be repeated.
     /// - Parameter mark: without a time: at the present instant, by the clock of the viewer's machine.
-    /// - Returns: the mark as it was set, with its time; nil: it has none, and the session is not being recorded.
+    /// - Returns: the mark as it was set, with its time; nil if `mark` has no time and the session is not being recorded.
     package func setMark(
         _ mark: ViewerMark, of session: String
     ) throws(ObjectStoreError) -> ViewerMark? {

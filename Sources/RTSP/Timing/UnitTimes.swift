@@ -24,12 +24,12 @@ package struct UnitTimes: Sendable {
     package static let settlingNanoseconds: Int64 = 300_000_000
     /// Limit of held units.
     private static let mostHeld = 1_024
-    /// Minimum distance of two pictures.
+    /// Minimum distance of two pictures, nanoseconds.
     private static let leastStep: Int64 = 1_000
     /// Maximum reorder depth of H.264 (`max_num_reorder_frames`).
     private static let mostReordered = 16
     private static let usualDuration: Int64 = 40_000_000
-    /// Distance of units from before the earliest time.
+    /// Distance of units from before the earliest time, nanoseconds.
     private static let crowdedStep: Int64 = 100_000
     private static let longestDuration: Int64 = 1_000_000_000
 

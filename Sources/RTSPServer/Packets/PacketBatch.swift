@@ -1,11 +1,11 @@
 /// Packets sent together, each with its interleaving header for a control connection (RFC 2326 §10.12).
 ///
-/// ``bytes`` suits readers with the default channels, so that all readers of a source share it. Others are sent the individual packets.
+/// All readers of a source that use the default channels share ``bytes``. Other readers are sent the packets individually.
 package struct PacketBatch: Sendable {
     package struct Packet: Hashable, Sendable {
         /// Index of the track.
         package var track: Int
-        /// RTCP, not RTP.
+        /// Whether it is RTCP.
         package var isControl: Bool
         /// Range in ``PacketBatch/bytes``, without the interleaving header.
         package var range: Range<Int>

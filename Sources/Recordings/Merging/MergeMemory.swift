@@ -109,12 +109,12 @@ package final class MergeMemory: Sendable {
         return shifts
     }
 
-    /// What an archive's session is a part of; nil: not known, or it may change.
+    /// The sessions to which an archive's session is attached; nil: unknown, or not final.
     func attachments(of session: String, in archive: String) -> [SessionManifest.Attachment]? {
         state.withLock { $0.attachments["\(archive)/\(session)"] }
     }
 
-    /// Remembers what an archive's session is a part of, once that is final.
+    /// Caches the sessions to which an archive's session is attached, once they are final.
     func keep(_ manifest: SessionManifest, in archive: String) {
         guard manifest.state == .finished else { return }
         state.withLock { state in

@@ -207,7 +207,7 @@ struct MergedSection: Sendable {
         }
     }
 
-    /// The fragment record of a part; nil if its origin is unknown.
+    /// The fragment record of a part; nil if it has none, or would have too many pieces.
     private func record(of part: MergedPart) throws(ArchiveError) -> FragmentRecord? {
         guard var record = part.record, part.pieces.count <= FragmentRecord.maximumPieces else {
             return nil

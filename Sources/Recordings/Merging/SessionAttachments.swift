@@ -16,7 +16,7 @@ struct SessionAttachments: Sendable {
         var boundNanoseconds: UInt64
     }
 
-    /// Of the parts only.
+    /// Position of each part, by session; sessions that are not parts have none.
     private let places: [String: Place]
     private let parts: [String: [String]]
 
@@ -25,7 +25,7 @@ struct SessionAttachments: Sendable {
         session.utf8.count > nameLength && UTCTime(sessionName: session) != nil
     }
 
-    /// Of a name that is a time only.
+    /// Length of a session name without a collector.
     private static let nameLength = 24
 
     /// A session with a readable description.
@@ -115,7 +115,7 @@ extension SessionAttachments {
     /// A bucket has limits of its own.
     private static let bucketPatienceNanoseconds: Int64 = 60_000_000_000
 
-    /// What an archive's sessions are parts of. Sessions whose descriptions cannot be read are left out.
+    /// Reads the attachments of an archive's sessions. Sessions with unreadable descriptions are omitted.
     /// - Parameter listed: its sessions.
     static func read(
         _ listed: [StoredEntry], of member: MergedStore.Member, memory: MergeMemory,

@@ -12,7 +12,7 @@ package struct SessionShift: Equatable, Sendable {
     package var boundNanoseconds: UInt64
     /// Both collectors measured a common agent clock, or each other's; if not, the stored zeros were compared.
     package var isMeasured: Bool
-    /// What it is made of, in order; empty: it is constant.
+    /// The shifts whose sum it is, in order; empty: it is constant.
     private var steps: [Step] = []
 
     private enum Step: Sendable {

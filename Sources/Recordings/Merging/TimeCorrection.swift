@@ -12,9 +12,9 @@ package struct TimeCorrection: Hashable, Sendable {
     private static let maximumKnots: Int64 = 512
 
     struct Knot: Hashable, Sendable {
-        /// Session time of the file's own archive.
+        /// Session time in the file's own archive.
         var sessionNanoseconds: Int64
-        /// In addition to the whole file's shift.
+        /// Shift at the knot, in addition to the whole file's shift.
         var shiftNanoseconds: Int64
         /// Maximum error of shifts from here to the next knot.
         var boundNanoseconds: UInt64

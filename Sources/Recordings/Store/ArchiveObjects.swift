@@ -85,7 +85,7 @@ package struct ArchiveObjects: Sendable {
     /// A version of an object, open for reading.
     package struct Object: Sendable {
         package let file: LocalFile
-        /// Of this version; the file may have become longer.
+        /// Size of this version; the file may have grown since.
         package let sizeBytes: Int64
         /// The entity tag, without its quotes.
         package let tag: String

@@ -10,7 +10,7 @@ package struct DirectoryStore: SegmentStore {
     package let name: String
     private let shutdown: Shutdown?
 
-    /// - Parameter shutdown: makes reads fail after it; nil: none.
+    /// - Parameter shutdown: reads fail once it has begun; nil: never.
     package init(_ directory: String, shutdown: Shutdown? = nil) {
         self.shutdown = shutdown
         name = NamedPath.resolved(
@@ -85,7 +85,7 @@ package final class LocalFile: StoredFile {
     private let descriptor: Int32
     private let shutdown: Shutdown?
 
-    /// - Parameter shutdown: makes reads fail after it; nil: none.
+    /// - Parameter shutdown: reads fail once it has begun; nil: never.
     package init(opening path: String, shutdown: Shutdown? = nil) throws(ArchiveError) {
         self.path = path
         self.shutdown = shutdown

@@ -7,7 +7,7 @@ import Synchronization
 final class RepeatingBucket: Sendable {
     /// Delays before retries, nanoseconds.
     private static let pauses: [Int64] = [200_000_000, 1_000_000_000, 3_000_000_000]
-    /// An attempt that took longer is not repeated.
+    /// Maximum duration of an attempt that is retried.
     private static let quickNanoseconds: Int64 = 3_000_000_000
 
     let bucket: any ReadableBucket
