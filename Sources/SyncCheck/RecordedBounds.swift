@@ -70,7 +70,7 @@ package struct RecordedBounds: Sendable {
             let track = layout.initialMovie.track(mapping.kind),
             let table = movie.track(mapping.kind)?.samples
         else { return }
-        // A corner is at a decoding time; earlier decoded samples are presented up to this much later.
+        // A knot is at a decoding time. Samples that are decoded before it may be presented up to this much later.
         let delay = try rescale(
             Int64(table.compositionOffsets.max() ?? 0), from: track.timescale, to: .nanoseconds)
         entries = []
@@ -88,7 +88,7 @@ package struct RecordedBounds: Sendable {
         entries.sort { $0.startNanoseconds < $1.startNanoseconds }
     }
 
-    /// The same for the file by itself, whose timeline begins with it.
+    /// The bounds on the file's own timeline, which starts at zero.
     package func movedToZero() -> RecordedBounds {
         var moved = self
         let origin = originNanoseconds ?? 0

@@ -1,6 +1,6 @@
 /// Converts the clock that a source's pictures are coded with to the reference clock of the comparison.
 package struct ReferenceClock: Hashable, Sendable {
-    /// Billionths.
+    /// One, in parts per billion.
     private static let whole: Int128 = 1_000_000_000
     /// Maximum plausible skew, parts per billion: 10 %.
     package static let maximumSkewPPB: Int64 = 100_000_000

@@ -24,7 +24,7 @@ package struct SyncMeasurement {
         groups = Self.groups(stretches)
     }
 
-    /// Sources with similar deviations were coded by one clock.
+    /// Groups sources by the clock that coded their pictures: in a group, median deviations are close to each other.
     private static func groups(_ stretches: [Stretch]) -> [[Int]] {
         let deviations = stretches.indices.filter { !stretches[$0].trace.points.isEmpty }
             .map { (index: $0, deviation: stretches[$0].trace.medianDeviation) }

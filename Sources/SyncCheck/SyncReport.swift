@@ -33,7 +33,7 @@ package struct MeasuredSource: Codable, Hashable, Sendable {
 package struct MeasuredPair: Codable, Hashable, Sendable {
     package var first: String
     package var second: String
-    /// The first source's delay against the second: for each of the first one's pictures.
+    /// Delay of the first source against the second, over the first source's pictures.
     package var alignment: Spread
     /// Skew of the first one's timeline against the second's, parts per million.
     package var driftPPM: Double
@@ -51,7 +51,7 @@ package struct SyncReport: Codable, Hashable, Sendable {
     package var skippedSources: [String] = []
     /// The largest accepted error.
     package var limitNanoseconds: Int64?
-    /// The largest error: between pairs, of a source with a clock of its own, of audio against video.
+    /// The largest error: of a pair, of a source that no other one shares a clock with, or of audio against video.
     package var worstNanoseconds: Int64?
     /// The reasons for rejecting the recordings, one line each.
     package var failures: [String]

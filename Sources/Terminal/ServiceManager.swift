@@ -12,7 +12,8 @@ package struct ServiceManager: Sendable {
     /// systemd's watchdog timeout; nil: disabled.
     package let watchdog: Duration?
 
-    /// Of this process. The variables are removed from the environment, because they are not for child processes.
+    /// The service manager of this process. Its variables are removed from the environment, so that child processes do not
+    /// inherit them.
     package static func current() -> ServiceManager { ofThisProcess }
 
     private static let ofThisProcess: ServiceManager = {

@@ -1,6 +1,6 @@
 import Synchronization
 
-/// Runs blocking work on its own threads, with a limit on what runs and on what waits. The threads exist while there is work.
+/// Runs blocking work on its own threads, with limits of running and of waiting jobs. A thread exists while it has jobs.
 package final class BlockingWorkQueue: Sendable {
     private typealias Job = @Sendable () -> Void
 
@@ -13,7 +13,7 @@ package final class BlockingWorkQueue: Sendable {
         var waiting: [Job] = []
     }
 
-    /// Of its threads: at most 15 bytes.
+    /// Name of its threads, at most 15 bytes.
     private let name: String
     private let maximumRunning: Int
     private let maximumWaiting: Int
@@ -25,12 +25,13 @@ package final class BlockingWorkQueue: Sendable {
         self.maximumWaiting = maximumWaiting
     }
 
-    /// The present amount of work.
+    /// Number of running and waiting jobs.
     package var load: (running: Int, waiting: Int) {
         state.withLock { ($0.running, $0.waiting.count) }
     }
 
-    /// Runs blocking work; nil: the queue is full, and it was not run.
+    /// Runs blocking work.
+    /// - Returns: nil if the queue is full; the work was not run.
     package func run<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value? {
         await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
             let isTaken = submit { continuation.resume(returning: work()) }
@@ -58,7 +59,7 @@ package final class BlockingWorkQueue: Sendable {
         }
     }
 
-    /// Does a job, and then those that wait.
+    /// Runs a job, and then waiting jobs until there are none.
     private func work(through first: @escaping Job) {
         var job: Job? = first
         while let next = job {

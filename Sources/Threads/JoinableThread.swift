@@ -15,7 +15,7 @@ package final class JoinableThread: Sendable {
         }
     }
 
-    /// The same with a deadline: a thread that waits for a hung disk never ends.
+    /// Blocks until the thread has ended, or until a deadline: for threads that a hung disk may block forever.
     /// - Returns: whether it has ended.
     @discardableResult
     package func join(until deadline: DispatchTime) -> Bool {
@@ -27,7 +27,7 @@ package final class JoinableThread: Sendable {
     /// Blocks until the thread has ended. Without ``start(_:_:)``, it blocks forever.
     package func join() {
         ended.wait()
-        // For other waiting threads, and for a second call.
+        // Wakes the next waiting thread, and lets later calls return.
         ended.signal()
     }
 }

@@ -1,7 +1,7 @@
 import Dispatch
 import Synchronization
 
-/// The end of a program, or of a part of it: passed from the signal handlers to every wait for a remote system.
+/// The shutdown of a program, or of a part of it. Signal handlers begin it; it cancels waits for remote systems.
 ///
 /// It is irreversible. Thread-safe.
 package final class Shutdown: Sendable {
@@ -26,7 +26,7 @@ package final class Shutdown: Sendable {
         }
     }
 
-    /// Ends every wait after this many seconds, within which work may still finish.
+    /// Begins the shutdown after this many seconds. Until then, work in progress may finish.
     package func begin(afterSeconds seconds: Int) {
         DispatchQueue.global().asyncAfter(deadline: .now() + .seconds(seconds)) { [self] in
             begin()

@@ -72,7 +72,7 @@ package struct ClockDifference: Sendable {
         )
     }
 
-    /// The same by the exchanges in which the second clock asks.
+    /// Estimates the difference from the exchanges in which the second clock asks.
     private mutating func backEstimate(at moment: Int64) -> RetroTimeline.Estimate? {
         guard var back else { return nil }
         defer { self.back = back }

@@ -61,7 +61,7 @@ package struct TrackClock: Sendable {
                 afterDTSTicks: try rescale(dts, from: other, to: timescale, rounding: .up),
                 durationTicks: try rescale(durationTicks, from: other, to: timescale))
         } catch {
-            // Distance from which on stamps are not used: the track starts again.
+            // The position overflows the timescale. Such stamps are not used: the track starts again.
         }
     }
 

@@ -48,7 +48,7 @@ package struct ZeroTie<Clock: Hashable & Sendable>: Sendable {
 
     private var ranges: [Clock: Range] = [:]
     private var observations: [Clock: Int] = [:]
-    /// What ``narrow(to:)`` has left.
+    /// The range that ``narrow(to:)`` has confined the zero to; nil: none.
     private var confined: Range?
     /// The best position so far.
     package private(set) var zero: Zero

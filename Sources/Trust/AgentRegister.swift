@@ -19,13 +19,13 @@ package struct AgentRegister: Hashable, Sendable {
         for authorization in authorizations { add(authorization) }
     }
 
-    /// Of two files with the same key, the more restrictive one applies: a revocation is final.
+    /// Adds an authorisation. If two files have the same key, a revocation takes precedence.
     private mutating func add(_ authorization: Authorization) {
         if let other = byKey[authorization.key], other.isRevoked { return }
         byKey[authorization.key] = authorization
     }
 
-    /// The same, with others that have keys which are unknown here.
+    /// A copy with the authorisations from `others` whose keys are not in it yet.
     package func admitting(_ others: [Authorization]) -> AgentRegister {
         var register = self
         for other in others where byKey[other.key] == nil { register.byKey[other.key] = other }

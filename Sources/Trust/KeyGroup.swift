@@ -148,9 +148,10 @@ extension KeyDirectory {
         }
     }
 
-    /// Takes over a group's keys. Agents that only this directory has stay. A revocation stays, and so does a box's own key where
-    /// the group still has the one-time key that it was exchanged for.
-    /// - Parameter replacing: whether another secret key here, and other keys of the same names, are replaced.
+    /// Imports a group's keys. Agents that only this directory has are kept. So are revocations, and a box's own key if the
+    /// group still has the one-time key that it was exchanged for.
+    /// - Parameter replacing: whether to replace a different secret key of this directory, and different keys with the same
+    ///   names.
     package func take(_ group: KeyGroup, replacing: Bool) throws(TrustError) -> Imported {
         var imported = Imported()
         if let own = try ownKey() {

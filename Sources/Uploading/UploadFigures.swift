@@ -71,7 +71,7 @@ extension ObjectStoreError.Kind {
         }
     }
 
-    /// Whether it concerns the store, not one file: everything waits then.
+    /// Whether it affects the whole store, not one file. If so, all uploads wait.
     package var isForStore: Bool {
         switch self {
         case .unreachable, .busy, .denied, .clock, .noBucket, .full: true

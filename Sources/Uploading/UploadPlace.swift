@@ -34,7 +34,7 @@ package struct UploadPlace: Sendable {
         }
     }
 
-    /// The same for a step that removes something from the store for good.
+    /// Like ``pass(_:)``, for a step that permanently removes an object from the store.
     func passRemoval(_ step: UploadStep) throws(UploadError) {
         try pass(step)
         guard surroundings.mayRemove() else { throw .notEntitled }

@@ -12,7 +12,7 @@ package struct UploadHooks: Sendable {
 
     /// A line for the log.
     package var log: @Sendable (Level, String) -> Void
-    /// A segment is in the store, proven, and recorded beside its file.
+    /// A segment is in the store, was verified there, and its proof is on the local disk.
     package var stored: @Sendable (SegmentKey, SegmentProof) -> Void
     /// The local copy of a segment can be removed: the store has just confirmed its object.
     package var evict: @Sendable (SegmentKey) -> Void

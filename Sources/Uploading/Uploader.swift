@@ -183,7 +183,7 @@ extension UploadSurroundings {
 }
 
 extension UploadPlace {
-    /// The same, where work also ends when `isStopping` says so.
+    /// A copy whose work also ends when `isStopping` returns true.
     fileprivate func stopping(_ isStopping: @escaping @Sendable () -> Bool) -> UploadPlace {
         var place = self
         let checkpoint = surroundings.checkpoint

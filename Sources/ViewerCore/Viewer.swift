@@ -38,7 +38,7 @@ package struct ViewerSettings: Sendable {
     package var embedOrigins: [String] = []
     /// Address of the RTSP server; nil: disabled.
     package var rtsp: RTSPAddress?
-    /// What the site's readers share. With it, the archives on this machine's disk are served to them; nil: they are not.
+    /// Tokens of the site's readers, to whom the archives on this machine's disk are served; nil: they are not served.
     package var siteTokens: SiteTokens?
     package var version = ""
 

@@ -43,7 +43,7 @@ package struct XMLElement: Hashable, Sendable {
     /// The text of the first child with a name.
     package func text(of name: String) -> String? { child(name)?.text }
 
-    /// The element at the end of a path of names, from the first child on.
+    /// The descendant at a path of child names; nil if it does not exist.
     package func descendant(_ names: String...) -> XMLElement? {
         var element: XMLElement? = self
         for name in names { element = element?.child(name) }

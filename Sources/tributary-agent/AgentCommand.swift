@@ -156,7 +156,7 @@ struct AgentCommand: ParsableCommand {
         return uplink
     }
 
-    /// The commands beside capturing. `deploy/manual` makes a page of each.
+    /// The subcommands other than capturing. `deploy/manual` generates a manual page for each.
     private static let commands: [(name: String, type: any ParsableCommand.Type)] = [
         ("control", ControlCommand.self), ("devices", DevicesCommand.self),
         ("doctor", DoctorCommand.self), ("enrol", EnrolCommand.self),
@@ -197,7 +197,7 @@ struct AgentCommand: ParsableCommand {
 extension AgentCommand: GroupingCommand {
     static let groupsName = "cameras"
 
-    /// All others belong to one source.
+    /// Options that apply to all cameras. All other options belong to one camera.
     static let sharedOptions: Set = [
         "collector", "collector-key", "insecure", "keys", "spool", "verbose", "log-format",
         "config",

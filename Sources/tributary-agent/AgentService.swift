@@ -78,8 +78,8 @@ final class AgentService: Sendable {
         agent.stop()
     }
 
-    /// Unsent samples are in the spool: normal for a service, worth a message for a person.
-    /// - Parameter status: exit status of a run by hand.
+    /// Ends with unsent samples in the spool: a warning under a service manager, otherwise a failure.
+    /// - Parameter status: exit status without a service manager.
     func leave(_ line: String, else status: Int32 = ExitStatus.failure) throws(Failure) {
         guard manager.isThere else { throw Failure(line, exitStatus: status) }
         logger.warning("\(line)")

@@ -51,7 +51,7 @@ struct RoomOptions: ParsableArguments {
     }
 
     /// Compares the options with the size and free space of the archive's disk.
-    /// - Returns: a warning if nothing can be recorded at present; nil if all is well, or that is unknown.
+    /// - Returns: a warning if nothing can be recorded at present; nil otherwise, or if the free space is unknown.
     /// - Throws: if the disk is smaller than the minimum free space.
     func check(archive: String) throws(UsageError) -> String? {
         let place = Path.existingPart(of: archive) ?? archive

@@ -7,7 +7,7 @@ import Terminal
 import Threads
 import Uploading
 
-/// Upload of the archive into an object store, and the part of it that stays on the disk.
+/// Options for the upload of the archive to an object store, and for its local copies.
 struct UploadOptions: ParsableArguments {
     @OptionGroup var place: StoreOptions
 

@@ -21,7 +21,7 @@ struct UserFileOptions: ParsableArguments {
     @Option(help: ArgumentHelp("File of the accounts.", valueName: "file"))
     var users = "/var/lib/tributary-viewer/users"
 
-    /// The file, and work on it with its errors as one line.
+    /// Runs `body` with the file of accounts, and converts its errors to errors with one line of text.
     func with<Result>(_ body: (UserFile) throws -> Result) throws -> Result {
         do {
             return try body(UserFile(users))

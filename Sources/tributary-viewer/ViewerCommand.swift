@@ -197,7 +197,7 @@ struct ViewerCommand: RepeatingCommand {
                     "--rtsp \(rtsp) is open to other machines: give --users FILE, or listen on 127.0.0.1"
                 )
             }
-            // An HTTP proxy does not forward RTSP.
+            // `--behind-proxy` does not suffice: an HTTP proxy does not forward RTSP.
             if tlsCertificate == nil, !insecure {
                 throw ValidationError(
                     "--rtsp \(rtsp) is open to other machines: give --tls-certificate and --tls-key, or --insecure on a trusted"
@@ -233,7 +233,7 @@ struct ViewerCommand: RepeatingCommand {
     /// Kept in memory of files in an object store: half a minute of sixteen sources.
     private static let cacheBytes = 256 << 20
 
-    /// Maximum wait of a list for one session's files: users repeat the request.
+    /// Maximum time that a list waits for one session's files. Users can repeat the request.
     private static let patienceNanoseconds: Int64 = 2_000_000_000
     /// Maximum time to end: a read from a hung disk cannot be cancelled.
     private static let endSeconds = 4
@@ -340,9 +340,9 @@ struct ViewerCommand: RepeatingCommand {
         }
     }
 
-    /// The archives of a site that can be read from here; none of them is an archive without recordings, until the viewer
-    /// finds one. Nil: without a site.
-    /// - Parameter name: the catalog's.
+    /// The archives of a site that can be read from here. If there are none, an archive without recordings, until one can be
+    /// read. Nil without a site.
+    /// - Parameter name: the catalog's name.
     private func present(
         of site: inout SiteSettings?, _ name: String, _ logger: Logger
     ) throws -> ArchiveReference? {
@@ -350,7 +350,7 @@ struct ViewerCommand: RepeatingCommand {
         guard let settings = site, !configuration.checks else { return nil }
         do {
             let collectors = try settings.collectors()
-            // Not looked at, and complained about, again.
+            // Reused by the viewer, so that problems are not reported twice.
             site?.known = collectors
             if let archive = try settings.archive(collectors) { return archive }
             logger.warning(
@@ -381,7 +381,7 @@ struct ViewerCommand: RepeatingCommand {
         func variable(_ name: String) -> String? {
             getenv(name).map { String(cString: $0) }.flatMap { $0.isEmpty ? nil : $0 }
         }
-        // Of several, systemd separates them by colons (systemd.exec(5)).
+        // systemd separates several directories by colons (systemd.exec(5)).
         if let service = variable("STATE_DIRECTORY")?.split(separator: ":").first {
             return String(service)
         }
@@ -473,7 +473,7 @@ struct ViewerCommand: RepeatingCommand {
     }
 
     static func main() {
-        // Beside the viewer itself there is a command that keeps its users.
+        // `users` manages the accounts. Without a command, the viewer is started.
         let words = Array(CommandLine.arguments.dropFirst())
         switch words.first {
         case "users":

@@ -194,7 +194,7 @@ struct ArchiveOptions: ParsableArguments {
         ) { Program.complain($0) }
     }
 
-    /// The same in one archive, for commands that change it.
+    /// Finds the sessions and files in one archive, for commands that change it.
     func finder(_ catalog: CatalogReference) throws -> SessionFinder {
         SessionFinder(try reference(), catalog: catalog) { Program.complain($0) }
     }

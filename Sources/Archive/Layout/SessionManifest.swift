@@ -73,7 +73,7 @@ package struct SessionManifest: Codable, Hashable, Sendable {
         }
     }
 
-    /// The session of a site that a session is a part of, although it was begun without it.
+    /// The site's session to which a session is attached, because it was begun without the site.
     package struct Attachment: Codable, Hashable, Sendable {
         package var session: String
         /// Its zero by its first collector's wall clock, nanoseconds since 1970 (UTC).
@@ -214,8 +214,7 @@ package struct SessionManifest: Codable, Hashable, Sendable {
     package var clock: CollectorClock?
     /// Nil while it is being recorded.
     package var end: End?
-    /// The site's sessions that it is a part of, in the order in which they were the site's. Nothing is taken out. Nil if it
-    /// is no part of another session.
+    /// The site's sessions to which it is attached, oldest first. Entries are never removed. Nil if it is not attached.
     package var attached: [Attachment]?
     /// A site has another session than before after its database has lost commits.
     package static let maximumAttachments = 8

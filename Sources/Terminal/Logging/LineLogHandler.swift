@@ -4,7 +4,7 @@ import Synchronization
 /// A swift-log handler that writes a line for each event, in the console's format.
 package struct LineLogHandler: LogHandler {
     package var metadata: Logger.Metadata = [:]
-    /// Of this logger only.
+    /// Level of this logger; nil: the threshold applies.
     private var ownLevel: Logger.Level?
     private let threshold: LogThreshold
     private let console: Console

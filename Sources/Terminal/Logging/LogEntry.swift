@@ -46,7 +46,7 @@ package struct LogEntry: Sendable {
 
     /// `09:40:01.123 info   camera1: recording 1280×720 H.264 (agent=box7, address=10.0.0.7)`
     ///
-    /// Without the session: nearly all lines of a collector are of the same one, and the others name it.
+    /// The session is omitted: nearly all lines of a collector are about one session, and the texts of others contain its name.
     package var text: String {
         var all = metadata
         let source = all.removeValue(forKey: "source").map { "\($0): " } ?? ""

@@ -137,7 +137,7 @@ struct SessionDocuments {
         }
     }
 
-    /// Uploads the current contents of a file; a ledger that grows in the meantime is uploaded again.
+    /// Uploads the current content of a file. A ledger that grows during the upload is uploaded again.
     private func send(
         _ path: String, _ stamp: FileStamp, _ key: String, _ condition: PutCondition
     ) throws(UploadError) -> (Digest, ObjectProperties) {
@@ -190,7 +190,7 @@ struct SessionDocuments {
 
 /// A session in the store.
 enum StoredSession {
-    /// The session in the store with a name; nil: none.
+    /// The identity of the stored session of a name; nil if the store has none.
     /// - Throws: ``UploadError/setAside(_:)`` if the object is not a session's description.
     static func identity(
         of session: String, in place: UploadPlace

@@ -18,7 +18,7 @@ struct PartSending: Sendable {
     /// Counted from 0.
     let index: Int
     let range: Range<Int64>
-    /// Of the file that is sent.
+    /// Stamp of the file that is sent.
     let stamp: FileStamp
     /// The part that the store has at this index; nil if unknown.
     let known: UploadedPart?

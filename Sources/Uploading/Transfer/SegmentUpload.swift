@@ -251,7 +251,7 @@ final class SegmentUpload {
             proof.storedThrough = Dictionary(through, uniquingKeysWith: { first, _ in first })
         }
         let bytes = proof.encoded()
-        // Without a condition: the session's owner was checked before, and a proof of an earlier revision is replaced.
+        // No precondition: the session's owner was checked before, and the proof of an earlier revision has to be replaced.
         _ = try place.store { (bucket) throws(ObjectStoreError) in
             try bucket.put(
                 bytes, at: segment.path(.proof), digest: ObjectDigest(Digest(of: bytes)),

@@ -16,9 +16,9 @@ import Wire
 /// request is checked here, whatever its path looked like to ``AccessMiddleware``.
 struct ArchivesAPI {
     static let path = "api/v1/archives"
-    /// `SESSION/SOURCE/NAME`, and a name more.
+    /// Maximum size of a key: `SESSION/SOURCE/NAME`, and one more name.
     private static let maximumKeyBytes = 512
-    /// The longest text of a mark, with each byte escaped, and its other members.
+    /// Maximum size of a request body: the longest text of a mark with each byte escaped, and the other members.
     private static let maximumBodyBytes = 4_096
 
     let site: ViewerSite
@@ -210,8 +210,8 @@ struct ArchivesAPI {
         return archive
     }
 
-    /// Reads on one of the reading threads. Sessions are places of their own here, so that readers of the site and of the page wait
-    /// for a hung one separately.
+    /// Reads on one of the reading threads. The scheduling key differs from the page's, so that readers of the site and of the
+    /// page wait for a hung session separately.
     private func reading<Result: Sendable>(
         _ session: String?, _ work: @escaping @Sendable (ArchiveReference) throws -> Result
     ) async throws -> Result {

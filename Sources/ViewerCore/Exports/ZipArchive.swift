@@ -123,7 +123,7 @@ struct ZipArchive {
         return bytes.content
     }
 
-    /// §4.3.14 and §4.3.15.
+    /// Appends the ZIP64 end of central directory record and its locator (§4.3.14, §4.3.15).
     private func addLargeEnd(_ size: Int64, to bytes: inout Bytes) {
         bytes.add(0x0606_4B50 as UInt32)
         bytes.add(44 as UInt64)

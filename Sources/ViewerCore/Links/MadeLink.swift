@@ -3,9 +3,9 @@ import Archive
 
 /// A list entry of a link that an account has made. It does not contain the signature.
 struct MadeLink: Codable, Hashable, Sendable {
-    /// Of the whole address: 16 hexadecimal digits.
+    /// Digest of the whole address: 16 hexadecimal digits.
     var id: String
-    /// The account that has made it.
+    /// The account that created it.
     var owner: String
     /// Path and query, without expiry and signature.
     var address: String

@@ -34,7 +34,7 @@ final class EventLog: Sendable {
         var name: String
         var audience: Audience
         var json: String
-        /// Of a status: its variant for accounts with some of the sources.
+        /// Variant of a status for accounts that may see some of the sources; nil for other events.
         var narrowed: NarrowedStatus?
 
         /// Ignores cached variants of the JSON.

@@ -12,7 +12,7 @@ package final class KnownSite: Sendable {
     static let fileName = "site.json"
     /// About a thousand collectors.
     static let maximumBytes = 1 << 20
-    /// Of the document.
+    /// Version of the document.
     private static let version = 1
     /// Age of the last report of a collector that is known from the file: unknown.
     static let heardSeconds = Double.infinity
@@ -31,7 +31,7 @@ package final class KnownSite: Sendable {
     private struct State {
         var hasAnswered = false
         var isMentioned = false
-        /// What is in the file; nil: it was not read.
+        /// Content of the file; nil: it was not read.
         var written: [Collector]?
     }
 

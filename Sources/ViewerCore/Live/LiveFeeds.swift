@@ -93,7 +93,7 @@ final class LiveFeeds: Sendable {
         for subscriber in ended { subscriber.stop() }
     }
 
-    /// Takes what the site's collectors have reported.
+    /// Updates the feeds from the reports of the site's collectors.
     func note(_ collectors: [SiteCollector]) {
         let now = SystemClock.monotonic.nowNanoseconds
         state.withLock { $0.status?.note(collectors, now: now) }

@@ -49,13 +49,13 @@ final class LiveHub: Sendable {
         /// From the last keyframe on, of a stream that is not held from an earlier one on; empty while a part of the group is missing.
         var group: [LiveFrame] = []
         var groupBytes = 0
-        /// Of the keyframes in the group: their places, and when they came.
+        /// Keyframes in the group: their indices, and their arrival, monotonic nanoseconds.
         var keyframes: [(place: Int, nanoseconds: Int64)] = []
-        /// When its keyframe came.
+        /// Arrival of its keyframe, monotonic nanoseconds.
         var groupNanoseconds: Int64 = 0
         var gate = KeyframeGate(isSkipping: true)
         var heardNanoseconds: Int64
-        /// Greatest interval of messages, of late.
+        /// Maximum recent interval between messages.
         var intervalNanoseconds: Int64 = 0
 
         /// Whether it is silent, so that the source may have moved.
@@ -115,16 +115,16 @@ final class LiveHub: Sendable {
         var sources: [String: Source] = [:]
         var fragments: UInt32 = 0
         var status: [UInt8]?
-        /// Of all sources, by feed.
+        /// Bytes of the groups of all sources, by feed.
         var groupsBytes: [String: Int] = [:]
         /// Number of sources, by feed.
         var counts: [String: Int] = [:]
-        /// Of watchers that are gone.
+        /// Groups that former watchers skipped.
         var skippedGroups: UInt64 = 0
         var feedLosses: UInt64 = 0
         /// Sources without viewers, and when their subscriptions end; monotonic, nanoseconds.
         var lingering: [String: Int64] = [:]
-        /// Of these, since the last tick.
+        /// Bytes received of these sources since the last tick.
         var lingeringBytes = 0
 
         func isWatched(_ source: String) -> Bool {

@@ -15,7 +15,7 @@ struct SiteStatus: Sendable {
         var nanoseconds: Int64
     }
 
-    /// What a collector has reported of itself in the catalog.
+    /// A collector's last report in the catalog.
     private struct Reported {
         var report: SiteReport
         /// Age of the report when the catalog answered; nil: it is known from an earlier run alone.

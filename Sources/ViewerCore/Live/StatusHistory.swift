@@ -17,9 +17,9 @@ final class StatusHistory: Sendable {
 
     /// A figure of a source.
     private enum Figure: Int, CaseIterable {
-        /// The maximum of a step is kept, because peaks matter.
+        /// The maximum value of a step is kept, because peaks matter.
         case lagSeconds, clockBoundSeconds, spoolBytes
-        /// Of a step, the last counts.
+        /// The last value of a step is kept.
         case bitsPerSecond, lostSamples, gaps
 
         var isGreatest: Bool { rawValue <= Self.spoolBytes.rawValue }

@@ -42,7 +42,7 @@ final class MovieCache: Sendable {
         var clock: UInt64 = 0
         /// Movies in use by responses, including removed ones.
         var readings: [Key: Reading] = [:]
-        /// Of ``readings``: a movie that several answers read counts once.
+        /// Bytes of ``readings``: a movie that several responses use counts once.
         var readBytes = 0
 
         /// Finds or adds a movie, and counts a response that uses it.

@@ -14,7 +14,7 @@ final class PictureCache: Sendable {
         var source: String
         /// Path of the file that the instant is in; nil: it is in none.
         var file: String?
-        /// Of that file.
+        /// Revision of that file.
         var revision: UInt32
         /// Session time; nil: the first picture.
         var atNanoseconds: Int64?

@@ -19,7 +19,7 @@ final class ViewerSite: Sendable {
     /// Limit per account or address: a page plays 16 sources at once, and reads a playlist of each.
     private static let maximumWaitingOfOwner = 96
 
-    /// Of a site, as of the last look at its catalog.
+    /// The archives that are read. Those of a site are as of the last query of its catalog.
     var archive: ArchiveReference {
         get { present.withLock { $0 } }
         set { present.withLock { $0 = newValue } }

@@ -22,7 +22,7 @@ final class WallStore: Sendable {
         var walls: [Wall]
     }
 
-    /// Of the document.
+    /// Version of the document.
     private static let version = 1
 
     /// Nil: walls cannot be saved.

@@ -27,7 +27,7 @@ package struct AgentLink<Payload: Sendable>: Sendable {
     private static var inUsePatience: Int { 3 }
     /// Pauses before the next connection, milliseconds: short at first, for a collector that is just restarting.
     private static var pauses: [Int64] { [100, 200, 500, 1_000, 2_000] }
-    /// The same after a refusal that an operator has to resolve.
+    /// Pauses after a refusal that an operator has to resolve, milliseconds.
     private static var pausesWhenRefused: [Int64] { [1_000, 2_000, 3_000] }
     /// When an absent collector is logged (again), seconds since it was last connected.
     private static var waitingNotices: [Int64] { [1, 10, 60, 300] }

@@ -66,7 +66,7 @@ package struct KeptRecord<Payload: Sendable>: Sendable {
             payloadBytes: samples.payloadSizeBytes)
     }
 
-    /// The same for a loss of data that never became a sample.
+    /// A record of a loss of data that never became a sample.
     package init(_ loss: Loss, at number: RecordNumber) {
         self.init(
             GapRecord(
@@ -77,13 +77,13 @@ package struct KeptRecord<Payload: Sendable>: Sendable {
                 text: printable(loss.text)))
     }
 
-    /// The same for a change of format.
+    /// A record of a change of format.
     package init(_ format: TrackFormat, at number: RecordNumber) {
         self.init(
             TrackUpdate(source: number.source, sequence: number.sequence, format: format))
     }
 
-    /// The same for the source's last record.
+    /// The last record of a source.
     package init(goodbye text: String, at number: RecordNumber) {
         let goodbye = Goodbye(
             source: number.source, sequence: number.sequence, text: printable(text))

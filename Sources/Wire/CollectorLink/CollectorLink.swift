@@ -37,11 +37,11 @@ package struct CollectorLink: Sendable {
     /// Peers whose ``Enrol`` is being processed, and their addresses.
     var enrolling: [PeerID: String] = [:]
     private var strangers: TokenBucket
-    /// By owner and source.
+    /// Rate limit of Hellos, by owner and source.
     var greetings: TokenBuckets<String>
-    /// By owner.
+    /// Rate limit of new sources, by owner.
     var newSources: TokenBuckets<String>
-    /// The same over days.
+    /// Rate limit of new sources over days, by owner.
     var everySource: TokenBuckets<String>
 
     /// Records that were received again after a reconnect, and dropped.
@@ -277,7 +277,7 @@ package struct CollectorLink: Sendable {
         connections.filter(\.value.hasOthers).keys.sorted()
     }
 
-    /// Number of sources with received media still in memory, without those whose agents have no other collector.
+    /// Number of sources with received media still in memory, excluding those whose agents have no other collector.
     package var unwrittenSources: Int {
         sources.values.count { source in
             guard source.outstanding != MediaAmount() else { return false }
@@ -390,7 +390,7 @@ extension CollectorLink {
     /// Whether a claim waits for the answer of another agent, which should be processed without delay.
     package var isAnswerAwaited: Bool { !claims.isEmpty }
 
-    /// The same for a connection: its window is not proportional to its sources.
+    /// Credit window of each source of a connection: the connection's window is not proportional to its sources.
     func windowBytes(of connection: CollectorConnection) -> UInt64 {
         min(
             windowBytes,

@@ -35,9 +35,9 @@ struct SourceEntry: Hashable, Sendable {
         var unpersisted = UnpersistedRecords()
     }
 
-    /// More runs of one box than are in flight at once.
+    /// Maximum number of earlier spools: more than one box has in flight at once.
     private static let earlierSpools = 8
-    /// The same for spools with records that are not durable yet.
+    /// Maximum number of earlier spools with records that are not durable yet.
     private static let undurableSpools = 256
 
     /// All spools but one, for the next entry: the latest, and those with records that only this link tracks. A box

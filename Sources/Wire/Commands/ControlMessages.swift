@@ -10,7 +10,7 @@ package struct ControlRequest: Hashable, Sendable {
         case sessionChanged(String)
         /// Edit a session's metadata, or remove it.
         case changeSession(SessionChange)
-        /// Have the agents that have another collector go there, or end that.
+        /// Start or cancel a drain: move agents to another collector if they have one.
         case drain(isCancelled: Bool, collector: String?)
         /// Return the status.
         case status

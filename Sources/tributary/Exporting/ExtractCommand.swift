@@ -69,7 +69,7 @@ struct ExtractCommand: RepeatingCommand {
 
         var suffix: String { self == .jpeg ? "jpg" : rawValue }
         var isPicture: Bool { self == .jpeg || self == .png }
-        /// Of an elementary stream of pictures.
+        /// Codec of an elementary video stream; nil for other kinds.
         var videoCodec: VideoCodec? { VideoCodec(identifier: rawValue) }
     }
 

@@ -44,7 +44,7 @@ struct StopCommand: ParsableCommand {
 
     func run() throws {
         let reply = try withArchiveErrors {
-            // Without a collector, this is the message, and not a missing session.
+            // Before the session is looked up: without a collector, that is the error to report.
             let collector = try CollectorControl(archive.layout)
             let name = try session.map { try archive.finder.session(named: $0).name }
             return try collector.ask(.stopSession(name))

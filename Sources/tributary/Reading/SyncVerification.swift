@@ -79,7 +79,7 @@ struct SyncVerification {
         return Measured(subject: "session \(session)", report: measured(sources))
     }
 
-    /// The same of several archives: on the first one's timeline, with the sum of all bounds on the way there.
+    /// Measures a session of several archives on the first archive's timeline; adds up the bounds of all conversions.
     private func measure(_ session: String, _ copies: [SessionCopy]) throws -> Measured {
         if let apart = copies.first(where: { !$0.shift.isMeasured }) {
             throw Failure(

@@ -12,7 +12,7 @@ import Terminal
 struct ContainerTarget {
     let destination: ContainerDestination
     let format: ContainerFormat
-    /// As fast as possible by default: the output is a file.
+    /// Whether the output is a file, which by default is written as fast as possible.
     let isFile: Bool
 
     /// Whether `--to` is a collector's endpoint.

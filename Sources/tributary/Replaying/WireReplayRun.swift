@@ -125,6 +125,6 @@ private struct WireReplayReport: Encodable {
 }
 
 extension ReplayError {
-    /// Of a program that ends with it.
+    /// Exit status of a program that ends with this error.
     var exitStatus: Int32 { isRefused ? ExitStatus.refused : ExitStatus.failure }
 }

@@ -95,7 +95,7 @@ struct ConnectionPlace {
         deadlines.closed(id)
     }
 
-    /// Of the event loop's clock, monotonic, nanoseconds.
+    /// The event loop's clock: monotonic, nanoseconds.
     private static func now(_ eventLoop: any EventLoop) -> Int64 {
         Int64(clamping: eventLoop.now.uptimeNanoseconds)
     }

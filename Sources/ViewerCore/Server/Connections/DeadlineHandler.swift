@@ -15,9 +15,9 @@ final class DeadlineHandler: ChannelDuplexHandler, RemovableChannelHandler {
         case behindDecoder
         /// Directly after TLS, for any protocol.
         ///
-        /// After the decoder, a connection is seen only when its handshake is complete, and of HTTP/2 only its streams. Here it is
-        /// seen from the TCP connection on: endless handshakes, endless HTTP/2 header blocks, and connections without streams are
-        /// closed.
+        /// A handler behind the decoder is added only after the TLS handshake, and sees only the streams of HTTP/2. This
+        /// position covers a connection from its start: it closes endless handshakes, endless HTTP/2 header blocks, and
+        /// connections without streams.
         case behindTLS
     }
 

@@ -20,7 +20,7 @@ final class Readiness: Sendable {
     /// Sessions whose pictures are tried, the newest first, and sources of all of them: a source may have only sound.
     private static let maximumSessions = 3
     private static let maximumSources = 8
-    /// Of the picture: a thumbnail.
+    /// Width of the picture, a thumbnail, in pixels.
     private static let width = 160
     /// Heavy work of readiness checks queues as that of an unknown address.
     private static let owner = WorkOwner.network(RemoteNetwork(""))

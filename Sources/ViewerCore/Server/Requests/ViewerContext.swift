@@ -9,7 +9,7 @@ struct ViewerContext: RequestContext {
     var coreContext: CoreRequestContextStorage
     /// The connection; of HTTP/2, the stream.
     let channel: any Channel
-    /// Of the peer: an IP address without its port.
+    /// IP address of the peer, without its port.
     var remoteAddress: String
     /// Set by ``AccessMiddleware``.
     var identity = Identity.nobody
