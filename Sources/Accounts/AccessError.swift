@@ -1,7 +1,7 @@
 import Files
 import Glibc
 
-/// An invalid account, file of accounts, key or link; each description is one line that says what to do.
+/// An invalid account, file of accounts, key or link; each description is one line with the remedy.
 package enum AccessError: Error, Hashable, Sendable, CustomStringConvertible {
     /// A name that cannot be an account's.
     case notAUserName(String)

@@ -41,7 +41,7 @@ package final class Collector: Sendable {
 
     /// The collector's status, from the moment it listens.
     package var board: StatusBoard { environment.board }
-    /// Counts refusals; knows whether agents can still be admitted.
+    /// Counts refusals; determines whether agents can still be admitted.
     var refusals: RefusalCounters { environment.refusals }
 
     /// Stops the collector when everything that it has received is durable. Callable from any thread, also from a signal handler's

@@ -6,7 +6,7 @@ package enum ContainerError: Error, Hashable, CustomStringConvertible {
     case unknownFormat(String)
     /// The container does not support a track's codec.
     case cannotHold(format: String, codec: String)
-    /// The description of a track is invalid; `reason` says why.
+    /// The description of a track is invalid; `reason` is the reason.
     case badTrack(codec: String, reason: String)
     /// A file or address cannot be opened for writing.
     case cannotOpen(String, reason: String)

@@ -25,7 +25,7 @@ package enum ExportError: Error, Hashable, CustomStringConvertible {
     case formatChanges(TrackKind, atNanoseconds: Int64)
     /// The index of a virtual file would be too large.
     case tooLong
-    /// A file is not supported; `reason` says why and what to do.
+    /// A file is not supported; `reason` has the cause and the remedy.
     case refused(path: String, reason: String)
     /// A sample contradicts its track's format.
     case damaged(path: String, reason: String)

@@ -25,7 +25,7 @@ package enum ContainerProperty: Hashable, Sendable, CaseIterable {
         }
     }
 
-    /// Those of a stream, in the order of the cases.
+    /// Properties of a stream, in the order of the cases.
     package static func all(of stream: UnsafeMutablePointer<AVStream>) -> [ContainerProperty] {
         guard let parameters = stream.pointee.codecpar,
             parameters.pointee.codec_type == AVMEDIA_TYPE_VIDEO

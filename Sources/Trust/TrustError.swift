@@ -1,7 +1,7 @@
 import Files
 import Glibc
 
-/// An error about a key, a key file or a security option; each description is one line that says what to do.
+/// An error about a key, a key file or a security option; each description is one line with the remedy.
 package enum TrustError: Error, Hashable, Sendable, CustomStringConvertible {
     /// An invalid public key.
     case notAPublicKey(String)

@@ -1,6 +1,6 @@
 /// Why a message was rejected: the reason for refusing its sender.
 package enum WireError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The header is not a message of this protocol; the text says where decoding failed.
+    /// The header is not a message of this protocol; the text is the reason.
     case malformed(String)
     /// A value above one of ``WireLimits``; the text names it.
     case limit(String)

@@ -2,7 +2,7 @@ import Devices
 import Encoding
 import Media
 
-/// One line per track about the selected input and encoder, for people.
+/// Human-readable lines about the selected input and encoder, one per track.
 enum CaptureDescription {
     /// "video 1280×720 at 30 fps, libx264 high, 4 Mbit/s (cap 6 Mbit/s), keyframe every 2 s".
     static func video(_ plan: VideoEncoderSettings) -> String {

@@ -9,7 +9,7 @@ protocol CapturePipeline: AnyObject, Sendable {
     var name: String { get }
     /// Formats of its output tracks.
     var formats: [TrackFormat] { get }
-    /// One line per track for people.
+    /// Human-readable description, one line per track.
     var descriptions: [String] { get }
     /// Notes about the selected input, one line each.
     var notes: [String] { get }

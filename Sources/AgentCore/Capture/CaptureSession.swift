@@ -100,7 +100,7 @@ package final class CaptureSession: Sendable {
         NamedThread.start("capture end") { [hub] in hub.finishIfStopped() }
     }
 
-    /// The selected inputs and encoders, one line per track for people; empty before the start.
+    /// The selected inputs and encoders, one human-readable line per track; empty before the start.
     package var descriptions: [String] {
         state.withLock { state in
             let pipelines = state.pipelines.sorted { first, second in

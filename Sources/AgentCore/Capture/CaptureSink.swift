@@ -28,7 +28,7 @@ package struct CaptureLoss: Hashable, Sendable {
     package var durationNanoseconds: Int64
     /// Number of lost samples; 0: unknown.
     package var samples: Int
-    /// One line for people.
+    /// A human-readable line.
     package var text: String
 
     package init(

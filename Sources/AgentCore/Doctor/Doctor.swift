@@ -72,10 +72,10 @@ package struct Doctor: Sendable {
 
     // MARK: The encoder
 
-    /// Those that are running.
+    /// Number of online processors.
     private var processors: Int { max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN))) }
 
-    /// The encoder of the source: what was found, and how fast it is in multiples of real time.
+    /// The source's encoder and its speed, in multiples of real time.
     private func encoderSpeed(
         _ pipelines: [any CapturePipeline]
     ) -> (finding: Diagnosis?, speed: Double?) {

@@ -150,7 +150,7 @@ package struct Enroller: Sendable {
     private func now() -> Int64 { MonotonicClock().nowNanoseconds }
 }
 
-/// Enrolment failed: one line that says what to do.
+/// Enrolment failed: one line with the remedy.
 package struct EnrolmentError: Error, Hashable, CustomStringConvertible {
     package let description: String
     /// The collector does not accept the key.

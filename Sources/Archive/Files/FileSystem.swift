@@ -316,7 +316,7 @@ package enum FileSystem {
     private static let blockBytes = 64 << 10
 
     /// Reads a file from its beginning, a block at a time.
-    /// - Parameter body: receives bytes, one or more; returns whether to go on.
+    /// - Parameter body: receives bytes, one or more; returns whether to continue.
     /// - Throws: also when the file is larger than `limit` bytes.
     static func forEachBlock(
         of path: String, limit: Int, _ body: (UnsafeRawBufferPointer) -> Bool

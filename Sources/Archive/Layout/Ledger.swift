@@ -37,7 +37,7 @@ package struct LedgerEntry: Codable, Hashable, Sendable {
         case discontinuity
         /// Clock exchanges: those that are in no fragment, or the number of rejected ones.
         case exchanges
-        /// A segment and its records were removed; `cause` says why.
+        /// A segment and its records were removed; `cause` is the reason.
         case removed
         /// A collector resumed the session after a crash; `text` has its findings.
         case resumed
@@ -232,7 +232,7 @@ package enum Ledger {
         return try whole(reader.finish(), path)
     }
 
-    /// Reads a ledger that comes in blocks.
+    /// Reads a ledger in blocks.
     /// - Parameters:
     ///   - path: the file in errors.
     ///   - next: the next bytes; empty at the end.

@@ -55,7 +55,7 @@ package struct SourceRecovery {
     private var hasDamage = false
     /// An earlier collector's summaries of the newest files.
     private var checkpoint = SourceCheckpoint()
-    /// The same of the files as they are now.
+    /// Summaries of the newest files as they are now.
     private var nextCheckpoint = SourceCheckpoint()
     /// Records of the source's spools in earlier sessions.
     var elsewhere: [RecordedSpool] = []

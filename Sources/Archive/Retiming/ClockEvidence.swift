@@ -69,7 +69,7 @@ struct ClockEvidence {
 
     /// Reads the headers of all fragments.
     /// - Parameter isWhole: whether it has to be finished and complete; if not, what can be read counts.
-    /// - Throws: when the file is not a finished and complete recording; the error says what to do.
+    /// - Throws: when the file is not a finished and complete recording; the error has the remedy.
     init(
         _ source: DescriptorSource, path: String, isWhole: Bool = true
     ) throws(ArchiveError) {

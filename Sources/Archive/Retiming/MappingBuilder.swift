@@ -42,7 +42,7 @@ struct MappingBuilder {
         var isAsStamped: Bool
         /// Session time of the stamp on the new timeline.
         var sessionNanoseconds: Int64
-        /// Candidates for the sample's time; nil if its clock was not measured.
+        /// Admissible times of the sample; nil if its clock was not measured.
         var choice: TimeChoice?
         /// The shift and the bound at the end of the file's last run, where the next file's beginning moves it.
         var end: (shiftNanoseconds: Int64, boundNanoseconds: UInt64)?

@@ -171,7 +171,7 @@ package final class RecordingFile {
     /// reported to it alone that pages could not be written: they remain in memory as if they were on the disk.
     ///
     /// The file must be synchronised, because only unchanged pages are dropped.
-    /// - Parameter offset: the end of what is known to be on the disk.
+    /// - Parameter offset: the end of the data that is known to be durable.
     package func readAnew(from offset: UInt64 = 0) {
         disk.forget(descriptor, from: Int64(clamping: offset))
     }
@@ -190,7 +190,7 @@ package final class RecordingFile {
         durableBytes = sizeBytes
     }
 
-    /// Removes what a failed ``synchronize()`` may have lost.
+    /// Removes data that a failed ``synchronize()`` may have lost.
     package func cutToDurable() throws(ArchiveError) {
         try cut(to: durableBytes)
         hasLostPages = false
@@ -208,7 +208,7 @@ package final class RecordingFile {
         path = new
     }
 
-    /// Removes what a failed append may have left behind.
+    /// Removes data that a failed append may have left behind.
     private func takeBack() {
         // If this fails too, the torn fragment remains as the file's tail, and every reader stops before it.
         _ = disk.truncate(descriptor, to: Int64(sizeBytes))

@@ -32,7 +32,7 @@ package struct Lease: Hashable, Sendable {
     package enum Answer: Hashable, Sendable {
         case granted(token: Int64)
         /// - Parameters:
-        ///   - holder: its name, for people.
+        /// - holder: its display name.
         ///   - remainingNanoseconds: until its end, by the database's clock.
         case refused(holder: String, remainingNanoseconds: Int64)
     }

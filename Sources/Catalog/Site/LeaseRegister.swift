@@ -3,11 +3,11 @@ import PostgreSQL
 
 /// The leases of a site, in the database that its collectors share: one row each.
 package struct LeaseRegister: Sendable {
-    /// A lease as the database knows it.
+    /// A lease's row in the database.
     package struct Entry: Hashable, Sendable {
         /// Name of the work and of its object.
         package var name: String
-        /// The holder's name, for people.
+        /// The holder's display name.
         package var holder: String
         package var token: Int64
         /// Until its end, by the server's clock; 0: it is free.
@@ -28,7 +28,7 @@ package struct LeaseRegister: Sendable {
     /// Acquires a free lease, or renews it.
     /// - Parameters:
     ///   - holder: different for each process.
-    ///   - label: its name, for people.
+    /// - label: its display name.
     package func take(
         _ name: String, holder: String, label: String
     ) throws(ArchiveError) -> Lease.Answer {

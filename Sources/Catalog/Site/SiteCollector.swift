@@ -1,4 +1,4 @@
-/// A collector as the shared catalog knows it.
+/// A collector's row in the shared catalog.
 package struct SiteCollector: Hashable, Sendable {
     /// The identity of its archive.
     package var archive: String

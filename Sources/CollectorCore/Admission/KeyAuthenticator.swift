@@ -23,9 +23,9 @@ final class KeyAuthenticator: Sendable {
     }
 
     private struct State {
-        /// By the key files.
+        /// Admitted by the key files.
         var agents = AgentRegister()
-        /// Collectors of the site, by its catalog: they may ask for the time.
+        /// Collectors of the site, by its catalog: they may request clock exchanges.
         var peers: [Authorization] = []
         /// Both.
         var register = AgentRegister()
@@ -139,7 +139,7 @@ final class KeyAuthenticator: Sendable {
         state.withLock { $0.register.standing(of: key, now: Self.now()) }
     }
 
-    /// Admits the site's other collectors, which ask for the time and may write nothing. The key files decide about the keys that
+    /// Admits the site's other collectors, which may request clock exchanges only. The key files decide about the keys that
     /// they have.
     func admit(_ peers: [Authorization]) {
         let isNew = state.withLock { state in

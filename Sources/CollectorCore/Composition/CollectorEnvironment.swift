@@ -17,7 +17,7 @@ struct CollectorEnvironment: Sendable {
     let stop = StopRequest()
     /// The disk thread's statistics.
     let disk = DiskStatistics()
-    /// Counts refusals; knows whether agents can still be admitted.
+    /// Counts refusals; determines whether agents can still be admitted.
     let refusals = RefusalCounters()
     /// Wakes the receiving thread.
     let wakeUp: WakeUp

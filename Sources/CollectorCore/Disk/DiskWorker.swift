@@ -485,7 +485,7 @@ struct DiskWorker {
         }
     }
 
-    /// Does not remove what is already gone or in use.
+    /// Does not remove files that no longer exist or are in use.
     private mutating func attempt(_ removal: Removal) throws(ArchiveError) {
         let now = now()
         switch removal {

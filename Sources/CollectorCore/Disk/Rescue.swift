@@ -184,7 +184,7 @@ extension DiskWorker {
             id: id, source: source, spools: recovery.spools, notes: recovery.notes)
     }
 
-    /// Cuts a file to what is durable.
+    /// Truncates a file to its durable part.
     private mutating func settle(_ id: SegmentKey) throws(ArchiveError) {
         if segments[id]?.writer.hasLostPages == false {
             do throws(ArchiveError) {

@@ -7,7 +7,7 @@ struct SessionBeginning: Sendable {
     var zeroUTC: UTCTime
     /// Zero on the collector's monotonic clock.
     var zeroNanoseconds: Int64
-    /// The session of another collector that it goes on with.
+    /// The session of another collector that it continues.
     var offer: OfferedSession?
     /// See ``SessionManifest/attached``.
     var attached: [SessionManifest.Attachment]?

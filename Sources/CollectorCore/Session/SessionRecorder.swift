@@ -952,7 +952,7 @@ struct SessionRecorder: Sendable {
             guard isTaken(session.clock.session) else {
                 return start(SessionBeginning(session), at: now)
             }
-            // It has ended here, and goes on elsewhere.
+            // The session has ended here, and continues at other collectors.
             beginning.attached = [
                 session.attachment(
                     ofZero: beginning.zeroNanoseconds,

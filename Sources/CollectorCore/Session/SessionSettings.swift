@@ -55,7 +55,7 @@ struct SourceIntroduction: Sendable {
     var spool: SpoolID
     var epochs: [Epoch]
     var tracks: [TrackFormat]
-    /// The term under which it is sent; 0: its agent knows no terms.
+    /// The term under which it is sent; 0: its agent does not support terms.
     var term: UInt64 = 0
     /// The session in which another collector recorded it last.
     var session: SessionOffer?

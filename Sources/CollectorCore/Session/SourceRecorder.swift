@@ -196,7 +196,7 @@ struct SourceRecorder: Sendable {
         progress.isComplete = false
     }
 
-    /// The term under which its present records are sent; nil: its agent knows no terms.
+    /// The term under which its present records are sent; nil: its agent does not support terms.
     private var term: UInt64? { introduction.term == 0 ? nil : introduction.term }
 
     private mutating func opened(durable: UInt64, _ text: String, at now: Instant) -> [Action] {

@@ -17,7 +17,7 @@ struct PeerPlace: Hashable, Sendable {
     /// The identity of its archive.
     var archive: String
     var way: Way
-    /// Its key, with which it asks for the time here.
+    /// Its key, with which it requests clock exchanges here.
     var key: PublicKey?
 
     /// Nil: it is stopped, or its report cannot be read.

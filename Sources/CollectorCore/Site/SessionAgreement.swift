@@ -75,7 +75,7 @@ struct SessionAgreement: Hashable, Sendable {
         standing = .alone(askAgain: now.clampedAdding(Self.pauseNanoseconds))
     }
 
-    /// The session of an earlier collector goes on.
+    /// Continues the session of an earlier collector.
     mutating func resumed(at now: Int64) { standing = .alone(askAgain: now) }
 
     mutating func ended() { standing = .none }

@@ -33,7 +33,7 @@ package struct SessionOverview: Encodable, Sendable {
     package var software: String
     package var sources: [Source]
 
-    /// Removes the sources that an account may not see, and what the others say of them.
+    /// Removes the sources that an account may not see, and references to them from the others.
     package mutating func narrow(where mayRead: (String) -> Bool) {
         sources.removeAll { !mayRead($0.name) }
         let previews = SourcePreviews(sources.map(\.name))

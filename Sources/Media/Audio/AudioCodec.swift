@@ -46,7 +46,7 @@ package protocol AudioCoding: Sendable {
     static var objectTypes: [UInt8] { get }
     /// The format with a decoder's configuration.
     static func format(parsing configuration: [UInt8]) throws(BitstreamError) -> AudioFormat
-    /// The configuration's fields, by the standard's names, for people.
+    /// The configuration's fields by the standard's names, for display.
     static func fields(
         _ configuration: [UInt8]
     ) throws(BitstreamError) -> [(name: String, value: UInt64)]

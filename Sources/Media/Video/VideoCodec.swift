@@ -134,7 +134,7 @@ package protocol VideoCoding: Sendable {
     static func configuration(
         parsing record: [UInt8]
     ) throws(BitstreamError) -> DecoderConfiguration
-    /// The record's fields before the parameter sets, by the standard's names, for people.
+    /// The record's fields before the parameter sets, by the standard's names, for display.
     static func recordFields(
         _ record: [UInt8]
     ) throws(BitstreamError) -> [(name: String, value: UInt64)]

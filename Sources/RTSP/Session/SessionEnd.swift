@@ -4,7 +4,7 @@ package enum SessionEnd: Hashable, Sendable, CustomStringConvertible {
     case redirected(RTSPURL)
     /// The camera rejected a request: "SETUP: 453 Not Enough Bandwidth".
     case refused(request: String, status: Int, summary: String)
-    /// The credentials are missing or wrong; one line that says what to do.
+    /// The credentials are missing or wrong; one line with the remedy.
     case unauthorised(String)
     /// The camera stopped sending.
     case silent(String)

@@ -159,7 +159,7 @@ package struct StatedClock: Hashable, Sendable {
 }
 
 extension StatedClock.Finding: CustomStringConvertible {
-    /// For people; continues "the camera's clock".
+    /// Human-readable; continues "the camera's clock".
     package var description: String {
         switch self {
         case .neverSet: "was never set: it states a time before the year 2000"

@@ -80,7 +80,7 @@ package final class KnownSite: Sendable {
         }
     }
 
-    /// Writes what has changed.
+    /// Writes the document if it has changed.
     private func keep(_ collectors: [SiteCollector]) {
         let lasting = collectors.map {
             Collector(archive: $0.archive, name: $0.name, report: $0.report?.lasting)

@@ -65,7 +65,7 @@ final class LiveHub: Sendable {
                     min(2 * intervalNanoseconds, LiveHub.silenceNanoseconds))
         }
 
-        /// A message has come. Longer intervals count at once, shorter ones little by little.
+        /// A message has arrived. The interval rises immediately, and decays gradually.
         mutating func hear(_ now: Int64) {
             let interval = max(0, now.clampedSubtracting(heardNanoseconds))
             intervalNanoseconds = min(

@@ -11,7 +11,7 @@ import Threads
 package struct SiteSettings: Sendable {
     /// The collectors' reports. Blocks for a bounded time.
     package var collectors: @Sendable () throws -> [SiteCollector]
-    /// The collectors with what each has, for people; nil: the catalog is not asked for it. Blocks for a bounded time.
+    /// The overview of the collectors and their holdings; nil: it is not queried. Blocks for a bounded time.
     package var overview: (@Sendable () throws -> SiteOverview)?
     /// The archives that can be read from here; nil: none.
     package var archive: @Sendable ([SiteCollector]) throws -> ArchiveReference?

@@ -68,7 +68,7 @@ final class RetimedBytes: VirtualFile {
         (0..<count).reversed().map { UInt8(truncatingIfNeeded: number >> UInt64(8 * $0)) }
     }
 
-    /// The greatest bound of the first samples of a fragment's tracks, nanoseconds; nil: the retiming says nothing of them.
+    /// Maximum bound of the first samples of a fragment's tracks, nanoseconds; nil: the retiming does not cover them.
     /// - Parameter fragment: as recorded.
     private static func bound(of fragment: ScannedFragment, _ retiming: RetimingRecord) -> UInt64? {
         fragment.runs.compactMap { run in

@@ -229,7 +229,7 @@ package struct Cursor<Payload: Sendable>: Sendable {
 
     // MARK: Changing collectors
 
-    /// Another collector has its turn: the records that the present one has released are held by it.
+    /// Ends the use of the present collector. The records that it has released are noted as held by it.
     /// - Parameter collector: its name; nil: there was none.
     package mutating func leave(_ collector: String?) {
         sentElsewhere = max(sentElsewhere, fixedUpTo)

@@ -86,7 +86,7 @@ package struct OpenedSource: Hashable, Sendable {
     package var received: UInt64
     /// Records that the agent no longer has and that never arrived here, if any.
     package var missing: ClosedRange<UInt64>?
-    /// The term under which it is sent; 0: the agent knows no terms.
+    /// The term under which it is sent; 0: the agent does not support terms.
     package var term: UInt64 = 0
     /// Records that other collectors hold, as the agent says.
     package var held: [HeldRange] = []

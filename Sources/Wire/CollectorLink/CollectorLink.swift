@@ -390,7 +390,8 @@ extension CollectorLink {
     /// Whether a claim waits for the answer of another agent, which should be processed without delay.
     package var isAnswerAwaited: Bool { !claims.isEmpty }
 
-    /// Credit window of each source of a connection: the connection's window is not proportional to its sources.
+    /// Credit window of each source of a connection. The sources share the connection's window, so the total does not grow with
+    /// their number.
     func windowBytes(of connection: CollectorConnection) -> UInt64 {
         min(
             windowBytes,

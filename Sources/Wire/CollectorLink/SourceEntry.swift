@@ -35,7 +35,7 @@ struct SourceEntry: Hashable, Sendable {
         var unpersisted = UnpersistedRecords()
     }
 
-    /// Maximum number of earlier spools: more than one box has in flight at once.
+    /// Number of earlier spools that are kept even if durable: more than one box has in flight at once.
     private static let earlierSpools = 8
     /// Maximum number of earlier spools with records that are not durable yet.
     private static let undurableSpools = 256

@@ -18,7 +18,7 @@ package struct Hello: Hashable, Sendable {
     package var clockExchanges: [ReportedExchange]
     /// Whether the sender deletes records past `persisted`: they are copies.
     package var forgetsAtPersisted = false
-    /// The spool's term; 0: the agent knows no terms.
+    /// The spool's term; 0: the agent does not support terms.
     package var term: UInt64 = 0
     /// Whether the agent has other collectors to go to.
     package var hasOthers = false

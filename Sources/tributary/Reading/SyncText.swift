@@ -1,7 +1,7 @@
 import SyncCheck
 import Terminal
 
-/// A measurement as lines for people.
+/// A measurement as human-readable lines.
 enum SyncText {
     static func lines(_ subject: String, _ report: SyncReport) -> [String] {
         var lines = ["\(subject): times in ms"]

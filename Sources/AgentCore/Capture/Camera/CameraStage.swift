@@ -6,7 +6,7 @@ import Media
 protocol CameraStage: AnyObject {
     /// The output format.
     var format: TrackFormat { get }
-    /// Description of input and processing, for people.
+    /// Human-readable description of input and processing.
     var text: String { get }
     /// libavcodec's name of the encoder; nil: the camera encodes.
     var encoder: String? { get }

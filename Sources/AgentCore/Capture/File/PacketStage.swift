@@ -5,7 +5,7 @@ import Media
 protocol PacketStage: AnyObject {
     /// The output format.
     var format: TrackFormat { get }
-    /// Description of input and processing, for people.
+    /// Human-readable description of input and processing.
     var text: String { get }
     /// libavcodec's name of the video encoder; nil without one.
     var encoder: String? { get }

@@ -7,7 +7,7 @@ protocol NetworkTrack: AnyObject {
     var kind: TrackKind { get }
     /// The recorded format.
     var format: TrackFormat { get }
-    /// Description for people.
+    /// Human-readable description.
     var text: String { get }
     var times: UnitTimes { get set }
     var progress: NetworkProgress { get set }

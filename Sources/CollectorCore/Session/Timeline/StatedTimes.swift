@@ -129,7 +129,7 @@ extension StatedTimes.Finding {
     /// Whether the camera's clock is certainly wrong.
     var isImpossible: Bool { aheadNanoseconds > Self.toleranceNanoseconds }
 
-    /// One line for people.
+    /// A human-readable line.
     var text: String {
         let median = Self.milliseconds(medianNanoseconds)
         let place = medianNanoseconds < 0 ? "before" : "after"

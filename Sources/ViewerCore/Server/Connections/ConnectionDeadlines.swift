@@ -89,7 +89,7 @@ struct ConnectionPlace {
         return written
     }
 
-    /// The connection is gone.
+    /// The connection was closed.
     func leave() {
         looking.cancel()
         deadlines.closed(id)
