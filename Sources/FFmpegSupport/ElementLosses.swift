@@ -116,7 +116,7 @@ final class SequentialBytes {
         return buffer[min(offset, buffer.count)..<min(offset + count, buffer.count)]
     }
 
-    /// The first place at or after `place` that `isFound` accepts; it is given `count` bytes there.
+    /// The first offset at or after `place` for which `isFound` returns true; it receives `count` bytes from there.
     func first(
         from place: Int64, count: Int, where isFound: (Int64, ArraySlice<UInt8>) -> Bool
     ) -> Int64? {

@@ -137,7 +137,7 @@ package struct MediaInput: ~Copyable {
         allocated.pointee.max_analyze_duration = search.microseconds
         allocated.pointee.io_open = { _, _, _, _, _ in -EACCES }
         var options: OpaquePointer?
-        // The same restrictions as library options, for demuxers that open others.
+        // Sets the restrictions as library options too, for demuxers that open nested demuxers.
         av_dict_set(&options, "format_whitelist", format.pointee.name, 0)
         av_dict_set(&options, "protocol_whitelist", "file", 0)
         av_dict_set(&options, "enable_drefs", "0", 0)

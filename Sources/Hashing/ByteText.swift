@@ -66,7 +66,7 @@ package enum ByteText {
         return String(decoding: text, as: UTF8.self)
     }
 
-    /// - Returns: the bytes, and the bits behind the last of them; nil for other characters or an impossible length.
+    /// - Returns: the bytes, and the remaining bits after the last byte; nil for other characters or an impossible length.
     private static func decode(
         _ digits: some Collection<UInt8>, _ alphabet: [UInt8]
     ) -> (bytes: [UInt8], rest: UInt32)? {

@@ -72,7 +72,7 @@ package struct SiteView: Hashable, Sendable, Codable {
 
         package var name: String
         package var state: State
-        /// Since its last status, or its last report if none has come; nil: unknown.
+        /// Seconds since its last status, or since its last report if there was no status; nil: unknown.
         package var heardSeconds: Double?
         /// Why nothing is recorded; nil: none.
         package var trouble: String?

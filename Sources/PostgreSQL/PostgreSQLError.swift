@@ -1,6 +1,6 @@
 /// An error of the server or the connection. Texts are one line, without control characters.
 package enum PostgreSQLError: Error, Hashable, CustomStringConvertible {
-    /// No server is available, or none of the wanted kind, or the log-in was refused.
+    /// No server is available, none has the requested role, or the log-in was refused.
     case cannotConnect(reason: String)
     /// The connection was lost. Whether a pending commit succeeded is unknown.
     case lost(reason: String)

@@ -55,7 +55,7 @@ final class WireReplayLoop {
         let length = max(0, last - first)
         let now = SystemClock.monotonic.nowNanoseconds
         let pacer = ReplayPacer(speed: speed, from: first, now: now)
-        // Played faster than it came, it has to lie in the past: nothing can have been captured after it arrived.
+        // At a higher speed, capture times have to be in the past: nothing can have been captured after it arrived.
         shift = now + offset - first &- Self.lead(length, speed)
         status.isFlowing = true
         while !isStopping() {
@@ -232,7 +232,7 @@ extension WireReplayLoop {
         }
     }
 
-    /// An agent waits for its Welcome, and so did the one that was recorded.
+    /// Waits for the Welcome, as the recorded agent did.
     private func awaitAnswer(_ line: WireLine) throws {
         let giveUp = SystemClock.monotonic.nowNanoseconds + Self.patienceNanoseconds
         while line.state == .greeting, SystemClock.monotonic.nowNanoseconds < giveUp, !isStopping()

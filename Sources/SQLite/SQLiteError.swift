@@ -11,7 +11,7 @@ package enum SQLiteError: Error, Hashable, CustomStringConvertible {
     case tooMuchTemporary(limitBytes: Int)
     /// The answer was larger than ``SQLiteLimits/answerBytes``.
     case tooLarge(limitBytes: Int)
-    /// A value of another kind than the statement's.
+    /// A value has an unexpected type.
     case unexpected(reason: String)
 
     package var description: String {

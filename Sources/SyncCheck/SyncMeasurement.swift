@@ -7,7 +7,7 @@
 package struct SyncMeasurement {
     private let stretches: [Stretch]
     private let limitNanoseconds: Int64?
-    /// Indices into ``stretches`` by clock, those of one clock together.
+    /// Indices into ``stretches``, grouped by clock.
     private let groups: [[Int]]
 
     /// - Parameter limitNanoseconds: the largest accepted error; nil: any.

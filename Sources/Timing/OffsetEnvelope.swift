@@ -57,7 +57,7 @@ struct OffsetEnvelope: Sendable {
         points.removeSubrange(0..<max(0, points.count - 1))
     }
 
-    /// The newest reading always stays, and so does the oldest in the window.
+    /// Removes the reading that contributes least. The newest reading and the oldest in the window are always kept.
     private mutating func removeLeastTelling() {
         var least = 1
         var smallest = Double.infinity

@@ -43,8 +43,8 @@ package struct UploadSurroundings: Sendable {
     package var checkpoint: @Sendable (UploadStep) throws(UploadStop) -> Void = { _ in }
 }
 
-/// Every step between a file on the disk and its removal there, by name. Between two steps, nothing is known that is not in the store or on
-/// the disk: work that ends before any of them is taken up again from there.
+/// The steps from a file on the disk to its local removal. Between two steps, all state is in the store or on the disk, so work
+/// that is interrupted before any step can be resumed.
 package enum UploadStep: String, CaseIterable, Hashable, Sendable {
     // A session.
     /// Notes on the disk that the store will have objects of the session.

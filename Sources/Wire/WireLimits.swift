@@ -120,8 +120,8 @@ package enum WireLimits {
     package static let recordCostBytes: UInt64 = 256
     /// Maximum credit of a source beyond what is on disk, bytes: a second at 64 Mbit/s.
     package static let creditWindowBytes: UInt64 = 8 * 1024 * 1024
-    /// The same for all sources together, as long as each has ``smallestCreditWindowBytes``: memory that is reused constantly
-    /// costs a third less than ten times as much memory that is not.
+    /// Maximum credit of all sources together, as long as each has ``smallestCreditWindowBytes``. A small window reuses the
+    /// same memory, and costs a third less than a window of ten times the size.
     package static let commonCreditWindowBytes: UInt64 = 64 * 1024 * 1024
     /// Minimum credit of a source, also granted with the Welcome: twice 100 ms at 80 Mbit/s. Half of a window is for the fragment that
     /// is being collected.

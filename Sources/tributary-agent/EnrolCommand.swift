@@ -43,7 +43,7 @@ struct EnrolCommand: ParsableCommand {
         let line = try readLine()
         let directory = try file.map(Path.directory) ?? configurationDirectory()
         let usual = file ?? "\(directory)/agent.yaml"
-        // All that can be wrong here is found before the line is used: it is good once.
+        // Everything else is checked before the line is used, because it can be used only once.
         let keyDirectory = try self.keyDirectory(configuration: usual)
         try check(usual, line, keyDirectory)
         let key: SecretKey

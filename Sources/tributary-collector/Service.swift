@@ -43,7 +43,7 @@ final class Service: Sendable {
         }
     }
 
-    /// About once a second, on the thread that receives: a sign of life of the work itself.
+    /// Called about once a second on the receiving thread, so it shows that this thread is alive.
     @Sendable func report(_ status: CollectorStatus) {
         console.progress(ProgressText.line(status))
         guard manager.isThere else { return }

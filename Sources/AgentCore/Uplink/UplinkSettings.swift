@@ -101,7 +101,8 @@ package enum UplinkOutcome: Hashable, Sendable {
     case complete
     /// Stopped before everything was sent. One line with the amount that is on disk for the next start.
     case kept(String)
-    /// Stopped while the collector refused this box's key. One line with that, and with the amount that is kept or lost.
+    /// Stopped while the collector refused this box's key. One line with the reason, and the amount of data that is kept or
+    /// lost.
     case refused(String, isKept: Bool)
     /// One line with the reason, or with the amount of discarded data.
     case failed(String)

@@ -197,7 +197,7 @@ package enum Ledger {
         /// Limit of foreign lines; a file with more is not a ledger.
         private static let maximumOtherLines = 10_000
 
-        /// Whether most of it may still be one.
+        /// Whether it can be a ledger: its foreign lines are below the limit.
         var isLedger: Bool { otherDamagedLines < Self.maximumOtherLines }
 
         mutating func addDamagedLine(_ number: Int) {

@@ -114,7 +114,7 @@ struct LedgerLineParser: ~Copyable {
         let start = place
         var value: Number = 0
         while place < bytes.count, case let digit = bytes[place] &- UInt8(ascii: "0"), digit < 10 {
-            // Towards the sign, so that the lowest number can be read.
+            // Accumulated with its sign, so that the lowest number can be parsed.
             let (scaled, isLarge) = value.multipliedReportingOverflow(by: 10)
             let (sum, isLarger) =
                 isNegative

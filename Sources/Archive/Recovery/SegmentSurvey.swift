@@ -76,7 +76,7 @@ package struct SegmentSurvey: Sendable {
     private let movie: Movie
 
     /// Reads a file.
-    /// - Parameter summary: of the beginning of a file; it is used if it is one of this file.
+    /// - Parameter summary: summary of a file's start; ignored if it is not of this file.
     /// - Throws: when it cannot be read, or does not begin like a recording.
     init(of source: DescriptorSource, after summary: SegmentSummary? = nil) throws(MP4Error) {
         try self.init(heads: source, after: summary)

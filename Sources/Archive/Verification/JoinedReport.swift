@@ -35,7 +35,7 @@ extension SessionReport {
             joined.findings += numbers.holeFindings(
                 folder, isFinished: manifest.state == .finished && !isOpen)
             let held = HeldRecords.all(lines[name] ?? [], recorded: numbers.media)
-            // Its archive was read, and does not have them.
+            // The collector's archive was read, and does not have these records.
             for missing in held where collectors.contains(missing.collector) {
                 joined.findings.append(
                     Finding(

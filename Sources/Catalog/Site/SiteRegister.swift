@@ -6,7 +6,7 @@ import PostgreSQL
 /// The collectors of a site and its sessions, in the catalog that they share: one row for each archive, which its
 /// collector rewrites with every report; one row for each session, which the first collector inserts.
 ///
-/// A report that a promoted standby lacks returns with the next one, a session's row with the question that follows.
+/// If a promoted standby lacks rows, the next report restores a collector's row, and the next proposal a session's row.
 package struct SiteRegister: Sendable {
     /// Time without a report after which a collector is silent: it has ended, or cannot reach the server.
     package static let silenceSeconds = 20.0

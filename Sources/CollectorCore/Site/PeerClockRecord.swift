@@ -7,7 +7,7 @@ import Timing
 /// Every line has the session's zero on this collector's clock, so that a reader of two collectors' archives can place the one's
 /// session times on the other's timeline. The exchanges of the eight minutes before a session belong to it, too.
 struct PeerClockRecord: Sendable {
-    /// Interval of lines: until then, exchanges are in memory alone. A loss of them makes bounds wider, never wrong.
+    /// Interval of written lines. Newer exchanges are only in memory; their loss widens bounds, but never makes them wrong.
     static let intervalNanoseconds: Int64 = 60_000_000_000
     /// Exchanges of one line.
     private static let exchangesPerLine = 64

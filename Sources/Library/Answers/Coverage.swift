@@ -19,7 +19,7 @@ package struct SourceCoverage: Hashable, Encodable, Sendable {
         package var track: String?
         package var startNanoseconds: Int64
         package var endNanoseconds: Int64
-        /// Losses: lines of the ledger about the same time are one, whatever their tracks.
+        /// Number of losses. Ledger lines about the same time count as one loss, whatever their tracks.
         package var count: UInt64
         /// The known part of them.
         package var samples: UInt64
@@ -146,7 +146,7 @@ extension SourceCoverage {
                 holes.append(start..<end)
             }
         }
-        // A file may have sound of both sides of it.
+        // One file may contain audio from before and after the held range.
         holes += held.compactMap { held in
             guard let start = held.startNanoseconds, let end = held.endNanoseconds, start < end
             else { return nil }

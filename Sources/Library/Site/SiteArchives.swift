@@ -67,7 +67,7 @@ package struct SiteArchives: Hashable, Sendable {
                 places.append(
                     .viewer(
                         try ViewerAddress(viewer), archive: collector.archive, collector: name))
-                // The viewer serves its disk.
+                // The viewer only serves media on its disk.
                 if let store = report.store {
                     problems.append(
                         "\(name): what has moved into \(store) is left out: "
@@ -106,7 +106,7 @@ package struct SiteArchives: Hashable, Sendable {
         do throws(ArchiveError) {
             return try ArchiveIdentity.read(ArchiveLayout(root: path))?.text
         } catch {
-            // A directory that may not be read is not here.
+            // An unreadable directory counts as absent.
             return nil
         }
     }

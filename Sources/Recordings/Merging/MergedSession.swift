@@ -9,7 +9,7 @@ package struct MergedSession: Sendable {
         package var member: Int
         /// The collector's name; the archive's path or address if it is unknown.
         package var archive: String
-        /// Its name may be another one: it is a part then.
+        /// Its session name differs from the merged session's if it is an attached part.
         package var manifest: SessionManifest
         package var shift: SessionShift
 

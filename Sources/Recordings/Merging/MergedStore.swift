@@ -101,7 +101,7 @@ package final class MergedStore: SegmentStore {
         members.indices.contains { isRecording($0) ?? false }
     }
 
-    /// Which sessions are parts of others.
+    /// The attachments of sessions to other sessions.
     func attachments() throws(ArchiveError) -> SessionAttachments {
         if let known = state.withLock({ $0.attachments }) { return known }
         var found: [SessionAttachments.Described] = []

@@ -30,7 +30,7 @@ final class ShiftCourse: Sendable {
     }
 
     private let links: Mutex<[Link]>
-    /// A session time at which it is well known.
+    /// A session time at which the error of the shift is small.
     let middleNanoseconds: Int64
 
     /// - Parameter links: at least one.

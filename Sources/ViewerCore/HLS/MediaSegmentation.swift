@@ -102,7 +102,7 @@ private struct FileSegmentation: Sendable {
     private var joining = GroupJoining(targetNanoseconds: MediaSegmentation.targetNanoseconds)
     private var ready: [MediaSegment] = []
     private var pending: PendingSegment?
-    /// Sound that has come before the first picture: where it begins in the file, and when.
+    /// Start of the audio that precedes the first picture: offset in the file, and time.
     private var leading: (offset: Int64, startNanoseconds: Int64)?
 
     init(_ file: Int, originNanoseconds: Int64) {

@@ -123,7 +123,7 @@ package struct MultivariantPlaylist: Sendable {
 }
 
 extension MultivariantPlaylist.Source {
-    /// Beyond every camera; parameter sets may say anything.
+    /// Above the rate of any camera: parameter sets are untrusted.
     private static var maximumFrameRate: Double { 1_000 }
 
     private var pictures: [VideoFormat] {

@@ -344,7 +344,7 @@ extension AgentLink {
         if case .flowing = state { true } else { false }
     }
 
-    /// When records that wait for others are to be sent, agent's clock: ``tick(now:)`` should be called then. Nil: none wait.
+    /// Time on the agent's clock at which batched records are due; ``tick(now:)`` should be called then. Nil: no record waits.
     package var sendDueNanoseconds: Int64? {
         isFlowing ? cursors.compactMap(\.schedule.dueNanoseconds).min() : nil
     }

@@ -116,7 +116,7 @@ struct CameraTimeline {
         self.gap = Gap(startNanoseconds: nowNanoseconds, cause: gap.cause, text: gap.text)
     }
 
-    /// The capture ends: a camera that is away has been so until then.
+    /// Ends the capture. The loss of a disconnected camera extends to this time.
     mutating func finish(atNanoseconds end: Int64, lost: (CaptureLoss) -> Void) {
         tellDoubt(lost)
         if gap != nil { close(atNanoseconds: end, lost) }

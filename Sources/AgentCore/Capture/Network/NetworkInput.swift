@@ -24,7 +24,7 @@ struct NetworkInput: CaptureInputKind {
     var hasSound: Bool { true }
     var soundFollowsPictures: Bool { true }
     var hasOnePipeline: Bool { true }
-    /// Many cameras allow one connection only.
+    /// Identifies the camera, because many cameras allow only one connection.
     var device: String? { "network \(url.text)" }
 
     func validate(_ settings: CaptureSettings, _ option: InputOption) throws(CaptureError) {

@@ -16,7 +16,7 @@ struct ReadingSchedule: Sendable {
         var number: Int
         /// Nil: the archive as a whole.
         var place: String?
-        /// When it was added, or begun.
+        /// Time at which it was queued, or started.
         var since: Int64
     }
 
@@ -61,8 +61,8 @@ struct ReadingSchedule: Sendable {
 
     mutating func end(_ number: Int) { running[number] = nil }
 
-    /// Forgets work that waits.
-    /// - Returns: whether it did.
+    /// Removes queued work.
+    /// - Returns: whether it was still queued.
     mutating func withdraw(_ number: Int) -> Bool {
         guard let place = waiting.firstIndex(where: { $0.number == number }) else { return false }
         waiting.remove(at: place)
