@@ -42,7 +42,6 @@ package struct ClockConnection: ~Copyable {
 }
 
 extension SocketOptions {
-    /// Options of a socket to a collector.
     static var toCollector: SocketOptions {
         var options = SocketOptions()
         // Credit bounds the bytes in flight, not a number of messages.
@@ -54,7 +53,6 @@ extension SocketOptions {
         return options
     }
 
-    /// Options of a socket for clock probes.
     static var ofClockProbes: SocketOptions {
         var options = toCollector
         // A probe that could not be sent at once would measure the queue.

@@ -157,7 +157,6 @@ extension CollectorEngine {
         return jobs
     }
 
-    /// Lines for the log.
     mutating func takeLines() -> [LinkLog] {
         guard !lines.isEmpty else { return [] }
         defer { lines.removeAll() }
@@ -353,7 +352,6 @@ extension CollectorEngine {
         perform(actions, payload: nil, peer: nil, at: now)
     }
 
-    /// Ends the session.
     mutating func end(_ reason: SessionManifest.EndReason, at now: Instant) {
         record(recorder.end(reason, at: now))
     }

@@ -104,7 +104,6 @@ struct MuxerHandle: ~Copyable {
         av_codec_get_id(context.pointee.oformat.pointee.codec_tag, tag) == codec ? tag : 0
     }
 
-    /// Adds a track.
     func add(_ track: ContainerTrack, to format: ContainerFormat) throws(ContainerError) {
         guard let codec = avcodec_descriptor_get_by_name(track.track.codec) else {
             throw .badTrack(

@@ -21,7 +21,6 @@ final class ContainerOutput {
     private var writer: ContainerWriter?
     /// The formats in the present container's header.
     private var described: [TrackFormat] = []
-    /// The present formats.
     private var present: [TrackFormat] = []
     private var parts = 0
     /// Added to recorded times of a part that starts at zero, nanoseconds.

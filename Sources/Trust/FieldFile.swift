@@ -37,7 +37,6 @@ struct FieldFile {
         }
     }
 
-    /// An optional value.
     func optional(_ name: String) -> String? { fields[name]?.value }
 
     /// A required value.

@@ -6,7 +6,6 @@ import Media
 import RTSP
 import Terminal
 
-/// Options of the capture.
 struct CaptureOptions: ParsableArguments {
     @Option(
         help: """

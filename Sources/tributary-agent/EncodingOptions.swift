@@ -4,7 +4,6 @@ import Encoding
 import Media
 import Terminal
 
-/// Encoding options.
 struct EncodingOptions: ParsableArguments {
     @Option(
         help: """

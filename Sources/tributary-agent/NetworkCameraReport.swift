@@ -5,7 +5,6 @@ import Terminal
 import Wire
 
 extension DeviceReport {
-    /// A camera of the network.
     struct NetworkCamera: Encodable {
         var host: String
         var name: String?

@@ -131,7 +131,6 @@ struct ArchiveOptions: ParsableArguments {
     /// The archives as given.
     var archives: [String] { archive.isEmpty ? ["./recordings"] : archive }
 
-    /// The archives.
     private func reference() throws -> ArchiveReference {
         try ArchiveReference(
             archives, store, cacheBytes: Self.cacheBytes, shutdown: LongWork.end

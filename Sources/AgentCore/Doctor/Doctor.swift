@@ -34,7 +34,6 @@ package struct Doctor: Sendable {
 
     // MARK: Devices
 
-    /// Opens the pipelines of the capture.
     private func openPipelines(_ found: (Diagnosis) -> Void) -> [any CapturePipeline] {
         CodecLibrary.keepOffTerminal()
         var plans: [(name: String, plan: PipelinePlan)] = []

@@ -33,7 +33,6 @@ struct Delivery<Payload: SpooledPayload>: Sendable {
         var link: AgentLink<Payload>
         /// Link to the second collector; nil without one.
         var mirror: AgentLink<Payload>?
-        /// Identity of its spool.
         let identity: SpoolID
         let place: RecordLog.Place
         let epochs: [Epoch]

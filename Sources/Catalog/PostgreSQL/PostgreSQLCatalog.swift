@@ -35,7 +35,6 @@ package final class PostgreSQLCatalog: CatalogStore {
         }
     }
 
-    /// The archive's row.
     private struct ArchiveRow {
         var id: Int64
         var isComplete: Bool

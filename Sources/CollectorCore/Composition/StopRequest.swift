@@ -24,7 +24,6 @@ final class StopRequest: Sendable {
 
     /// Whether the collector is to stop.
     var isMade: Bool { hasBegun.load(ordering: .acquiring) }
-    /// Whether its session ends with it.
     var endsSession: Bool { endsSessions.load(ordering: .acquiring) }
     /// Until when services are waited for at the end.
     var deadline: DispatchTime {

@@ -119,7 +119,6 @@ final class FeedPublisher {
         return watched != before
     }
 
-    /// Publishes samples.
     func publish(_ placed: PlacedSamples) throws(MessagingError) {
         let source = placed.source.source
         // Local and remote subscriptions are independent.

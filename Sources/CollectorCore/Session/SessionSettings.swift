@@ -10,7 +10,6 @@ struct Instant: Hashable, Sendable {
     var utc: UTCTime
 }
 
-/// The settings of a session.
 struct SessionSettings: Sendable {
     var layout: ArchiveLayout
     var startAt: SessionManifest.StartPolicy = .firstSample

@@ -1,6 +1,5 @@
 import Media
 
-/// The progress of a source.
 struct SourceProgress: Hashable, Sendable {
     var name: String
     var pictures: UInt64 = 0

@@ -138,7 +138,6 @@ struct PeerClock: Sendable {
     /// Those that were kept after the first `known`; older ones than ``maximumKept`` are gone.
     func kept(after known: Int) -> ArraySlice<Kept> { kept.suffix(max(0, keptCount - known)) }
 
-    /// The clock as it is now.
     func status(of collector: String, now: Int64) -> PeerClockStatus {
         var status = PeerClockStatus(collector: collector)
         guard let answeredNanoseconds, let model = estimator.model(at: now) else { return status }

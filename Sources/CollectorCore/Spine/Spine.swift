@@ -15,7 +15,6 @@ final class Spine: Sendable {
 
     init() {}
 
-    /// Adds a listener.
     func add(_ listener: SpineListener) {
         listeners.withLock { listeners in
             listeners.append(listener)

@@ -46,7 +46,6 @@ package struct AudioMeter: Sendable {
         frames += count
     }
 
-    /// Adds silent frames.
     mutating func addSilence(frames count: Int) { frames += count }
 
     /// The levels since the last reading, which are reset; nil without audio.

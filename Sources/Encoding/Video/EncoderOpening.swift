@@ -3,7 +3,6 @@ import FFmpegSupport
 import Media
 
 extension CodecHandle {
-    /// An opened encoder.
     static func openEncoder(
         _ settings: VideoEncoderSettings, _ family: EncoderFamily,
         surfaces: HardwareSurfaces?

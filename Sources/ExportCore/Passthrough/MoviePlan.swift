@@ -8,7 +8,6 @@ protocol MovieStorage {
     /// Bytes of all ranges so far.
     var mediaBytes: Int64 { get }
 
-    /// Appends a range of a file.
     mutating func append(_ file: RecordedFile, _ range: Range<Int64>) throws
 
     /// Removes completed rows of a track's tables: all of them, or only if there are many.

@@ -66,7 +66,6 @@ struct BoxView {
 }
 
 extension [BoxView] {
-    /// The first box of a type.
     func first(_ type: FourCC) -> BoxView? {
         first { $0.type == type }
     }

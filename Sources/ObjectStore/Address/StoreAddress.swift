@@ -68,7 +68,6 @@ package struct StoreAddress: Hashable, Sendable, CustomStringConvertible {
         prefix.isEmpty ? "s3://\(bucket)" : "s3://\(bucket)/\(prefix.dropLast())"
     }
 
-    /// The target of its requests.
     var target: RequestTarget {
         guard let endpoint else {
             // Certificates of *.s3.REGION.amazonaws.com do not cover names with a dot.

@@ -15,7 +15,6 @@ struct AnswerReader {
         announcesOnly = request.method == .head
     }
 
-    /// All received bytes.
     var receivedBytes: Int { headBytes + answer.body.count }
 
     /// A line of the head (RFC 9112 §2.1), with its end. Interim responses (RFC 9110 §15.2) precede the final one;

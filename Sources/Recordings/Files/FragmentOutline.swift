@@ -90,7 +90,6 @@ package struct FragmentOutline: Hashable, Sendable {
     }
 }
 
-/// A sample of an index.
 struct IndexedSample {
     var track: TrackKind
     /// Position in the file.

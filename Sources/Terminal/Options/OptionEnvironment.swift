@@ -30,7 +30,6 @@ package enum OptionEnvironment {
         return nearest
     }
 
-    /// The variable of an option.
     static func variable(of option: String) -> String {
         prefix + option.uppercased().replacing("-", with: "_")
     }

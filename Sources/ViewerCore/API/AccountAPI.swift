@@ -118,7 +118,6 @@ struct AccountAPI {
         identity.ownerName.flatMap { $0.isEmpty ? nil : $0 }
     }
 
-    /// A link in a list.
     private struct LinkListing: Encodable {
         var id: String
         var address: String

@@ -152,7 +152,6 @@ struct ExportsAPI {
     }
 }
 
-/// An export's file.
 private struct StoredExport: VirtualFile {
     let sizeBytes: Int64
     private let file: LocalFile

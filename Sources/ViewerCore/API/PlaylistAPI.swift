@@ -42,7 +42,6 @@ struct PlaylistAPI {
         return Self.playlist(text)
     }
 
-    /// One source.
     func source(_ request: Request, _ context: ViewerContext) async throws -> Response {
         _ = try RequestQuery(request, [])
         let session = try context.name("session")

@@ -48,7 +48,6 @@ struct ExportJob: Sendable {
     /// When it was created, or ended; monotonic, nanoseconds.
     var sinceNanoseconds: Int64
 
-    /// It has ended.
     var hasEnded: Bool {
         switch state {
         case .waiting, .running: false

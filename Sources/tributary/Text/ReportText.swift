@@ -24,7 +24,6 @@ enum ReportText {
         }
     }
 
-    /// One line for a finding.
     static func line(_ finding: Finding) -> String {
         let place = finding.offset.map { " at byte \($0)" } ?? ""
         return "  \(finding.severity.rawValue): \(oneLine(finding.path))\(place): "

@@ -1,6 +1,5 @@
 import Archive
 
-/// A session's state as text.
 enum SessionStateText {
     /// `finished`, `recording`, `recording (no collector is running)`.
     /// - Parameter isCollectorRunning: without one, nothing is recorded, although the description may say "recording".

@@ -37,7 +37,6 @@ struct PicturePlace: Hashable {
 }
 
 extension CaptureLoss {
-    /// An incomplete picture.
     static func incomplete(at place: PicturePlace, _ bytes: Int) -> CaptureLoss {
         CaptureLoss(
             track: .video, cause: .damagedInput, startNanoseconds: place.captureNanoseconds,

@@ -13,7 +13,6 @@ struct ClockReporting: Sendable {
     /// Minimum interval between ledger lines about any other clock.
     static let leastIntervalNanoseconds: Int64 = 10_000_000_000
 
-    /// The state of one epoch.
     private struct EpochState: Sendable {
         /// Number of exchanges of `owner` that have been recorded.
         var recorded = 0

@@ -422,7 +422,6 @@ struct SourceIntake: Sendable {
             errorNanoseconds: correction.errorNanoseconds)
     }
 
-    /// A model with a fixed offset.
     private static func fixed(_ offset: Int64) -> ClockModel {
         ClockModel(
             referenceAgentNanoseconds: 0, offsetNanoseconds: offset, skewPPB: 0,
