@@ -104,7 +104,9 @@ PLAY = """
     video.onended = () => { seen.state = "ended" }
     video.onerror = () => { seen.state = `${video.error.code} ${video.error.message}` }
     window.seen = () => JSON.stringify({ ...seen, at: video.currentTime, length: video.duration,
-        pictures: video.getVideoPlaybackQuality().totalVideoFrames, width: video.videoWidth })
+        pictures: video.getVideoPlaybackQuality().totalVideoFrames, width: video.videoWidth,
+        ready: video.readyState, network: video.networkState,
+        buffered: video.buffered.length && video.buffered.end(video.buffered.length - 1) })
     document.body.append(video)
     video.muted = true
     video.src = ADDRESS
