@@ -180,8 +180,11 @@ package struct ArchiveRecovery {
             try FileSystem.remove(layout.ledger(session, name), on: layout.disk)
             _ = layout.disk.removeDirectory(layout.source(session, name))
         }
-        // Only an empty directory is removed; unknown content prevents that.
-        if layout.disk.removeDirectory(layout.session(session)) == 0 {
+        // Only an empty directory is removed; unknown content prevents that. If a store has the description, it deletes that, too.
+        let names = try FileSystem.names(in: layout.session(session))
+        let isStored = names == [ArchiveLayout.storedName]
+        if isStored { try SessionRemoval.remove(session, from: layout) }
+        if isStored || layout.disk.removeDirectory(layout.session(session)) == 0 {
             archive.notes.append(
                 RecoveryNote(.info, "removed session \(session): nothing was recorded in it"))
         }

@@ -85,6 +85,10 @@ struct SessionDocuments {
         try place.pass(.noteSession)
         let new = StoredDocuments(store: place.bucket.name, identity: identity)
         try note(new)
+        // After a power cut, the store must not have a session that is unknown here.
+        try place.disk { () throws(ArchiveError) in
+            try FileSystem.synchronizeDirectory(layout.sessions, on: layout.disk)
+        }
         return new
     }
 
