@@ -382,9 +382,8 @@ let package = Package(
             "TestStores",
             "ViewerCore", "Wire"),
         tests(
-            "Uploading", "Archive", "Catalog", "Media", "ObjectStore", "TestRecordings",
-            "TestSpools",
-            "TestStores", "Uploading"),
+            "Uploading", "Archive", "Catalog", "Media", "ObjectStore", "TestDisks",
+            "TestRecordings", "TestSpools", "TestStores", "Uploading"),
         tests("Wire", protobuf, "Media", "Wire"),
         tests("Timing", "Media", "Timing"),
         tests("XML", "XML"),

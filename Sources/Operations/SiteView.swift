@@ -107,7 +107,7 @@ package struct SiteView: Hashable, Sendable, Codable {
 
     package struct Source: Hashable, Sendable, Codable {
         package var name: String
-        /// The source of which this one is a preview; nil: it is not a preview.
+        /// The main source, if this is a preview; nil for a main source.
         package var previewOf: String?
         /// The collector that says so, in the status of a site; nil: the only one.
         package var collector: String?

@@ -34,7 +34,7 @@ struct DirectoryOptions: ParsableArguments {
     }
 }
 
-/// An archive's directory, or all archives of a site, for subcommands that change what is beside the media.
+/// An archive's directory, or all archives of a site, for subcommands that change marks.
 struct ChangedArchiveOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(

@@ -352,6 +352,18 @@ private typealias Scene = RecoveryScene
         #expect(try blank.recover().session == nil)
         #expect(try blank.layout.sessionNames() == [])
 
+        // A store may have its description, which is then removed, too. Of a record that was being written it has nothing.
+        for (name, isStored) in [(".stored", true), (".stored.new", false)] {
+            let stored = try Scene()
+            try FileSystem.removeTree(stored.layout.source(stored.session, "camera"))
+            try stored.writeManifest { $0.sources = [] }
+            try FileSystem.replace("\(stored.layout.session(stored.session))/\(name)", with: [])
+            #expect(try stored.recover().session == nil)
+            #expect(try stored.layout.sessionNames() == [])
+            let waiting = try SessionRemoval.waiting(in: stored.layout)
+            #expect(waiting == (isStored ? [stored.session] : []))
+        }
+
         // Where agents have several collectors, the name of the one that began it; a second session of one zero has a number.
         for suffix in ["", "-2", "-17", "-north", "-north-2"] {
             let scene = try Scene(suffix: suffix)

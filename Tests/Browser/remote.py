@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""Looks through a viewer whose archives are on other machines alone: it reads them through the viewers there.
+"""Opens the page of a viewer that has no local archive: it reads remote archives through the viewers of their machines.
 
-It starts PostgreSQL (Tests/Catalog/server.py), and two collectors that record a source each. Their archives are moved away then, so that only the
-viewers beside them reach them, and the page of a third viewer is used, which is given the catalog and the site's token.
+It starts PostgreSQL (Tests/Catalog/server.py), and two collectors that record a source each. Then their archives are moved, so that only their own
+viewers can read them. The page is that of a third viewer, started with the catalog and the site's token.
 
     Tests/Browser/remote.py --binaries .build/debug
 """
@@ -71,7 +71,7 @@ class Remote:
         return process, self.site.said(log, r"watch at (http://127\.0\.0\.1:\d+)/")
 
     def serve(self):
-        """The viewers beside the collectors, by their collectors' names."""
+        """The collectors' viewers, by collector."""
         return {name: self.viewer("--archive", self.moved(name), "--listen", str(port))[0] for name, port in self.ports.items()}
 
     def view(self, has_sources):

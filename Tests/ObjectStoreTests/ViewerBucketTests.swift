@@ -350,7 +350,7 @@ import Threads
         }
     }
 
-    /// A clock and what is reported.
+    /// A test clock, and the reported lines.
     private final class Surroundings: Sendable {
         let now = Mutex<Int64>(0)
         let lines = Mutex<[String]>([])

@@ -47,7 +47,7 @@ import Testing
         #expect(count > 5)
     }
 
-    /// A segment's name and the names of files beside it are made and parsed by `SegmentName`: ten places had their own
+    /// Names of segments and of their companion files are composed and parsed by `SegmentName` only: ten files had their own
     /// suffixes and limits.
     @Test func `only one file makes and cuts names of segments`() throws {
         let owners: Set = [

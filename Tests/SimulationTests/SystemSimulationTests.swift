@@ -131,8 +131,8 @@ private let seeds = SimulationRun.seeds(usually: 28)
     /// Collectors lost with their disks: released records are in the bucket, and agents have the rest.
     @Test func `a collector may be lost with its disk, and every sample is recorded once`() throws {
         var destructions = 0
-        // 178: a bucket with an empty ledger. 31667: the power is lost right after a session's description was uploaded.
-        for seed in seeds + [178, 31667] {
+        // 178: a bucket with an empty ledger. 31179, 31667: the power is lost while, or after, a session's description is uploaded.
+        for seed in seeds + [178, 31179, 31667] {
             let result = try runWithStore(seed)
             destructions += result.destructions
             #expect(result.violations == [], "seed \(seed)")

@@ -1,7 +1,9 @@
 import Archive
+import Glibc
 import Catalog
 import ObjectStore
 import Synchronization
+import TestDisks
 import TestRecordings
 import TestStores
 import Testing
@@ -151,6 +153,25 @@ import Testing
             try SessionDocuments("s", to: place).run(isKnown: true)
         }
         #expect(scene.bucket.objects["s/session.json"]?.bytes == other.encoded())
+    }
+
+    /// Otherwise a power cut leaves a session in the store that its collector does not know.
+    @Test func `a session's folder is durable before its description is uploaded`() throws {
+        let scene = UploadScene()
+        try scene.archive.addSession("s", segments: 1, state: .recording)
+        let disk = FaultyDisk(root: scene.archive.directory.path, seed: 1)
+        let layout = ArchiveLayout(root: scene.archive.directory.path, on: disk)
+        let place = UploadPlace(
+            scene.bucket, layout, settings: scene.settings, surroundings: scene.surroundings,
+            figures: UploadFigures())
+        disk.setFault(EIO, at: layout.sessions)
+        #expect(throws: UploadError.self) {
+            try SessionDocuments("s", to: place).run(isKnown: false)
+        }
+        #expect(scene.bucket.objects.isEmpty)
+        disk.setFault(nil, at: layout.sessions)
+        try SessionDocuments("s", to: place).run(isKnown: false)
+        #expect(scene.bucket.objects["s/session.json"] != nil)
     }
 
     @Test func `a bucket that is copied to a disk is an archive`() throws {

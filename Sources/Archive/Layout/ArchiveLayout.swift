@@ -167,7 +167,7 @@ package struct ArchiveLayout: Sendable {
         try FileSystem.directoryNames(in: self.session(session)).filter(Self.isValidName)
     }
 
-    /// A file beside a segment.
+    /// A segment's companion file.
     package func path(of segment: SegmentKey, _ companion: SegmentCompanion) -> String {
         companion.path(of: self.segment(segment))
     }

@@ -57,7 +57,7 @@ package struct SegmentKey: Hashable, Comparable, Sendable, CustomStringConvertib
     /// Its path below the directory of sessions, and its object's key (``SessionFile``).
     package var description: String { "\(owner)/\(fileName)" }
 
-    /// The path and key of a file beside it.
+    /// The path and key of its companion file.
     package func path(_ companion: SegmentCompanion) -> String {
         companion.path(of: description)
     }

@@ -29,13 +29,13 @@ package struct SegmentName: Hashable, Comparable, Sendable, CustomStringConverti
     /// The name without the suffix: `2026-11-20T22-40-00.000Z`.
     package var stem: String { String(description.dropLast(Self.suffix.count)) }
 
-    /// The name of a file beside it.
+    /// The name of its companion file.
     package func name(_ companion: SegmentCompanion) -> String { companion.path(of: description) }
 
     /// The stem of a file's name; the name itself if it is not a segment's.
     package static func stem(of name: String) -> String { SegmentName(name)?.stem ?? name }
 
-    /// The name of the segment that a path, or the file beside it at that path, belongs to; any other file's own name.
+    /// The segment's name, from the path of the segment or of a companion file; for any other file, its own name.
     package static func segment(of path: String) -> String {
         let name = Path.name(of: path)
         return SegmentCompanion.parse(name)?.segment.description ?? name
@@ -46,7 +46,7 @@ package struct SegmentName: Hashable, Comparable, Sendable, CustomStringConverti
     }
 }
 
-/// A file beside a segment, named like it with one more suffix.
+/// A companion file of a segment: the segment's name with an additional suffix.
 package enum SegmentCompanion: String, CaseIterable, Sendable {
     /// The segment before it has its name: without a fragment, or an incomplete copy. Recovery removes it.
     case unnamed = ".new"
@@ -59,7 +59,7 @@ package enum SegmentCompanion: String, CaseIterable, Sendable {
     /// The record of its started upload.
     case upload = ".upload"
 
-    /// The path or key of the file beside the segment with that path or key.
+    /// The companion's path or key, from the segment's path or key.
     package func path(of segment: String) -> String { segment + rawValue }
 
     /// - Returns: nil for any other file's name.
@@ -73,7 +73,7 @@ package enum SegmentCompanion: String, CaseIterable, Sendable {
     }
 }
 
-/// The segments in a source's directory and the files beside them, by their names.
+/// The segments in a source's directory and their companion files, by name.
 package struct SegmentNames: Sendable {
     /// In the order of their origins.
     package private(set) var segments: [SegmentName] = []

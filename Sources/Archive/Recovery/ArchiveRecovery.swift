@@ -180,6 +180,8 @@ package struct ArchiveRecovery {
             try FileSystem.remove(layout.ledger(session, name), on: layout.disk)
             _ = layout.disk.removeDirectory(layout.source(session, name))
         }
+        // Left by an interrupted upload of the description.
+        try FileSystem.remove("\(layout.stored(session)).new", on: layout.disk)
         // Only an empty directory is removed; unknown content prevents that. If a store has the description, it deletes that, too.
         let names = try FileSystem.names(in: layout.session(session))
         let isStored = names == [ArchiveLayout.storedName]

@@ -66,7 +66,7 @@ package struct SourceCoverage: Hashable, Encodable, Sendable {
     }
 
     package var source: String
-    /// The source of which this one is a preview; nil: it is not a preview, or previews were not requested.
+    /// The main source, if this is a preview. Nil for a main source, or if previews were not requested.
     package var previewOf: String?
     /// In the order of time, without overlaps.
     package var recorded: [Span]

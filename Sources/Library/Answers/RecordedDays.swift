@@ -20,7 +20,7 @@ package struct SourceRecord: Hashable, Encodable, Sendable {
     }
 
     package var source: String
-    /// The source of which this one is a preview; nil: it is not a preview.
+    /// The main source, if this is a preview; nil for a main source.
     package var previewOf: String?
     /// In the order of time.
     package var recorded: [Span]

@@ -6,7 +6,7 @@ import Recordings
 package struct SessionDetails: Encodable, Sendable {
     package struct Source: Encodable {
         package var name: String
-        /// The source of which this one is a preview; nil: it is not a preview.
+        /// The main source, if this is a preview; nil for a main source.
         package var previewOf: String?
         package var agent: String?
         package var address: String?

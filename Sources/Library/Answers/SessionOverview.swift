@@ -7,7 +7,7 @@ import Recordings
 package struct SessionOverview: Encodable, Sendable {
     package struct Source: Encodable, Sendable {
         package var name: String
-        /// The source of which this one is a preview; nil: it is not a preview.
+        /// The main source, if this is a preview; nil for a main source.
         package var previewOf: String?
         package var agent: String?
         /// Its formats when it joined, a line for each track.

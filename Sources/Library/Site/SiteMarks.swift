@@ -7,8 +7,8 @@ package import Threads
 
 /// Sets and removes marks in every archive of a site that has the session.
 ///
-/// In a directory of this machine it does what `tributary mark` does there. Elsewhere the viewer beside the collector asks that
-/// collector. Identities make each change repeatable.
+/// A directory of this machine is changed as by `tributary mark`. For a remote archive, the collector's viewer forwards the change
+/// to the collector. Marks have identities, so each change is idempotent.
 package struct SiteMarks {
     private enum Place {
         case directory(ArchiveLayout)
@@ -87,7 +87,7 @@ package struct SiteMarks {
             }
         }
         guard count > 0 else {
-            // Without a time, it is what is lacking.
+            // If the mark has no time, report that.
             throw Failure(
                 (mark.atNanoseconds == nil ? refusals.last : refusals.first)
                     ?? "cannot mark \(session): no archive that has it can be changed from here")

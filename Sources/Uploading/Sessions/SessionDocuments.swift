@@ -83,12 +83,12 @@ struct SessionDocuments {
         }
         if let known, known.identity == identity { return known }
         try place.pass(.noteSession)
-        let new = StoredDocuments(store: place.bucket.name, identity: identity)
-        try note(new)
-        // After a power cut, the store must not have a session that is unknown here.
+        // After a power cut, the store must not have a session that is unknown here. Before the record: it is not written twice.
         try place.disk { () throws(ArchiveError) in
             try FileSystem.synchronizeDirectory(layout.sessions, on: layout.disk)
         }
+        let new = StoredDocuments(store: place.bucket.name, identity: identity)
+        try note(new)
         return new
     }
 

@@ -30,7 +30,7 @@ struct NetworkInput: CaptureInputKind {
     func validate(_ settings: CaptureSettings, _ option: InputOption) throws(CaptureError) {
         // A preview has settings of its own.
         if option == .preview { return }
-        // Datagrams beside an encrypted connection would not be encrypted.
+        // RTP over UDP is not encrypted, even if the RTSP connection is.
         if url.isSecure, settings.cameraTransport == .udp {
             throw .settings(
                 "--camera-transport udp is not encrypted: use tcp for rtsps://, or rtsp:// in a network that you trust"
