@@ -46,6 +46,7 @@ extension SocketOptions {
         var options = SocketOptions()
         // Credit bounds the bytes in flight, not a number of messages.
         options.sendQueue = 0
+        options.lingerMilliseconds = 150
         options.reconnectMilliseconds = 200
         options.reconnectMaximumMilliseconds = 2_000
         options.probesIdleConnections = true

@@ -101,6 +101,21 @@ struct `A message` {
         #expect(try pair.router.receive(maximumParts: 3)?.parts.count == nil)
     }
 
+    /// libzmq aborts the program if the connection breaks while a socket without linger is closed within a message.
+    @Test func `can be unsent when both ends are closed`() throws {
+        let payload = SharedBytes([UInt8](repeating: 5, count: 50_000))
+        for round in 0..<100 {
+            var options = SocketOptions()
+            options.sendQueue = 0
+            let pair = try Pair(options: options)
+            for _ in 0..<20 {
+                _ = try pair.dealer.send(
+                    .bytes([1]), .shared(payload), .bytes([2]), .shared(payload))
+            }
+            if round % 2 == 0 { _ = try next(on: pair.router) }
+        }
+    }
+
     @Test func `past the largest size ends the connection`() throws {
         var options = SocketOptions()
         options.maximumPartBytes = 1_000
