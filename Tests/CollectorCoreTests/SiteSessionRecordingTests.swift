@@ -13,10 +13,12 @@ private let firstPicture = 1_000 * second - 1
 
 /// A collector's session, as its site answers or does not.
 @Suite struct SiteSessionRecordingTests {
-    private func harness(isReachable: Bool = true) -> SessionHarness {
+    private func harness(
+        isReachable: Bool = true, wallError: Int64 = 5_000_000
+    ) -> SessionHarness {
         var harness = SessionHarness(
             segmentNanoseconds: 10 * second,
-            host: HostClock(boot: "this", wallErrorNanoseconds: 5_000_000), siteName: "east")
+            host: HostClock(boot: "this", wallErrorNanoseconds: wallError), siteName: "east")
         harness.recorder.isSiteReachable = isReachable
         return harness
     }
@@ -101,6 +103,25 @@ private let firstPicture = 1_000 * second - 1
             #expect(manifest.session == "evening")
             #expect(manifest.zeroMonotonicNanoseconds == 990 * second)
             #expect(manifest.clock?.zeroErrorNanoseconds == 9_000_000)
+        }
+    }
+
+    /// `adjtimex` states 16 s for a clock that is not synchronised, whatever it shows.
+    @Test func `wall clocks that are not synchronised do not contradict the server's clock`() throws
+    {
+        for (own, first) in [(16 * second, 4_000_000), (5_000_000, 16 * second)] as [(Int64, Int64)]
+        {
+            var harness = harness(wallError: own)
+            _ = began(&harness)
+            let question = try #require(harness.proposals.first)
+            // By the wall clocks, zero is 90 s after that.
+            harness.answer(
+                question.ticket, answer("evening", zero: 900 * second, wallError: first),
+                at: 1_001 * second)
+            let manifest = try #require(harness.recorder.manifest)
+            #expect(manifest.session == "evening")
+            #expect(manifest.zeroMonotonicNanoseconds == 900 * second)
+            #expect(manifest.clock?.zeroErrorNanoseconds == 700_000)
         }
     }
 

@@ -86,9 +86,15 @@ struct OfferedSession: Hashable, Sendable {
         let wallError = max(0, row.wallErrorNanoseconds)
             .clampedAdding(max(0, host.wallErrorNanoseconds))
         let error = max(0, answer.zeroErrorNanoseconds)
+        // A wall clock that is not synchronised may be off by any time: it contradicts nothing.
+        let areWallsSynchronised =
+            max(row.wallErrorNanoseconds, host.wallErrorNanoseconds)
+            < HostClock.unknownErrorNanoseconds
         if let zero = answer.zeroMonotonicNanoseconds, error <= wallError,
-            // The server's clock was set in between if the wall clocks contradict it.
-            zero.clampedSubtracting(byWall).magnitude <= UInt64(error.clampedAdding(wallError))
+            // The server's clock was set in between if synchronised wall clocks contradict it.
+            !areWallsSynchronised
+                || zero.clampedSubtracting(byWall).magnitude
+                    <= UInt64(error.clampedAdding(wallError))
         {
             (zeroNanoseconds, errorNanoseconds, means) = (zero, error, .server)
         } else {
