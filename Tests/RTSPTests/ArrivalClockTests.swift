@@ -113,6 +113,53 @@ import Testing
         #expect(camera.clock.takeFindings().steps == 1)
     }
 
+    /// Capture, time and arrival of a camera whose stamps shift by some milliseconds after ten seconds, for one picture or for good.
+    private func shifted(_ milliseconds: Int64, forGood: Bool, seed: UInt64) -> Camera {
+        var random = Numbers(state: seed)
+        var camera = Camera()
+        for index in 0..<1_500 {
+            let stamp = camera.stamp
+            if index == 250 {
+                camera.stamp = UInt32(truncatingIfNeeded: Int64(stamp) + milliseconds * 90)
+            }
+            camera.send(delay: Self.delay(&random))
+            if index == 250, !forGood { camera.stamp = stamp &+ 3_600 }
+        }
+        return camera
+    }
+
+    @Test(
+        arguments: [-2_500, -980, -400, -120, -90, -50, 50, 90, 120, 400, 980, 2_500],
+        [true, false])
+    func `stamps that are set back or forth do not move times`(milliseconds: Int64, forGood: Bool) {
+        for seed in 1...5 as ClosedRange<UInt64> {
+            let camera = shifted(milliseconds, forGood: forGood, seed: seed)
+            #expect(camera.results.allSatisfy { $0.time <= $0.arrival })
+            let errors = camera.errors(from: 100)
+            // The least delay of the first seconds is known to some milliseconds; what follows is not before the capture.
+            #expect(errors.least >= 0 && errors.greatest < 60_000_000, "seed \(seed): \(errors)")
+            #expect(
+                zip(camera.results, camera.results.dropFirst()).allSatisfy { $0.time < $1.time },
+                "seed \(seed)")
+        }
+    }
+
+    @Test func `a network that stands still for a moment is no shift of the stamps`() {
+        for pause in [60, 120, 500, 900] as [Int64] {
+            var random = Numbers(state: 3)
+            var camera = Camera()
+            for index in 0..<1_000 as Range<Int64> {
+                // What was captured in the meantime arrives at once.
+                let left = index >= 500 ? max(0, pause - (index - 500) * 40) : 0
+                camera.send(delay: max(Self.delay(&random), left * 1_000_000))
+            }
+            #expect(camera.clock.takeFindings() == .init())
+            let errors = camera.errors(from: 250)
+            #expect(
+                errors.least >= 20_000_000 && errors.greatest < 26_000_000, "\(pause): \(errors)")
+        }
+    }
+
     @Test func `a network that stands still for five seconds moves no times`() {
         var camera = Camera()
         for _ in 0..<200 { camera.send(delay: 20_000_000) }

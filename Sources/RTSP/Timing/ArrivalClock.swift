@@ -6,8 +6,9 @@ import Media
 /// time is never later than the arrival of its packet, and earlier at most by that packet's additional delay. The least network
 /// delay and the camera's encoding delay are unknown, and not subtracted.
 ///
-/// A single implausible timestamp is ignored; several consistent ones start a new sequence. If the timestamps drift or run at
-/// another rate than stated, arrival times prevail.
+/// A single implausible timestamp is ignored; several consistent ones start a new sequence. Implausible is a timestamp that is far
+/// from the others, or, where their distance is constant, one that is set back or forth while packets arrive regularly. If the
+/// timestamps drift or run at another rate than stated, arrival times prevail.
 package struct ArrivalClock: Hashable, Sendable {
     /// Findings since the last call.
     package struct Findings: Hashable, Sendable {
@@ -27,6 +28,8 @@ package struct ArrivalClock: Hashable, Sendable {
 
     /// A larger deviation is outside the sequence.
     private static let jumpNanoseconds: Int64 = 1_000_000_000
+    /// A smaller deviation from a constant distance is jitter.
+    private static let leastShiftNanoseconds: Int64 = 20_000_000
     /// Consistent timestamps that start a new sequence.
     private static let newCountStamps = 8
     /// Window for the least delay.
@@ -47,6 +50,7 @@ package struct ArrivalClock: Hashable, Sendable {
     private var ratePPM: Int64 = 1_000_000
     /// The last returned time, and its arrival.
     private var given: (time: Int64, arrival: Int64)?
+    private var rhythm = StampRhythm()
     private var strays = 0
     private var stray: (ticks: Int64, arrival: Int64)?
     private var seconds: [Second] = []
@@ -77,9 +81,10 @@ package struct ArrivalClock: Hashable, Sendable {
         let ticks = last.ticks + Int64(Int32(bitPattern: timestamp &- last.stamp))
         let late = arrival - local(ticks)
         let isBack = nanoseconds(ticks - last.ticks) < -Self.jumpNanoseconds
-        if isBack || late < -Self.jumpNanoseconds {
+        if isBack || late < -Self.jumpNanoseconds || isShifted(ticks, late: late, arrival) {
             return strayTime(timestamp, ticks, arrival)
         }
+        if stray == nil { rhythm.note(ticks - last.ticks) }
         strays = 0
         stray = nil
         self.last = (timestamp, ticks)
@@ -98,17 +103,45 @@ package struct ArrivalClock: Hashable, Sendable {
         return local(last.ticks + Int64(Int32(bitPattern: timestamp &- last.stamp)))
     }
 
+    /// Whether a timestamp is outside the sequence although it is near: at a constant distance of timestamps, one that is set back
+    /// or forth is told from a delayed packet by its distance from the one before.
+    private func isShifted(_ ticks: Int64, late: Int64, _ arrival: Int64) -> Bool {
+        guard let last, let given, let interval = intervalNanoseconds else { return false }
+        if let stray {
+            // The sequence that is nearer continues.
+            let step = distance(stray.ticks, ticks) - (arrival - stray.arrival)
+            return step.magnitude < late.magnitude
+        }
+        let distance = distance(last.ticks, ticks)
+        let gap = arrival - given.arrival
+        let least = max(interval / 4, Self.leastShiftNanoseconds)
+        let isBack = distance < interval - interval / 4 && gap - distance > least
+        // After a delay, packets arrive faster than their timestamps grow.
+        let isForth =
+            distance > interval + interval / 4 && distance - gap > least && late < -least
+            && gap > interval / 2
+        return isBack || isForth
+    }
+
     private mutating func strayTime(
         _ timestamp: UInt32, _ ticks: Int64, _ arrival: Int64
     ) -> Int64 {
+        var time = given.map { $0.time + (arrival - $0.arrival) } ?? arrival
         if let before = stray {
             let step = nanoseconds(ticks - before.ticks) - (arrival - before.arrival)
-            strays = step.magnitude < Self.jumpNanoseconds.magnitude ? strays + 1 : 1
+            let isConsistent = step.magnitude < Self.jumpNanoseconds.magnitude
+            strays = isConsistent ? strays + 1 : 1
+            if isConsistent, let given, intervalNanoseconds != nil {
+                time = given.time + distance(before.ticks, ticks)
+            }
         } else {
             strays = 1
+            if let given, let interval = intervalNanoseconds {
+                let intervals = (arrival - given.arrival + interval / 2) / interval
+                time = given.time + max(1, intervals) * interval
+            }
         }
         stray = (ticks, arrival)
-        let time = given.map { $0.time + (arrival - $0.arrival) } ?? arrival
         if strays >= Self.newCountStamps {
             step(to: ticks, timestamp, at: time)
         } else {
@@ -139,8 +172,21 @@ package struct ArrivalClock: Hashable, Sendable {
     }
 
     private func local(_ ticks: Int64) -> Int64 {
-        let distance = Int128(nanoseconds(ticks) - anchor.media) * Int128(ratePPM) / 1_000_000
-        return anchor.local.clampedAdding(Int64(clamping: distance))
+        anchor.local.clampedAdding(atRate(nanoseconds(ticks) - anchor.media))
+    }
+
+    /// The distance of two timestamps on the receiver's clock.
+    private func distance(_ first: Int64, _ second: Int64) -> Int64 {
+        atRate(nanoseconds(second) - nanoseconds(first))
+    }
+
+    private func atRate(_ media: Int64) -> Int64 {
+        Int64(clamping: Int128(media) * Int128(ratePPM) / 1_000_000)
+    }
+
+    /// The constant distance of timestamps; nil: it is not constant.
+    private var intervalNanoseconds: Int64? {
+        rhythm.interval.map { max(1, distance(0, $0)) }
     }
 
     // MARK: Drift
