@@ -162,7 +162,7 @@ let package = Package(
             "Media", "ONVIF", "RTSP", "Threads"),
         library(
             "Catalog", argumentParser, "Archive", "CLinux", "Media", "MP4", "PostgreSQL", "SQLite",
-            "Terminal"),
+            "Terminal", "Threads"),
         library("OperationsServer", logging, "CLinux", "Files", "Operations", "Threads"),
         library(
             "Uploading", "Files", "Hashing", "Archive", "CLinux", "Media", "ObjectStore", "Threads"),
@@ -363,6 +363,7 @@ let package = Package(
             "TestSpools",
             "TestStores", "Uploading", "Wire"),
         tests("SQLite", "SQLite"),
+        tests("Threads", "Threads"),
         tests("Spooling", "Spooling", "TestSpools"),
         tests("SyncCheck", "Media", "SyncCheck"),
         tests("Terminal", argumentParser, "JSON", logging, "Terminal"),

@@ -132,5 +132,5 @@ package final class HostLookup: Sendable {
 /// A name server's answer; the caller may have stopped waiting.
 private final class FoundAddresses: Sendable {
     let addresses = Mutex<Set<UInt32>>([])
-    let answered = DispatchSemaphore(value: 0)
+    let answered = Semaphore(value: 0)
 }

@@ -86,7 +86,7 @@ package final class ControlServer: Sendable {
                 "the socket path is too long: at most \(Self.maximumPathBytes) bytes, this one has "
                     + "\(path.utf8.count)", isForLength: true)
         }
-        let started = DispatchSemaphore(value: 0)
+        let started = Semaphore(value: 0)
         let failure = Mutex<String?>(nil)
         thread.start("control") { [self] in
             var isBound = false

@@ -70,7 +70,7 @@ package final class Forwarder: Sendable {
     private let settings: Settings
     private let logger: Logger
     private let state = Mutex(State())
-    private let news = DispatchSemaphore(value: 0)
+    private let news = Semaphore(value: 0)
     private let isStopping = Atomic(false)
     private let wakeUp: WakeUp
 

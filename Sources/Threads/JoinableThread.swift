@@ -2,7 +2,7 @@ package import Dispatch
 
 /// A named thread that can be joined.
 package final class JoinableThread: Sendable {
-    private let ended = DispatchSemaphore(value: 0)
+    private let ended = Semaphore(value: 0)
 
     package init() {}
 

@@ -32,7 +32,7 @@ package final class Uploader: Sendable {
     private let hooks: UploadHooks
     private let shutdown: Shutdown
     private let isStopping = Atomic(false)
-    private let wake = DispatchSemaphore(value: 0)
+    private let wake = Semaphore(value: 0)
     private let threads: [JoinableThread]
 
     /// Maximum time for running requests after a stop: a responsive store has answered by then.
@@ -175,7 +175,7 @@ extension UploadSurroundings {
             now: { SystemClock.monotonic.nowNanoseconds },
             utc: { UTCTime(nanoseconds: SystemClock.utc.nowNanoseconds) },
             sleep: { nanoseconds in
-                _ = DispatchSemaphore(value: 0).wait(
+                _ = Semaphore(value: 0).wait(
                     timeout: .now() + .nanoseconds(Int(nanoseconds)))
             }, random: { UInt64.random(in: 0 ... .max) }, mustGiveWay: mustGiveWay,
             mayRemove: mayRemove)

@@ -496,7 +496,7 @@ struct ViewerCommand: RepeatingCommand {
 /// The end of the server's task.
 private final class Outcome: Sendable {
     private let error = Mutex<(any Error)?>(nil)
-    private let done = DispatchSemaphore(value: 0)
+    private let done = Semaphore(value: 0)
 
     func settle(_ error: (any Error)?) {
         self.error.withLock { $0 = error }

@@ -47,6 +47,20 @@ import Testing
         #expect(count > 5)
     }
 
+    /// Its timed waits follow the wall clock on Linux: after a step back of an hour, a collector's disk thread slept for an hour.
+    @Test func `waits follow the monotonic clock`() throws {
+        var waits = 0
+        for path in Repository.files(below: "Sources")
+        where path.hasSuffix(".swift") && path != "Sources/Threads/Semaphore.swift" {
+            let text = try Repository.text(path)
+            waits += text.ranges(of: "wait(timeout: ").count
+            for name in ["DispatchSemaphore", "DispatchGroup", "wallTimeout:", "NSCondition"] {
+                #expect(!text.contains(name), "\(path): \(name)")
+            }
+        }
+        #expect(waits > 15)
+    }
+
     /// Names of segments and of their companion files are composed and parsed by `SegmentName` only: ten files had their own
     /// suffixes and limits.
     @Test func `only one file makes and cuts names of segments`() throws {

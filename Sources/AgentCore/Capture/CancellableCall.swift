@@ -1,5 +1,6 @@
 import Dispatch
 import Synchronization
+import Threads
 
 /// A call to another thread with a timeout: it is cancelled if it has not begun by then.
 final class CancellableCall<Value: Sendable>: Sendable {
@@ -13,7 +14,7 @@ final class CancellableCall<Value: Sendable>: Sendable {
     }
 
     private let state = Mutex(State.open)
-    private let isThere = DispatchSemaphore(value: 0)
+    private let isThere = Semaphore(value: 0)
 
     /// Called before answering.
     /// - Returns: false if the caller timed out.

@@ -30,7 +30,7 @@ final class CommandQueue: Sendable {
     private let software: String
     private let logger: Logger
     private let state = Mutex(State())
-    private let isThere = DispatchSemaphore(value: 0)
+    private let isThere = Semaphore(value: 0)
 
     /// - Parameter uplink: returns the state of the connection.
     init(

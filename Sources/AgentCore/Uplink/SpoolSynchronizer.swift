@@ -13,7 +13,7 @@ final class SpoolSynchronizer: Sendable {
     }
 
     private let state = Mutex(State())
-    private let work = DispatchSemaphore(value: 0)
+    private let work = Semaphore(value: 0)
 
     /// Starts the thread; it ends with ``stop()``.
     init(_ storage: any SpoolStorage) {

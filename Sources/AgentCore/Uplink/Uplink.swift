@@ -84,7 +84,7 @@ package final class Uplink: Sendable {
     private let capture = Mutex(Capture())
     private let statusNow = Mutex(UplinkStatus())
     private let outcome = Mutex<UplinkOutcome?>(nil)
-    private let ended = DispatchSemaphore(value: 0)
+    private let ended = Semaphore(value: 0)
 
     /// An uplink that is not connected yet: it connects when it knows the source's formats.
     /// - Throws: when another agent uses the spool. An unusable one is logged, and records stay in memory.

@@ -98,7 +98,7 @@ package final class SessionPatience: Sendable {
 
         let sessions: [String]
         let state = Mutex(State())
-        let ended = DispatchSemaphore(value: 0)
+        let ended = Semaphore(value: 0)
 
         init(_ sessions: [String]) { self.sessions = sessions }
     }

@@ -2,6 +2,7 @@ package import Archive
 import Dispatch
 package import PostgreSQL
 import Synchronization
+import Threads
 
 /// A database with the catalogs of one or more archives, and a small pool of connections. Thread-safe; calls block,
 /// each for a bounded time.
@@ -42,7 +43,7 @@ package final class PostgreSQLDatabase: CatalogServer {
     private let longestPause: Duration
     private let state = Mutex(State())
     private let isEnding = Atomic(false)
-    private let turns = DispatchSemaphore(value: maximumConnections)
+    private let turns = Semaphore(value: maximumConnections)
 
     /// Connects when it is first used.
     /// - Parameters:

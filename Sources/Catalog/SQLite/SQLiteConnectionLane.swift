@@ -2,13 +2,14 @@ import Archive
 import Dispatch
 import SQLite
 import Synchronization
+import Threads
 
 /// A pool of connections of one kind to one catalog. Thread-safe; each connection is lent to one thread at a time. If
 /// all are lent, callers wait: every statement has a time limit.
 final class SQLiteConnectionLane: Sendable {
     private let connect: @Sendable () throws(ArchiveError) -> SQLiteConnection
     private let idle: Mutex<[SQLiteConnection]>
-    private let turns: DispatchSemaphore
+    private let turns: Semaphore
 
     /// - Parameters:
     ///   - most: maximum number of connections.
@@ -18,7 +19,7 @@ final class SQLiteConnectionLane: Sendable {
     ) {
         self.connect = connect
         idle = Mutex([])
-        turns = DispatchSemaphore(value: most)
+        turns = Semaphore(value: most)
     }
 
     func lend<Result>(

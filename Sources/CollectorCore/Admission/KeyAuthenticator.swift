@@ -56,7 +56,7 @@ final class KeyAuthenticator: Sendable {
     private let wakeUp: WakeUp
     private let state: Mutex<State>
     private let isClosing = Atomic(false)
-    private let opened = DispatchSemaphore(value: 0)
+    private let opened = Semaphore(value: 0)
     private let thread = JoinableThread()
 
     init(

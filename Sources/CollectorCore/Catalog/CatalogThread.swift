@@ -23,7 +23,7 @@ final class CatalogThread: Sendable {
     private let listener: SpineListener
     private let state = Mutex(State())
     private let isCancelled = Atomic(false)
-    private let work: DispatchSemaphore
+    private let work: Semaphore
     private let thread = JoinableThread()
     private let notify: @Sendable () -> Void
 
@@ -36,7 +36,7 @@ final class CatalogThread: Sendable {
         self.layout = layout
         self.spine = spine
         self.notify = notify
-        let work = DispatchSemaphore(value: 0)
+        let work = Semaphore(value: 0)
         self.work = work
         listener = SpineListener([.sessions, .segments, .ledgers], capacity: Self.capacity) {
             work.signal()

@@ -1,5 +1,6 @@
 import Dispatch
 import Synchronization
+import Threads
 
 /// The request that a collector stops. Thread-safe.
 final class StopRequest: Sendable {
@@ -12,7 +13,7 @@ final class StopRequest: Sendable {
     private let endsSessions = Atomic(false)
     private let requested = Mutex<DispatchTime?>(nil)
     /// Ends a pause before the collector listens.
-    private let signal = DispatchSemaphore(value: 0)
+    private let signal = Semaphore(value: 0)
 
     /// - Parameter endsSession: whether the session ends and its files are finished.
     func begin(endsSession: Bool) {

@@ -43,7 +43,7 @@ final class DiskWriter: Sendable {
     }
 
     private let shared = Mutex(Shared())
-    private let work = DispatchSemaphore(value: 0)
+    private let work = Semaphore(value: 0)
     private let thread = JoinableThread()
     private let layout: ArchiveLayout
     private let space: FreeSpace

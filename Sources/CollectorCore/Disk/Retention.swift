@@ -20,7 +20,7 @@ final class Retention: Sendable {
     private let remove: @Sendable ([Removal]) -> Void
     private let store: Store?
     private let moved = Mutex(ArchiveSurvey.MovedSegments())
-    private let wake = DispatchSemaphore(value: 0)
+    private let wake = Semaphore(value: 0)
     private let thread = JoinableThread()
     private let isStopping = Atomic(false)
     private let clock = Mutex(RetentionClock())

@@ -57,7 +57,7 @@ final class IntakeWatch: Sendable {
     private let state = Mutex(State())
     /// Number of times that the receiving thread found the socket empty.
     private let drains = Atomic<Int>(0)
-    private let arrival = DispatchSemaphore(value: 0)
+    private let arrival = Semaphore(value: 0)
     /// Whether an immediate check was requested and has not begun.
     private let hasArrival = Atomic(false)
     private let thread = JoinableThread()

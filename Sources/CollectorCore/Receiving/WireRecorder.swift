@@ -38,7 +38,7 @@ final class WireRecorder: Sendable {
     private let descriptor: Int32
     private let logger: Logger
     private let shared = Mutex(Shared())
-    private let work = DispatchSemaphore(value: 0)
+    private let work = Semaphore(value: 0)
     private let thread = JoinableThread()
 
     /// Creates the file; an existing one is never overwritten.

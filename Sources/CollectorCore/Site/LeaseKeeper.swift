@@ -27,7 +27,7 @@ final class LeaseKeeper: Sendable {
     private let logger: Logger
     private let now: @Sendable () -> Int64
     private let state = Mutex(State())
-    private let work = DispatchSemaphore(value: 0)
+    private let work = Semaphore(value: 0)
     private let thread = JoinableThread()
 
     /// - Parameter now: a monotonic clock, nanoseconds.

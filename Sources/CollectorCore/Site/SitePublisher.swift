@@ -65,7 +65,7 @@ final class SitePublisher: Sendable {
     /// Receives the others, as often as they are looked up.
     private let peersFound: @Sendable ([PeerPlace]) -> Void
     private let state = Mutex(State())
-    private let work = DispatchSemaphore(value: 0)
+    private let work = Semaphore(value: 0)
     private let thread = JoinableThread()
 
     /// - Parameters:

@@ -23,7 +23,7 @@ final class ArchiveUploads: Sendable {
     private let uploader: Uploader
     private let spine: Spine
     private let listener: SpineListener
-    private let work: DispatchSemaphore
+    private let work: Semaphore
     private let thread = JoinableThread()
     private let isStopping = Atomic(false)
     private let name: String
@@ -46,7 +46,7 @@ final class ArchiveUploads: Sendable {
         self.lease = lease
         self.logger = logger
         name = settings.bucket.name
-        let work = DispatchSemaphore(value: 0)
+        let work = Semaphore(value: 0)
         self.work = work
         listener = SpineListener([.sessions, .segments], capacity: Self.capacity) {
             work.signal()

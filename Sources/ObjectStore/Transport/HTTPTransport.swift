@@ -22,7 +22,7 @@ final class HTTPTransport: StoreTransport {
     private let timeouts: TransportTimeouts
     private let shutdown: Shutdown
     /// Counts unused connections.
-    private let free = DispatchSemaphore(value: 0)
+    private let free = Semaphore(value: 0)
     /// The most recently used one is last.
     private let idle = Mutex<[Idle]>([])
 

@@ -56,7 +56,7 @@ final class StoreQuestions: Sendable {
     private static let maximumQuestions = 4
 
     final class Question: Sendable {
-        fileprivate let ended = DispatchSemaphore(value: 0)
+        fileprivate let ended = Semaphore(value: 0)
         private let outcome = Mutex<ArchiveError?>(nil)
 
         fileprivate func settle(_ error: ArchiveError?) {

@@ -65,7 +65,7 @@ final class ExportQueue: Sendable {
     private let logger: Logger
     private let state = Mutex(State())
     /// The thread has noticed the stop.
-    private let hasStopped = DispatchSemaphore(value: 0)
+    private let hasStopped = Semaphore(value: 0)
     /// Called with a job that has changed.
     private let changed: @Sendable (ExportJob) -> Void
 

@@ -32,7 +32,7 @@ final class LiveFeeds: Sendable {
     private let history: StatusHistory
     private let logger: Logger
     private let state: Mutex<State>
-    private let wake = DispatchSemaphore(value: 0)
+    private let wake = Semaphore(value: 0)
     private let thread = JoinableThread()
 
     /// - Parameter isSite: the viewer hears the collectors of a site, and sends one status for all.

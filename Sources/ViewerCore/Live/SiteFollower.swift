@@ -60,7 +60,7 @@ final class SiteFollower: Sendable {
     /// Called on the thread when other archives can be read.
     private let archiveChanged: @Sendable (ArchiveReference) -> Void
     private let state = Mutex(State())
-    private let wake = DispatchSemaphore(value: 0)
+    private let wake = Semaphore(value: 0)
     private let thread = JoinableThread()
 
     init(

@@ -7,6 +7,7 @@ import JSON
 import Library
 import Operations
 import Terminal
+import Threads
 import Wire
 
 /// `tributary top`: the state of a running collector and its sources, or of all collectors of a site.
@@ -136,7 +137,7 @@ struct TopCommand: ParsableCommand {
 
     /// Refreshes the screen until the user quits.
     private func watch(from first: Subject, _ server: (any CatalogServer)?) -> Never {
-        let changed = DispatchSemaphore(value: 0)
+        let changed = Semaphore(value: 0)
         let signals = StopSignals { _ in Glibc.exit(0) }
         let screen = FullScreen { changed.signal() }
         let keyboard = Keyboard { key in

@@ -104,9 +104,9 @@ private final class WaitingRoom: Sendable {
 
     private let state: Mutex<State>
     /// Signalled once for each picture added.
-    private let isThere = DispatchSemaphore(value: 0)
-    private let hasRoom = DispatchSemaphore(value: 0)
-    private let hasEnded = DispatchSemaphore(value: 0)
+    private let isThere = Semaphore(value: 0)
+    private let hasRoom = Semaphore(value: 0)
+    private let hasEnded = Semaphore(value: 0)
 
     init(_ queue: PictureQueue) {
         state = Mutex(State(queue: queue))

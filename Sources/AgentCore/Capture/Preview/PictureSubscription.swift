@@ -2,6 +2,7 @@ import Dispatch
 import Encoding
 import Media
 import Synchronization
+import Threads
 
 /// The way of a source's pictures to one preview: the source never waits for it.
 final class PictureSubscription: Sendable {
@@ -13,7 +14,7 @@ final class PictureSubscription: Sendable {
     }
 
     private let state = Mutex(State())
-    private let arrivals = DispatchSemaphore(value: 0)
+    private let arrivals = Semaphore(value: 0)
 
     /// Whether no more items are wanted.
     var isCancelled: Bool { state.withLock { $0.isCancelled } }

@@ -37,7 +37,7 @@ final class ServerProgress: Sendable {
     private let intervalMilliseconds: Int
     private let state: Mutex<State>
     private let thread = JoinableThread()
-    private let wake = DispatchSemaphore(value: 0)
+    private let wake = Semaphore(value: 0)
 
     init(_ parts: [Part], intervalMilliseconds: Int = ServerProgress.usualIntervalMilliseconds) {
         self.parts = parts

@@ -35,7 +35,7 @@ final class ReadingThreads: Sendable {
     }
 
     private let state: Mutex<State>
-    private let wake = DispatchSemaphore(value: 0)
+    private let wake = Semaphore(value: 0)
 
     /// - Parameter most: threads in all, those of long work included.
     init(
