@@ -160,6 +160,38 @@ import Testing
         }
     }
 
+    @Test func `times grow where a network gets quicker by a second at once`() {
+        var camera = Camera()
+        for index in 0..<2_000 as Range<Int64> {
+            // Slower for twenty seconds: the stamps seem to have paused.
+            let left = index >= 1_000 ? max(0, 1_200 - (index - 1_000) * 40) : 1_200
+            camera.send(delay: (20 + (index < 500 ? 0 : left)) * 1_000_000)
+        }
+        #expect(
+            zip(camera.results, camera.results.dropFirst()).allSatisfy { $0.time < $1.time })
+        #expect(camera.results.allSatisfy { $0.time <= $0.arrival + 100_000 })
+        #expect(camera.errors(from: 1_100).greatest < 21_000_000)
+    }
+
+    @Test(arguments: [-50, -90, -400])
+    func `stamps that go back are told from delay at any jitter`(milliseconds: Int64) {
+        for seed in 1...20 as ClosedRange<UInt64> {
+            var random = Numbers(state: seed)
+            var camera = Camera()
+            for index in 0..<750 {
+                if index == 250 {
+                    camera.stamp = UInt32(
+                        truncatingIfNeeded: Int64(camera.stamp) + milliseconds * 90)
+                }
+                let delay = 20_000_000 + Int64(random.next() % 150_000_000)
+                let before = (camera.results.last?.arrival ?? 0) - camera.captured
+                camera.send(delay: max(delay, before))
+            }
+            #expect(
+                camera.errors(from: 100).least >= 0, "seed \(seed): \(camera.errors(from: 100))")
+        }
+    }
+
     @Test func `a network that stands still for five seconds moves no times`() {
         var camera = Camera()
         for _ in 0..<200 { camera.send(delay: 20_000_000) }

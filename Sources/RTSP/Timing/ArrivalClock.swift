@@ -3,7 +3,8 @@ import Media
 /// Maps a track's RTP timestamps to the receiver's clock, based on arrival times.
 ///
 /// Timestamps determine the distance of pictures, and the packet with the least delay in the last seconds determines their offset. A
-/// time is never later than the arrival of its packet, and earlier at most by that packet's additional delay. The least network
+/// time is never later than the arrival of its packet, but for a microsecond per packet that arrives with others, and earlier at most
+/// by that packet's additional delay. The least network
 /// delay and the camera's encoding delay are unknown, and not subtracted.
 ///
 /// A single implausible timestamp is ignored; several consistent ones start a new sequence. Implausible is a timestamp that is far
@@ -28,6 +29,8 @@ package struct ArrivalClock: Hashable, Sendable {
 
     /// A larger deviation is outside the sequence.
     private static let jumpNanoseconds: Int64 = 1_000_000_000
+    /// Minimum distance of the times of growing timestamps.
+    private static let leastStepNanoseconds: Int64 = 1_000
     /// A smaller deviation from a constant distance is jitter.
     private static let leastShiftNanoseconds: Int64 = 20_000_000
     /// Consistent timestamps that start a new sequence.
@@ -94,7 +97,12 @@ package struct ArrivalClock: Hashable, Sendable {
             for index in seconds.indices { seconds[index].least -= late }
         }
         note(late: max(0, late), at: arrival)
-        return give(min(local(ticks), arrival), arrival)
+        let time = min(local(ticks), arrival)
+        // Where packets arrive sooner than those before, the time would stand still or go back.
+        guard ticks > last.ticks, let given, time < given.time + Self.leastStepNanoseconds else {
+            return give(time, arrival)
+        }
+        return give(given.time + Self.leastStepNanoseconds, arrival)
     }
 
     /// The time of an earlier timestamp, by the current estimate.
@@ -108,14 +116,19 @@ package struct ArrivalClock: Hashable, Sendable {
     private func isShifted(_ ticks: Int64, late: Int64, _ arrival: Int64) -> Bool {
         guard let last, let given, let interval = intervalNanoseconds else { return false }
         if let stray {
-            // The sequence that is nearer continues.
+            // The sequence continues whose distance is closer to a multiple of the constant one, whatever the delay; if both are
+            // multiples, the one whose delay changes less.
+            let own = rhythm.deviation(of: ticks - stray.ticks)
+            let other = rhythm.deviation(of: ticks - last.ticks)
+            if let own, let other, (own - other).magnitude > 0.125 { return own < other }
             let step = distance(stray.ticks, ticks) - (arrival - stray.arrival)
             return step.magnitude < late.magnitude
         }
         let distance = distance(last.ticks, ticks)
         let gap = arrival - given.arrival
         let least = max(interval / 4, Self.leastShiftNanoseconds)
-        let isBack = distance < interval - interval / 4 && gap - distance > least
+        let isBack =
+            distance < 0 || distance < interval - interval / 4 && gap - distance > least
         // After a delay, packets arrive faster than their timestamps grow.
         let isForth =
             distance > interval + interval / 4 && distance - gap > least && late < -least

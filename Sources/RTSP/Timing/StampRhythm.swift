@@ -25,4 +25,11 @@ struct StampRhythm: Hashable, Sendable {
         }
         if alike >= Self.needed { interval = median }
     }
+
+    /// How far a distance is from a multiple of the constant one, as a share of it: 0 to 0.5; nil: the distances differ.
+    func deviation(of distance: Int64) -> Double? {
+        guard let interval else { return nil }
+        let rest = Double(distance) / Double(interval)
+        return (rest - rest.rounded()).magnitude
+    }
 }
