@@ -234,6 +234,60 @@ import Testing
         #expect(try both.verification(of: Self.session).sources.first?.held == nil)
     }
 
+    /// A line of `west`: `east` has acknowledged these records.
+    private func held(_ range: ClosedRange<UInt64>) -> LedgerEntry {
+        var held = LedgerEntry(kind: .held, at: UTCTime(nanoseconds: 0))
+        held.spool = SmallArchive.spool.description
+        held.firstSequence = range.lowerBound
+        held.lastSequence = range.upperBound
+        held.collector = "east"
+        return held
+    }
+
+    private func add(_ line: LedgerEntry, to place: ArchiveLayout) throws {
+        let path = place.ledger(Self.session, "camera")
+        let lines = try Ledger.read(path).entries + [line]
+        try FileSystem.replace(path, with: lines.flatMap(Ledger.line))
+    }
+
+    @Test func `held records can be lines of the other collector's ledger, without media`() throws {
+        let recorded = try WrittenSession { _ in 0 }
+        try split(recorded, east: old, west: new, { $0 < 250 }, { $0 > 250 })
+        try add(held(1...250), to: places[1])
+        #expect(try !library().verification(of: Self.session).isIntact)
+        var gap = LedgerEntry(kind: .gap, at: UTCTime(nanoseconds: 0))
+        gap.spool = SmallArchive.spool.description
+        gap.firstSequence = 250
+        gap.lastSequence = 250
+        gap.samples = 1
+        gap.cause = "encoder overload"
+        try add(gap, to: places[0])
+        let report = try library().verification(of: Self.session)
+        #expect(report.isIntact, "\(report.findings)")
+        #expect(report.sources.first?.held == nil)
+    }
+
+    /// As with `--release mirrored`, when the archive of `east` was lost after it had acknowledged them.
+    @Test func `records that a lost archive had may be in another session`() throws {
+        let recorded = try WrittenSession { _ in 0 }
+        try split(recorded, east: old, west: new, { $0 > 600 }, { $0 > 250 })
+        try add(held(1...250), to: places[1])
+        let damaged = try library().verification(of: Self.session)
+        #expect(damaged.findings.contains { $0.text.contains("250 records that east has") })
+        // The second copy is in a session that another collector began.
+        let other = "other"
+        let third = TemporaryDirectory()
+        let copy = ArchiveLayout(root: third.path)
+        try new.copy(Self.session, from: recorded.layout, to: copy) { $1 <= 250 }
+        var manifest = try SessionManifest.read(copy.manifest(Self.session))
+        manifest.session = other
+        try FileManager.default.moveItem(
+            atPath: copy.session(Self.session), toPath: places[1].session(other))
+        try FileSystem.replace(places[1].manifest(other), with: manifest.encoded())
+        let report = try library().verification(of: Self.session)
+        #expect(report.isIntact, "\(report.findings)")
+    }
+
     @Test func `a time that is held is not recorded, although one file has both sides of it`()
         throws
     {

@@ -11,11 +11,14 @@ extension SessionReport {
     ///   - ledgers: each source's lines of all archives, without duplicates.
     ///   - lines: each source's lines of all archives.
     ///   - collectors: names of the archives' collectors, whose records must be present.
+    ///   - otherSessions: a source's records in other sessions of these archives, by spool. Read only where a collector lacks records
+    ///     that it has acknowledged: with `--release mirrored`, its lost archive's second copy may be in another session.
     package static func joined(
         _ reports: [SessionReport], _ archives: [Part], _ manifest: SessionManifest,
         path: String, ledgers: [String: [LedgerEntry]], lines: [String: [LedgerEntry]],
-        collectors: Set<String>
-    ) -> SessionReport {
+        collectors: Set<String>,
+        otherSessions: (String) throws(ArchiveError) -> [String: SequenceSet]
+    ) throws(ArchiveError) -> SessionReport {
         var joined = SessionReport(
             session: manifest.session, zero: manifest.zero, state: manifest.state.rawValue,
             archives: archives, sources: [], findings: reports.flatMap(\.findings))
@@ -34,7 +37,14 @@ extension SessionReport {
             }
             joined.findings += numbers.holeFindings(
                 folder, isFinished: manifest.state == .finished && !isOpen)
-            let held = HeldRecords.all(lines[name] ?? [], recorded: numbers.media)
+            var held = HeldRecords.all(lines[name] ?? [], recorded: numbers.media)
+            if held.contains(where: { collectors.contains($0.collector) }) {
+                var recorded = numbers.media
+                for (spool, own) in try otherSessions(name) {
+                    recorded[spool, default: SequenceSet()].formUnion(own)
+                }
+                held = HeldRecords.all(lines[name] ?? [], recorded: recorded)
+            }
             // The collector's archive was read, and does not have these records.
             for missing in held where collectors.contains(missing.collector) {
                 joined.findings.append(

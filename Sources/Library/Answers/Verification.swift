@@ -29,16 +29,8 @@ extension MergedStore {
         var lines: [String: [LedgerEntry]] = [:]
         var ledgers: [String: [LedgerEntry]] = [:]
         for copy in session.copies {
-            let member = members[copy.member]
-            let files: any SessionFiles =
-                if let layout = member.layout, member.store is DirectoryStore {
-                    SessionDirectory(layout: layout, session: copy.manifest.session)
-                } else {
-                    StoredSession(
-                        store: member.store, session: copy.manifest.session, layout: member.layout)
-                }
             var report = try SessionVerifier.verify(
-                copy.manifest.session, files, hasOthers: session.copies.count > 1)
+                copy.manifest.session, files(of: copy), hasOthers: session.copies.count > 1)
             parts.append(report.place(copy, in: members[copy.member].name, of: name))
             reports.append(report)
             for source in report.sources {
@@ -50,10 +42,47 @@ extension MergedStore {
             }
         }
         guard session.copies.count > 1 else { return reports[0] }
-        return SessionReport.joined(
+        return try SessionReport.joined(
             reports, parts, session.manifest, path: path(.session(name)), ledgers: ledgers,
             lines: lines,
-            collectors: Set(session.copies.compactMap(\.manifest.collector)))
+            collectors: Set(session.copies.compactMap(\.manifest.collector))
+        ) { source throws(ArchiveError) in
+            try recorded(of: source, inSessionsBesides: name)
+        }
+    }
+
+    private func files(of copy: MergedSession.Copy) -> any SessionFiles {
+        let member = members[copy.member]
+        if let layout = member.layout, member.store is DirectoryStore {
+            return SessionDirectory(layout: layout, session: copy.manifest.session)
+        }
+        return StoredSession(
+            store: member.store, session: copy.manifest.session, layout: member.layout)
+    }
+
+    /// Records in a source's files of other sessions, by spool. Sessions that cannot be read have none.
+    private func recorded(
+        of source: String, inSessionsBesides name: String
+    ) throws(ArchiveError) -> [String: SequenceSet] {
+        var found: [String: SequenceSet] = [:]
+        for entry in try list(.sessions) where entry.name != name {
+            do throws(ArchiveError) {
+                for copy in try session(entry.name).copies {
+                    let report = try SessionVerifier.verify(
+                        copy.manifest.session, files(of: copy), hasOthers: true)
+                    for own in report.sources where own.name == source {
+                        let key = SourceKey(session: entry.name, source: source)
+                        let noted = HeldRecords.noted(try ledger(of: key, in: copy).entries)
+                        for (spool, numbers) in Array(own.numbers.media) + Array(noted) {
+                            found[spool, default: SequenceSet()].formUnion(numbers)
+                        }
+                    }
+                }
+            } catch {
+                if error.isForStore { throw error }
+            }
+        }
+        return found
     }
 }
 
