@@ -11,9 +11,6 @@ struct NetworkSocket: ~Copyable {
         var from: sockaddr_storage
     }
 
-    /// The kernel's stamp is not older than this; otherwise the system's clock has been set in between.
-    private static let oldestStamp: Int64 = 5_000_000_000
-
     let descriptor: Int32
 
     private init(_ descriptor: Int32) { self.descriptor = descriptor }
@@ -118,17 +115,11 @@ struct NetworkSocket: ~Copyable {
         if count < 0 {
             return errno == EAGAIN || errno == EINTR ? .nothing : .failed(errno)
         }
-        let now = SystemClock.monotonic.nowNanoseconds
-        var arrival = now
-        if stamp > 0 {
-            let age = SystemClock.utc.nowNanoseconds - stamp
-            if age >= 0, age <= Self.oldestStamp { arrival = now - age }
-        }
         if count == 0 { return .closed }
         return .received(
             Received(
                 bytes: Array(UnsafeRawBufferPointer(rebasing: buffer[..<count])),
-                arrivalNanoseconds: arrival, from: from))
+                arrivalNanoseconds: ArrivalStamp.monotonicNanoseconds(stamp), from: from))
     }
 
     /// Sends as much as fits; the number of bytes, or the error.
