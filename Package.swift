@@ -304,7 +304,8 @@ let package = Package(
             "AgentCore", "Hashing", "AgentCore", "Devices", "Encoding", "Media", "Messaging",
             "CollectorClient", "RTSP", "Spooling", "TestMedia", "TestSpools", "Wire"),
         tests(
-            "Archive", "Archive", "Catalog", "Library", "Media", "MP4", "Recordings", "TestDisks",
+            "Archive", "Archive", "Catalog", "Library", "Media", "MP4", "Recordings", "RTSP",
+            "TestDisks",
             "TestRecordings",
             "TestSpools", "Timing"),
         tests(

@@ -23,6 +23,37 @@ struct RecordedRun {
     var compositionOffset: Int32
     /// Maximum error of its times as recorded.
     var boundNanoseconds: UInt64
+    /// The timestamps of a network camera, one for each sample; nil for other sources.
+    var camera: CameraStamps?
+    /// Decoding times of all samples, ticks of the file's media timeline; empty without timestamps of a camera.
+    var sampleTicks: [Int64] = []
+    /// Whether all samples are presented in decoding order.
+    var isInOrder = true
+    /// Distance of the first sample's time by the camera's timestamps from its stamp, nanoseconds.
+    var cameraShiftNanoseconds: Int64 = 0
+
+    /// The first sample's time on the agent's clock: its stamp, or what the camera's timestamps make of it.
+    var timeNanoseconds: Int64 { stampNanoseconds &+ cameraShiftNanoseconds }
+
+    /// The stamp of one of its samples, nanoseconds of the agent's clock. Only the first one is stored.
+    func stampNanoseconds(at index: Int, _ timescale: Timescale) -> Int64 {
+        stampNanoseconds.clampedAdding(
+            saturatingRescale(sampleTicks[index] &- firstTicks, from: timescale, to: .nanoseconds))
+    }
+
+    /// A run for each sample, at the times by the camera's timestamps.
+    func divided(shifts: [Int64], _ timescale: Timescale) -> [RecordedRun] {
+        shifts.indices.map { index in
+            var run = self
+            run.firstTicks = sampleTicks[index]
+            run.lastTicks = sampleTicks[index]
+            run.stampNanoseconds = stampNanoseconds(at: index, timescale)
+            run.cameraShiftNanoseconds = shifts[index]
+            run.camera = nil
+            run.sampleTicks = []
+            return run
+        }
+    }
 }
 
 /// The mapping of a fragment's clock while it was recorded.
@@ -52,6 +83,30 @@ struct ClockEvidence {
                     originTicks: mediaTimeShift, compositionOffset: $0.compositionOffset)
                     - (primingTicks ?? 0)
             }
+        }
+
+        /// The session time of a recorded time.
+        func sessionNanoseconds(_ ticks: Int64, originNanoseconds: Int64) -> Int64 {
+            do {
+                let start = try rescale(originNanoseconds, from: .nanoseconds, to: timescale)
+                return try rescale(
+                    ticks &- mediaTimeShift &+ start, from: timescale, to: .nanoseconds)
+            } catch {
+                return .max
+            }
+        }
+
+        /// Whether the first sample of a run was written at the time of its stamp: to within half a tick for pictures, and two more
+        /// ticks for audio that is placed end to end.
+        func isAsStamped(_ run: RecordedRun, _ kind: TrackKind, originNanoseconds: Int64) -> Bool {
+            guard let clock = run.clock else { return true }
+            let stamped =
+                run.stampNanoseconds &+ run.appliedOffsetNanoseconds
+                &- clock.collectorZeroNanoseconds
+            let tick = 1_000_000_000 / Int64(timescale.ticksPerSecond) + 1
+            let recorded = sessionNanoseconds(run.firstTicks, originNanoseconds: originNanoseconds)
+            return recorded.clampedSubtracting(stamped).magnitude
+                <= UInt64(tick * (kind == .audio ? 3 : 1))
         }
     }
 
@@ -155,7 +210,9 @@ struct ClockEvidence {
                     stampNanoseconds: run.firstDTSNanoseconds,
                     appliedOffsetNanoseconds: run.appliedOffsetNanoseconds,
                     compositionOffset: first.compositionOffset,
-                    boundNanoseconds: boundNanoseconds))
+                    boundNanoseconds: boundNanoseconds, camera: run.camera,
+                    sampleTicks: run.camera == nil ? [] : own.map(\.dts),
+                    isInOrder: own.allSatisfy { $0.compositionOffset == 0 }))
             if tracks[kind]?.primingTicks == nil, run.primingSamples < own.count,
                 let begin = tracks[kind]?.runs.first?.firstTicks
             {

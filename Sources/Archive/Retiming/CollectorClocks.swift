@@ -22,6 +22,8 @@ struct CollectorClocks {
         var zeros: [Int64]
         /// By the path of the file.
         var openings: [String: FileOpening] = [:]
+        /// The timestamps of a network camera.
+        var camera = CameraTimes()
     }
 
     private struct Measured: Hashable {

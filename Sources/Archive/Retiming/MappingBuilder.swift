@@ -7,12 +7,12 @@ struct MappingBuilder {
     /// Knots are omitted if a straight line is this close; the bound includes this error, and the deviation within a
     /// run.
     static let toleranceNanoseconds: Int64 = 1_000
+    /// The same where times follow a camera's timestamps: recorded times, from which shifts are counted, are rounded to ticks, one by one.
+    private static func cameraTolerance(_ timescale: Timescale) -> Int64 {
+        toleranceNanoseconds + 1_000_000_000 / Int64(timescale.ticksPerSecond)
+    }
     /// A clock's offset changes by less than this from run to run; a larger change is a jump between them.
     private static let stepNanoseconds: Int64 = 1_000_000
-    /// Maximum distance of a written sample from its stamp: half a tick for pictures, and two more ticks for audio that is placed
-    /// end to end.
-    private static func toleranceTicks(_ kind: TrackKind) -> Int64 { kind == .audio ? 3 : 1 }
-
     private let origin: Int64
     private let kind: TrackKind
     private let track: ClockEvidence.Track
@@ -20,6 +20,7 @@ struct MappingBuilder {
     private let next: FileOpening.Track?
     /// The bound of the times of an unmeasured clock.
     private let boundBefore: UInt64
+    private let tolerance: Int64
 
     init(
         _ kind: TrackKind, _ track: ClockEvidence.Track, originNanoseconds: Int64,
@@ -30,6 +31,9 @@ struct MappingBuilder {
         self.boundBefore = boundBefore
         self.next = next
         origin = originNanoseconds
+        tolerance =
+            track.runs.contains { $0.cameraShiftNanoseconds != 0 }
+            ? Self.cameraTolerance(track.timescale) : Self.toleranceNanoseconds
     }
 
     /// A run with its computed shift.
@@ -83,7 +87,8 @@ struct MappingBuilder {
             }
             previous = place
         }
-        return corners.isEmpty ? nil : Self.thinned(corners, limits: limits)
+        return corners.isEmpty
+            ? nil : Self.thinned(corners, limits: limits, tolerance: tolerance)
     }
 
     private func place(
@@ -91,7 +96,7 @@ struct MappingBuilder {
     ) -> Place {
         let recorded = sessionNanoseconds(run.firstTicks)
         guard let clock = run.clock,
-            let estimate = timelines[clock.epoch]?.estimate(at: run.stampNanoseconds)
+            let estimate = timelines[clock.epoch]?.estimate(at: run.timeNanoseconds)
         else {
             // Its clock was not measured: it is not moved.
             return Place(
@@ -101,15 +106,21 @@ struct MappingBuilder {
         let stamped =
             run.stampNanoseconds &+ run.appliedOffsetNanoseconds
             &- clock.collectorZeroNanoseconds
+        // The recorded mapping of the time by the camera's timestamps, which is so near that both clocks' rates apply.
+        var recordedTime = stamped
+        if run.cameraShiftNanoseconds != 0,
+            let stamp = timelines[clock.epoch]?.estimate(at: run.stampNanoseconds)
+        {
+            recordedTime &+=
+                run.cameraShiftNanoseconds &+ estimate.offsetNanoseconds &- stamp.offsetNanoseconds
+        }
         let choice = TimeChoice(
-            recorded: stamped, recordedBound: run.boundNanoseconds,
-            computed: run.stampNanoseconds &+ estimate.offsetNanoseconds,
+            recorded: recordedTime, recordedBound: run.boundNanoseconds,
+            computed: run.timeNanoseconds &+ estimate.offsetNanoseconds,
             computedBound: UInt64(clamping: estimate.boundNanoseconds)
-                .clampedAdding(UInt64(2 * Self.toleranceNanoseconds)))
+                .clampedAdding(UInt64(2 * tolerance)))
         let belongs = choice.nearest
-        let tick = 1_000_000_000 / Int64(track.timescale.ticksPerSecond) + 1
-        let isAsStamped =
-            distance(recorded, stamped) <= tick * Self.toleranceTicks(kind)
+        let isAsStamped = track.isAsStamped(run, kind, originNanoseconds: origin)
         return Place(
             run: run,
             shiftNanoseconds: isAsStamped ? belongs &- stamped : belongs &- recorded,
@@ -185,7 +196,7 @@ struct MappingBuilder {
     ) {
         let choices = chain.compactMap { places[$0].choice }
         let windows = choices.map(\.deviations)
-        let times = chain.map { places[$0].run.stampNanoseconds }
+        let times = chain.map { places[$0].run.timeNanoseconds }
         var found = windows.map { _ in Int64(0) }
         if choices.contains(where: { $0.nearest != $0.computed }) {
             guard let slewed = SlewLimit.deviations(windows, at: times) else { return }
@@ -202,13 +213,13 @@ struct MappingBuilder {
             if let (place, deviation) = next, var window = place.choice?.deviations {
                 guard window.raise(to: deviation) else { continue }
                 windows.append(window)
-                times.append(place.run.stampNanoseconds)
+                times.append(place.run.timeNanoseconds)
             }
             guard let slewed = SlewLimit.deviations(windows, at: times),
                 zip(slewed, found).contains(where: ==)
             else { continue }
             found = Array(slewed.prefix(chain.count))
-            following = next.map { (slewed[chain.count], $0.place.run.stampNanoseconds) }
+            following = next.map { (slewed[chain.count], $0.place.run.timeNanoseconds) }
             break
         }
         for ((index, choice), deviation) in zip(zip(chain, choices), found) {
@@ -225,7 +236,7 @@ struct MappingBuilder {
         // The last run's later samples are on the way to the next file's first one.
         let run = places[last].run
         let length = SourceRetimer.nanoseconds(run.lastTicks &- run.firstTicks, track.timescale)
-        let whole = following.nanoseconds.clampedSubtracting(run.stampNanoseconds)
+        let whole = following.nanoseconds.clampedSubtracting(run.timeNanoseconds)
         guard length > 0, length <= whole else { return }
         let part = Double(length) / Double(whole)
         let change = Int64(Double(following.deviation &- deviation) * part)
@@ -242,25 +253,20 @@ struct MappingBuilder {
             let before = first.choice, let after = second.choice
         else { return false }
         return distance(
-            before.computed &- first.run.stampNanoseconds,
-            after.computed &- second.run.stampNanoseconds) <= Self.stepNanoseconds
+            before.computed &- first.run.timeNanoseconds,
+            after.computed &- second.run.timeNanoseconds) <= Self.stepNanoseconds
     }
 
     /// The session time of a recorded time.
     private func sessionNanoseconds(_ ticks: Int64) -> Int64 {
-        do {
-            let start = try rescale(origin, from: .nanoseconds, to: track.timescale)
-            return try rescale(
-                ticks &- track.mediaTimeShift &+ start, from: track.timescale, to: .nanoseconds)
-        } catch {
-            return .max
-        }
+        track.sessionNanoseconds(ticks, originNanoseconds: origin)
     }
 
     /// Removes knots as far as the tolerance of all of them permits; a knot's bound is the maximum of those that it
     /// replaces, and not above the limit of any.
     static func thinned(
-        _ corners: [RetimingRecord.Knot], limits: [UInt64]
+        _ corners: [RetimingRecord.Knot], limits: [UInt64],
+        tolerance: Int64 = toleranceNanoseconds
     ) -> [RetimingRecord.Knot] {
         var kept: [RetimingRecord.Knot] = []
         var start = 0
@@ -286,9 +292,8 @@ struct MappingBuilder {
                     (bound, limit) = (greatest, least)
                 }
                 reached = end
-                let tolerance = Double(toleranceNanoseconds)
-                lowest = max(lowest, (rise - tolerance) / run)
-                highest = min(highest, (rise + tolerance) / run)
+                lowest = max(lowest, (rise - Double(tolerance)) / run)
+                highest = min(highest, (rise + Double(tolerance)) / run)
                 end += 1
             }
             from.boundNanoseconds = max(bound, min(corners[reached].boundNanoseconds, limit))

@@ -5,10 +5,12 @@ package import Media
 ///
 /// Layout of the box's payload, big-endian:
 ///
-///     u8 version = 1, u8 number of tracks, 2 bytes 0
+///     u8 version = 2 if times follow a camera's timestamps, else 1; u8 number of tracks, 2 bytes 0
 ///     3 × u64 least, median and greatest bound before (ns), 3 × u64 the same afterwards
 ///     each track:
 ///         u8 track, 3 bytes 0, u32 number of knots
+///         in version 2: u32 samples whose times follow the camera's timestamps, u64 median and u64 greatest distance of these from the
+///             agent's stamps (ns)
 ///         i64 decoding time of the first sample (ticks of the file's media timeline)
 ///         each knot: i64 decoding time as recorded (ticks of the file's media timeline),
 ///             i64 shift (ns), u64 bound until the next knot (ns)
@@ -22,7 +24,9 @@ package struct RetimingRecord: Hashable, Sendable {
         0x0E, 0x5B, 0x2A, 0x8D, 0x61, 0xF4, 0x4D, 0x0C, 0x9B, 0x37, 0x54, 0x52, 0x49, 0x42, 0x55,
         0xF2,
     ]
-    private static let version: UInt8 = 1
+    private static let version: UInt8 = 2
+    /// The version that is written without a camera's timestamps.
+    private static let plainVersion: UInt8 = 1
     private static let checkBytes = 8
 
     /// A knot of the mapping.
@@ -50,6 +54,8 @@ package struct RetimingRecord: Hashable, Sendable {
         package var startTicks: Int64
         /// At least one, in the order of time.
         package var knots: [Knot]
+        /// Nil: no times follow a camera's timestamps.
+        package var camera: CameraUse?
 
         package init(kind: TrackKind, startTicks: Int64, knots: [Knot]) {
             self.kind = kind
@@ -70,6 +76,29 @@ package struct RetimingRecord: Hashable, Sendable {
             guard next > 0 else { return knots[0].shiftNanoseconds }
             guard next < knots.count else { return knots[next - 1].shiftNanoseconds }
             return Knot.shift(between: knots[next - 1], and: knots[next], at: ticks)
+        }
+    }
+
+    /// The samples of a track whose times follow a network camera's timestamps.
+    package struct CameraUse: Hashable, Sendable {
+        package var samples: UInt32
+        /// Distances from the agent's stamps, nanoseconds.
+        package var medianNanoseconds: UInt64
+        package var greatestNanoseconds: UInt64
+
+        /// Nil: none is moved.
+        init?(shifts: [UInt64]) {
+            let sorted = shifts.sorted()
+            guard let greatest = sorted.last, greatest > 0 else { return nil }
+            self.init(
+                samples: UInt32(clamping: sorted.count),
+                medianNanoseconds: sorted[sorted.count / 2], greatestNanoseconds: greatest)
+        }
+
+        fileprivate init(samples: UInt32, medianNanoseconds: UInt64, greatestNanoseconds: UInt64) {
+            self.samples = samples
+            self.medianNanoseconds = medianNanoseconds
+            self.greatestNanoseconds = greatestNanoseconds
         }
     }
 
@@ -116,7 +145,9 @@ package struct RetimingRecord: Hashable, Sendable {
     /// The payload of the `uuid` box.
     package func encoded() -> [UInt8] {
         var bytes: [UInt8] = []
-        bytes.appendBigEndian(UInt32(Self.version) << 24 | UInt32(tracks.count) << 16)
+        let hasCamera = tracks.contains { $0.camera != nil }
+        let version = hasCamera ? Self.version : Self.plainVersion
+        bytes.appendBigEndian(UInt32(version) << 24 | UInt32(tracks.count) << 16)
         for bounds in [before, after] {
             for value in [bounds.least, bounds.median, bounds.greatest] {
                 bytes.appendBigEndian(value)
@@ -125,6 +156,11 @@ package struct RetimingRecord: Hashable, Sendable {
         for track in tracks {
             bytes.appendBigEndian(UInt32(track.kind.rawValue) << 24)
             bytes.appendBigEndian(UInt32(track.knots.count))
+            if hasCamera {
+                bytes.appendBigEndian(track.camera?.samples ?? 0)
+                bytes.appendBigEndian(track.camera?.medianNanoseconds ?? 0)
+                bytes.appendBigEndian(track.camera?.greatestNanoseconds ?? 0)
+            }
             bytes.appendBigEndian(track.startTicks)
             for knot in track.knots {
                 bytes.appendBigEndian(knot.ticks)
@@ -143,7 +179,8 @@ package struct RetimingRecord: Hashable, Sendable {
                 == Array(Digest(of: body).bytes.prefix(Self.checkBytes))
         else { throw MalformedRecord(description: "checksum mismatch") }
         var reader = RecordReader(body, what: "a record of retiming")
-        guard try reader.integer(UInt8.self) == Self.version else {
+        let version = try reader.integer(UInt8.self)
+        guard (Self.plainVersion...Self.version).contains(version) else {
             throw MalformedRecord(description: "unknown version")
         }
         let count = try reader.integer(UInt8.self)
@@ -155,7 +192,9 @@ package struct RetimingRecord: Hashable, Sendable {
             least: try reader.integer(UInt64.self), median: try reader.integer(UInt64.self),
             greatest: try reader.integer(UInt64.self))
         tracks = []
-        for _ in 0..<count { tracks.append(try Self.track(&reader)) }
+        for _ in 0..<count {
+            tracks.append(try Self.track(&reader, hasCamera: version == Self.version))
+        }
         guard reader.isAtEnd, Set(tracks.map(\.kind)).count == tracks.count else {
             throw MalformedRecord(description: "bytes after its end")
         }
@@ -164,13 +203,24 @@ package struct RetimingRecord: Hashable, Sendable {
     /// Maximum ticks from a file's start, in either direction: more than a fragment can express.
     private static let farthest: UInt64 = 1 << 61
 
-    private static func track(_ reader: inout RecordReader) throws(MalformedRecord) -> Track {
+    private static func track(
+        _ reader: inout RecordReader, hasCamera: Bool
+    ) throws(MalformedRecord) -> Track {
         guard let kind = TrackKind(rawValue: try reader.integer(UInt8.self)) else {
             throw MalformedRecord(description: "an unknown track")
         }
         _ = try reader.bytes(3)
         let count = try reader.integer(UInt32.self)
+        var camera: CameraUse?
+        if hasCamera {
+            let use = CameraUse(
+                samples: try reader.integer(UInt32.self),
+                medianNanoseconds: try reader.integer(UInt64.self),
+                greatestNanoseconds: try reader.integer(UInt64.self))
+            camera = use.samples > 0 ? use : nil
+        }
         var track = Track(kind: kind, startTicks: try reader.signed(), knots: [])
+        track.camera = camera
         for _ in 0..<count {
             let knot = Knot(
                 ticks: try reader.signed(), shiftNanoseconds: try reader.signed(),

@@ -31,6 +31,26 @@ package struct RetimingReport: Codable, Hashable, Sendable {
         package var greatestShiftNanoseconds: UInt64?
         package var boundBefore: Bounds?
         package var boundAfter: Bounds?
+        /// Nil: no times follow a camera's timestamps.
+        package var camera: Camera?
+    }
+
+    /// The samples of a file whose times follow a network camera's timestamps, all tracks together.
+    package struct Camera: Codable, Hashable, Sendable {
+        package var samples: Int
+        /// Distances from the times that the agent gave them as they arrived; of the tracks' medians, the greatest.
+        package var medianShiftNanoseconds: UInt64
+        package var greatestShiftNanoseconds: UInt64
+
+        init?(_ record: RetimingRecord) {
+            let uses = record.tracks.compactMap(\.camera)
+            guard let median = uses.map(\.medianNanoseconds).max(),
+                let greatest = uses.map(\.greatestNanoseconds).max()
+            else { return nil }
+            samples = uses.reduce(0) { $0 + Int($1.samples) }
+            medianShiftNanoseconds = median
+            greatestShiftNanoseconds = greatest
+        }
     }
 
     package struct Source: Codable, Hashable, Sendable {

@@ -63,21 +63,25 @@ package struct SessionRetimer: ~Copyable {
         let evidence = peers.map { PeerEvidence($0, sources: names) }
         let clocks = CollectorClocks(
             sources, site: own, peers: evidence, problems: problems + evidence.flatMap(\.problems))
-        let report = try retime(sources, clocks, isDryRun: true)
-        return isDryRun ? report : try retime(sources, clocks, isDryRun: false)
+        var cameras = try SessionCameras(sources, in: layout, session)
+        let report = try retime(sources, clocks, &cameras, isDryRun: true)
+        return isDryRun ? report : try retime(sources, clocks, &cameras, isDryRun: false)
     }
 
     private func retime(
-        _ sources: [CollectorClocks.Source], _ clocks: CollectorClocks, isDryRun: Bool
+        _ sources: [CollectorClocks.Source], _ clocks: CollectorClocks,
+        _ cameras: inout SessionCameras, isDryRun: Bool
     ) throws(ArchiveError) -> RetimingReport {
         var report = RetimingReport(session: session, isDryRun: isDryRun, sources: [])
         for source in sources {
-            var retimer = SourceRetimer(timelines: clocks.timelines(of: source.name))
-            var files: [RetimingReport.File] = []
-            let paths = try layout.segmentPaths(session, source.name)
-            for (index, path) in paths.enumerated() {
-                let next = paths.dropFirst(index + 1).first.flatMap { source.openings[$0] }
-                files.append(try retime(path, &retimer, next: next, isDryRun: isDryRun))
+            var files: [RetimingReport.File]
+            do throws(ArchiveError) {
+                files = try retime(
+                    source, clocks, cameras.times[source.name], isDryRun: isDryRun)
+            } catch {
+                // Nothing has been written in a dry run.
+                guard isDryRun, cameras.leaveOut(source.name, error) else { throw error }
+                files = try retime(source, clocks, nil, isDryRun: isDryRun)
             }
             report.sources.append(
                 RetimingReport.Source(
@@ -85,8 +89,27 @@ package struct SessionRetimer: ~Copyable {
                     believedExchanges: clocks.believedExchanges(of: source.name), files: files))
         }
         if !clocks.peers.isEmpty { report.peers = clocks.peers }
-        if !clocks.problems.isEmpty { report.problems = clocks.problems }
+        let problems = clocks.problems + cameras.problems
+        if !problems.isEmpty { report.problems = problems }
         return report
+    }
+
+    private func retime(
+        _ source: CollectorClocks.Source, _ clocks: CollectorClocks, _ camera: CameraTimes?,
+        isDryRun: Bool
+    ) throws(ArchiveError) -> [RetimingReport.File] {
+        var retimer = SourceRetimer(
+            timelines: clocks.timelines(of: source.name), camera: camera)
+        var files: [RetimingReport.File] = []
+        let paths = try layout.segmentPaths(session, source.name)
+        for (index, path) in paths.enumerated() {
+            let next = paths.dropFirst(index + 1).first
+            files.append(
+                try retime(
+                    path, &retimer, next: next.map { ($0, source.openings[$0]) },
+                    isDryRun: isDryRun))
+        }
+        return files
     }
 
     /// Restores the index with which each file was finished, byte for byte.
@@ -118,19 +141,23 @@ package struct SessionRetimer: ~Copyable {
             source.exchanges += evidence.exchanges
             source.places += evidence.places
             source.openings[path] = FileOpening(evidence)
+            source.camera.survey(evidence, path: path)
         }
+        source.camera.endSurvey()
         source.add(try Ledger.read(layout.ledger(session, name)).entries)
         return source
     }
 
     private func retime(
-        _ path: String, _ retimer: inout SourceRetimer, next opening: FileOpening?, isDryRun: Bool
+        _ path: String, _ retimer: inout SourceRetimer,
+        next file: (path: String, opening: FileOpening?)?, isDryRun: Bool
     ) throws(ArchiveError) -> RetimingReport.File {
-        var file = RetimingReport.File(path: path, outcome: .withoutExchanges)
+        var result = RetimingReport.File(path: path, outcome: .withoutExchanges)
         var steps: [FileStep] = []
         var next = retimer
         let index = try withEvidence(path) { source, evidence throws(ArchiveError) in
-            let index = try next.index(of: source, evidence, next: opening, path: path)
+            let index = try next.index(
+                of: source, evidence, next: file?.opening, path: path, nextPath: file?.path)
             guard let index else { return index }
             do throws(MP4Error) {
                 let replacement = try replacement(source, evidence)
@@ -145,15 +172,16 @@ package struct SessionRetimer: ~Copyable {
             return index
         }
         retimer = next
-        guard let index else { return file }
-        file.outcome = steps.isEmpty ? .unchanged : .retimed
+        guard let index else { return result }
+        result.outcome = steps.isEmpty ? .unchanged : .retimed
         let shifts = index.shifts
-        file.medianShiftNanoseconds = shifts.isEmpty ? 0 : shifts[shifts.count / 2]
-        file.greatestShiftNanoseconds = shifts.last ?? 0
-        file.boundBefore = RetimingReport.Bounds(index.record.before)
-        file.boundAfter = RetimingReport.Bounds(index.record.after)
+        result.medianShiftNanoseconds = shifts.isEmpty ? 0 : shifts[shifts.count / 2]
+        result.greatestShiftNanoseconds = shifts.last ?? 0
+        result.boundBefore = RetimingReport.Bounds(index.record.before)
+        result.boundAfter = RetimingReport.Bounds(index.record.after)
+        result.camera = RetimingReport.Camera(index.record)
         if !isDryRun, !steps.isEmpty { try IndexEditor(path: path).perform(steps) }
-        return file
+        return result
     }
 }
 

@@ -11,6 +11,9 @@ struct SourceRetimer {
     private var ends: [TrackKind: (recordedTicks: Int64, ticks: Int64)] = [:]
     /// The last run of each track in the previous file.
     private var lastRuns: [TrackKind: PlacedRun] = [:]
+    /// The timestamps of a network camera, if times follow them; and where they go on in the next file.
+    private var camera: CameraTimes?
+    private var sequences: [TrackKind: StampSequence] = [:]
 
     /// A run's first sample: its stamp, and session times of it.
     private struct PlacedRun {
@@ -20,11 +23,16 @@ struct SourceRetimer {
         var movedNanoseconds: Int64
         /// Delay of its file's first samples.
         var delayNanoseconds: Int64
+        /// Its place among the camera's timestamps; nil without any.
+        var camera: StampSequence.Located?
     }
 
-    /// - Parameter timelines: of the source's epochs, from their clocks to session time.
-    init(timelines: [EpochID: SourceTimeline]) {
+    /// - Parameters:
+    ///   - timelines: of the source's epochs, from their clocks to session time.
+    ///   - camera: the timestamps of a network camera; nil: times do not follow any.
+    init(timelines: [EpochID: SourceTimeline], camera: CameraTimes? = nil) {
         self.timelines = timelines
+        self.camera = camera
     }
 
     /// A file's new index.
@@ -38,18 +46,28 @@ struct SourceRetimer {
     }
 
     /// The index of the next file; nil if its clocks were not measured, or it is empty.
-    /// - Parameter next: the file after it.
+    /// - Parameters:
+    ///   - next: the file after it.
+    ///   - nextPath: that file.
     mutating func index(
         of source: DescriptorSource, _ evidence: ClockEvidence, next: FileOpening? = nil,
-        path: String
+        path: String, nextPath: String? = nil
     ) throws(ArchiveError) -> Index? {
-        guard var record = mapping(evidence, next: next) else {
+        let placed = camera?.placed(evidence, path: path)
+        var next = next
+        if let nextPath, let opening = next {
+            next = camera?.placed(opening, path: nextPath) ?? opening
+        }
+        guard var record = mapping(placed?.evidence ?? evidence, next: next) else {
             ends.removeAll()
             return nil
         }
         let index: Index
         let retiming: FileRetiming
         do throws(MP4Error) {
+            for index in record.tracks.indices {
+                record.tracks[index].camera = placed?.uses[record.tracks[index].kind]
+            }
             var (first, delayed) = try rewrite(source, evidence, record)
             if record.concede(delayed, evidence) {
                 (first, delayed) = try rewrite(source, evidence, record)
@@ -69,10 +87,16 @@ struct SourceRetimer {
         _ index: Index, _ retiming: FileRetiming, _ evidence: ClockEvidence, path: String
     ) throws(ArchiveError) {
         for (kind, track) in evidence.tracks {
+            var sequence = sequences[kind] ?? StampSequence()
+            defer { sequences[kind] = sequence }
+            sequence.beginFile()
             let base = sessionBase(track, evidence)
             // Samples that would begin before their file are delayed, and converge to their times soon after.
             let delay = Self.nanoseconds(retiming.greatestDelayTicks(kind), track.timescale)
             for run in track.runs {
+                let located = run.clock.flatMap { clock in
+                    sequence.locate(run.isInOrder ? run.camera : nil, epoch: clock.epoch)
+                }
                 guard let clock = run.clock, let moved = index.moved[kind]?[run.firstTicks] else {
                     continue
                 }
@@ -80,7 +104,7 @@ struct SourceRetimer {
                     epoch: clock.epoch, stampNanoseconds: run.stampNanoseconds,
                     recordedNanoseconds: Self.nanoseconds(run.firstTicks &+ base, track.timescale),
                     movedNanoseconds: Self.nanoseconds(moved &+ base, track.timescale),
-                    delayNanoseconds: delay)
+                    delayNanoseconds: delay, camera: camera == nil ? nil : located)
                 defer { lastRuns[kind] = next }
                 guard let last = lastRuns[kind], last.epoch == next.epoch else { continue }
                 let stamps = next.stampNanoseconds.clampedSubtracting(last.stampNanoseconds)
@@ -90,7 +114,8 @@ struct SourceRetimer {
                         next.recordedNanoseconds.clampedSubtracting(last.recordedNanoseconds))
                         == nil,
                     let excess = StampDistances.excess(
-                        stamps, next.movedNanoseconds.clampedSubtracting(last.movedNanoseconds),
+                        next.movedNanoseconds.clampedSubtracting(last.movedNanoseconds),
+                        agent: stamps, camera: StampSequence.distance(last.camera, next.camera),
                         delay: max(delay, last.delayNanoseconds))
                 else { continue }
                 throw .malformed(

@@ -32,6 +32,10 @@ package struct FileVerifier {
         var retimedDTS: [Int64]?
         /// Delay of its first samples in that case, nanoseconds.
         var delayNanoseconds: Int64 = 0
+        /// Whether times of that index follow a network camera's timestamps.
+        var followsCamera = false
+        /// The timestamps so far.
+        var sequence = StampSequence()
     }
 
     /// The file's beginning on the session's timeline, nanoseconds.
@@ -256,6 +260,7 @@ extension FileVerifier {
         guard runs.count == fragment.runs.count else { return }
         var counts = tracks.mapValues(\.samples.count)
         for (run, scanned) in zip(runs, fragment.runs) where run.track == scanned.track {
+            let camera = place(run, scanned, epoch: record.epoch)
             tracks[run.track]?.runs.append(
                 (
                     counts[run.track] ?? 0,
@@ -264,10 +269,30 @@ extension FileVerifier {
                         sequence: run.firstSequence, stampNanoseconds: run.firstDTSNanoseconds,
                         mappedNanoseconds: run.firstDTSNanoseconds
                             .clampedAdding(run.appliedOffsetNanoseconds).clampedSubtracting(zero),
-                        placedNanoseconds: 0, offset: scanned.samples.first?.offset ?? 0)
+                        placedNanoseconds: 0, offset: scanned.samples.first?.offset ?? 0,
+                        camera: camera)
                 ))
             counts[run.track, default: 0] += scanned.samples.count
         }
+    }
+
+    /// The first sample of a run among the timestamps of its camera; nil without any.
+    private mutating func place(
+        _ run: FragmentRecord.Run, _ scanned: ScannedRun, epoch: EpochID
+    ) -> StampedRun.CameraPlace? {
+        guard let camera = run.camera, let stamp = camera.stamps.first,
+            var sequence = tracks[run.track]?.sequence
+        else {
+            tracks[run.track]?.sequence.interrupt()
+            return nil
+        }
+        defer { tracks[run.track]?.sequence = sequence }
+        let isInOrder = scanned.samples.allSatisfy { $0.compositionOffset == 0 }
+        guard
+            let located = sequence.locate(isInOrder ? camera : nil, epoch: epoch)
+        else { return nil }
+        return StampedRun.CameraPlace(
+            located: located, following: sequence, stamp: stamp, clockRate: camera.clockRate)
     }
 
     private mutating func checkAccessUnits(
@@ -406,9 +431,12 @@ extension FileVerifier {
     }
 
     /// Keeps the decoding times of a retimed track.
-    mutating func keepRetimed(_ dts: [Int64], _ kind: TrackKind, delayTicks: Int64) {
+    mutating func keepRetimed(
+        _ dts: [Int64], _ kind: TrackKind, delayTicks: Int64, followsCamera: Bool
+    ) {
         guard let scale = tracks[kind]?.format.timescale else { return }
         tracks[kind]?.retimedDTS = dts
+        tracks[kind]?.followsCamera = followsCamera
         tracks[kind]?.delayNanoseconds = saturatingRescale(
             delayTicks, from: scale, to: .nanoseconds)
     }

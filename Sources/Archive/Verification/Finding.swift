@@ -68,11 +68,14 @@ package struct FileReport: Codable, Hashable, Sendable {
         package var boundAfter: RetimingReport.Bounds
         /// Knots of the mapping, all tracks together.
         package var knots: Int
+        /// Nil: no times follow a camera's timestamps.
+        package var camera: RetimingReport.Camera?
 
         init(_ record: RetimingRecord) {
             boundBefore = RetimingReport.Bounds(record.before)
             boundAfter = RetimingReport.Bounds(record.after)
             knots = record.tracks.reduce(0) { $0 + $1.knots.count }
+            camera = RetimingReport.Camera(record)
         }
     }
     package var retiming: Retiming?

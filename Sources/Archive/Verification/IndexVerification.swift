@@ -68,7 +68,8 @@ extension FileVerifier {
                 }
                 keepRetimed(
                     samples.map(\.dts), kind,
-                    delayTicks: retiming.greatestDelayTicks)
+                    delayTicks: retiming.greatestDelayTicks,
+                    followsCamera: mapping.camera != nil)
             }
             let table = track.samples
             guard table.count == samples.count else {

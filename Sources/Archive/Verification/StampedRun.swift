@@ -3,7 +3,7 @@ import Media
 import Timing
 
 /// The first sample of a run: its capture time by the agent's clock, and its time in the recording.
-struct StampedRun: Hashable, Sendable {
+struct StampedRun: Sendable {
     var spool: SpoolID
     var epoch: EpochID
     var track: TrackKind
@@ -18,6 +18,19 @@ struct StampedRun: Hashable, Sendable {
     var offset: Int64
     /// Delay of the file's first samples, because it cannot begin earlier: they converge to their times soon after.
     var delayNanoseconds: Int64 = 0
+    /// The timestamps of a network camera; nil without any.
+    var camera: CameraPlace?
+    /// Whether times of its file and track follow them.
+    var followsCamera = false
+
+    /// A sample among the timestamps of its file.
+    struct CameraPlace: Sendable {
+        var located: StampSequence.Located
+        /// The timestamps from the next run on.
+        var following: StampSequence
+        var stamp: CameraStamp
+        var clockRate: UInt32
+    }
 }
 
 /// Compares the distances of samples with those of their stamps. The agent's own clock is the most accurate measure of
@@ -41,6 +54,40 @@ enum StampDistances {
         return excess.magnitude > allowed.magnitude ? excess : nil
     }
 
+    /// Maximum difference of two samples' distances by the agent's and the camera's clock that can be a matter of the network's delay.
+    static let greatestDifference = 2 * CameraSlew.greatestNanoseconds
+
+    /// Excess of a distance of times that may follow a network camera's timestamps: it is at most the greater one of the distances by
+    /// the agent's and by the camera's clock, and at least the smaller one, both as above.
+    /// - Parameter camera: nil: the camera's timestamps do not compare the samples, or the times do not follow them.
+    static func excess(
+        _ times: Int64, agent: Int64, camera: Int64?, delay: Int64 = 0
+    ) -> Int64? {
+        guard let camera, camera > 0, agent > 0, camera <= farthestNanoseconds,
+            camera.clampedSubtracting(agent).magnitude <= greatestDifference.magnitude
+        else { return excess(agent, times, delay: delay) }
+        let least = min(agent, camera)
+        let greatest = max(agent, camera)
+        if times < least { return excess(least, times, delay: delay) }
+        if times > greatest { return excess(greatest, times, delay: delay) }
+        return nil
+    }
+
+    /// The distance of two runs by the timestamps of their camera; nil if they do not compare them, or times do not follow them.
+    /// - Parameter isJoint: whether the second one begins a file.
+    static func cameraDistance(
+        _ one: StampedRun, _ next: StampedRun, isJoint: Bool
+    ) -> Int64? {
+        guard one.followsCamera || next.followsCamera, let before = one.camera,
+            let after = next.camera
+        else { return nil }
+        var sequence = before.following
+        if isJoint { sequence.beginFile() }
+        return StampSequence.distance(
+            before.located,
+            sequence.locate(after.stamp, clockRate: after.clockRate, epoch: next.epoch))
+    }
+
     /// A contradiction between two runs of a track, in words; nil: there is none, or the ledger explains it.
     /// - Parameter isJoint: whether the second one begins a file.
     static func contradiction(
@@ -53,7 +100,8 @@ enum StampDistances {
         let stamps = next.stampNanoseconds.clampedSubtracting(one.stampNanoseconds)
         guard
             let excess = excess(
-                stamps, next.placedNanoseconds.clampedSubtracting(one.placedNanoseconds),
+                next.placedNanoseconds.clampedSubtracting(one.placedNanoseconds), agent: stamps,
+                camera: cameraDistance(one, next, isJoint: isJoint),
                 delay: max(one.delayNanoseconds, next.delayNanoseconds))
         else { return nil }
         let step = self.excess(
@@ -122,6 +170,7 @@ extension FileVerifier {
         track.runs.map { index, run in
             var placed = run
             placed.delayNanoseconds = track.delayNanoseconds
+            placed.followsCamera = track.followsCamera
             let dts = track.retimedDTS?[index] ?? track.samples[index].dts
             placed.placedNanoseconds = saturatingRescale(
                 dts - track.shift, from: track.format.timescale, to: .nanoseconds

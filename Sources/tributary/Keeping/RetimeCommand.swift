@@ -20,6 +20,9 @@ struct RetimeCommand: RepeatingCommand {
             ones, so timestamps can be more accurate. Only the index of each file is rewritten: the media is not changed, files stay \
             playable at any time, and --undo restores the recorded files byte for byte.
 
+            Samples of a network camera are placed by its RTP timestamps and the quickest packets before and after them, where the \
+            timestamps agree with the arrivals.
+
             On a site of several collectors, the first --archive is retimed, and further ones are only read: exchanges of its sources \
             with other collectors count as far as these have measured each other's clocks. With --catalog postgresql://… and one \
             --archive, those of the site's archives that are directories of this machine are read. Retime each archive by itself.
@@ -115,6 +118,14 @@ struct RetimeCommand: RepeatingCommand {
                 ])
             }
             table.lines().forEach { print($0) }
+            let cameras = source.files.compactMap(\.camera)
+            if let median = cameras.map(\.medianShiftNanoseconds).max(),
+                let greatest = cameras.map(\.greatestShiftNanoseconds).max()
+            {
+                print(
+                    "  \(cameras.reduce(0) { $0 + $1.samples }) samples placed by the camera's timestamps: "
+                        + "moved by \(Self.text(median)), at most by \(Self.text(greatest))")
+            }
         }
         for peer in report.peers ?? [] {
             var used: [String] = []

@@ -160,6 +160,12 @@ struct ShowCommand: RepeatingCommand {
                     + "\(ClockText.duration(Int64(clamping: least))) to "
                     + "\(ClockText.duration(Int64(clamping: greatest)))")
         }
+        let cameras = retimed.compactMap(\.camera)
+        if let greatest = cameras.map(\.greatestShiftNanoseconds).max() {
+            print(
+                "  by the camera's timestamps: \(cameras.reduce(0) { $0 + $1.samples }) samples, "
+                    + "moved by \(ClockText.duration(Int64(clamping: greatest))) at most")
+        }
     }
 
     /// Three digits after the point: `12.345 s`.
