@@ -143,6 +143,9 @@ static const unsigned char live_samples_js[] = {
 static const unsigned char live_sound_js[] = {
 #embed "page/live/live-sound.js"
 };
+static const unsigned char live_step_js[] = {
+#embed "page/live/live-step.js"
+};
 static const unsigned char live_thrift_js[] = {
 #embed "page/live/live-thrift.js"
 };
@@ -356,6 +359,7 @@ static const struct CViewerPageFile files[] = {
     FILE_ENTRY("live-renditions.js", live_renditions_js),
     FILE_ENTRY("live-samples.js", live_samples_js),
     FILE_ENTRY("live-sound.js", live_sound_js),
+    FILE_ENTRY("live-step.js", live_step_js),
     FILE_ENTRY("live-thrift.js", live_thrift_js),
     FILE_ENTRY("live-tile.js", live_tile_js),
     FILE_ENTRY("live-toolbar.js", live_toolbar_js),

@@ -77,16 +77,22 @@ PAINTER = """
         box('trun', [0, 0, 0, 5], number(1, 4), number(80, 4), number(0, 4)))), ...box('mdat', [7])]);
     const canvas = document.createElement('canvas'), picture = new OffscreenCanvas(16, 16), { VideoDecoder: before } = window, { warn } = console;
     picture.getContext('2d');
-    let fails = false;
+    let fails = false, isSlow = false;
+    const slow = [];
+    let made;
     window.VideoDecoder = class {
         static isConfigSupported = async () => ({ supported: true });
         decodeQueueSize = 0;
         state = 'configured';
-        constructor(hearing) { this.hearing = hearing; }
+        constructor(hearing) {
+            this.hearing = hearing;
+            made = this;
+        }
         configure() {}
         close() { this.state = 'closed'; }
         decode({ timestamp, duration }) {
             if (fails) this.hearing.error(new DOMException('lost', 'EncodingError'));
+            else if (isSlow) this.decodeQueueSize = slow.push({ timestamp, duration });
             else this.hearing.output(new VideoFrame(picture, { timestamp, duration }));
         }
     };
@@ -94,6 +100,12 @@ PAINTER = """
     const { Painter } = await use('live-painter'), painter = new Painter(canvas, () => 10);
     painter.begin({ type: 'begin', session: 's', codecs: 'avc1.42000a' }, movie());
     const take = (time) => painter.take({ type: 'media', isKeyframe: true }, fragment(time));
+    // Answers with the next picture of a slow decoder.
+    const answer = () => {
+        const next = slow.shift();
+        made.decodeQueueSize = slow.length;
+        made.hearing.output(new VideoFrame(picture, next));
+    };
     const over = (found) => {
         painter.close();
         Object.assign(window, { VideoDecoder: before });
@@ -117,6 +129,46 @@ QUESTIONS = (
         found.push(painter.at, painter.painted, painter.dropped, painter.error);
         return over(found);
     }})()""", [9, 9, 9.24, 2, 1, 0]),
+    ("in step, a picture waits for the time of all tiles, and the others know where the decoded ones end", f"""(async () => {{{PAINTER}
+        const found = [painter.until];
+        painter.step(9, 0);
+        take(9000);
+        found.push(painter.until);
+        take(9040);
+        painter.step(9.05, 0);
+        painter.paint(9.03);
+        found.push(painter.at, painter.until);
+        painter.paint(9.041);
+        found.push(painter.at);
+        painter.isThrifty = true;
+        return over([...found, painter.until]);
+    }})()""", [None, 9.04, 9, 9.08, 9.04, None]),
+    ("fastest, of a decoder's backlog the newest picture is painted, with the next refresh", f"""(async () => {{{PAINTER}
+        const found = [];
+        painter.step(9, 1);
+        painter.isHurried = true;
+        take(9000);
+        isSlow = true;
+        for (let picture = 1; picture <= 5; picture += 1) take(9000 + 40 * picture);
+        for (let picture = 1; picture <= 3; picture += 1) {{
+            answer();
+            found.push(painter.at);
+        }}
+        painter.paint();
+        found.push(painter.at);
+        answer();
+        return over([...found, painter.at, painter.painted, painter.dropped, painter.cut]);
+    }})()""", [9, 9, 9, 9.12, 9.16, 3, 2, 0]),
+    ("pictures that are not decoded, because newer ones are due, are counted apart from those that are not painted", f"""(async () => {{{PAINTER}
+        painter.step(9, 0);
+        take(9000);
+        [isSlow, painter.isHurried] = [true, true];
+        // Twelve are in the decoder, and eight wait.
+        for (let picture = 1; picture <= 20; picture += 1) take(9000 + 40 * picture);
+        const found = [slow.length, painter.cut];
+        painter.step(9.9, 0);
+        return over([...found, painter.cut, painter.dropped]);
+    }})()""", [12, 0, 7, 7]),
     ("a decoder that fails again and again is given up", f"""(async () => {{{PAINTER}
         const found = [];
         fails = true;

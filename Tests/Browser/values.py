@@ -11,6 +11,12 @@ import sys
 from checks import Checks
 from chromium import Chromium
 
+# The common time of tiles: look(wanted, { name: where its pictures end }). The wanted time is that of the clock, too.
+STEP = """(async () => {
+        const { CommonTime } = await use('live-step'), common = new CommonTime();
+        const look = (wanted, tiles) => Math.round(common.next(wanted, Object.entries(tiles).map(([name, until]) => ({ name, until })), wanted) * 1e6) / 1e6;
+"""
+
 # Each: what is so, and a script whose answer is compared with what is wanted. `use(name)` is a module of the page.
 QUESTIONS = (
     ("the session's clock goes by what came earliest", """(async () => {
@@ -32,6 +38,14 @@ QUESTIONS = (
         }
         return found;
     })()""", [0.5, 0.56, 0.6, 0.4, 0.37, 0.34, 5, 5]),
+    ("where the page paints all tiles, a delay grows quickly", """(async () => {
+        const { SmoothDelay } = await use('live-clock'), delay = new SmoothDelay(), found = [];
+        for (const [wanted, now] of [[0.1, 0], [0.3, 0.1], [0.3, 0.2], [0.3, 0.9]]) {
+            delay.follow(wanted, now, 0.2, 0.5);
+            found.push(Math.round(delay.value * 1000) / 1000);
+        }
+        return found;
+    })()""", [0.1, 0.15, 0.2, 0.3]),
     ("the rate goes with the delay", """(async () => {
         const { SmoothDelay } = await use('live-clock'), delay = new SmoothDelay();
         delay.follow(0.5, 0); delay.follow(0.6, 1);
@@ -54,6 +68,66 @@ QUESTIONS = (
         }
         return need.value;
     })()""", 0.2),
+    ("a tile that is painted needs the delay of nine pictures of ten, for as long as it was given", """(async () => {
+        const { NeedEstimate } = await use('live-clock'), need = new NeedEstimate(0.9, 4), usual = new NeedEstimate(), found = [];
+        let now = 0;
+        const come = (seconds, of) => {
+            for (let picture = 0; picture < seconds * 10; picture += 1) {
+                for (const one of [need, usual]) one.observe(of(picture), now, 3);
+                now += 0.1;
+            }
+            found.push([need.value, usual.value]);
+        };
+        come(6, (picture) => (picture % 20 === 7 ? 0.3 : 0.03));
+        come(3, () => 0.5);
+        // An overload is over: it is forgotten after four seconds.
+        come(3.8, () => 0.03);
+        return found;
+    })()""", [[0.03, 0.3], [0.5, 0.5], [0.03, 0.5]]),
+    ("of a decoder's backlog, the delay covers a tenth of a second", """(async () => {
+        const { needOf } = await use('live-step');
+        // 0.3 s old, of which it waited 0.1 s to be due; decoded at once, in 0.05 s, in 0.15 s.
+        return [0, 0.05, 0.15].map((decoding) => Math.round(1000 * needOf({ age: 0.3, held: 0.1, decoding })));
+    })()""", [200, 200, 150]),
+    ("a time runs on at its rate", """(async () => {
+        const { RunningTime } = await use('live-clock'), time = new RunningTime(), before = time.at(5);
+        time.set(10, 5, 0.5);
+        return [before === -Infinity, time.at(5), time.at(7)];
+    })()""", [True, 10, 11]),
+    ("all tiles wait for a late one, to the end of its last picture, and catch up with it", f"""{STEP}
+        return [look(10, {{ a: 10.03, b: 10.02 }}), look(10.05, {{ a: 10.06, b: 10.02 }}), look(10.08, {{ a: 10.1, b: 10.02 }}), look(10.1, {{ a: 10.13, b: 10.12 }})];
+    }})()""", [10, 10.019, 10.019, 10.1]),
+    ("after a tenth of a second it lags alone, until it has what is shown", f"""{STEP}
+        const found = [];
+        // b is late by 0.06 s, then by 0.3 s, 0.08 s and 0.05 s.
+        for (const [at, late] of [[10, 0], [10.1, 0.06], [10.19, 0.3], [10.21, 0.3], [10.4, 0.3], [10.45, 0.08], [10.5, 0.05], [10.6, 0], [10.7, 0.05]]) found.push(look(at, {{ a: at + 0.02, b: at - late }}));
+        return found;
+    }})()""", [9.999, 10.039, 10.039, 10.21, 10.4, 10.45, 10.45, 10.599, 10.649]),
+    ("where the page has stood still, a tile whose picture comes last is waited for", f"""{STEP}
+        return [look(10, {{ a: 10.03, b: 10.03 }}), look(10.4, {{ a: 10.43, b: 10.03 }}), look(10.42, {{ a: 10.43, b: 10.43 }})];
+    }})()""", [10, 10.029, 10.42]),
+    ("if all are late, they stay together, and one alone is as new as it can be", f"""{STEP}
+        const all = [look(10, {{ a: 9.5, b: 9.45 }}), look(10.2, {{ a: 9.75, b: 9.7 }}), look(10.4, {{ a: 9.95, b: 9.9 }})];
+        common.remove('b');
+        return [...all, look(10.45, {{ a: 10.05 }}), look(10.5, {{}})];
+    }})()""", [9.449, 9.699, 9.899, 10.049, 10.5]),
+    ("the last tile that can be waited for is not left behind, and a longer delay does not go back in time", f"""{STEP}
+        const found = [look(10, {{ a: 10.02, b: 10.02 }}), look(10.05, {{ a: 10.07, b: 9.8 }}), look(10.2, {{ a: 10.22, b: 9.8 }})];
+        // a has gone; b comes back.
+        found.push(look(10.3, {{ b: 9.9 }}), look(10.4, {{ b: 10.3 }}));
+        // The delay has grown by 0.2 s.
+        found.push(look(10.25, {{ b: 10.5 }}), look(10.35, {{ b: 10.6 }}));
+        return found;
+    }})()""", [10, 10, 10.2, 10.2, 10.299, 10.25, 10.35]),
+    ("a picture ends where the next one usually begins", """(async () => {
+        const { PictureDistance } = await use('live-step'), distance = new PictureDistance(), found = [];
+        const end = (time) => found.push(Math.round(distance.end(time, 0.04) * 1000) / 1000);
+        for (let picture = 0; picture < 3; picture += 1) end(picture * 0.04);
+        // One is lost, which is no other rate; a pause neither. Then it is dark.
+        end(0.2);
+        for (const time of [30, 30.04, 30.14, 30.24, 30.34, 30.44, 30.54, 30.64]) end(time);
+        return found;
+    })()""", [0.04, 0.08, 0.12, 0.24, 30.04, 30.08, 30.18, 30.34, 30.44, 30.54, 30.64, 30.74]),
     ("a preview suits tiles up to half as wide again, unless one of both is chosen", """(async () => {
         const { renditionFor } = await use('renditions'), ratio = devicePixelRatio;
         return [...[[480, 640], [960, 640], [961, 640], [961, 1280], [961, undefined], [960, 0]].map(([width, own]) => renditionFor('size', width / ratio, own)),
@@ -178,6 +252,18 @@ QUESTIONS = (
         for (let second = 13; second < 400; second += 1) thrift.look([good, good, good], second);
         return [levels, watched, others, thrift.level];
     })()""", [[0, 0, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2], [False, False], [True, True], 0]),
+    ("gives way as long as an overload lasts, tries again after four seconds, and later after each failure", """(async () => {
+        const { Thrift } = await use('live-thrift'), thrift = new Thrift(), changes = [];
+        const bad = { shown: 10, dropped: 8, isBehind: true }, good = { shown: 10, dropped: 0, isBehind: false };
+        let level = 0;
+        // Twelve seconds of an overload; later, two more of four seconds.
+        for (let second = 1; second <= 80; second += 1) {
+            const isBad = second <= 12 || (second > 19 && second <= 23) || (second > 40 && second <= 44);
+            thrift.look(isBad ? [bad, bad] : [good, good], second);
+            if (thrift.level !== level) changes.push([second, level = thrift.level]);
+        }
+        return changes;
+    })()""", [[3, 1], [10, 2], [17, 1], [22, 2], [32, 1], [43, 2], [61, 1], [78, 0]]),
     ("one tile that is late alone changes nothing", """(async () => {
         const { Thrift } = await use('live-thrift'), thrift = new Thrift();
         const bad = { shown: 0, dropped: 0, isBehind: true }, good = { shown: 10, dropped: 0, isBehind: false };

@@ -34,8 +34,10 @@ export class SessionClock {
     }
 }
 
-/** Window of a source's latency: the last seconds. */
+/** Window of a source's latency, unless another is given: the last seconds. */
 const needLife = 6;
+/** Fraction of the window in which media must be available, unless another is given: that of a media element, which stalls. */
+const needCovered = 0.96;
 /**
  * Maximum weight of a single wait, seconds, so that one interruption does not determine the result; less than the part of the window
  * that may be uncovered.
@@ -43,16 +45,26 @@ const needLife = 6;
 const heaviest = 0.2;
 /** Minimum observed time, seconds. */
 const leastSeen = 0.4;
-/** Fraction of the window in which media must be available. */
-const covered = 0.96;
 
 /** The delay at which a source's next fragment arrives in time. */
 export class NeedEstimate {
+    /** @type {number} */
+    #covered;
+    /** @type {number} */
+    #life;
     /** @type {{ at: number, need: number, weight: number }[]} */
     #seen = [];
     #last = Infinity;
     /** Time in which it came, without interruptions. */
     #active = 0;
+
+    /**
+     * @param {number} [covered] Fraction of the window in which media must be available.
+     * @param {number} [life] The window, seconds.
+     */
+    constructor(covered = needCovered, life = needLife) {
+        [this.#covered, this.#life] = [covered, life];
+    }
 
     /**
      * A fragment has arrived.
@@ -65,7 +77,7 @@ export class NeedEstimate {
         const weight = Math.max(0, Math.min(heaviest, came - this.#last));
         if (this.#last === Infinity || came > this.#last) this.#last = came;
         this.#active += weight;
-        this.#seen = this.#seen.filter((one) => one.at > this.#active - needLife);
+        this.#seen = this.#seen.filter((one) => one.at > this.#active - this.#life);
         if (need <= most) this.#seen.push({ at: this.#active, need, weight });
     }
 
@@ -77,7 +89,7 @@ export class NeedEstimate {
         let sum = 0;
         for (const one of sorted) {
             sum += one.weight;
-            if (sum >= covered * whole) return one.need;
+            if (sum >= this.#covered * whole) return one.need;
         }
         return null;
     }
@@ -103,19 +115,40 @@ export class SmoothDelay {
      * @param {number | null} wanted
      * @param {number} now
      * @param {number} [hurry] Maximum decrease per second while it is much too long.
+     * @param {number} [growth] Maximum increase per second.
      */
-    follow(wanted, now, hurry = slew) {
+    follow(wanted, now, hurry = slew, growth = slew) {
         const elapsed = Math.min(1, Math.max(0.001, now - this.#last));
-        const step = slew * elapsed;
         const before = this.value;
         this.#last = now;
         this.rate = 1;
         if (wanted === null) return;
         if (this.value === null || Math.abs(wanted - this.value) > jump) this.value = wanted;
-        else if (wanted > this.value) this.value = Math.min(wanted, this.value + step);
+        else if (wanted > this.value) this.value = Math.min(wanted, this.value + growth * elapsed);
         else if (wanted < this.value - muchTooLong) this.value = Math.max(wanted, this.value - hurry * elapsed);
-        else if (wanted < this.value - slack) this.value = Math.max(wanted, this.value - step / 2);
+        else if (wanted < this.value - slack) this.value = Math.max(wanted, this.value - (slew / 2) * elapsed);
         if (before !== null && Math.abs(this.value - before) < jump) this.rate = 1 - (this.value - before) / elapsed;
+    }
+}
+
+/** A time that runs: known at one instant, and its rate. Instants are seconds of a monotonic clock. */
+export class RunningTime {
+    #time = -Infinity;
+    #when = 0;
+    #rate = 1;
+
+    /**
+     * @param {number} time
+     * @param {number} when
+     * @param {number} rate
+     */
+    set(time, when, rate) {
+        [this.#time, this.#when, this.#rate] = [time, when, rate];
+    }
+
+    /** @param {number} when */
+    at(when) {
+        return this.#time + (when - this.#when) * this.#rate;
     }
 }
 

@@ -5,9 +5,10 @@
 // whole picture apart for minutes (measured). Here every tile is painted at the same refresh with the picture of the same instant; or, where
 // it need not be in step, with each picture as soon as it is decoded. WebCodecs exists in secure contexts only; elsewhere live-follower.js does it.
 
-import { NeedEstimate } from './live-clock.js';
+import { NeedEstimate, RunningTime } from './live-clock.js';
 import { latest } from './live-follower.js';
 import { pictures, pictureTrack, upright } from './live-samples.js';
+import { needOf, PictureDistance } from './live-step.js';
 import { codecsOf, keepTracks } from './movie-tracks.js';
 
 /** So much before its time a picture is decoded, seconds: decoded pictures are large. */
@@ -23,9 +24,10 @@ const behind = 0.25;
 const mostDecoded = 30;
 /** Limit of pictures with a known arrival: more than the decoder queues. */
 const mostSent = 100;
-/** Between decoding and painting, seconds; more after each time that a picture came too late. */
-const shortestMargin = 0.02;
-const longestMargin = 0.3;
+/** Fraction of the pictures that the common delay covers: all tiles wait together for the others (live-step.js). */
+const covered = 0.9;
+/** Window of the delay, seconds: it returns as soon after an overload. */
+const life = 4;
 /** After a failure it begins anew, not more often than that. Seconds. */
 const pause = 2;
 /** Failures until the decoder is given up, and the largest time between two of them, seconds. */
@@ -55,12 +57,12 @@ export class Painter {
      */
     #decoded = [];
     #needsKeyframe = true;
-    #need = new NeedEstimate();
-    #margin = shortestMargin + 0.02;
+    #need = new NeedEstimate(covered, life);
+    #distance = new PictureDistance();
     #failedAt = -Infinity;
     #failures = 0;
-    /** The wanted session time at a time of the page's clock, and its rate. */
-    #target = { time: -Infinity, when: 0, rate: 1 };
+    /** The wanted session time. */
+    #target = new RunningTime();
     #now;
     #context;
     trouble = '';
@@ -85,9 +87,16 @@ export class Painter {
      * @type {number | null}
      */
     end = null;
+    /**
+     * Where the newest decoded picture ends, by the usual distance of pictures; session time.
+     * @type {number | null}
+     */
+    #until = null;
     /** Pictures that were shown, and that were not because they came too late. */
     painted = 0;
     dropped = 0;
+    /** Those of the dropped that were not decoded, because the computer is too slow for all. */
+    cut = 0;
 
     /**
      * @param {HTMLCanvasElement} canvas
@@ -114,7 +123,7 @@ export class Painter {
      * @param {Uint8Array} body Is changed.
      */
     begin(header, body) {
-        if (header.session !== this.#session) [this.at, this.end, this.recordedAt] = [null, null, null];
+        if (header.session !== this.#session) [this.at, this.end, this.recordedAt, this.#until] = [null, null, null, null];
         this.#session = header.session ?? '';
         this.close();
         this.hasTrack = keepTracks(body, 'video').size > 0;
@@ -211,7 +220,8 @@ export class Painter {
         // Of a backlog, only pictures after the last keyframe before the wanted time are shown.
         let start = this.#waiting.length - 1;
         while (start > 0 && !(this.#waiting[start].isKeyframe && this.#waiting[start].time <= target)) start -= 1;
-        if (start > 0) this.dropped += this.#waiting.splice(0, start).length;
+        this.#waiting.splice(0, Math.max(0, start));
+        [this.dropped, this.cut] = [this.dropped + Math.max(0, start), this.cut + Math.max(0, start)];
         const most = this.#isBehind ? fewDecoding : mostDecoding;
         while (this.#decoder && this.#waiting.length && this.#decoder.decodeQueueSize < most
             && (this.#waiting[0].time < target + ahead || this.at === null || this.isHurried) && this.#decoded.length < mostDecoded) {
@@ -237,13 +247,16 @@ export class Painter {
         const sent = this.#sent.get(frame.timestamp);
         this.#sent.delete(frame.timestamp);
         if (sent && now !== null && this.end !== null && time > this.end - 0.5 && !this.isThrifty) {
-            this.#need.observe(now - sent.held - this.end, sent.came, latest);
+            const [age, held] = [now - time, sent.held];
+            this.#need.observe(needOf({ age, held, decoding: performance.now() / 1000 - sent.came - held }), sent.came, latest);
         }
+        if (this.#until === null || time > this.#until - 0.5 || time < this.#until - 5) this.#until = this.#distance.end(time, (frame.duration ?? 0) / 1e6);
         if (this.end === null || time > this.end || time < this.end - 5) this.end = time + (frame.duration ?? 0) / 1e6;
         let place = this.#decoded.length;
         while (place > 0 && this.#decoded[place - 1].timestamp > frame.timestamp) place -= 1;
         this.#decoded.splice(place, 0, frame);
-        if (this.at === null || this.isHurried) this.paint();
+        // Of a backlog, the newest is painted with the next refresh.
+        if (this.at === null || (this.isHurried && (this.#decoder?.decodeQueueSize ?? 0) <= 1)) this.paint();
         this.#pump();
     }
 
@@ -254,8 +267,12 @@ export class Painter {
 
     /** The delay with which it can be shown, seconds; null: not known. */
     get need() {
-        const need = this.#need.value;
-        return need === null ? null : need + this.#margin;
+        return this.#need.value;
+    }
+
+    /** Where its decoded pictures end, session time; null: other tiles do not wait for it. */
+    get until() {
+        return this.at === null || this.isThrifty || this.trouble || !this.hasTrack ? null : this.#until;
     }
 
     /**
@@ -264,8 +281,7 @@ export class Painter {
      * @param {number} rate Of the wanted time.
      */
     step(time, rate) {
-        this.#target = { time, when: performance.now(), rate };
-        this.#margin = Math.max(shortestMargin, this.#margin - 0.001);
+        this.#target.set(time, performance.now() / 1000, rate);
         this.#pump();
     }
 
@@ -280,15 +296,16 @@ export class Painter {
     }
 
     #targetNow() {
-        const { time, when, rate } = this.#target;
-        return time + ((performance.now() - when) / 1000) * rate;
+        return this.#target.at(performance.now() / 1000);
     }
 
-    /** Paints the picture whose time it is, if it is another one; called at each refresh of the screen. */
-    paint() {
-        const target = this.#targetNow();
+    /**
+     * Paints the picture whose time it is, if it is another one; called at each refresh of the screen.
+     * @param {number} [time] Session time that is shown, where that is not the wanted time.
+     */
+    paint(time = this.#targetNow()) {
         let index = this.#decoded.length - 1;
-        while (!this.isHurried && index >= 0 && this.#decoded[index].timestamp / 1e6 > target) index -= 1;
+        while (!this.isHurried && index >= 0 && this.#decoded[index].timestamp / 1e6 > time) index -= 1;
         // The first picture is shown before its time.
         if (index < 0 && this.at === null && this.#decoded.length) index = 0;
         if (index < 0) return;
@@ -301,8 +318,7 @@ export class Painter {
         this.at = frame.timestamp / 1e6;
         this.recordedAt = null;
         // A refresh and the length of the picture are no lateness.
-        this.error = Math.min(0, this.at + (frame.duration ?? 0) / 1e6 - target);
-        if (this.error < 0 && this.error > -0.5) this.#margin = Math.min(longestMargin, this.#margin + 0.01);
+        this.error = Math.min(0, this.at + (frame.duration ?? 0) / 1e6 - this.#targetNow());
         frame.close();
     }
 }

@@ -7,9 +7,10 @@ export const looking = 1;
 const patience = 3;
 /** Checks until a reduction takes effect, because decoder queues are processed first. */
 const working = 4;
-/** Time without overload until more is tried again; doubled after each failure. Seconds. */
-const firstTrial = 30;
+/** Time without overload until more is tried again; doubled after each failure, as which an overload counts that comes soon after. Seconds. */
+const firstTrial = 4;
 const longestTrial = 600;
+const soon = 20;
 /** A tile that drops more of its pictures does not keep up. */
 const mostDropped = 0.25;
 /** As many tiles have to be strained: one alone has a trouble of its own. */
@@ -21,6 +22,7 @@ export class Thrift {
     #strained = 0;
     #calmSince = 0;
     #trial = firstTrial;
+    #triedAt = -Infinity;
 
     /**
      * @param {{ shown: number, dropped: number, isBehind: boolean }[]} tiles Tiles that decode everything: pictures since the last
@@ -38,11 +40,11 @@ export class Thrift {
         if (this.#strained >= patience && this.level < 2) {
             this.level += 1;
             this.#strained = -working;
-            this.#trial = Math.min(longestTrial, this.#trial * 2);
+            this.#trial = now - this.#triedAt < soon ? Math.min(longestTrial, this.#trial * 2) : this.#trial;
         } else if (this.level > 0 && now - this.#calmSince > this.#trial) {
             this.level -= 1;
-            this.#calmSince = now;
-        }
+            [this.#calmSince, this.#triedAt] = [now, now];
+        } else if (this.level === 0 && now - this.#triedAt > longestTrial) this.#trial = firstTrial;
         return this.level;
     }
 

@@ -203,10 +203,17 @@ export class LiveTile {
         video.requestVideoFrameCallback(seen);
     }
 
-    /** Shows the picture whose time it is, where the page does that itself; called at each refresh of the screen. */
-    paint() {
-        if (!(this.follower instanceof Painter)) return;
-        this.follower.paint();
+    /**
+     * Shows the picture whose time it is, where the page does that itself; called at each refresh of the screen.
+     * @param {number} [time] Session time that is shown, where that is not the wanted time.
+     */
+    paint(time) {
+        if (this.follower instanceof Painter) this.follower.paint(time);
+    }
+
+    /** Where its decoded pictures end, session time; null: other tiles do not wait for it. */
+    get until() {
+        return this.isSeen && !this.hindrance && this.follower instanceof Painter ? this.follower.until : null;
     }
 
     /**
@@ -346,8 +353,9 @@ export class LiveTile {
         return { shown: shown - before.shown, dropped: dropped - before.dropped, isBehind: this.follower.isStrained };
     }
 
+    /** A decoded picture that the page did not paint costs little: only those that were not decoded count as dropped. */
     get #pictures() {
-        if (this.follower instanceof Painter) return { shown: this.follower.painted, dropped: this.follower.dropped };
+        if (this.follower instanceof Painter) return { shown: this.follower.painted, dropped: this.follower.cut };
         const quality = this.video?.getVideoPlaybackQuality();
         return { shown: quality?.totalVideoFrames ?? 0, dropped: quality?.droppedVideoFrames ?? 0 };
     }

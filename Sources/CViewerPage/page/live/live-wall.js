@@ -2,10 +2,12 @@
 // The wall of all tiles: layout, the shown time, and the selected sound.
 
 import { element } from './element.js';
-import { SessionClock, SmoothDelay } from './live-clock.js';
+import { RunningTime, SessionClock, SmoothDelay } from './live-clock.js';
 import { grid, neighbour, spotlight } from './live-grid.js';
 import { latest } from './live-follower.js';
+import { Painter } from './live-painter.js';
 import { LiveSound } from './live-sound.js';
+import { CommonTime } from './live-step.js';
 import { looking, Thrift } from './live-thrift.js';
 import { LiveTile } from './live-tile.js';
 import { WallPages } from './live-pages.js';
@@ -18,6 +20,8 @@ const drawing = 500;
 const firstDelay = 0.4;
 /** A delay that is much too long becomes shorter by so much a second, where nothing is heard. */
 const hurried = 0.2;
+/** And longer by so much a second, where all tiles are painted by the page: a media element could not follow. */
+const hurriedGrowth = 0.5;
 
 /** @typedef {'step' | 'fastest'} Mode */
 
@@ -57,6 +61,9 @@ export class LiveWall {
     #session = '';
     #clock = new SessionClock();
     #delay = new SmoothDelay();
+    /** Session time that is wanted where all are in step. */
+    #wanted = new RunningTime();
+    #common = new CommonTime();
     /**
      * In the mode `fastest`, each has its own.
      * @type {Map<string, SmoothDelay>}
@@ -109,9 +116,17 @@ export class LiveWall {
 
     /** Paints all tiles at the same refresh of the screen. */
     #paint = () => {
-        for (const tile of this.tiles.values()) if (!tile.hindrance) tile.paint();
+        const time = this.mode === 'step' ? this.#timeInStep : undefined;
+        for (const tile of this.tiles.values()) if (!tile.hindrance) tile.paint(time);
         this.#painting = requestAnimationFrame(this.#paint);
     };
+
+    /** Session time that all tiles show at this refresh. */
+    get #timeInStep() {
+        const ready = [...this.tiles.values()].flatMap(({ name, until }) => (until === null ? [] : [{ name, until }]));
+        const seconds = performance.now() / 1000;
+        return this.#common.next(this.#wanted.at(seconds), ready, seconds);
+    }
 
     /** Session time now, seconds; null: nothing has come yet. */
     now = () => this.#clock.at(performance.now() / 1000);
@@ -176,6 +191,7 @@ export class LiveWall {
         gone?.close();
         this.tiles.delete(name);
         this.#delays.delete(name);
+        this.#common.remove(name);
         this.#begins.delete(name);
         if (this.large === name) this.large = undefined;
         if (this.#sound?.name === name) this.listen(name);
@@ -268,6 +284,8 @@ export class LiveWall {
         this.#session = session;
         this.#clock = new SessionClock();
         this.#delay = new SmoothDelay();
+        this.#wanted = new RunningTime();
+        this.#common = new CommonTime();
         this.#delays.clear();
     }
 
@@ -293,7 +311,10 @@ export class LiveWall {
         const seconds = performance.now() / 1000;
         // Sound cannot be hurried as much as pictures.
         const hurry = this.#sound ? undefined : hurried;
-        this.#delay.follow(this.chosenDelay ?? this.#slowest, seconds, hurry);
+        const areAllPainted = [...this.tiles.values()].every(({ follower }) => follower instanceof Painter);
+        const growth = areAllPainted && !this.#sound ? hurriedGrowth : undefined;
+        this.#delay.follow(this.chosenDelay ?? this.#slowest, seconds, hurry, growth);
+        this.#wanted.set(now - this.delay, seconds, this.#delay.rate);
         for (const tile of this.tiles.values()) {
             let { delay } = this;
             let { rate } = this.#delay;
