@@ -337,6 +337,12 @@ struct ViewerCommand: RepeatingCommand {
             ).reference(
                 options, site: viewers, cacheBytes: Self.cacheBytes, shutdown: shutdown
             ) { logger.warning("\($0)") }
+        } changes: { collectors, apply, complain in
+            try SiteChanges(
+                SiteArchives(
+                    collectors, endpoint: nil, readsViewers: viewers != nil, isForChanges: true),
+                site: viewers, namesAddresses: false, shutdown: shutdown, apply: apply,
+                complain: complain)
         }
     }
 

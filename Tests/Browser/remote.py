@@ -74,6 +74,16 @@ class Remote:
         """The collectors' viewers, by collector."""
         return {name: self.viewer("--archive", self.moved(name), "--listen", str(port))[0] for name, port in self.ports.items()}
 
+    def command(self):
+        """Collectors in the moved archives, which take the commands of their viewers; the catalog does not learn of them."""
+        for name in PLACES:
+            self.site.start("tributary-collector", "--archive", self.moved(name), "--listen", f"ipc://{self.directory}/{name}.later",
+                "--group-commands")
+
+    def marks(self, session):
+        """The texts of the marks in each archive."""
+        return {name: [one["text"] for one in json.loads(self.site.tool("mark", session, "--json", "--archive", self.moved(name)))] for name in PLACES}
+
     def view(self, has_sources):
         """The page's address."""
         _, page = self.viewer("--catalog", self.catalog, "--listen", "0")
@@ -132,6 +142,56 @@ async def clip(page, checks, address, session):
     checks("and it is what the interface serves", same)
 
 
+async def changes(page, checks, remote, address, session):
+    """Marks and labels of a session that has ended, in the archives of two other machines."""
+    said = "(document.querySelector('[role=status]')?.textContent ?? '')"
+    rows = "[...document.querySelectorAll('.marks li')].map((row) => row.textContent)"
+
+    async def mark(text):
+        await page.key("m")
+        await page.until("!!document.querySelector('dialog[open] input')", 5)
+        await page.send("Input.insertText", text=text)
+        await page.key("Enter")
+
+    await page.open(f"{address}/sessions/{session}?at=4")
+    await page.until("Object.values(window.tributary?.state().sources ?? {}).some((one) => one.at !== null)", PATIENCE)
+    await page.until("!!document.querySelector('section[aria-label=Marks] p')?.textContent.includes('Key M')", 10)
+    await mark("too early")
+    await page.until("document.querySelector('dialog[open]').textContent.includes('--group-commands')", 20)
+    words = await page.run("document.querySelector('dialog[open]').textContent")
+    checks("a mark is refused where no collector takes it, with the reason", re.search(r"(east|west): cannot mark", words) is not None, words)
+    checks.console(page, ("/api/v1/marks",))
+    await page.key("Escape")
+    remote.command()
+    await page.until("!document.querySelector('dialog')", 5)
+    for _ in range(PATIENCE):
+        if all(os.path.exists(os.path.join(remote.moved(name), "collector.commands")) for name in PLACES):
+            break
+        await asyncio.sleep(0.1)
+    await mark("goal")
+    await page.until(f"{rows}.length === 1", 20)
+    checks("a mark is shown at once", "goal" in (await page.run(rows))[0], await page.run(rows))
+    found = remote.marks(session)
+    checks("and is in the archive of each machine", found == {name: ["goal"] for name in PLACES}, found)
+    await page.press(".marks li button:last-child")
+    await page.until(f"{rows}.length === 0", 20)
+    found = remote.marks(session)
+    checks("a removed one is in none", found == {name: [] for name in PLACES}, found)
+
+    await page.open(f"{address}/sessions")
+    await page.until("!!document.querySelector('.session [data-act=edit]')", 20)
+    await page.press(".session [data-act=protect]")
+    await page.until("document.querySelector('.session [data-act=protect]')?.textContent === 'Unprotect'", 20)
+    await page.press(".session [data-act=edit]")
+    await page.until("!!document.querySelector('dialog[open] input')", 5)
+    await page.send("Input.insertText", text="Premiere")
+    await page.key("Enter")
+    await page.until("document.querySelector('.session h3')?.textContent.includes('Premiere')", 20)
+    for name in PLACES:
+        one = next(one for one in json.loads(remote.site.tool("ls", "--json", "--archive", remote.moved(name))) if one["session"] == session)
+        checks(f"its name and protection are in the archive of {name}", one.get("name") == "Premiere" and one["isProtected"], json.dumps(one))
+
+
 async def check(arguments, remote):
     checks = Checks()
     remote.record()
@@ -152,6 +212,7 @@ async def check(arguments, remote):
         await clip(page, checks, address, sessions[0])
         if arguments.shots:
             await page.shoot(f"{arguments.shots}/remote-playback.png")
+        await changes(page, checks, remote, address, sessions[0])
         checks.console(page)
         # One of the machines is gone: what the other one has is played.
         viewers["west"].kill()

@@ -226,6 +226,152 @@ extension EndToEnd {
             }
         }
 
+        private struct Overview: Decodable {
+            var name: String?
+            var tags: [String]
+            var note: String?
+            var isProtected: Bool
+        }
+
+        private struct MadeMark: Decodable { var mark: Mark }
+
+        /// The page of a viewer that has the catalog and the site's token alone.
+        private struct Page {
+            let served: ServedArchive
+            let session: String
+
+            var path: String { "/api/v1/sessions/\(session)" }
+
+            func send(
+                _ method: String, _ path: String, _ json: String? = nil, as token: String
+            ) async throws -> ServedArchive.Answer {
+                let body =
+                    json.map { ["--header", "Content-Type: application/json", "--data", $0] } ?? []
+                return try await served.ask(
+                    path,
+                    ["--request", method, "--header", "Authorization: Bearer \(token)"] + body)
+            }
+
+            func mark(_ json: String, as token: String) async throws -> ServedArchive.Answer {
+                try await send("POST", "/api/v1/marks", json, as: token)
+            }
+
+            func edit(_ json: String, as token: String) async throws -> ServedArchive.Answer {
+                try await send("PATCH", path, json, as: token)
+            }
+
+            func remove(_ mark: String, as token: String) async throws -> ServedArchive.Answer {
+                try await send("DELETE", "\(path)/marks/\(mark)", as: token)
+            }
+
+            func marks(as token: String) async throws -> [Mark] {
+                let answer = try await send("GET", "\(path)/marks", as: token)
+                return try JSONDecoder().decode([Mark].self, from: answer.body)
+            }
+        }
+
+        @Test(
+            .timeLimit(.minutes(4)),
+            .enabled(if: geteuid() == 0, "hiding a directory needs root"))
+        func `operators of a page change sessions of other machines, ended ones too`() async throws
+        {
+            try await Stage.with { stage in
+                let site = try await Site(on: stage, serving: "archive-west")
+                let collector = try await site.collector(
+                    "west",
+                    ["--segment", "2s", "--viewer-url", site.west.address, "--group-commands"])
+                let agent = try site.agent("hall", at: "west", [])
+                let layout = ArchiveLayout(root: site.path("archive-west"))
+                try await eventually("it has pictures") {
+                    guard FileSystem.exists(layout.sessions),
+                        let session = try layout.sessionNames().last
+                    else { return false }
+                    return try !layout.segmentPaths(session, "hall").isEmpty
+                }
+                let session = try #require(try layout.sessionNames().last)
+                let users = site.path("users")
+                func token(_ name: String, _ role: String) async throws -> String {
+                    try await stage.start(
+                        .viewer,
+                        ["users", "add", name, "--token", "--users", users, "--role", role]
+                    ).succeeds().output.trimmingCharacters(in: .whitespacesAndNewlines)
+                }
+                let boss = try await token("boss", "operator")
+                let guest = try await token("guest", "viewer")
+                let page = Page(
+                    served: try await ServedArchive(
+                        on: stage, without: layout.root, site.catalog[0], site.catalog[1],
+                        site.token[0], site.token[1], "--users", users), session: session)
+                let timed = #"{"session": "\#(session)", "at": 1.5, "text": "late"}"#
+                for refused in [
+                    try await page.mark(timed, as: guest),
+                    try await page.edit(#"{"name": "no"}"#, as: guest),
+                    try await page.remove("0123456789abcdef", as: guest),
+                ] { #expect(refused.status == 403, "\(refused.text)") }
+
+                let now = try await page.mark(
+                    #"{"session": "\#(session)", "text": "now"}"#, as: boss)
+                #expect(now.status == 201, "\(now.text)")
+                let first = try JSONDecoder().decode(MadeMark.self, from: now.body).mark
+                #expect(try await page.marks(as: boss) == [first])
+                try await labels(page, layout, as: boss)
+
+                agent.signal(SIGINT)
+                try await agent.succeeds()
+                try await eventually("it has ended") {
+                    try SessionManifest.read(
+                        "\(layout.session(session))/\(ArchiveLayout.manifestName)"
+                    ).state != .recording
+                }
+                let late = try await page.mark(timed, as: boss)
+                #expect(late.status == 201, "\(late.text)")
+                #expect(try await page.marks(as: boss).map(\.text).sorted() == ["late", "now"])
+                let removed = try await page.remove(first.id, as: boss)
+                #expect(removed.status == 204, "\(removed.text)")
+                #expect(try await page.marks(as: boss).map(\.text) == ["late"])
+                let kept = try Self.marks(
+                    try await site.read(["mark", session, "--json"], ["--archive", layout.root]))
+                #expect(kept.map(\.text) == ["late"])
+                let free = try await page.edit(#"{"isProtected": false, "name": ""}"#, as: boss)
+                #expect(free.status == 200, "\(free.text)")
+                #expect(!SessionProtection.isProtected(session, in: layout))
+                #expect(
+                    try page.served.viewer.complaints.contains("mark session \(session): done"))
+
+                collector.signal(SIGINT)
+                try await collector.succeeds()
+                for refused in [
+                    try await page.mark(timed, as: boss),
+                    try await page.edit(#"{"name": "x"}"#, as: boss),
+                ] {
+                    #expect(refused.status == 409)
+                    // One line, without addresses.
+                    #expect(
+                        refused.text.hasPrefix("west: cannot ")
+                            && refused.text.contains("--group-commands")
+                            && refused.text.split(separator: "\n").count == 1, "\(refused.text)")
+                }
+            }
+        }
+
+        /// Labels and protection, in the archive and in the answer.
+        private func labels(
+            _ page: Page, _ layout: ArchiveLayout, as token: String
+        ) async throws {
+            let edited = try await page.edit(
+                #"{"name": "Rehearsal", "note": "x", "addTags": ["a"], "isProtected": true}"#,
+                as: token)
+            #expect(edited.status == 200, "\(edited.text)")
+            let overview = try JSONDecoder().decode(Overview.self, from: edited.body)
+            #expect(overview.name == "Rehearsal" && overview.note == "x", "\(edited.text)")
+            #expect(overview.tags == ["a"] && overview.isProtected, "\(edited.text)")
+            let labels = try SessionNotes.read(page.session, in: layout)
+            #expect(labels.name == "Rehearsal" && labels.tags == ["a"])
+            #expect(SessionProtection.isProtected(page.session, in: layout))
+            let refused = try await page.edit(#"{"name": "a\nb"}"#, as: token)
+            #expect(refused.status == 400, "\(refused.text)")
+        }
+
         /// A viewer that can read none of the site's archives shows no other one.
         private func nothing(_ site: Site) async throws {
             try FileManager.default.createDirectory(

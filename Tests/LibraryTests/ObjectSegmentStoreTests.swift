@@ -106,6 +106,19 @@ import TestRecordings
         #expect(try library.sourceNames("one") == ["camera", "door"])
     }
 
+    @Test func `listings are read again at once where this program has changed the archive`() throws
+    {
+        let archive = SmallArchive()
+        try archive.addSession("one", segments: 1)
+        try bucket.add(archive.layout)
+        let store = store()
+        let library = try library(store)
+        #expect(try library.sourceNames("one") == ["camera"])
+        bucket.add([], at: "one/door/2026-11-20T22-40-00.000Z.mp4")
+        store.forgetListings()
+        #expect(try library.sourceNames("one") == ["camera", "door"])
+    }
+
     @Test func `files far from a range of time are not opened`() throws {
         let archive = SmallArchive()
         try archive.addSession("one", segments: 40)

@@ -206,25 +206,29 @@ import Threads
             path == east.path ? "id-east" : "id-west"
         }
         var changed: [String] = []
-        let marks = try SiteMarks(
+        let changes = try SiteChanges(
             archives, site: nil, shutdown: Shutdown(),
-            hasChanged: { name, _ in changed.append(name) },
+            apply: { edit, session, layout in
+                let library = try RecordingLibrary(layout.root) { Issue.record("\($0)") }
+                if try library.apply(edit, to: session).hasChanged { changed.append(session) }
+            },
             complain: { Issue.record("\($0)") })
         func untimed(_ digit: String, _ at: Int64?) -> ViewerMark {
             ViewerMark(
                 id: String(repeating: digit, count: 16), atNanoseconds: at, text: "x", source: nil)
         }
         // It is not being recorded.
-        #expect(throws: Failure.self) { try marks.set(untimed("3", nil), of: Self.whole) }
-        #expect(throws: Failure.self) { try marks.set(untimed("3", 1), of: "other") }
+        #expect(throws: Failure.self) { try changes.set(untimed("3", nil), of: Self.whole) }
+        #expect(throws: Failure.self) { try changes.set(untimed("3", 1), of: "other") }
         let set = untimed("3", Self.second)
-        for _ in 0..<2 { #expect(try marks.set(set, of: Self.whole) == set) }
+        for _ in 0..<2 { #expect(try changes.set(set, of: Self.whole) == set) }
         #expect(changed == [Self.whole])
         _ = try library([west.path]).apply(
             try SessionEdit(addedMarks: [mark("4", Self.second, "west")]), to: Self.part)
         #expect(try library([east.path, west.path]).marks(Self.whole).marks.count == 2)
-        try marks.remove(
-            ["3", "4"].map { String(repeating: $0, count: 16) }, of: [Self.whole, Self.part])
+        let removal = try SessionEdit(
+            removedMarks: ["3", "4"].map { String(repeating: $0, count: 16) })
+        try changes.change(removal, of: [Self.whole, Self.part])
         #expect(try library([east.path, west.path]).marks(Self.whole).marks.isEmpty)
         #expect(changed == [Self.whole, Self.whole, Self.part])
     }

@@ -235,6 +235,25 @@ import Threads
         for request in lines { #expect(request.contains("Authorization: Bearer \(code)")) }
     }
 
+    @Test func `labels are changed with a code of their own, and only those that are given`() throws
+    {
+        let server = try ScriptedServer([.send("HTTP/1.1 204 No Content\r\n\r\n")])
+        try bucket(server).edit(ViewerEdit(name: "", isProtected: true), of: "s")
+        let secret = try #require(Self.secret)
+        let code = secret.code(for: "127.0.0.1", archive: Self.archive, .editing)
+        #expect(code != secret.code(for: "127.0.0.1", archive: Self.archive, .marking))
+        let request = server.requests[0]
+        #expect(
+            request.hasPrefix("POST /api/v1/archives/\(Self.archive)/edits?session=s HTTP/1.1"))
+        #expect(request.contains("Authorization: Bearer \(code)"))
+        #expect(request.contains(##""name":"""##) && request.contains(#""isProtected":true"#))
+        #expect(!request.contains("note") && !request.contains("Tags"))
+        let refused = try error([.send(Self.answer("409 Conflict", ""))]) {
+            try $0.edit(ViewerEdit(note: "x"), of: "s")
+        }
+        #expect(refused?.message.contains("--group-commands") == true)
+    }
+
     @Test(arguments: [
         (answer("404 Not Found", ""), "of an older version"),
         (answer("401 Unauthorized", ""), "--site-token-file"),

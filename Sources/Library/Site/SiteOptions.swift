@@ -11,12 +11,15 @@ package struct ViewerAccess: Sendable {
     package var authorities: String?
 
     /// An archive behind a viewer.
-    /// - Parameter collector: the archive's collector, for messages.
+    /// - Parameters:
+    ///   - collector: the archive's collector, for messages.
+    ///   - name: of the archive in messages; nil: its viewer's address and its collector.
     func bucket(
-        _ address: ViewerAddress, archive: String, collector: String, _ shutdown: Shutdown
+        _ address: ViewerAddress, archive: String, collector: String, name: String? = nil,
+        _ shutdown: Shutdown
     ) throws(ObjectStoreError) -> ViewerBucket {
         try ViewerBucket(
-            address, archive: archive, collector: collector, tokens: tokens,
+            address, archive: archive, collector: collector, name: name, tokens: tokens,
             authorities: authorities, shutdown: shutdown)
     }
 }

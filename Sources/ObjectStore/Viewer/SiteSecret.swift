@@ -16,6 +16,8 @@ package struct SiteSecret: Sendable {
         case reading = "tributary site reader 1"
         /// Setting and removing marks.
         case marking = "tributary site marker 1"
+        /// Changing labels and protection of sessions.
+        case editing = "tributary site editor 1"
     }
 
     private let bytes: [UInt8]

@@ -1,7 +1,8 @@
 import FoundationEssentials
 package import Threads
 
-/// An archive on another machine's disk, read through its collector's viewer (`/api/v1/archives`), which also sets marks.
+/// An archive on another machine's disk, read through its collector's viewer (`/api/v1/archives`), which also sets marks, labels and
+/// protection.
 ///
 /// The viewer is not trusted: answers are bounded, their sizes and ranges are compared with what was asked for, and
 /// redirects are not followed. Nothing is retried.
@@ -27,11 +28,13 @@ package final class ViewerBucket: ReadableBucket {
     /// - Parameters:
     ///   - archive: the archive's identity.
     ///   - collector: its collector, for messages.
+    ///   - name: of the archive in messages; nil: the address and the collector.
     ///   - authorities: a file of trusted certificates (PEM), instead of the system's; nil: the system's.
     ///   - shutdown: ends every wait for the viewer.
     package convenience init(
-        _ address: ViewerAddress, archive: String, collector: String, tokens: SiteTokens,
-        authorities: String?, patience: StorePatience = .reading, shutdown: Shutdown
+        _ address: ViewerAddress, archive: String, collector: String, name: String? = nil,
+        tokens: SiteTokens, authorities: String?, patience: StorePatience = .reading,
+        shutdown: Shutdown
     ) throws(ObjectStoreError) {
         let transport: HTTPTransport
         do throws(TransportFailure) {
@@ -42,16 +45,17 @@ package final class ViewerBucket: ReadableBucket {
             throw ObjectStoreError(.refused, "\(error)")
         }
         self.init(
-            address, archive: archive, collector: collector, tokens: tokens, transport: transport,
+            address, archive: archive, collector: collector, name: name, tokens: tokens,
+            transport: transport,
             deadlineNanoseconds: patience.deadlineNanoseconds)
     }
 
     init(
-        _ address: ViewerAddress, archive: String, collector: String, tokens: SiteTokens,
-        transport: any StoreTransport,
+        _ address: ViewerAddress, archive: String, collector: String, name: String? = nil,
+        tokens: SiteTokens, transport: any StoreTransport,
         deadlineNanoseconds: Int64 = StorePatience.reading.deadlineNanoseconds
     ) {
-        name = "\(address)/\(collector)"
+        self.name = name ?? "\(address)/\(collector)"
         self.address = address
         self.archive = archive
         self.tokens = tokens
@@ -178,6 +182,24 @@ package final class ViewerBucket: ReadableBucket {
         guard answer.status == 204 else { throw refused(answer, what, isChange: true) }
     }
 
+    // MARK: - Labels
+
+    /// Changes labels and the protection of a session. The request can be repeated.
+    package func edit(_ edit: ViewerEdit, of session: String) throws(ObjectStoreError) {
+        let what = "change \(session)"
+        var call = Call(
+            .post, "edits", [("session", session)], what, maximumAnswerBytes: Self.maximumHeadBytes)
+        call.purpose = .editing
+        call.headers = [("Content-Type", "application/json")]
+        do {
+            call.body = [UInt8](try JSONEncoder().encode(edit))
+        } catch {
+            throw ObjectStoreError(.refused, "\(name): cannot \(what): it cannot be written")
+        }
+        let answer = try ask(call)
+        guard answer.status == 204 else { throw refused(answer, what, isChange: true) }
+    }
+
     // MARK: - Requests
 
     private struct Call {
@@ -243,7 +265,7 @@ package final class ViewerBucket: ReadableBucket {
             case 404 where isChange:
                 (
                     .refused,
-                    "the viewer is of an older version, which sets no marks, or has no such archive: upgrade it, or check --viewer-url of the collector"
+                    "the viewer is of an older version, which does not change that, or has no such archive: upgrade it, or check --viewer-url of the collector"
                 )
             case 409 where isChange:
                 (

@@ -150,10 +150,11 @@ package final class ObjectSegmentStore: SegmentStore {
         return bucket
     }
 
+    /// Invalidates listings, because another program has changed the archive.
+    package func forgetListings() { listings.withLock { $0 = ([:], 0) } }
+
     /// Invalidates listings after a change.
-    private func forget(_ file: StoredPath) {
-        listings.withLock { $0 = ([:], 0) }
-    }
+    private func forget(_ file: StoredPath) { forgetListings() }
 
     // MARK: - Listings
 

@@ -10,7 +10,7 @@ import Recordings
 import Wire
 
 /// The archives on this machine's disk, as objects for other readers of the site: lists of files, and ranges of their bytes.
-/// Readers may also set marks, which the archive's collector writes.
+/// Readers may also change marks, labels and protection, which the archive's collector writes.
 ///
 /// Readers have no accounts: they send a code of the site's token for this host and the archive (``SiteSecret``). Every
 /// request is checked here, whatever its path looked like to ``AccessMiddleware``.
@@ -20,6 +20,8 @@ struct ArchivesAPI {
     private static let maximumKeyBytes = 512
     /// Maximum size of a request body: the longest text of a mark with each byte escaped, and the other members.
     private static let maximumBodyBytes = 4_096
+    /// The longest name and note, and some hundred tags.
+    private static let maximumEditBytes = 32 << 10
 
     let site: ViewerSite
     let commands: CollectorCommands
@@ -116,6 +118,36 @@ struct ArchivesAPI {
             change.removedMarks = [id]
             try await ask(change, in: layout, "remove a mark of", context)
         }
+        return Response(status: .noContent)
+    }
+
+    // MARK: Labels
+
+    /// Changes labels and the protection of a session. A repeated request changes nothing.
+    func edit(_ request: Request, _ context: ViewerContext) async throws -> Response {
+        let archive = try admitted(request, context, to: .editing)
+        let session = try Self.session(request)
+        let wish: ViewerEdit = try await request.decoded(limit: Self.maximumEditBytes)
+        do throws(SessionEdit.Flaw) {
+            _ = try SessionEdit(
+                name: wish.name, note: wish.note, addedTags: wish.addTags ?? [],
+                removedTags: wish.removeTags ?? [])
+        } catch {
+            throw Problem(.badRequest, "\(error)")
+        }
+        guard wish != ViewerEdit() else { throw Problem(.badRequest, "the body changes nothing") }
+        let layout = try await reading(session) { reference in
+            let layout = try Self.layout(of: archive, in: reference)
+            _ = try Self.library(of: session, layout)
+            return layout
+        }
+        var change = SessionChange(of: session)
+        change.name = wish.name
+        change.note = wish.note
+        change.addedTags = wish.addTags ?? []
+        change.removedTags = wish.removeTags ?? []
+        change.isProtected = wish.isProtected
+        try await ask(change, in: layout, "change", context)
         return Response(status: .noContent)
     }
 

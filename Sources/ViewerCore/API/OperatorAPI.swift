@@ -10,13 +10,16 @@ import NIOCore
 import Recordings
 import Wire
 
-/// Changes by operators, to sessions and to captures of agents. The collector performs them; the log names the account.
+/// Changes by operators, to sessions and to captures of agents. The collector performs them, for marks and labels in a site each
+/// collector that has the session; the log names the account.
 struct OperatorAPI {
     /// Half of the limit of the collector's socket.
     private static let maximumBodyBytes = 32 << 10
 
     let site: ViewerSite
     let commands: CollectorCommands
+    /// Nil: there is no site.
+    let siteOperator: SiteOperator?
 
     // MARK: Sessions
 
@@ -33,10 +36,11 @@ struct OperatorAPI {
         _ = try RequestQuery(request, [])
         let session = try await operated(context)
         let wish: Edit = try await request.decoded(limit: Self.maximumBodyBytes)
+        let edit: SessionEdit
         do throws(SessionEdit.Flaw) {
-            _ = try SessionEdit(
+            edit = try SessionEdit(
                 name: wish.name, note: wish.note, addedTags: wish.addTags ?? [],
-                removedTags: wish.removeTags ?? [])
+                removedTags: wish.removeTags ?? [], isProtected: wish.isProtected)
         } catch {
             throw Problem(.badRequest, "\(error)")
         }
@@ -49,7 +53,14 @@ struct OperatorAPI {
         guard change != SessionChange(of: session) else {
             throw Problem(.badRequest, "the body changes nothing")
         }
-        try await ask(.changeSession(change), .session(session), "change", context)
+        if let siteOperator {
+            let names = try await names(of: session)
+            try await logged("change", .session(session), context) {
+                try await siteOperator.change(edit, of: names)
+            }
+        } else {
+            try await ask(.changeSession(change), .session(session), "change", context)
+        }
         let rights = context.rights
         return try .json(
             await site.read { library in
@@ -167,7 +178,13 @@ struct OperatorAPI {
                 id: mark.id, atNanoseconds: mark.atNanoseconds, text: mark.text,
                 source: mark.source)
         ]
-        try await ask(.changeSession(change), .session(session), "mark", context)
+        if let siteOperator {
+            try await logged("mark", .session(session), context) {
+                try await siteOperator.set(mark, of: session)
+            }
+        } else {
+            try await ask(.changeSession(change), .session(session), "mark", context)
+        }
         return try .json(
             MadeMark(session: session, MarkListing(mark, zero: zero)), status: .created)
     }
@@ -191,10 +208,31 @@ struct OperatorAPI {
             library.marks(session).marks.contains { $0.id == id }
         }
         guard isThere else { throw Problem(.notFound, "no mark of that id") }
+        if let siteOperator {
+            let edit: SessionEdit
+            do throws(SessionEdit.Flaw) {
+                edit = try SessionEdit(removedMarks: [id])
+            } catch {
+                throw Problem(.badRequest, "\(error)")
+            }
+            let names = try await names(of: session)
+            try await logged("remove a mark of", .session(session), context) {
+                try await siteOperator.change(edit, of: names)
+            }
+            return Response(status: .noContent)
+        }
         var change = SessionChange(of: session)
         change.removedMarks = [id]
         try await ask(.changeSession(change), .session(session), "remove a mark of", context)
         return Response(status: .noContent)
+    }
+
+    /// The names of a session in all archives: a collector of a site may have begun its part under another one.
+    private func names(of session: String) async throws -> Set<String> {
+        try await site.read { library in
+            Set(try library.merged?.session(session).copies.map(\.manifest.session) ?? [])
+                .union([session])
+        }
     }
 
     /// The session in the path, which this user may change: an operator of each of its sources.
@@ -346,11 +384,20 @@ struct OperatorAPI {
         _ request: ControlRequest.Request, _ subject: CollectorCommands.Subject, _ verb: String,
         _ context: ViewerContext
     ) async throws -> ControlReply.Reply {
+        try await logged(verb, subject, context) {
+            try await commands.ask(request, about: subject)
+        }
+    }
+
+    private func logged<Answer>(
+        _ verb: String, _ subject: CollectorCommands.Subject, _ context: ViewerContext,
+        _ work: () async throws -> Answer
+    ) async throws -> Answer {
         let line = "\(context.identity): \(verb) \(subject)"
         do {
-            let reply = try await commands.ask(request, about: subject)
+            let answer = try await work()
             site.logger.notice("\(line): done")
-            return reply
+            return answer
         } catch let problem as Problem {
             site.logger.notice("\(line): not done (\(problem.status.code)): \(problem.text)")
             throw problem

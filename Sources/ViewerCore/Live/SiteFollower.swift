@@ -15,6 +15,13 @@ package struct SiteSettings: Sendable {
     package var overview: (@Sendable () throws -> SiteOverview)?
     /// The archives that can be read from here; nil: none.
     package var archive: @Sendable ([SiteCollector]) throws -> ArchiveReference?
+    /// Changes of sessions in the archives of these collectors, of which directories of this machine are changed by the given
+    /// function; see ``SiteChanges``.
+    package var changes:
+        @Sendable (
+            [SiteCollector], _ apply: @escaping SiteChanges.Application,
+            _ complain: @escaping @Sendable (String) -> Void
+        ) throws -> SiteChanges
     /// The collectors whose archives are read at the start; empty: none has been looked at.
     package var known: [SiteCollector] = []
     /// The identity of the archive in a directory of this machine; nil: there is none.
@@ -27,6 +34,11 @@ package struct SiteSettings: Sendable {
         collectors: @escaping @Sendable () throws -> [SiteCollector],
         overview: (@Sendable () throws -> SiteOverview)? = nil,
         archive: @escaping @Sendable ([SiteCollector]) throws -> ArchiveReference?,
+        changes:
+            @escaping @Sendable (
+                [SiteCollector], _ apply: @escaping SiteChanges.Application,
+                _ complain: @escaping @Sendable (String) -> Void
+            ) throws -> SiteChanges,
         identity: @escaping @Sendable (String) -> String? = { path in
             do throws(ArchiveError) {
                 return try ArchiveIdentity.read(ArchiveLayout(root: path))?.text
@@ -40,6 +52,7 @@ package struct SiteSettings: Sendable {
         self.collectors = collectors
         self.overview = overview
         self.archive = archive
+        self.changes = changes
         self.identity = identity
     }
 }
@@ -59,18 +72,22 @@ final class SiteFollower: Sendable {
     private let logger: Logger
     /// Called on the thread when other archives can be read.
     private let archiveChanged: @Sendable (ArchiveReference) -> Void
+    /// Called on the thread with the collectors, each time.
+    private let known: @Sendable ([SiteCollector]) -> Void
     private let state = Mutex(State())
     private let wake = Semaphore(value: 0)
     private let thread = JoinableThread()
 
     init(
         _ settings: SiteSettings, feeds: LiveFeeds, logger: Logger,
-        archiveChanged: @escaping @Sendable (ArchiveReference) -> Void
+        archiveChanged: @escaping @Sendable (ArchiveReference) -> Void,
+        known: @escaping @Sendable ([SiteCollector]) -> Void
     ) {
         self.settings = settings
         self.feeds = feeds
         self.logger = logger
         self.archiveChanged = archiveChanged
+        self.known = known
     }
 
     func start() {
@@ -126,6 +143,7 @@ final class SiteFollower: Sendable {
     private func look(_ places: inout Set<Place>, _ flaws: inout Set<String>) throws {
         let collectors = try settings.collectors()
         feeds.note(collectors)
+        known(collectors)
         let heard = FeedPlace.places(
             of: collectors, identity: settings.identity, access: settings.feeds)
         for flaw in heard.flaws where !flaws.contains(flaw) { logger.warning("\(flaw)") }

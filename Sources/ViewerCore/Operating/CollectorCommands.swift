@@ -103,6 +103,16 @@ final class CollectorCommands: Sendable {
         return outcome ?? .failure(Self.noCollector)
     }
 
+    /// Has the collector of an archive change a session. Blocks.
+    /// - Returns: the reason why it does not; nil: it has changed it.
+    func change(_ change: SessionChange, in archive: String) -> Problem? {
+        let subject = Subject.session(change.session)
+        switch exchange(.changeSession(change), about: subject, in: [archive]) {
+        case .success(let reply): return Self.problem(reply, subject)
+        case .failure(let problem): return problem
+        }
+    }
+
     private static let noCollector = Problem(
         .conflict, "no collector takes commands here: start it with --group-commands")
 

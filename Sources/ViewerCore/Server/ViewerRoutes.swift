@@ -16,6 +16,8 @@ struct ViewerRoutes {
     let history: StatusHistory
     let exports: ExportQueue
     let commands: CollectorCommands
+    /// Nil: there is no site.
+    let siteOperator: SiteOperator?
     let streams: LiveStreams
     let readiness: Readiness
     let progress: ServerProgress
@@ -58,6 +60,7 @@ struct ViewerRoutes {
         endpoints.get("\(ArchivesAPI.path)/:archive/object", archives.object)
         endpoints.on(.post, "\(ArchivesAPI.path)/:archive/marks", archives.addMark)
         endpoints.on(.delete, "\(ArchivesAPI.path)/:archive/marks/:mark", archives.removeMark)
+        endpoints.on(.post, "\(ArchivesAPI.path)/:archive/edits", archives.edit)
         endpoints.refuseOthers()
         return router
     }
@@ -110,7 +113,8 @@ struct ViewerRoutes {
         endpoints.on(.post, "\(api)/walls", walls.add)
         endpoints.on(.put, "\(api)/walls/:wall", walls.replace)
         endpoints.on(.delete, "\(api)/walls/:wall", walls.remove)
-        let operators = OperatorAPI(site: site, commands: commands)
+        let operators = OperatorAPI(
+            site: site, commands: commands, siteOperator: siteOperator)
         endpoints.on(.patch, session, operators.edit)
         endpoints.on(.delete, session, operators.remove)
         endpoints.on(.post, "\(session)/stop", operators.stop)

@@ -46,6 +46,8 @@ package struct ViewerServer: Sendable {
     private let feeds: LiveFeeds
     private let follower: SiteFollower?
     private let commands: CollectorCommands
+    /// Nil: there is no site.
+    private let siteOperator: SiteOperator?
     private let logger: Logger
 
     package init(_ settings: ViewerSettings, logger: Logger) throws(ViewerError) {
@@ -65,9 +67,18 @@ package struct ViewerServer: Sendable {
         let feeds = LiveFeeds(
             hub: hub, log: log, history: history, isSite: settings.hearsSeveral, logger: logger)
         self.feeds = feeds
-        commands = CollectorCommands(logger: logger) { feeds.archives(for: $0) }
+        let commands = CollectorCommands(logger: logger) { feeds.archives(for: $0) }
+        self.commands = commands
+        let siteOperator = settings.site.map { [site] in
+            SiteOperator($0, site: site, commands: commands)
+        }
+        self.siteOperator = siteOperator
         follower = settings.site.map { [site] settings in
-            SiteFollower(settings, feeds: feeds, logger: logger) { site.archive = $0 }
+            SiteFollower(settings, feeds: feeds, logger: logger) {
+                site.archive = $0
+            } known: {
+                siteOperator?.note($0)
+            }
         }
         let work = ExportWork(site: site, logger: logger)
         exports = ExportQueue(
@@ -146,7 +157,8 @@ package struct ViewerServer: Sendable {
         defer { rtsp?.stop() }
         let router = ViewerRoutes(
             site: site, settings: settings, access: access, hub: hub, log: log, history: history,
-            exports: exports, commands: commands, streams: LiveStreams(hub: hub),
+            exports: exports, commands: commands, siteOperator: siteOperator,
+            streams: LiveStreams(hub: hub),
             readiness: Readiness(site), progress: progress,
             walls: WallStore(directory: settings.state) { [logger] in logger.warning("\($0)") }
         ).router()

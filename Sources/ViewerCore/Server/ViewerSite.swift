@@ -53,6 +53,12 @@ final class ViewerSite: Sendable {
         self.threads = threads
     }
 
+    /// Has archives behind viewers listed again, because they have been changed.
+    func forgetListings() {
+        let archive = archive
+        for reference in [archive] + archive.members { reference.bucket?.forgetListings() }
+    }
+
     /// Runs expensive work; a limited number at once, fairly scheduled between owners.
     /// - Throws: 503 if the queue is full; errors of the work; or `CancellationError`.
     func runHeavy<Result: Sendable>(

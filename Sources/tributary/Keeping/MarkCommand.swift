@@ -129,18 +129,17 @@ struct MarkCommand: ParsableCommand {
         _ mark: ViewerMark?
     ) throws -> SessionMarks {
         guard mark != nil || !remove.isEmpty else { return before }
-        let marks: SiteMarks
-        do throws(ObjectStoreError) {
-            marks = try SiteMarks(
-                site.archives, site: site.access, shutdown: LongWork.end,
-                hasChanged: { CollectorControl.tellChange(of: $0, in: $1) },
-                complain: { Program.complain($0) })
-        } catch {
-            throw Failure(error.message)
-        }
+        let changes = try SiteChanges(
+            site.archives, site: site.access, shutdown: LongWork.end,
+            apply: { edit, session, layout in
+                let library = try RecordingLibrary(layout.root) { Program.complain($0) }
+                if try library.apply(edit, to: session).hasChanged {
+                    CollectorControl.tellChange(of: session, in: layout)
+                }
+            }, complain: { Program.complain($0) })
         var added: [SessionMarks.Mark] = []
         if let mark {
-            let made = try marks.set(mark, of: place.name)
+            let made = try changes.set(mark, of: place.name)
             added =
                 made.atNanoseconds.map {
                     [
@@ -151,7 +150,13 @@ struct MarkCommand: ParsableCommand {
         }
         if !remove.isEmpty {
             let copies = try place.library.merged?.session(place.name).copies ?? []
-            try marks.remove(remove, of: Set(copies.map(\.manifest.session) + [place.name]))
+            let edit: SessionEdit
+            do throws(SessionEdit.Flaw) {
+                edit = try SessionEdit(removedMarks: remove)
+            } catch {
+                throw UsageError("\(error)")
+            }
+            try changes.change(edit, of: Set(copies.map(\.manifest.session) + [place.name]))
         }
         return before.changed(adding: added, removing: remove)
     }

@@ -5,46 +5,60 @@ import Recordings
 package import Terminal
 package import Threads
 
-/// Sets and removes marks in every archive of a site that has the session.
+/// Changes marks, labels and the protection of a session in every archive of a site that has it.
 ///
-/// A directory of this machine is changed as by `tributary mark`. For a remote archive, the collector's viewer forwards the change
-/// to the collector. Marks have identities, so each change is idempotent.
-package struct SiteMarks {
+/// The caller changes directories of this machine. For a remote archive, the collector's viewer forwards the change to the
+/// collector. Marks have identities, so each change is idempotent.
+package struct SiteChanges {
+    /// Applies an edit to a session in a directory of this machine. Errors are lines for the user.
+    package typealias Application = (SessionEdit, String, ArchiveLayout) throws -> Void
+
     private enum Place {
         case directory(ArchiveLayout)
         case viewer(ViewerBucket)
     }
 
+    private static let unreached =
+        "no archive that has it can be changed from here: its collector needs --viewer-url and a viewer there that answers, and this program --site-token-file"
+
     private let places: [Place]
-    /// Called for each session of a directory that was changed.
-    private let hasChanged: (String, ArchiveLayout) -> Void
+    private let apply: Application
     /// Receives a line for each archive that a change does not reach.
     private let complain: @Sendable (String) -> Void
 
     /// - Parameters:
     ///   - archives: for changes.
     ///   - site: how viewers are asked; nil: they are not.
+    ///   - namesAddresses: whether lines name the addresses of viewers, besides their collectors.
     ///   - shutdown: ends every wait for a viewer.
+    ///   - apply: changes a directory of this machine.
+    ///   - complain: receives a line for each archive that a change does not reach.
     package init(
-        _ archives: SiteArchives, site: ViewerAccess?, shutdown: Shutdown,
-        hasChanged: @escaping (String, ArchiveLayout) -> Void,
+        _ archives: SiteArchives, site: ViewerAccess?, namesAddresses: Bool = true,
+        shutdown: Shutdown,
+        apply: @escaping Application,
         complain: @escaping @Sendable (String) -> Void
-    ) throws(ObjectStoreError) {
+    ) throws(Failure) {
         var places: [Place] = []
         for place in archives.places {
             switch place {
             case .directory(let path, _): places.append(.directory(ArchiveLayout(root: path)))
             case .viewer(let address, let archive, let collector):
                 guard let site else { continue }
-                places.append(
-                    .viewer(
-                        try site.bucket(
-                            address, archive: archive, collector: collector, shutdown)))
+                do throws(ObjectStoreError) {
+                    places.append(
+                        .viewer(
+                            try site.bucket(
+                                address, archive: archive, collector: collector,
+                                name: namesAddresses ? nil : collector, shutdown)))
+                } catch {
+                    throw Failure(error.message)
+                }
             case .bucket: continue
             }
         }
         self.places = places
-        self.hasChanged = hasChanged
+        self.apply = apply
         self.complain = complain
     }
 
@@ -90,21 +104,24 @@ package struct SiteMarks {
             // If the mark has no time, report that.
             throw Failure(
                 (mark.atNanoseconds == nil ? refusals.last : refusals.first)
-                    ?? "cannot mark \(session): no archive that has it can be changed from here")
+                    ?? "cannot mark \(session): \(Self.unreached)")
         }
         refusals.forEach(complain)
         return mark
     }
 
-    /// Removes marks.
+    /// Removes marks, or changes labels or the protection. Marks are added by ``set(_:of:)``.
     /// - Parameter sessions: the names of the session in all archives.
-    /// - Throws: if one of the archives may still have them; the others do not.
-    package func remove(_ ids: [String], of sessions: Set<String>) throws(Failure) {
+    /// - Throws: if one of the archives does not have the change; the others have it. Or if none can be changed.
+    package func change(_ edit: SessionEdit, of sessions: Set<String>) throws(Failure) {
+        precondition(edit.addedMarks.isEmpty)
         var refusals: [String] = []
+        var count = 0
         for place in places {
             for session in sessions.sorted() where has(session, at: place) {
+                count += 1
                 do throws(Refusal) {
-                    try remove(ids, of: session, at: place)
+                    try change(edit, of: session, at: place)
                 } catch {
                     refusals.append(error.text)
                 }
@@ -112,6 +129,10 @@ package struct SiteMarks {
         }
         refusals.dropFirst().forEach(complain)
         if let refusal = refusals.first { throw Failure(refusal) }
+        guard count > 0 else {
+            throw Failure(
+                "cannot change \(sessions.min() ?? ""): \(Self.unreached)")
+        }
     }
 
     // MARK: - One archive
@@ -135,7 +156,7 @@ package struct SiteMarks {
         switch place {
         case .directory(let layout):
             return try onDisk { () throws in
-                let library = try RecordingLibrary(layout.root, complain: complain)
+                let library = try RecordingLibrary(readingOnly: layout.root, complain: complain)
                 var made = mark
                 made.atNanoseconds = try mark.atNanoseconds ?? library.presentInstant(of: session)
                 guard let moment = made.atNanoseconds else { throw Refusal(untimed: session) }
@@ -143,7 +164,7 @@ package struct SiteMarks {
                     SessionMarks.Mark(
                         id: mark.id, atNanoseconds: moment, text: mark.text, source: mark.source)
                 ])
-                if try library.apply(edit, to: session).hasChanged { hasChanged(session, layout) }
+                try apply(edit, session, layout)
                 return made
             }
         case .viewer(let bucket):
@@ -155,22 +176,21 @@ package struct SiteMarks {
         }
     }
 
-    private func remove(
-        _ ids: [String], of session: String, at place: Place
+    private func change(
+        _ edit: SessionEdit, of session: String, at place: Place
     ) throws(Refusal) {
         switch place {
         case .directory(let layout):
-            try onDisk { () throws in
-                let library = try RecordingLibrary(layout.root, complain: complain)
-                let edit = try SessionEdit(removedMarks: ids)
-                if try library.apply(edit, to: session).hasChanged { hasChanged(session, layout) }
-            }
+            try onDisk { () throws in try apply(edit, session, layout) }
         case .viewer(let bucket):
-            for id in ids {
+            for id in edit.removedMarks {
                 try asked { () throws(ObjectStoreError) in
                     try bucket.removeMark(id, of: session)
                 }
             }
+            let labels = ViewerEdit(edit)
+            guard labels != ViewerEdit() else { return }
+            try asked { () throws(ObjectStoreError) in try bucket.edit(labels, of: session) }
         }
     }
 
@@ -197,6 +217,17 @@ package struct SiteMarks {
             }
         }
         preconditionFailure("the second request has an outcome")
+    }
+}
+
+extension ViewerEdit {
+    /// The labels and the protection of an edit.
+    fileprivate init(_ edit: SessionEdit) {
+        self.init(
+            name: edit.name, note: edit.note,
+            addTags: edit.addedTags.isEmpty ? nil : edit.addedTags,
+            removeTags: edit.removedTags.isEmpty ? nil : edit.removedTags,
+            isProtected: edit.isProtected)
     }
 }
 
