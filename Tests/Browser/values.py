@@ -46,6 +46,10 @@ QUESTIONS = (
         }
         return found;
     })()""", [0.1, 0.15, 0.2, 0.3]),
+    ("but slowly where sound plays at its time, or a media element shows pictures", """(async () => {
+        const { growthOf } = await use('live-clock');
+        return [growthOf(true, 0.1, null), growthOf(true, 0.1, 0.3), growthOf(true, null, 0.3), growthOf(true, 0.4, 0.3), growthOf(false, 0.1, null), growthOf(false, 0.1, 0.3)];
+    })()""", [0.5, 0.5, 0.5, 0.06, 0.06, 0.06]),
     ("the rate goes with the delay", """(async () => {
         const { SmoothDelay } = await use('live-clock'), delay = new SmoothDelay();
         delay.follow(0.5, 0); delay.follow(0.6, 1);

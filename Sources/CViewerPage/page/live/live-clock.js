@@ -97,6 +97,8 @@ export class NeedEstimate {
 
 /** The delay changes by so much a second, less than tiles can follow. */
 const slew = 0.06;
+/** Where the page paints the pictures, it becomes longer by so much: a media element with pictures could not follow. */
+const quickGrowth = 0.5;
 /** Hysteresis, because small changes of the delay are more visible than the delay. Seconds. */
 const slack = 0.02;
 const muchTooLong = 0.1;
@@ -130,6 +132,14 @@ export class SmoothDelay {
         if (before !== null && Math.abs(this.value - before) < jump) this.rate = 1 - (this.value - before) / elapsed;
     }
 }
+
+/**
+ * How much longer a delay becomes in a second. Sound that plays at its time would be ahead of a time that slows down; sound that is late is met.
+ * @param {boolean} arePainted Whether the page paints the pictures.
+ * @param {number | null} pictures The delay that they need; null: not known.
+ * @param {number | null} sound The delay that the heard sound needs; null: none is heard, or not known.
+ */
+export const growthOf = (arePainted, pictures, sound) => (arePainted && (sound === null || sound >= (pictures ?? 0)) ? quickGrowth : slew);
 
 /** A time that runs: known at one instant, and its rate. Instants are seconds of a monotonic clock. */
 export class RunningTime {

@@ -4,6 +4,9 @@
 import { element } from './element.js';
 import { Follower } from './live-follower.js';
 
+/** Lowest rate of the time that it follows: a lower one would be heard. */
+const lowestRate = 0.94;
+
 export class LiveSound {
     /** In the document for inspection, but invisible. */
     media = element('audio', { hidden: true });
@@ -49,6 +52,6 @@ export class LiveSound {
      * @param {number} rate Of the target time.
      */
     step(target, rate) {
-        this.#follower.step(target, rate);
+        this.#follower.step(target, Math.max(lowestRate, rate));
     }
 }

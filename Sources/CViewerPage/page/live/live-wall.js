@@ -2,7 +2,7 @@
 // The wall of all tiles: layout, the shown time, and the selected sound.
 
 import { element } from './element.js';
-import { RunningTime, SessionClock, SmoothDelay } from './live-clock.js';
+import { growthOf, RunningTime, SessionClock, SmoothDelay } from './live-clock.js';
 import { grid, neighbour, spotlight } from './live-grid.js';
 import { latest } from './live-follower.js';
 import { Painter } from './live-painter.js';
@@ -20,8 +20,6 @@ const drawing = 500;
 const firstDelay = 0.4;
 /** A delay that is much too long becomes shorter by so much a second, where nothing is heard. */
 const hurried = 0.2;
-/** And longer by so much a second, where all tiles are painted by the page: a media element could not follow. */
-const hurriedGrowth = 0.5;
 
 /** @typedef {'step' | 'fastest'} Mode */
 
@@ -289,7 +287,7 @@ export class LiveWall {
         this.#delays.clear();
     }
 
-    /** The delay at which all tiles can be in step, without those that are much too late. */
+    /** The delay at which all tiles can be in step, without those that are much too late; without the sound. */
     get #slowest() {
         let most = null;
         let hasThrifty = false;
@@ -301,8 +299,12 @@ export class LiveWall {
             else if (need !== null && need < latest + 0.5) most = Math.max(most ?? 0, need);
         }
         if (hasThrifty) most ??= firstDelay;
-        const sound = this.#sound?.exists ? this.#sound.need : null;
-        return sound === null || sound === undefined ? most : Math.max(most ?? 0, sound);
+        return most;
+    }
+
+    /** The delay that the sound needs; null: none is heard, or not known. */
+    get #soundNeed() {
+        return this.#sound?.exists ? this.#sound.need : null;
     }
 
     #step() {
@@ -312,8 +314,8 @@ export class LiveWall {
         // Sound cannot be hurried as much as pictures.
         const hurry = this.#sound ? undefined : hurried;
         const areAllPainted = [...this.tiles.values()].every(({ follower }) => follower instanceof Painter);
-        const growth = areAllPainted && !this.#sound ? hurriedGrowth : undefined;
-        this.#delay.follow(this.chosenDelay ?? this.#slowest, seconds, hurry, growth);
+        const [pictures, sound] = [this.#slowest, this.#soundNeed];
+        this.#delay.follow(this.chosenDelay ?? later(pictures, sound), seconds, hurry, growthOf(areAllPainted, pictures, sound));
         this.#wanted.set(now - this.delay, seconds, this.#delay.rate);
         for (const tile of this.tiles.values()) {
             let { delay } = this;
@@ -321,7 +323,9 @@ export class LiveWall {
             if (this.mode === 'fastest') {
                 const own = this.#delays.get(tile.name) ?? new SmoothDelay();
                 this.#delays.set(tile.name, own);
-                own.follow(this.#ownNeed(tile), seconds, hurry);
+                const { need } = tile.follower;
+                const heard = this.#sound?.name === tile.name ? sound : null;
+                own.follow(later(need, heard), seconds, hurry, growthOf(tile.follower instanceof Painter, need, heard));
                 delay = own.value ?? firstDelay;
                 rate = own.rate;
             }
@@ -375,13 +379,6 @@ export class LiveWall {
             if (tile.follower.isThrifty) count += 1;
         });
         if (level !== before) this.onthrift(count);
-    }
-
-    /** @param {LiveTile} tile */
-    #ownNeed(tile) {
-        const { need } = tile.follower;
-        const sound = this.#sound?.name === tile.name && this.#sound.exists ? this.#sound.need : null;
-        return sound === null ? need : Math.max(need ?? 0, sound);
     }
 
     draw() {
@@ -480,3 +477,10 @@ export class LiveWall {
         return this.#sound && this.#begins.has(this.#sound.name) ? this.#sound.exists : undefined;
     }
 }
+
+/**
+ * The longer of the delays that are known.
+ * @param {number | null} pictures
+ * @param {number | null} sound
+ */
+const later = (pictures, sound) => (sound === null ? pictures : Math.max(pictures ?? 0, sound));
