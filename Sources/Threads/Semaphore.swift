@@ -4,45 +4,28 @@ import Glibc
 
 /// A counting semaphore whose timed waits follow the monotonic clock. Those of `DispatchSemaphore` follow the wall clock on Linux
 /// (`sem_timedwait`): when it is set back by an hour, a wait of a second takes an hour.
+///
+/// Sendable, because POSIX semaphores synchronise by themselves, and the pointer never changes.
 package final class Semaphore: @unchecked Sendable {
-    private let mutex = UnsafeMutablePointer<pthread_mutex_t>.allocate(capacity: 1)
-    private let condition = UnsafeMutablePointer<pthread_cond_t>.allocate(capacity: 1)
-    /// Protected by the mutex.
-    private var value: Int
+    private let semaphore = UnsafeMutablePointer<sem_t>.allocate(capacity: 1)
 
     package init(value: Int) {
-        precondition(value >= 0, "a semaphore counts from 0 on")
-        self.value = value
-        var attributes = pthread_condattr_t()
-        pthread_condattr_init(&attributes)
-        pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-        let isReady =
-            pthread_mutex_init(mutex, nil) == 0 && pthread_cond_init(condition, &attributes) == 0
-        precondition(isReady, "a mutex and a condition need no resources on Linux")
-        pthread_condattr_destroy(&attributes)
+        let isReady = sem_init(semaphore, 0, UInt32(value)) == 0
+        precondition(isReady, "a semaphore needs no resources on Linux")
     }
 
     deinit {
-        pthread_cond_destroy(condition)
-        pthread_mutex_destroy(mutex)
-        condition.deallocate()
-        mutex.deallocate()
+        sem_destroy(semaphore)
+        semaphore.deallocate()
     }
 
     /// Ends one wait, the present or the next one.
-    package func signal() {
-        pthread_mutex_lock(mutex)
-        value += 1
-        pthread_cond_signal(condition)
-        pthread_mutex_unlock(mutex)
-    }
+    package func signal() { sem_post(semaphore) }
 
     /// Blocks until there is a signal.
     package func wait() {
-        pthread_mutex_lock(mutex)
-        while value == 0 { pthread_cond_wait(condition, mutex) }
-        value -= 1
-        pthread_mutex_unlock(mutex)
+        // Interrupted by a signal of the process.
+        while sem_wait(semaphore) != 0 {}
     }
 
     /// Blocks until there is a signal, or until a deadline of the monotonic clock.
@@ -56,12 +39,9 @@ package final class Semaphore: @unchecked Sendable {
         var end = timespec(
             tv_sec: Int(clamping: nanoseconds / 1_000_000_000),
             tv_nsec: Int(nanoseconds % 1_000_000_000))
-        pthread_mutex_lock(mutex)
-        defer { pthread_mutex_unlock(mutex) }
-        while value == 0 {
-            if pthread_cond_timedwait(condition, mutex, &end) != 0, value == 0 { return .timedOut }
+        while sem_clockwait(semaphore, CLOCK_MONOTONIC, &end) != 0 {
+            if errno != EINTR { return .timedOut }
         }
-        value -= 1
         return .success
     }
 }

@@ -192,6 +192,23 @@ import Testing
         }
     }
 
+    @Test func `no stamps trap, at any clock rate`() {
+        for rate in [1, 90_000, .max] as [UInt32] {
+            for seed in 1...20 as ClosedRange<UInt64> {
+                var random = Numbers(state: seed)
+                var clock = ArrivalClock(clockRate: rate)
+                var stamp: UInt32 = 0
+                var arrival: Int64 = 1_000
+                for index in 0..<2_000 {
+                    let far: [UInt32] = [1 << 31, .max >> 1, 0, .max, 5]
+                    stamp &+= index % 50 == 49 ? far[Int(random.next() % 5)] : 1
+                    arrival += Int64(random.next() % 7_000_000_000)
+                    _ = clock.time(of: stamp, arrivalNanoseconds: arrival)
+                }
+            }
+        }
+    }
+
     @Test func `a network that stands still for five seconds moves no times`() {
         var camera = Camera()
         for _ in 0..<200 { camera.send(delay: 20_000_000) }

@@ -17,7 +17,8 @@ extension SessionReport {
         _ reports: [SessionReport], _ archives: [Part], _ manifest: SessionManifest,
         path: String, ledgers: [String: [LedgerEntry]], lines: [String: [LedgerEntry]],
         collectors: Set<String>,
-        otherSessions: (String) throws(ArchiveError) -> [String: SequenceSet]
+        otherSessions: (_ source: String, _ spools: Set<String>) throws(ArchiveError)
+            -> [String: SequenceSet]
     ) throws(ArchiveError) -> SessionReport {
         var joined = SessionReport(
             session: manifest.session, zero: manifest.zero, state: manifest.state.rawValue,
@@ -38,9 +39,10 @@ extension SessionReport {
             joined.findings += numbers.holeFindings(
                 folder, isFinished: manifest.state == .finished && !isOpen)
             var held = HeldRecords.all(lines[name] ?? [], recorded: numbers.media)
-            if held.contains(where: { collectors.contains($0.collector) }) {
+            let absent = Set(held.filter { collectors.contains($0.collector) }.map(\.spool))
+            if !absent.isEmpty {
                 var recorded = numbers.media
-                for (spool, own) in try otherSessions(name) {
+                for (spool, own) in try otherSessions(name, absent) {
                     recorded[spool, default: SequenceSet()].formUnion(own)
                 }
                 held = HeldRecords.all(lines[name] ?? [], recorded: recorded)

@@ -46,8 +46,8 @@ extension MergedStore {
             reports, parts, session.manifest, path: path(.session(name)), ledgers: ledgers,
             lines: lines,
             collectors: Set(session.copies.compactMap(\.manifest.collector))
-        ) { source throws(ArchiveError) in
-            try recorded(of: source, inSessionsBesides: name)
+        ) { source, spools throws(ArchiveError) in
+            try recorded(spools, of: source, inSessionsBesides: name)
         }
     }
 
@@ -62,17 +62,21 @@ extension MergedStore {
 
     /// Records in a source's files of other sessions, by spool. Sessions that cannot be read have none.
     private func recorded(
-        of source: String, inSessionsBesides name: String
+        _ spools: Set<String>, of source: String, inSessionsBesides name: String
     ) throws(ArchiveError) -> [String: SequenceSet] {
         var found: [String: SequenceSet] = [:]
         for entry in try list(.sessions) where entry.name != name {
             do throws(ArchiveError) {
+                let key = SourceKey(session: entry.name, source: source)
                 for copy in try session(entry.name).copies {
+                    // Each source's ledger names its spools: other sessions are not verified.
+                    let lines = try ledger(of: key, in: copy).entries
+                    guard lines.contains(where: { $0.spool.map(spools.contains) ?? false })
+                    else { continue }
                     let report = try SessionVerifier.verify(
                         copy.manifest.session, files(of: copy), hasOthers: true)
                     for own in report.sources where own.name == source {
-                        let key = SourceKey(session: entry.name, source: source)
-                        let noted = HeldRecords.noted(try ledger(of: key, in: copy).entries)
+                        let noted = HeldRecords.noted(lines)
                         for (spool, numbers) in Array(own.numbers.media) + Array(noted) {
                             found[spool, default: SequenceSet()].formUnion(numbers)
                         }

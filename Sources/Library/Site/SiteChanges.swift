@@ -86,8 +86,11 @@ package struct SiteChanges {
         var later: [Place] = []
         var count = 0
         for isSecond in [false, true] {
-            for place in isSecond ? later : places.filter({ has(session, at: $0) }) {
+            for place in isSecond ? later : places {
                 do throws(Refusal) {
+                    if !isSecond {
+                        guard try has(session, at: place) else { continue }
+                    }
                     mark = try set(mark, of: session, at: place)
                     count += 1
                 } catch {
@@ -118,9 +121,10 @@ package struct SiteChanges {
         var refusals: [String] = []
         var count = 0
         for place in places {
-            for session in sessions.sorted() where has(session, at: place) {
-                count += 1
+            for session in sessions.sorted() {
                 do throws(Refusal) {
+                    guard try has(session, at: place) else { continue }
+                    count += 1
                     try change(edit, of: session, at: place)
                 } catch {
                     refusals.append(error.text)
@@ -137,15 +141,16 @@ package struct SiteChanges {
 
     // MARK: - One archive
 
-    /// Whether an archive has a session. One that does not answer was complained about when the session was looked up.
-    private func has(_ session: String, at place: Place) -> Bool {
+    /// Whether an archive has a session.
+    /// - Throws: if its viewer does not answer.
+    private func has(_ session: String, at place: Place) throws(Refusal) -> Bool {
         switch place {
         case .directory(let layout): return FileSystem.isDirectory(layout.session(session))
         case .viewer(let bucket):
             do throws(ObjectStoreError) {
                 return try bucket.properties(of: "\(session)/\(ArchiveLayout.manifestName)") != nil
             } catch {
-                return false
+                throw Refusal(error.message)
             }
         }
     }
@@ -199,6 +204,10 @@ package struct SiteChanges {
             return try change()
         } catch let refusal as Refusal {
             throw refusal
+        } catch let error as ArchiveError {
+            // Pages show it: paths of the server are for its log.
+            complain(oneLine("\(error)"))
+            throw Refusal(error.reason)
         } catch {
             throw Refusal(oneLine("\(error)"))
         }

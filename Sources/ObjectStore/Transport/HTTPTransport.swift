@@ -22,7 +22,7 @@ final class HTTPTransport: StoreTransport {
     private let timeouts: TransportTimeouts
     private let shutdown: Shutdown
     /// Counts unused connections.
-    private let free = Semaphore(value: 0)
+    private let free = Semaphore(value: maximumConnections)
     /// The most recently used one is last.
     private let idle = Mutex<[Idle]>([])
 
@@ -43,8 +43,6 @@ final class HTTPTransport: StoreTransport {
         self.setting = setting
         self.timeouts = timeouts
         self.shutdown = shutdown
-        // A semaphore must not be destroyed with a smaller value than initially.
-        for _ in 0..<Self.maximumConnections { free.signal() }
     }
 
     func exchange(_ request: StoreRequest) throws(TransportFailure) -> StoreAnswer {

@@ -82,7 +82,7 @@ package struct ArrivalClock: Hashable, Sendable {
             return give(arrival, arrival)
         }
         let ticks = last.ticks + Int64(Int32(bitPattern: timestamp &- last.stamp))
-        let late = arrival - local(ticks)
+        let late = arrival.clampedSubtracting(local(ticks))
         let isBack = nanoseconds(ticks - last.ticks) < -Self.jumpNanoseconds
         if isBack || late < -Self.jumpNanoseconds || isShifted(ticks, late: late, arrival) {
             return strayTime(timestamp, ticks, arrival)
@@ -121,17 +121,20 @@ package struct ArrivalClock: Hashable, Sendable {
             let own = rhythm.deviation(of: ticks - stray.ticks)
             let other = rhythm.deviation(of: ticks - last.ticks)
             if let own, let other, (own - other).magnitude > 0.125 { return own < other }
-            let step = distance(stray.ticks, ticks) - (arrival - stray.arrival)
+            let step = distance(stray.ticks, ticks)
+                .clampedSubtracting(arrival.clampedSubtracting(stray.arrival))
             return step.magnitude < late.magnitude
         }
         let distance = distance(last.ticks, ticks)
-        let gap = arrival - given.arrival
+        let gap = arrival.clampedSubtracting(given.arrival)
         let least = max(interval / 4, Self.leastShiftNanoseconds)
         let isBack =
-            distance < 0 || distance < interval - interval / 4 && gap - distance > least
+            distance < 0
+            || distance < interval - interval / 4 && gap.clampedSubtracting(distance) > least
         // After a delay, packets arrive faster than their timestamps grow.
         let isForth =
-            distance > interval + interval / 4 && distance - gap > least && late < -least
+            distance > interval + interval / 4 && distance.clampedSubtracting(gap) > least
+            && late < -least
             && gap > interval / 2
         return isBack || isForth
     }
@@ -141,26 +144,29 @@ package struct ArrivalClock: Hashable, Sendable {
     ) -> Int64 {
         var time = given.map { $0.time + (arrival - $0.arrival) } ?? arrival
         if let before = stray {
-            let step = nanoseconds(ticks - before.ticks) - (arrival - before.arrival)
+            let distance = distance(before.ticks, ticks)
+            let step = distance.clampedSubtracting(arrival.clampedSubtracting(before.arrival))
             let isConsistent = step.magnitude < Self.jumpNanoseconds.magnitude
             strays = isConsistent ? strays + 1 : 1
-            if isConsistent, let given, intervalNanoseconds != nil {
-                time = given.time + distance(before.ticks, ticks)
+            if isConsistent, distance > 0, let given, intervalNanoseconds != nil {
+                time = given.time.clampedAdding(distance)
             }
         } else {
             strays = 1
             if let given, let interval = intervalNanoseconds {
-                let intervals = (arrival - given.arrival + interval / 2) / interval
-                time = given.time + max(1, intervals) * interval
+                let intervals =
+                    (arrival.clampedSubtracting(given.arrival) + interval / 2) / interval
+                time = given.time.clampedAdding(max(1, intervals) * interval)
             }
         }
+        time = min(time, arrival)
         stray = (ticks, arrival)
         if strays >= Self.newCountStamps {
             step(to: ticks, timestamp, at: time)
         } else {
             findings.strayStamps += 1
         }
-        return give(min(time, arrival), arrival)
+        return give(time, arrival)
     }
 
     /// Continues the sequence at another timestamp.

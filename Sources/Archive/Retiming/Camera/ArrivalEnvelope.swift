@@ -134,9 +134,13 @@ struct ArrivalEnvelope: Sendable {
 
     /// Removes corners at both ends that a clock of another rate would need; the ends are continued at the greatest rate.
     private mutating func limitRate() {
-        while corners.count > 1, Self.ratePPM(corners[0], corners[1]) < -Self.ratePPM {
-            corners.removeFirst()
+        var first = 0
+        while first + 1 < corners.count,
+            Self.ratePPM(corners[first], corners[first + 1]) < -Self.ratePPM
+        {
+            first += 1
         }
+        corners.removeFirst(first)
         while corners.count > 1,
             Self.ratePPM(corners[corners.count - 2], corners[corners.count - 1]) > Self.ratePPM
         {

@@ -31,7 +31,7 @@ struct CameraTrack: Sendable {
     private(set) var distantSeconds = 0
     private(set) var seconds = 0
     /// Ends of stretches where timestamps contradicted the arrivals.
-    var steps: Int { sequence.steps }
+    private(set) var steps = 0
     var hasEnvelopes: Bool { !envelopes.isEmpty }
 
     init() {}
@@ -71,6 +71,7 @@ struct CameraTrack: Sendable {
     /// No file follows.
     mutating func endSurvey() {
         endStretch()
+        steps = sequence.steps
         sequence = StampSequence()
     }
 
