@@ -140,8 +140,10 @@ struct CopiedFile: Sendable {
 }
 
 extension CopiedFile {
-    /// Maximum deviation of collectors' grids, from the bounds of their clocks.
-    private static let alignmentNanoseconds: Int64 = 100_000_000
+    /// Maximum deviation of collectors' grids: clocks whose rates differ by 50 ppm deviate by that in eleven hours.
+    private static let alignmentNanoseconds: Int64 = 2_000_000_000
+    /// The same of a part, whose grid began at another instant: only the bounds of clocks.
+    private static let partAlignmentNanoseconds: Int64 = 100_000_000
     /// File names have milliseconds; the zero has nanoseconds.
     private static let roundingNanoseconds: Int64 = 2_000_000
 
@@ -156,7 +158,9 @@ extension CopiedFile {
     ) -> [CopiedFile] {
         let copy = session.copies[place]
         let length = max(1, session.manifest.segmentNanoseconds)
-        let limit = UInt64(min(alignmentNanoseconds, length / 4))
+        let isPart = copy.manifest.session != session.manifest.session
+        let limit = UInt64(
+            min(isPart ? partAlignmentNanoseconds : alignmentNanoseconds, length / 4))
         let zero = copy.manifest.zeroTime.nanoseconds
         let isSameGrid = copy.manifest.segmentNanoseconds == session.manifest.segmentNanoseconds
         return listed.compactMap { entry in
