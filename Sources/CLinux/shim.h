@@ -10,7 +10,6 @@
 #include <linux/openat2.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -23,7 +22,6 @@
 #include <unistd.h>
 
 extern int pthread_setname_np(pthread_t thread, const char *name);
-extern int sem_clockwait(sem_t *semaphore, clockid_t clock, const struct timespec *deadline);
 extern int syncfs(int fd);
 extern int sync_file_range(int fd, off_t offset, off_t bytes, unsigned int flags);
 extern ssize_t copy_file_range(int from, off_t *from_offset, int to, off_t *to_offset, size_t bytes,
