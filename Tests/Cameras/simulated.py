@@ -65,7 +65,7 @@ class Picture:
 
     def __init__(self, captured, begins):
         self.captured, self.begins = captured, begins
-        # When its last packet was sent, and whether all were; None: none was.
+        # When its last packet was sent, and whether all were, except for parameter sets; None: none was.
         self.sent, self.whole = None, False
 
 
@@ -162,12 +162,14 @@ class Camera:
                 packets.append(head + part)
                 first = False
         whole = True
+        # A picture is complete without its parameter sets, which the description of the session has too.
+        sets = sum(unit[0] & 0x1F in (7, 8) for unit in units)
         for place, payload in enumerate(packets):
             marker = 0x80 if place == len(packets) - 1 else 0
             head = struct.pack(">BBHII", 0x80, marker | 96, self.sequence, stamp, self.source)
             self.sequence = self.sequence + 1 & 0xFFFF
             if self.loses():
-                whole = False
+                whole = whole and place < sets
                 continue
             self.write(0, head + payload)
         picture.sent, picture.whole = now(), whole
