@@ -19,7 +19,7 @@ final class CameraRecording {
         case step(Int64)
         /// The network delivers nothing for this long, and everything then.
         case stall(Int64)
-        /// The camera sends nothing for this long; its timestamps stand still meanwhile.
+        /// The camera pauses for this long, and its timestamps do not advance.
         case pause(Int64)
         /// The shortest delay grows by this much.
         case slower(Int64)

@@ -191,6 +191,17 @@ import Testing
                 + "than 10 s (video)")
     }
 
+    @Test func `short stretches between steps stay, with a line`() throws {
+        var plan = CameraRecording.Plan(seed: 3)
+        plan.seconds = 18
+        plan.events = [9: .step(400_000_000)]
+        let line = try unused(plan)
+        #expect(
+            line
+                == "door: the camera's timestamps are not used for 450 samples in stretches of less "
+                + "than 10 s (timestamps were set, or stood still: 1) (video)")
+    }
+
     @Test func `timestamps at an untrue rate stay, with a line`() throws {
         var plan = CameraRecording.Plan(seed: 3)
         plan.countPerMille = 970

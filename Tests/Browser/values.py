@@ -90,7 +90,7 @@ QUESTIONS = (
     })()""", [[0.03, 0.3], [0.5, 0.5], [0.03, 0.5]]),
     ("of a decoder's backlog, the delay covers a tenth of a second", """(async () => {
         const { needOf } = await use('live-step');
-        // 0.3 s old, of which it waited 0.1 s to be due; decoded at once, in 0.05 s, in 0.15 s.
+        // A picture of 0.3 s that was held for 0.1 s until it was due, and was decoded within 0, 0.05 and 0.15 s.
         return [0, 0.05, 0.15].map((decoding) => Math.round(1000 * needOf({ age: 0.3, held: 0.1, decoding })));
     })()""", [200, 200, 150]),
     ("a time runs on at its rate", """(async () => {

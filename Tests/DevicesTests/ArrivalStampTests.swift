@@ -8,7 +8,7 @@ import Testing
     private static let utc: Int64 = 1_795_214_400_000_000_000
     private static let monotonic: Int64 = 90_000_000_000_000
 
-    /// Readings of which each clock is read this long after the one before, nanoseconds.
+    /// - Parameter waits: durations between the three readings of each, nanoseconds.
     private func readings(_ waits: [(Int64, Int64)]) -> () -> ArrivalStamp.Reading {
         var rest = waits
         var now: Int64 = 3_000_000

@@ -1,12 +1,13 @@
 import Archive
 import Catalog
-import Library
 import ObjectStore
 import Synchronization
 import Terminal
 import TestRecordings
 import Testing
 import Threads
+
+@testable import Library
 
 /// Changes of a session in every archive of a site that has it.
 @Suite struct SiteChangesTests {
@@ -81,5 +82,41 @@ import Threads
         }
         #expect(failure?.description.hasPrefix("cannot change one: ") == true)
         #expect(failure?.description.contains("--viewer-url") == true)
+    }
+
+    /// `east` in a directory, and `west` behind a viewer that does not answer.
+    private func changesWithoutWest() throws -> SiteChanges {
+        var away = collector("west", "/nowhere")
+        away.report?.viewer = "https://127.0.0.1:1"
+        let root = east.layout.root
+        let archives = SiteArchives(
+            [collector("east", root), away], endpoint: nil, readsViewers: true, isForChanges: true
+        ) { $0 == root ? "id-east" : nil }
+        let secret = try #require(SiteSecret(text: String(repeating: "s", count: 44)))
+        return try SiteChanges(
+            archives, site: ViewerAccess(tokens: SiteTokens(secret), authorities: nil),
+            namesAddresses: false, shutdown: Shutdown(),
+            apply: { edit, session, layout in
+                _ = try RecordingLibrary(layout.root) { _ in }.apply(edit, to: session)
+            }, complain: { [lines] line in lines.all.withLock { $0.append(line) } })
+    }
+
+    @Test func `an archive that does not answer may have the session, so a change fails`() throws {
+        try east.addSession("one", segments: 1)
+        let failure = #expect(throws: Failure.self) {
+            try changesWithoutWest().change(SessionEdit(name: "Premiere"), of: ["one"])
+        }
+        #expect(failure?.description.hasPrefix("west: ") == true, "\(failure?.description ?? "")")
+        #expect(failure?.description.contains("\n") == false)
+        #expect(try SessionNotes.read("one", in: east.layout).name == "Premiere")
+    }
+
+    @Test func `a mark is set without an archive that does not answer, with a line`() throws {
+        try east.addSession("one", segments: 1)
+        let mark = ViewerMark(
+            id: "0123456789abcdef", atNanoseconds: 5, text: "goal", source: nil)
+        #expect(try changesWithoutWest().set(mark, of: "one") == mark)
+        let said = lines.all.withLock { $0 }
+        #expect(said.count == 1 && said[0].hasPrefix("west: "), "\(said)")
     }
 }

@@ -192,19 +192,30 @@ import Testing
         }
     }
 
-    @Test func `no stamps trap, at any clock rate`() {
-        for rate in [1, 90_000, .max] as [UInt32] {
-            for seed in 1...20 as ClosedRange<UInt64> {
-                var random = Numbers(state: seed)
-                var clock = ArrivalClock(clockRate: rate)
-                var stamp: UInt32 = 0
-                var arrival: Int64 = 1_000
-                for index in 0..<2_000 {
-                    let far: [UInt32] = [1 << 31, .max >> 1, 0, .max, 5]
-                    stamp &+= index % 50 == 49 ? far[Int(random.next() % 5)] : 1
-                    arrival += Int64(random.next() % 7_000_000_000)
-                    _ = clock.time(of: stamp, arrivalNanoseconds: arrival)
-                }
+    /// Stamps of a slow clock that nearly stand still make its rate great; then those far away are at the end of all times.
+    @Test(arguments: [1, 90_000, .max] as [UInt32])
+    func `no stamps trap, at any clock rate`(clockRate: UInt32) {
+        for seed in 1...40 as ClosedRange<UInt64> {
+            var random = Numbers(state: seed)
+            var clock = ArrivalClock(clockRate: clockRate)
+            var stamp: UInt32 = 0
+            var arrival: Int64 = 1_000 * Self.second
+            func send(_ ticks: UInt32, after: Int64) {
+                stamp &+= ticks
+                arrival += after
+                let time = clock.time(of: stamp, arrivalNanoseconds: arrival)
+                #expect(time <= arrival + 1_000_000)
+            }
+            for _ in 0..<20 {
+                let pause = 4 + Int64(random.next() % 4)
+                for index in 0..<40 { send(index % Int(pause) == 0 ? 1 : 0, after: Self.second) }
+                for _ in 0..<20 { send(1, after: pause * Self.second) }
+                let far: [UInt32] = [1 << 31, .max >> 1, (1 << 31) + 1, .max]
+                let jump = far[Int(random.next() % 4)]
+                send(jump, after: Self.second)
+                // A single one, or the beginning of another sequence.
+                if random.next() % 2 == 0 { send(1 &- jump, after: Self.second) }
+                for _ in 0..<Int(random.next() % 12) { send(1, after: pause * Self.second) }
             }
         }
     }

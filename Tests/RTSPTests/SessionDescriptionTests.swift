@@ -51,6 +51,12 @@ import Testing
             "m=audio 0 RTP/AVP 97", "a=rtpmap:97 mpeg4-generic/0/2",
             "a=fmtp:97 mode=AAC-hbr;config=1190")
         #expect(audio.clockRate == 48_000)
+        for stated in [1, 999, 4_000_000_000] {
+            let sound = try track(
+                "m=audio 0 RTP/AVP 97", "a=rtpmap:97 mpeg4-generic/\(stated)/2",
+                "a=fmtp:97 mode=AAC-hbr;config=1190")
+            #expect(sound.clockRate == 48_000, "\(stated)")
+        }
     }
 
     @Test(arguments: ["", "Z00=", "%%%%,aO48gA==", "AAAAAQ==,AAAAAQ=="])

@@ -8,7 +8,7 @@ package import Threads
 /// Changes marks, labels and the protection of a session in every archive of a site that has it.
 ///
 /// The caller changes directories of this machine. For a remote archive, the collector's viewer forwards the change to the
-/// collector. Marks have identities, so each change is idempotent.
+/// collector. Each change can be repeated: marks have identities, and labels are set to values.
 package struct SiteChanges {
     /// Applies an edit to a session in a directory of this machine. Errors are lines for the user.
     package typealias Application = (SessionEdit, String, ArchiveLayout) throws -> Void
@@ -79,7 +79,8 @@ package struct SiteChanges {
     /// Sets a mark. Without a time, it gets the present instant of the first collector that records the session.
     /// - Parameter session: its name.
     /// - Returns: the mark with its time.
-    /// - Throws: if no archive has the mark then. Otherwise there is a line for each archive that has the session without it.
+    /// - Throws: if no archive has the mark then. Otherwise there is a line for each archive that has the session without it, or
+    ///   does not answer.
     package func set(_ mark: ViewerMark, of session: String) throws(Failure) -> ViewerMark {
         var mark = mark
         var refusals: [String] = []
@@ -115,7 +116,7 @@ package struct SiteChanges {
 
     /// Removes marks, or changes labels or the protection. Marks are added by ``set(_:of:)``.
     /// - Parameter sessions: the names of the session in all archives.
-    /// - Throws: if one of the archives does not have the change; the others have it. Or if none can be changed.
+    /// - Throws: if an archive does not have the change, or does not answer; the others have it. Or if none can be changed.
     package func change(_ edit: SessionEdit, of sessions: Set<String>) throws(Failure) {
         precondition(edit.addedMarks.isEmpty)
         var refusals: [String] = []

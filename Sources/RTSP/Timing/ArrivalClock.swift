@@ -3,8 +3,8 @@ import Media
 /// Maps a track's RTP timestamps to the receiver's clock, based on arrival times.
 ///
 /// Timestamps determine the distance of pictures, and the packet with the least delay in the last seconds determines their offset. A
-/// time is never later than the arrival of its packet, but for a microsecond per packet that arrives with others, and earlier at most
-/// by that packet's additional delay. The least network
+/// time is never later than the arrival of its packet, except that the times of growing timestamps are at least 1 µs apart, and earlier
+/// at most by that packet's additional delay. The least network
 /// delay and the camera's encoding delay are unknown, and not subtracted.
 ///
 /// A single implausible timestamp is ignored; several consistent ones start a new sequence. Implausible is a timestamp that is far
@@ -111,8 +111,8 @@ package struct ArrivalClock: Hashable, Sendable {
         return local(last.ticks + Int64(Int32(bitPattern: timestamp &- last.stamp)))
     }
 
-    /// Whether a timestamp is outside the sequence although it is near: at a constant distance of timestamps, one that is set back
-    /// or forth is told from a delayed packet by its distance from the one before.
+    /// Whether a timestamp is outside the sequence although it is near. Where the distance of timestamps is constant, it distinguishes
+    /// one that was set back or forth from a delayed packet.
     private func isShifted(_ ticks: Int64, late: Int64, _ arrival: Int64) -> Bool {
         guard let last, let given, let interval = intervalNanoseconds else { return false }
         if let stray {

@@ -15,8 +15,8 @@ package struct SiteSettings: Sendable {
     package var overview: (@Sendable () throws -> SiteOverview)?
     /// The archives that can be read from here; nil: none.
     package var archive: @Sendable ([SiteCollector]) throws -> ArchiveReference?
-    /// Changes of sessions in the archives of these collectors, of which directories of this machine are changed by the given
-    /// function; see ``SiteChanges``.
+    /// Changes sessions in the archives of these collectors (``SiteChanges``). The given function changes those in directories of this
+    /// machine.
     package var changes:
         @Sendable (
             [SiteCollector], _ apply: @escaping SiteChanges.Application,

@@ -45,24 +45,34 @@ final class CollectorCommands: Sendable {
         self.logger = logger
     }
 
-    /// Sends a command, and waits for the reply. A cancelled task stops waiting.
-    /// - Parameter archive: the directory of the archive whose collector gets it; nil: of each collector that it is for.
-    /// - Throws: ``Problem``, also for a refusal by the collector or the agent; or `CancellationError`.
-    func ask(
-        _ request: ControlRequest.Request, about subject: Subject, in archive: String? = nil
-    ) async throws -> ControlReply.Reply {
-        let reply = try await SingleFlight<ControlReply.Reply>().value {
+    /// Runs work about a subject, and waits for it. A cancelled task stops waiting; the work goes on.
+    /// - Throws: ``Problem`` if as much work about it as is allowed has not ended yet; errors of the work; or `CancellationError`.
+    func limited<Answer: Sendable>(
+        _ subject: Subject, _ work: @escaping @Sendable () async throws -> Answer
+    ) async throws -> Answer {
+        try await SingleFlight<Answer>().value {
             guard self.begin(subject) else {
                 throw Problem(
                     .serviceUnavailable,
                     "\(Self.maximumOfSubject) requests about \(subject) have not been answered yet: try again later"
                 )
             }
+            defer { self.end(subject) }
+            return try await work()
+        }
+    }
+
+    /// Sends a command, and waits for the reply. A cancelled task stops waiting.
+    /// - Parameter archive: the directory of the archive whose collector gets it; nil: of each collector that it is for.
+    /// - Throws: ``Problem``, also for a refusal by the collector or the agent; or `CancellationError`.
+    func ask(
+        _ request: ControlRequest.Request, about subject: Subject, in archive: String? = nil
+    ) async throws -> ControlReply.Reply {
+        let reply = try await limited(subject) {
             let archives = archive.map { [$0] } ?? self.archives(subject)
             let outcome = await self.queue.run {
                 self.exchange(request, about: subject, in: archives)
             }
-            self.end(subject)
             guard let outcome else {
                 throw Problem(
                     .serviceUnavailable, "too many requests wait for the collector: try again later"

@@ -37,7 +37,7 @@ final class SiteOperator: Sendable {
     /// Sets a mark. Archives that cannot be changed get a line in the log, if another one has the mark.
     /// - Throws: ``Problem`` if no archive has the mark.
     func set(_ mark: SessionMarks.Mark, of session: String) async throws {
-        try await run { changes throws(Failure) in
+        try await run(about: session) { changes throws(Failure) in
             _ = try changes.set(
                 ViewerMark(
                     id: mark.id, atNanoseconds: mark.atNanoseconds, text: mark.text,
@@ -47,39 +47,59 @@ final class SiteOperator: Sendable {
 
     /// Removes marks, or changes labels or the protection.
     /// - Parameter sessions: the names of the session in all archives.
-    /// - Throws: ``Problem`` if one of the archives that have the session does not have the change.
+    /// - Throws: ``Problem`` if an archive that has the session, or may have it, does not have the change.
     func change(_ edit: SessionEdit, of sessions: Set<String>) async throws {
-        try await run { changes throws(Failure) in try changes.change(edit, of: sessions) }
+        try await run(about: sessions.min() ?? "") { changes throws(Failure) in
+            try changes.change(edit, of: sessions)
+        }
     }
 
     private func run(
-        _ work: @escaping @Sendable (SiteChanges) throws(Failure) -> Void
+        about session: String, _ work: @escaping @Sendable (SiteChanges) throws(Failure) -> Void
     ) async throws {
         let collectors = collectors.withLock { $0 }
-        let (settings, commands, logger) = (settings, commands, site.logger)
-        let outcome = await queue.run { () -> Result<Void, Problem> in
-            do {
-                let changes = try settings.changes(
-                    collectors,
-                    { edit, session, layout in
-                        let change = SessionChange(edit, of: session)
-                        if let problem = commands.change(change, in: layout.root) {
-                            throw Failure(problem.text)
-                        }
-                    }, { logger.warning("\($0)") })
-                try work(changes)
-                return .success(())
-            } catch {
-                return .failure(Problem(.conflict, oneLine("\(error)")))
+        try await commands.limited(.session(session)) { [self] in
+            let outcome = await queue.run { self.outcome(of: work, collectors) }
+            guard let outcome else {
+                throw Problem(
+                    .serviceUnavailable, "too many changes wait for other machines: try again later"
+                )
             }
+            // Also after a failure: other archives may have the change.
+            site.forgetListings()
+            try outcome.get()
         }
-        guard let outcome else {
-            throw Problem(
-                .serviceUnavailable, "too many changes wait for other machines: try again later")
+    }
+
+    /// Blocks until all archives have been asked.
+    private func outcome(
+        of work: (SiteChanges) throws(Failure) -> Void, _ collectors: [SiteCollector]
+    ) -> Result<Void, Problem> {
+        let (commands, logger) = (commands, site.logger)
+        let changes: SiteChanges
+        do {
+            changes = try settings.changes(
+                collectors,
+                { edit, session, layout in
+                    let change = SessionChange(edit, of: session)
+                    if let problem = commands.change(change, in: layout.root) {
+                        throw Failure(problem.text)
+                    }
+                }, { logger.warning("\($0)") })
+        } catch {
+            // It may name files of the server.
+            logger.warning("\(oneLine("\(error)"))")
+            return .failure(
+                Problem(
+                    .serviceUnavailable,
+                    "the site's archives cannot be asked now; the viewer's log says why"))
         }
-        // Also after a failure: other archives may have the change.
-        site.forgetListings()
-        try outcome.get()
+        do throws(Failure) {
+            try work(changes)
+            return .success(())
+        } catch {
+            return .failure(Problem(.conflict, oneLine("\(error)")))
+        }
     }
 }
 

@@ -93,7 +93,7 @@ extension CameraTrack {
             parts.append("\(delayed) samples that are placed before all arrivals, as with --delay")
         }
         if short > 0 {
-            let reason = steps > 0 ? " (they were set, or stood still, \(steps) times)" : ""
+            let reason = steps > 0 ? " (timestamps were set, or stood still: \(steps))" : ""
             parts.append(
                 "\(short) samples in stretches of less than "
                     + "\(ArrivalEnvelope.shortestNanoseconds / 1_000_000_000) s\(reason)")

@@ -4,7 +4,7 @@ import MP4
 struct SessionCameras {
     /// Of sources whose times follow them.
     private(set) var times: [String: CameraTimes] = [:]
-    /// A line for each track of which some samples are left as they are.
+    /// One line for each track with samples that keep their times.
     private(set) var problems: [String] = []
 
     init(

@@ -3,7 +3,7 @@ import Media
 /// Divides the samples of a camera's track into stretches of one RTP clock, and removes the wraps of its timestamps.
 ///
 /// A stretch ends where the timestamps contradict the arrivals or their own distances: the camera restarted, its clock was set, or it
-/// paused. Its samples are compared with each other only, so an end too many costs accuracy, and one too few costs correctness.
+/// paused. Its samples are compared with each other only: a false end costs accuracy, and a missed end makes times wrong.
 struct StampSequence: Sendable {
     /// A sample's timestamp without wraps.
     struct Located: Hashable, Sendable {
@@ -67,7 +67,7 @@ struct StampSequence: Sendable {
 
     /// Locates the samples of a run.
     /// - Parameter camera: nil: without timestamps.
-    /// - Returns: the place of its first sample.
+    /// - Returns: where the first sample lies; nil: without timestamps.
     mutating func locate(_ camera: CameraStamps?, epoch: EpochID) -> Located? {
         guard let camera else {
             interrupt()

@@ -23,7 +23,7 @@ export class CommonTime {
      * @param {number} now Seconds of a monotonic clock.
      */
     next(wanted, tiles, now) {
-        // Late are tiles beside the others: if all are, because the connection or the computer hesitates, they stay together.
+        // A tile is late relative to the others. If the connection or the computer stalls, all are late, and they stay together.
         const best = tiles.reduce((most, { until }) => Math.max(most, Math.min(until, wanted)), -Infinity);
         let time = wanted;
         for (const { name, until } of tiles) {

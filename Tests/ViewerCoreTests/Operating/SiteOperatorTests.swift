@@ -1,0 +1,70 @@
+import Archive
+import Catalog
+import Library
+import Logging
+import Terminal
+import TestRecordings
+import Testing
+import Threads
+
+@testable import ViewerCore
+
+/// Changes by operators of a site's page.
+@Suite(.timeLimit(.minutes(1))) struct SiteOperatorTests {
+    private let archive = SmallArchive()
+    private let threads = ReadingThreads(count: 1)
+    private let logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+
+    private func siteOperator(
+        _ changes: @escaping @Sendable () throws -> SiteChanges
+    ) -> SiteOperator {
+        let settings = SiteSettings(
+            feeds: FeedAccess(machine: "here", isInsecure: true) { throw Failure("no key") },
+            collectors: { [] },
+            archive: { _ in nil }, changes: { _, _, _ in try changes() })
+        return SiteOperator(
+            settings,
+            site: ViewerSite(
+                archive: ArchiveReference(directory: archive.layout.root), logger: logger,
+                threads: threads),
+            commands: CollectorCommands(logger: logger) { _ in [] })
+    }
+
+    private func answer(_ site: SiteOperator, of session: String) async -> String {
+        do {
+            try await site.change(SessionEdit(isProtected: true), of: [session])
+            return "done"
+        } catch let problem as Problem {
+            return problem.text
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    @Test func `files of the server are not named to the page`() async throws {
+        let site = siteOperator { throw Failure("--site-ca-file: cannot read /etc/secret.pem") }
+        let said = await answer(site, of: "evening")
+        #expect(said == "the site's archives cannot be asked now; the viewer's log says why")
+        try await threads.stop()
+    }
+
+    @Test func `changes of one session that hang hold up no other session`() async throws {
+        let gate = Semaphore(value: 0)
+        let site = siteOperator {
+            gate.wait()
+            gate.signal()
+            throw Failure("over")
+        }
+        await withTaskGroup(of: String.self) { group in
+            for _ in 0...CollectorCommands.maximumOfSubject {
+                group.addTask { await answer(site, of: "evening") }
+            }
+            let first = await group.next() ?? ""
+            #expect(first.contains("session evening have not been answered yet"))
+            gate.signal()
+            for await said in group { #expect(said.contains("cannot be asked now")) }
+        }
+        #expect(await answer(site, of: "evening").contains("cannot be asked now"))
+        try await threads.stop()
+    }
+}
