@@ -88,6 +88,16 @@ private func pushed(_ samples: UInt64?) -> LedgerEntry {
         #expect(!session.isIntact)
     }
 
+    /// Two sequences of 42: the first picture of each is at its stamp, and so is the last one, 2.5 ms later.
+    @Test(arguments: [80, 79] as [UInt64])
+    func `the picture after those that were pushed on may be near them`(explained: UInt64) throws {
+        let ticks = ([0, 90_000] as [Int64]).flatMap { start in
+            (0..<41).map { start + $0 } + [start + 225]
+        }
+        let (_, session) = try report(ticks: ticks + [180_000], ledger: [pushed(explained)])
+        #expect(session.isIntact == (explained == 80), "\(session.allFindings)")
+    }
+
     @Test func `honest pictures are not too close`() throws {
         // 240 a second; two fields of one picture; a second that was pushed behind another picture; 1,000 and
         // 5,000 a second.

@@ -12,18 +12,32 @@ enum PictureSpacing {
     /// imported, are slower.
     static let milliseconds: Int64 = 3
 
-    /// The number of pictures in such crowded sequences.
-    static func crowded(_ samples: [ScannedSample], _ timescale: Timescale) -> UInt64 {
+    /// Pictures in crowded sequences.
+    struct Crowd: Hashable {
+        var pictures: UInt64 = 0
+        var sequences: UInt64 = 0
+
+        /// Minimum number of them that are not at their stamps. The first picture of a sequence is at its stamp, and so is the one
+        /// that ends it, if its stamp is within the span by chance.
+        var unexplained: UInt64 {
+            let kept = pictures / UInt64(PictureSpacing.pictures) + sequences
+            return pictures - min(kept, pictures)
+        }
+    }
+
+    /// Counts pictures in crowded sequences.
+    static func crowded(_ samples: [ScannedSample], _ timescale: Timescale) -> Crowd {
         let span = Int64(timescale.ticksPerSecond) * milliseconds / 1_000
-        var count: UInt64 = 0
+        var crowd = Crowd()
         var counted = 0
         for last in samples.indices.dropFirst(pictures - 1) {
             let first = last - (pictures - 1)
             guard samples[last].dts - samples[first].dts < span else { continue }
-            count += UInt64(last + 1 - max(first, counted))
+            if first >= counted { crowd.sequences += 1 }
+            crowd.pictures += UInt64(last + 1 - max(first, counted))
             counted = last + 1
         }
-        return count
+        return crowd
     }
 
     /// Number of pictures that could not be kept at their stamps according to a source's ledger; nil: some, but the
@@ -49,16 +63,14 @@ extension FileVerifier {
     mutating func checkSpacing(_ ledger: [LedgerEntry]?) {
         guard let video = tracks[.video] else { return }
         let crowded = PictureSpacing.crowded(video.samples, video.format.timescale)
-        guard crowded > 0 else { return }
+        guard crowded.pictures > 0 else { return }
         let text =
-            "\(crowded) pictures are closer together than a camera delivers them (more than "
+            "\(crowded.pictures) pictures are closer together than a camera delivers them (more than "
             + "\(1_000 * Int64(PictureSpacing.pictures) / PictureSpacing.milliseconds) a second)"
         guard let ledger else {
             return note("\(text); there is no ledger beside the file that could explain it")
         }
-        // The first picture of a crowded sequence is at its stamp.
-        let unexplained = UInt64(crowded) - UInt64(crowded) / UInt64(PictureSpacing.pictures)
-        if let explained = PictureSpacing.explained(by: ledger), explained < unexplained {
+        if let explained = PictureSpacing.explained(by: ledger), explained < crowded.unexplained {
             damage("\(text), and the ledger explains \(explained) of them")
         } else {
             note("\(text); the ledger says that their times could not be kept")
